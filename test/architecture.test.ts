@@ -17,7 +17,10 @@ const rowsOf = (heading: string, columns: string) => {
   return rows
 }
 
-/** The floors of core from ARCHITECTURE.md, lowest first. Each has its public modules, and its rooms from low to high. */
+/**
+ * The floors of core from ARCHITECTURE.md, lowest first. Each has its public modules, and its rooms from
+ * low to high.
+ */
 const floors = rowsOf("Floors and rooms of core", "| floor | public modules | rooms of `internal` |").toReversed().map(
   (row) => {
     const [, modules = [], rooms = []] = cellsOf(row)
@@ -27,7 +30,10 @@ const floors = rowsOf("Floors and rooms of core", "| floor | public modules | ro
 
 const rooms = floors.flatMap(({ rooms }) => rooms)
 
-/** Modules of core that depend on unstable modules of `effect`. Each is a separate subpath that the index never imports. */
+/**
+ * Modules of core that depend on unstable modules of `effect`. Each is a separate subpath that the index
+ * never imports.
+ */
 const adapters = ["CircuitBreaker", "HttpFailure", "LastKnown", "RateLimit"]
 
 /** The unstable modules of `effect`. */
@@ -48,16 +54,16 @@ const sources = (folder: string) =>
 
 /** Returns every module that a file imports or re-exports, types included. Caches the result for each file. */
 const importsOf = (file: string): ReadonlyArray<string> => {
-  const known = imports.get(file)
-  if (known !== undefined) return known
-  const found = Array.from(
+  const cached = imports.get(file)
+  if (cached !== undefined) return cached
+  const specifiers = Array.from(
     withoutComments(readFileSync(join(root, file), "utf8")).matchAll(
       /^(?:import|export)\s(?:[^"]*?\sfrom\s)?"([^"]+)"/gm
     ),
     ([, module]) => module!
   )
-  imports.set(file, found)
-  return found
+  imports.set(file, specifiers)
+  return specifiers
 }
 
 const imports = new Map<string, ReadonlyArray<string>>()
@@ -98,12 +104,12 @@ describe("architecture", () => {
   })
 
   it("describes each room, and names the file to start with", () => {
-    const told = rowsOf("Floors and rooms of core", "| room | what it holds | start with |").map((row) => {
+    const roomRows = rowsOf("Floors and rooms of core", "| room | what it holds | start with |").map((row) => {
       const [[room] = [], , [start] = []] = cellsOf(row)
       return `internal/${room}/${start}`
     })
-    assert.deepStrictEqual(told.map(roomOf), rooms.toReversed())
-    assert.includeMembers(core.map(moduleName), told)
+    assert.deepStrictEqual(roomRows.map(roomOf), rooms.toReversed())
+    assert.includeMembers(core.map(moduleName), roomRows)
   })
 
   it("names only files that exist", () => {
@@ -111,12 +117,12 @@ describe("architecture", () => {
       ...core.map(moduleName),
       ...sources("packages/providers/src").map((file) => relative("packages/providers/src", file).replace(/\.ts$/, ""))
     ])
-    const named = ["ARCHITECTURE.md", "docs/decisions.md"].flatMap((page) =>
+    const moduleNames = ["ARCHITECTURE.md", "docs/decisions.md"].flatMap((page) =>
       Array.from(readFileSync(join(root, page), "utf8").matchAll(/`(internal\/[\w/]+)`/g), ([, name]) => name!)
     )
-    assert.isAbove(named.length, 10)
+    assert.isAbove(moduleNames.length, 10)
     assert.deepStrictEqual(
-      named.filter((name) => !files.has(name) && !rooms.includes(name.replace("internal/", ""))),
+      moduleNames.filter((name) => !files.has(name) && !rooms.includes(name.replace("internal/", ""))),
       []
     )
   })

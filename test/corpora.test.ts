@@ -1,7 +1,7 @@
 /**
- * Texts that were collected before the parser was written. Each text of our own has the action that our tables demand.
- * The texts of other projects have verdicts, which are often about repair for display, not for execution. For those
- * texts, the tests require no wrong value, and many readable texts.
+ * Texts that were collected before the parser was written. Each text of our own has the action that our
+ * tables demand. The texts of other projects have verdicts, which are often about repair for display, not
+ * for execution. For those texts, the tests require no wrong value, and many readable texts.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Arguments, type ToolOutcome } from "@fallible/core"
@@ -121,7 +121,10 @@ const acceptedOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Accepted> =>
     })
   )
 
-/** Faults that `JSON.parse` accepts silently. `undefined`: lost digits, which the field reports without a fault of the text. */
+/**
+ * Faults that `JSON.parse` accepts silently. `undefined`: lost digits, which the field reports without a
+ * fault of the text.
+ */
 const unsaid = ["duplicate_key", "prototype_key", "invalid_number", "too_deep", undefined]
 
 const tell = (line: string) => {

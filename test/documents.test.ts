@@ -1,5 +1,6 @@
 /**
- * Checks the documents: their examples run, their commands print the shown output, and the public API matches api.txt.
+ * Checks the documents: their examples run, their commands print the shown output, and the public API
+ * matches api.txt.
  *
  * @module-tag slow
  */
@@ -24,7 +25,10 @@ const snippets = writeSnippets()
 const compiler = join(root, "node_modules/typescript/bin/tsc")
 let compiled: ReturnType<typeof compile>
 
-/** Compiles, once for all tests, the packages (whose declarations are the public API) and the examples that use them. */
+/**
+ * Compiles, once for all tests, the packages (whose declarations are the public API) and the examples that
+ * use them.
+ */
 const compile = () => spawnSync(process.execPath, [compiler, "-b", ".", tsconfig], { cwd: root, encoding: "utf8" })
 
 beforeAll(() => {
@@ -137,10 +141,13 @@ describe("README", () => {
 
   it("names commands that exist", () => {
     const { scripts }: { readonly scripts: Record<string, string> } = JSON.parse(read("package.json"))
-    const named = Array.from(`${readme}${read("CONTRIBUTING.md")}`.matchAll(/pnpm@12 ([\w:-]+)/g), ([, name]) => name!)
-    assert.isAbove(named.length, 5)
+    const commandNames = Array.from(
+      `${readme}${read("CONTRIBUTING.md")}`.matchAll(/pnpm@12 ([\w:-]+)/g),
+      ([, name]) => name!
+    )
+    assert.isAbove(commandNames.length, 5)
     // `exec` is built into pnpm.
-    assert.deepStrictEqual(named.filter((name) => !(name in scripts) && name !== "exec"), [])
+    assert.deepStrictEqual(commandNames.filter((name) => !(name in scripts) && name !== "exec"), [])
   })
 
   it("names files that exist", () => {

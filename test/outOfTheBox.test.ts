@@ -2,8 +2,9 @@
  * The faults that the README's first agent recovers from, over HTTP. Its tools are plain async functions that throw
  * ordinary errors, and its only setting is `Policy.standard()`.
  *
- * The model is a function of its messages. It reads the text of tool results as a weak model does, and does not know this
- * library. Errors of libraries are recorded (`support/errorShapes`); errors of `fetch` are real.
+ * The model is a function of its messages. It reads the text of tool results as a weak model does, and does
+ * not know this library. Errors of libraries are recorded (`support/errorShapes`); errors of `fetch` are
+ * real.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, CallEvent, Policy, Tool, Toolkit } from "@fallible/core"
@@ -122,9 +123,9 @@ describe("the README's first agent", () => {
     it.effect(`${name}: ${because === undefined ? cost : `not well. ${because}`}`, () =>
       Effect.gen(function*() {
         const played = yield* play(scenario)
-        const found = shortcomings(scenario, played)
-        if (because === undefined) assert.deepStrictEqual(found, [])
-        else assert.isNotEmpty(found, "it ends well now: it needs no reason")
+        const faults = shortcomings(scenario, played)
+        if (because === undefined) assert.deepStrictEqual(faults, [])
+        else assert.isNotEmpty(faults, "it ends well now: it needs no reason")
         assert.notMatch(played.read, /SECRET|hunter2|\/home|BookingError|TypeError|    at |127\.0\.0\.1/)
         assert.isAtMost(played.done.length, 1, "nothing acts twice")
       }))

@@ -108,8 +108,8 @@ const tools = (url: string) => {
 
 /** Repeats a payment until a message says that it succeeded, or forbids the repetition. */
 const weak = (order: string): ScriptedModel.Script => ({ messages }, index) => {
-  const heard = messages.at(-1)
-  const text = heard?.role === "tool" ? heard.text : ""
+  const lastMessage = messages.at(-1)
+  const text = lastMessage?.role === "tool" ? lastMessage.text : ""
   if (index > 0 && !text.includes("\"ok\":false")) return ScriptedModel.text(text)
   const check = /Call (\w+) to find out/.exec(text)?.[1]
   if (check !== undefined) return ScriptedModel.call(check, { order })
@@ -277,11 +277,11 @@ describe("the reported certainty of a payment", () => {
         const { pay } = tools(url)
         const call = { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }
         const outcome = yield* Dispatch.call(Toolkit.make(pay.pipe(Tool.retry(RetryPolicy.rateLimited))), call)
-        const told = Rendering.json(outcome, call)
+        const text = Rendering.json(outcome, call)
         assert.strictEqual(outcome.certainty, "not_executed")
-        assert.include(told, `"error":"${tag}"`)
-        assert.include(told, "Room A1 is booked")
-        assert.notMatch(told, /taken effect|outcome_unknown|find out/)
+        assert.include(text, `"error":"${tag}"`)
+        assert.include(text, "Room A1 is booked")
+        assert.notMatch(text, /taken effect|outcome_unknown|find out/)
       }
     }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 })

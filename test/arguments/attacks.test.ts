@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { decode, explain, fit, fits, inspect, type JsonSchema, message, read, SchemaRefused } from "@fallible/arguments"
 
-const told = (value: unknown, schema: JsonSchema, secrets?: ReadonlyArray<ReadonlyArray<string>>) => {
+const outputOf = (value: unknown, schema: JsonSchema, secrets?: ReadonlyArray<ReadonlyArray<string>>) => {
   const result = fit(value, schema, secrets === undefined ? {} : { secrets })
   return JSON.stringify(
     result.ok ? [result.repairs, message(result.repairs)] : [result.refusal, message(result.refusal)]
@@ -87,16 +87,16 @@ describe("secrets", () => {
       { unevaluatedProperties: secret }
     ]
     for (const schema of schemas) {
-      assert.notInclude(told({ pass: { x: "hunter2" } }, schema), "hunter2", JSON.stringify(schema))
+      assert.notInclude(outputOf({ pass: { x: "hunter2" } }, schema), "hunter2", JSON.stringify(schema))
       assert.notInclude(JSON.stringify(decode("{\"pass\":hunter2}", schema)), "hunter2", JSON.stringify(schema))
     }
-    assert.notInclude(told(["hunter2"], { unevaluatedItems: { type: "integer", writeOnly: true } }), "hunter2")
+    assert.notInclude(outputOf(["hunter2"], { unevaluatedItems: { type: "integer", writeOnly: true } }), "hunter2")
   })
 
   it("stay secret under another name too", () => {
     const schema = { properties: { apiKey: { type: "string" } }, additionalProperties: false }
     for (const value of [{ api_key: 12345 }, { apiKye: "12345" }, { arguments: { apiKey: "12345", x: 1 } }]) {
-      assert.notInclude(told(value, schema, [["apiKey"]]), "12345", JSON.stringify(value))
+      assert.notInclude(outputOf(value, schema, [["apiKey"]]), "12345", JSON.stringify(value))
     }
   })
 })

@@ -55,13 +55,13 @@ describe("bundled and minified", () => {
     Effect.promise(() =>
       new Promise<string>((resolve, reject) => {
         // A new context has only the global names of the language.
-        const kept: ReadonlyArray<string> = runInNewContext("Object.getOwnPropertyNames(globalThis)")
+        const globalNames: ReadonlyArray<string> = runInNewContext("Object.getOwnPropertyNames(globalThis)")
         new Worker(inWorker, {
           eval: true,
           workerData: {
             bundle,
             drifts,
-            kept: kept.filter((name) => name !== "console"),
+            kept: globalNames.filter((name) => name !== "console"),
             policy
           }
         })

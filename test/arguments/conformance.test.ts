@@ -1,7 +1,7 @@
 /**
- * The JSON-Schema-Test-Suite (draft 2020-12): all cases of each supported keyword must pass, and every unsupported
- * keyword must be on the list of unchecked ones. JSONTestSuite checks the grammar of the strict mode. Neither suite is in
- * this repository.
+ * The JSON-Schema-Test-Suite (draft 2020-12): all cases of each supported keyword must pass, and every
+ * unsupported keyword must be on the list of unchecked ones. JSONTestSuite checks the grammar of the strict
+ * mode. Neither suite is in this repository.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { explain, fits, inspect, type Json, type JsonSchema, parse } from "@fallible/arguments"

@@ -27,7 +27,7 @@ const unchecked = (schema: JsonSchema) => {
 
 const refusedFor = (schema: JsonSchema) => inspect(schema).refused.map(({ path, why }) => [path.join("/"), why])
 
-const said = (value: Json, schema: JsonSchema) => {
+const explained = (value: Json, schema: JsonSchema) => {
   const refusal = explain(value, schema)
   return refusal === undefined ? "" : message(refusal)
 }
@@ -79,7 +79,7 @@ describe("zod", () => {
     const schema = z.toJSONSchema(Order, { target, io: "input" }) as JsonSchema
     // Both formats have a pattern beside them, which is checked.
     assert.deepStrictEqual(unchecked(schema), ["the format \"uuid\"", "the format \"email\""])
-    assert.isTrue(fits(order, schema), said(order, schema))
+    assert.isTrue(fits(order, schema), explained(order, schema))
     assert.isTrue(fits({ ...order, part: order }, schema))
     for (const [path, change] of wrong) {
       // OpenAPI 3.0 has no tuples.
@@ -149,13 +149,13 @@ describe("OpenAPI", () => {
     }
     assert.deepStrictEqual(unchecked(schema), [])
     assert.isTrue(fits({ price: 0.1, size: null, at: null }, schema))
-    assert.strictEqual(said({ price: 0 }, schema), "'price': expected number greater than 0, got 0.")
+    assert.strictEqual(explained({ price: 0 }, schema), "'price': expected number greater than 0, got 0.")
     const below = { type: "number", maximum: 5, exclusiveMaximum: true }
     assert.isTrue(fits(4.9, below))
-    assert.strictEqual(said(5, below), "the arguments: expected number less than 5, got 5.")
+    assert.strictEqual(explained(5, below), "the arguments: expected number less than 5, got 5.")
     assert.isTrue(fits(5, { ...below, exclusiveMaximum: false }))
-    assert.strictEqual(said({ size: "x" }, schema), "'size': expected \"s\" | \"m\" | null, got \"x\".")
-    assert.include(said({ at: {} }, schema), "'at.city'")
+    assert.strictEqual(explained({ size: "x" }, schema), "'size': expected \"s\" | \"m\" | null, got \"x\".")
+    assert.include(explained({ at: {} }, schema), "'at.city'")
     assert.deepStrictEqual<unknown>(coerce({ size: "S" }, schema).value, { size: "s" })
   })
 
@@ -209,7 +209,7 @@ describe("Pydantic and MCP servers", () => {
     assert.deepStrictEqual(unchecked(schema), [])
     assert.isTrue(fits({ items: [{ sku: "AB-1", color: null }], total: "1.5", by: { a: 1 } }, schema))
     assert.strictEqual(
-      said({ items: [{ sku: "ab-1" }] }, schema),
+      explained({ items: [{ sku: "ab-1" }] }, schema),
       "'items.0.sku': expected string of at most 8 characters, matching ^[A-Z]{2}-\\d+$, got \"ab-1\"."
     )
     const decoded = decode("{'items': '[{\"sku\": \"AB-1\", \"color\": \"Red\"}]'}", schema)
@@ -228,9 +228,9 @@ describe("Pydantic and MCP servers", () => {
     }
     assert.deepStrictEqual(unchecked(closed), [])
     assert.isTrue(fits({ a: 2 }, closed))
-    assert.include(said({ a: 1 }, closed), "'b': expected string, got nothing.")
-    assert.include(said({ b: "x" }, closed), "'a': expected")
-    assert.include(said({ a: 2, c: 1 }, closed), "'c': no such key.")
+    assert.include(explained({ a: 1 }, closed), "'b': expected string, got nothing.")
+    assert.include(explained({ b: "x" }, closed), "'a': expected")
+    assert.include(explained({ a: 2, c: 1 }, closed), "'c': no such key.")
   })
 })
 

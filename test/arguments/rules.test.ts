@@ -48,11 +48,11 @@ const written = (text = "") => {
 }
 
 describe("the rules", () => {
-  it.each(repairs)("%s: %s", (kind, text, expected, told) => {
+  it.each(repairs)("%s: %s", (kind, text, expected, note) => {
     const result = read(text, { prose: true })
     if (!result.ok) return assert.fail(message(result.refusal))
     assert.deepStrictEqual<unknown>(result.value, JSON.parse(expected ?? ""))
-    assert.strictEqual(result.repairs.some(({ note }) => note !== undefined), told === "yes")
+    assert.strictEqual(result.repairs.some(({ note }) => note !== undefined), note === "yes")
     if (text !== "") assert.include(result.repairs.map<string>(({ kind }) => kind), kind)
   })
 
@@ -61,12 +61,12 @@ describe("the rules", () => {
     assert.strictEqual(result.ok ? "read" : result.refusal.kind, kind)
   })
 
-  it.each(coercions)("%s: %s for %s", (kind, schema, text, expected, told) => {
+  it.each(coercions)("%s: %s for %s", (kind, schema, text, expected, note) => {
     const { value, numberAt } = written(text)
     const result = coerce(value, schemaOf(schema), { numberAt })
     assert.deepStrictEqual<unknown>([result.fits, result.value], [true, JSON.parse(expected ?? "")])
     assert.include(result.repairs.map<string>(({ kind }) => kind), kind)
-    assert.strictEqual(result.repairs.some(({ note }) => note !== undefined), told === "yes")
+    assert.strictEqual(result.repairs.some(({ note }) => note !== undefined), note === "yes")
   })
 
   it.each(coercions)("%s: %s for %s, however often", (_kind, schema, text) => {

@@ -76,8 +76,8 @@ describe("Suggestion", () => {
 
     it("names a candidate or nothing, whatever the name", () => {
       fc.assert(fc.property(fc.string({ unit: "binary" }), names, (name, names) => {
-        const meant = Suggestion.didYouMean(name, names)
-        assert.isTrue(meant === undefined || meant === Suggestion.nearest(name, names)[0])
+        const suggestion = Suggestion.didYouMean(name, names)
+        assert.isTrue(suggestion === undefined || suggestion === Suggestion.nearest(name, names)[0])
       }))
     })
 

@@ -131,7 +131,7 @@ describe("Agent.run", () => {
       assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 1)
     }).pipe(Effect.provide(ScriptedModel.layer([denied]))))
 
-  it.effect("never takes an empty reply for an answer, and counts it as a turn", () =>
+  it.effect("never treats an empty reply as an answer, and counts it as a turn", () =>
     Effect.gen(function*() {
       const answer = yield* pinging.run("Ping!")
       assert.strictEqual(answer.text, "Here I am.")
@@ -166,9 +166,9 @@ describe("Agent.run", () => {
 
   it.effect("fails with a typed error, the transcript and the ledger if the model's code throws", () =>
     Effect.gen(function*() {
-      let asked = 0
+      let modelCalls = 0
       const respond = () => {
-        if (++asked === 2) throw new TypeError("no such property")
+        if (++modelCalls === 2) throw new TypeError("no such property")
         return Effect.succeed(ScriptedModel.call("ping"))
       }
       const logged: Array<string> = []
@@ -304,10 +304,13 @@ describe("interrupting a run", () => {
   it.effect("waits at most 5 s for a handler with a timeout that ignores its interruption", () =>
     Effect.gen(function*() {
       const started = yield* Deferred.make<void>()
-      const stubborn = Tool.make("stubborn", { description: "", success: Schema.Void, sideEffect: "none" }, () =>
-        Effect.uninterruptible(Effect.andThen(Deferred.succeed(started, undefined), Effect.never))).pipe(
-          Tool.timeout("1 hour")
-        )
+      const stubborn = Tool.make(
+        "stubborn",
+        { description: "", success: Schema.Void, sideEffect: "none" },
+        () => Effect.uninterruptible(Effect.andThen(Deferred.succeed(started, undefined), Effect.never))
+      ).pipe(
+        Tool.timeout("1 hour")
+      )
       const fiber = yield* Effect.forkChild(
         Agent.make({ toolkit: Toolkit.make(stubborn) }).run("Go").pipe(
           Effect.provide(ScriptedModel.layer([ScriptedModel.call("stubborn")]))

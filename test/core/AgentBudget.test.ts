@@ -18,7 +18,7 @@ import { TestClock } from "effect/testing"
 const Numbered = Schema.Struct({ n: Schema.Int })
 
 /** Makes two tools that record when they run, and take a given time. */
-const noting = (ran: Array<string>, takes: Duration.Input = 0) => {
+const recordingTools = (ran: Array<string>, takes: Duration.Input = 0) => {
   const tool = <const Name extends string>(name: Name) =>
     Tool.make(name, { description: name, parameters: Numbered, success: Schema.Int, sideEffect: "none" }, ({ n }) => {
       ran.push(`${name} ${n}`)
@@ -27,13 +27,13 @@ const noting = (ran: Array<string>, takes: Duration.Input = 0) => {
   return Toolkit.make(tool("look"), tool("find"))
 }
 
-const calls = (...named: ReadonlyArray<readonly [string, number]>) => ({
+const calls = (...pairs: ReadonlyArray<readonly [string, number]>) => ({
   text: "",
-  calls: named.map(([name, n], index) => ({ id: `${index}`, name, arguments: JSON.stringify({ n }) }))
+  calls: pairs.map(([name, n], index) => ({ id: `${index}`, name, arguments: JSON.stringify({ n }) }))
 })
 
 const run = (
-  toolkit: ReturnType<typeof noting>,
+  toolkit: ReturnType<typeof recordingTools>,
   limits: AgentBudget.Limits,
   script: ScriptedModel.Script
 ) => Agent.make({ toolkit, limits }).run("?").pipe(Effect.provide(ScriptedModel.layer(script)))
@@ -65,7 +65,7 @@ describe("AgentBudget", () => {
   it.effect("C11 refuses the calls beyond the limit, and lets the model answer with what it has", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
-      const answer = yield* run(noting(ran), { calls: 2 }, [
+      const answer = yield* run(recordingTools(ran), { calls: 2 }, [
         calls(["look", 1], ["look", 2], ["look", 3]),
         ScriptedModel.text("Two of three.")
       ])
@@ -85,7 +85,7 @@ describe("AgentBudget", () => {
   it.effect("C11 ends the run with a typed failure if the model still calls after a message that no calls are left", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
-      const failure = yield* Effect.flip(run(noting(ran), { calls: 2 }, [
+      const failure = yield* Effect.flip(run(recordingTools(ran), { calls: 2 }, [
         calls(["look", 1]),
         calls(["look", 2]),
         calls(["look", 3]),
@@ -101,7 +101,7 @@ describe("AgentBudget", () => {
   it.effect("C11 refuses consecutive calls of one tool beyond the limit, until another tool is called", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
-      yield* run(noting(ran), { consecutive: 2 }, [
+      yield* run(recordingTools(ran), { consecutive: 2 }, [
         calls(["look", 1], ["look", 2], ["look", 3]),
         calls(["look", 4]),
         calls(["find", 5], ["look", 6]),
@@ -115,7 +115,7 @@ describe("AgentBudget", () => {
   it.effect("admits a resumed call, whatever was called in between, and counts it once", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
-      const look = noting(ran).tools.get("look")!
+      const look = recordingTools(ran).tools.get("look")!
       const asks = Tool.make(
         "asks",
         { description: "", success: Schema.String, sideEffect: "none" },
@@ -142,7 +142,7 @@ describe("AgentBudget", () => {
       const ran: Array<string> = []
       const usage = { inputTokens: 40, outputTokens: 10 }
       const script = (tokens: number) =>
-        run(noting(ran), { tokens }, [
+        run(recordingTools(ran), { tokens }, [
           { ...calls(["look", 1]), usage },
           { ...calls(["look", 2]), usage },
           { ...ScriptedModel.text("done"), usage }
@@ -163,7 +163,7 @@ describe("AgentBudget", () => {
 
     it.effect("C11 ends a model call under way, and not a millisecond too early", () =>
       Effect.gen(function*() {
-        const agent = Agent.make({ toolkit: noting([]), limits: { elapsed: "1 minute" } })
+        const agent = Agent.make({ toolkit: recordingTools([]), limits: { elapsed: "1 minute" } })
         const fiber = yield* agent.run("?").pipe(
           Effect.provide(slowModel("40 seconds", [calls(["look", 1]), ScriptedModel.text("late")])),
           Effect.flip,
@@ -247,7 +247,7 @@ describe("AgentBudget", () => {
 
     it.effect("uses the earlier of its own limit and an existing deadline", () =>
       Effect.gen(function*() {
-        const agent = Agent.make({ toolkit: noting([]), limits: { elapsed: "1 hour" } })
+        const agent = Agent.make({ toolkit: recordingTools([]), limits: { elapsed: "1 hour" } })
         const fiber = yield* agent.run("?").pipe(
           Effect.provide(slowModel("2 hours", [])),
           Deadline.within("5 seconds"),

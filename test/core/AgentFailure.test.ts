@@ -279,7 +279,7 @@ describe("AgentFailure.schema", () => {
   }
 
   it("also applies to each class, which decodes only its own failures", () => {
-    const own: ReadonlyArray<Schema.Codec<AgentFailure.AgentFailure, unknown>> = [
+    const schemas: ReadonlyArray<Schema.Codec<AgentFailure.AgentFailure, unknown>> = [
       AgentFailure.ModelFailed.schema,
       AgentFailure.LimitReached.schema,
       AgentFailure.RunSuspended.schema,
@@ -288,7 +288,7 @@ describe("AgentFailure.schema", () => {
     ]
     for (const failure of every) {
       const stored = Schema.encodeSync(AgentFailure.schema)(failure)
-      const taking = own.filter((schema) => messageOf(schema, stored) === "decoded")
+      const taking = schemas.filter((schema) => messageOf(schema, stored) === "decoded")
       assert.deepStrictEqual(taking.map((schema) => Schema.encodeSync(schema)(failure)), [stored])
     }
   })
@@ -334,8 +334,8 @@ describe("Answer.schema", () => {
   })
 
   it("decodes an Exit of a run, whether it succeeded or failed", () => {
-    const ended = Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect())
-    const codec = Schema.toCodecJson(ended)
+    const exitSchema = Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect())
+    const codec = Schema.toCodecJson(exitSchema)
     const [failure] = one.RunSuspended
     for (const exit of [Exit.succeed(answer), Exit.fail(failure!)]) {
       const decoded = through(codec)(exit)

@@ -224,7 +224,7 @@ describe("Tool.concurrency", () => {
         ])
       }))
 
-    it(`loses no permit, at whatever step a call is interrupted (patience: ${maxWait})`, () =>
+    it(`loses no permit, at whatever step a call is interrupted (maxWait: ${maxWait})`, () =>
       Effect.gen(function*() {
         const lost: Array<string> = []
         for (const isTaken of [false, true]) {

@@ -25,7 +25,7 @@ import { after, doing, paris, refused, sunny } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
 /** Returns the events that a watcher of a run gets, without the fields that all events share. */
-const heard = <A, E, R>(run: Effect.Effect<A, E, R>) =>
+const eventsOf = <A, E, R>(run: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const events: Array<CallEvent.Watched> = []
     return Effect.as(
@@ -58,7 +58,7 @@ const breaker = Breaker.layer({ tripPolicy: Breaker.consecutive(2), openDuration
 describe("a call's events", () => {
   it.effect("include attempts, handled failures and waits, each with its time and attempt", () =>
     Effect.gen(function*() {
-      const events = yield* heard(tool([Effect.fail(refused), after(500, sunny)]).pipe(Tool.retry(twice)).run(paris))
+      const events = yield* eventsOf(tool([Effect.fail(refused), after(500, sunny)]).pipe(Tool.retry(twice)).run(paris))
       assert.deepStrictEqual(tags(events), [
         "0 1 AttemptStarted",
         "0 1 AttemptEnded",
@@ -77,7 +77,7 @@ describe("a call's events", () => {
     Effect.gen(function*() {
       const ends: Array<unknown> = []
       for (const end of [sunny, Effect.fail(refused), Effect.die("no rows"), Effect.never]) {
-        const events = yield* heard(doing(end).pipe(Tool.timeout("1 second")).run(paris))
+        const events = yield* eventsOf(doing(end).pipe(Tool.timeout("1 second")).run(paris))
         ends.push(...events.flatMap((event) => event._tag === "AttemptEnded" ? [[event.end, event.code]] : []))
       }
       assert.deepStrictEqual(ends, [
@@ -120,7 +120,7 @@ describe("a call's events", () => {
   for (const [why, run] of refusals) {
     it.effect(`say why a retryable failure is not retried: ${why}`, () =>
       Effect.gen(function*() {
-        const events = yield* heard(run)
+        const events = yield* eventsOf(run)
         const refused = events.flatMap((event) =>
           event._tag === "RetryRefused" ? [[event.by, event.code, event.why]] : []
         )
@@ -131,7 +131,7 @@ describe("a call's events", () => {
   it.effect("do not mention retries of a failure that is not retryable", () =>
     Effect.gen(function*() {
       const unknown = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
-      const events = yield* heard(tool([Effect.fail(unknown)]).pipe(Tool.retry(twice)).run(paris))
+      const events = yield* eventsOf(tool([Effect.fail(unknown)]).pipe(Tool.retry(twice)).run(paris))
       assert.deepStrictEqual(tags(events), ["0 1 AttemptStarted", "0 1 AttemptEnded"])
     }))
 
@@ -139,7 +139,7 @@ describe("a call's events", () => {
     Effect.gen(function*() {
       const limited = doing(Effect.sleep("1 second").pipe(Effect.as("sunny"))).pipe(Tool.concurrency(1, { maxWait: 0 }))
       const both = Effect.all([limited.run(paris), Effect.exit(limited.run(paris))], { concurrency: 2 })
-      const events = yield* heard(both)
+      const events = yield* eventsOf(both)
       assert.deepStrictEqual(
         events.flatMap((event) => event._tag === "CallRefused" ? [[event.by, event.code, event.attempt]] : []),
         [["concurrency", "bulkhead_full", 0]]
@@ -182,7 +182,7 @@ describe("a call's events", () => {
     it.effect("that it is closed after its tool was enabled by hand", () =>
       Effect.gen(function*() {
         const quote = tool([Effect.fail(refused), Effect.fail(refused), sunny]).pipe(CircuitBreaker.protect())
-        const events = yield* heard(
+        const events = yield* eventsOf(
           Effect.gen(function*() {
             yield* Effect.flip(quote.run(paris))
             yield* Effect.flip(quote.run(paris))
@@ -198,7 +198,7 @@ describe("a call's events", () => {
     it.effect("no changes by calls without a watcher", () =>
       Effect.gen(function*() {
         const quote = tool([Effect.fail(refused), Effect.fail(refused), sunny]).pipe(CircuitBreaker.protect())
-        const events = yield* heard(
+        const events = yield* eventsOf(
           Effect.gen(function*() {
             yield* Effect.flip(quote.run(paris))
             yield* Effect.flip(quote.run(paris))
@@ -242,7 +242,7 @@ describe("a call's events", () => {
         wrap: (run) => (params) =>
           Effect.timeoutOrElse(run(params), { duration: "4 seconds", orElse: () => Effect.interrupt })
       })
-      const events = yield* heard(slow.pipe(Tool.with(impatient)).run(paris))
+      const events = yield* eventsOf(slow.pipe(Tool.with(impatient)).run(paris))
       const first = events.find((event) => event._tag === "WaitEnded")
       assert.deepInclude(first, { by: "retry", wait: Duration.seconds(4), at: 4000 })
     }))
@@ -251,7 +251,7 @@ describe("a call's events", () => {
     Effect.gen(function*() {
       const inner = tool([Effect.fail(refused), sunny], "inner").pipe(Tool.retry(twice))
       const outer = doing(inner.run(paris), "none", "outer")
-      const events = yield* heard(outer.run(paris))
+      const events = yield* eventsOf(outer.run(paris))
       assert.deepStrictEqual(tags(events), [
         "0 1 AttemptStarted",
         "0 1 InnerStarted",
@@ -269,7 +269,7 @@ describe("a call's events", () => {
     Effect.gen(function*() {
       const innermost = tool([Effect.fail(refused), sunny], "innermost").pipe(Tool.retry(twice))
       const between = doing(innermost.run(paris), "none", "between")
-      const events = yield* heard(doing(between.run(paris), "none", "outer").run(paris))
+      const events = yield* eventsOf(doing(between.run(paris), "none", "outer").run(paris))
       assert.deepStrictEqual(
         events.flatMap((event) => "inside" in event ? `${event._tag} ${event.inside}` : []),
         ["InnerStarted between", "FailureHandled innermost", "WaitStarted innermost", "WaitEnded innermost"]
@@ -351,7 +351,7 @@ describe("attempts", () => {
 
   it.effect("of failures are numbered over all sources", () =>
     Effect.gen(function*() {
-      const events = yield* heard(sources().run(paris))
+      const events = yield* eventsOf(sources().run(paris))
       assert.deepStrictEqual(
         events.flatMap((event) => event._tag === "FailureHandled" ? [`${event.attempt} ${event.by}`] : []),
         ["1 retry", "2 retry", "3 fallback", "4 retry", "5 retry"]
@@ -482,7 +482,7 @@ describe("an agent's events", () => {
               Effect.andThen(call.waiting(Effect.sleep("1 second"), Duration.infinity), run(params))
             ))
       })
-      const events = yield* heard(tool([Effect.fail(refused), sunny]).pipe(Tool.with(patient)).run(paris))
+      const events = yield* eventsOf(tool([Effect.fail(refused), sunny]).pipe(Tool.with(patient)).run(paris))
       const handled = events.find(({ _tag }) => _tag === "FailureHandled")
       assert.deepStrictEqual<unknown>(handled, {
         _tag: "FailureHandled",

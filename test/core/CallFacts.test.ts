@@ -46,7 +46,7 @@ const orders = (sideEffect: SideEffect.SideEffect, ...steps: ReadonlyArray<Failu
 }
 
 /** Returns the tool messages of a run whose model makes these calls, one per turn. */
-const told = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<string | object>) =>
+const playCalls = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<string | object>) =>
   Effect.gen(function*() {
     const script = [...calls.map((args) => ScriptedModel.call("orders", args)), ScriptedModel.text("done")]
     const agent = Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: 20 } })
@@ -62,7 +62,9 @@ describe("CallFacts", () => {
   it.effect("D4 refuses the same call after three failed executions, without running it", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("none", garbage)
-      const { codes, texts } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
+      const { codes, texts } = yield* playCalls(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 }, {
+        order: 7
+      })
       const known = "unknown_entity"
       const exceeded = "repeated_call"
       assert.deepStrictEqual(codes, [known, known, known, exceeded, exceeded])
@@ -81,7 +83,7 @@ describe("CallFacts", () => {
   it.effect("D4 counts executions, so a call with three attempts inside is not run again", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("none", refused)
-      const { codes } = yield* told(tool.pipe(Tool.retry(RetryPolicy.transient)), { order: 7 }, { order: 7 })
+      const { codes } = yield* playCalls(tool.pipe(Tool.retry(RetryPolicy.transient)), { order: 7 }, { order: 7 })
       assert.deepStrictEqual(codes, ["connection", "repeated_call"])
       assert.strictEqual(executions(), 3)
     }).pipe(atOnce))
@@ -89,20 +91,20 @@ describe("CallFacts", () => {
   it.effect("D4 refuses a call of a tool that is neither read-only nor idempotent after one failed execution", () =>
     Effect.gen(function*() {
       const acting = orders("non_idempotent", garbage)
-      assert.deepStrictEqual((yield* told(acting.tool, { order: 7 }, { order: 7 })).codes, [
+      assert.deepStrictEqual((yield* playCalls(acting.tool, { order: 7 }, { order: 7 })).codes, [
         "unknown_entity",
         "repeated_call"
       ])
       assert.strictEqual(acting.executions(), 1)
       const idempotent = orders("idempotent", garbage)
-      yield* told(idempotent.tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
+      yield* playCalls(idempotent.tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
       assert.strictEqual(idempotent.executions(), 3)
     }))
 
   it.effect("allows a call that certainly did nothing to be repeated, up to three executions", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", notExecuted)
-      const { codes } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
+      const { codes } = yield* playCalls(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
       assert.deepStrictEqual(codes, ["connection", "connection", "connection", "repeated_call"])
       assert.strictEqual(executions(), 3)
     }))
@@ -110,7 +112,7 @@ describe("CallFacts", () => {
   it.effect("says in a refusal that the call may have taken effect, if the earlier one may have", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", lost)
-      const { texts } = yield* told(tool, { order: 7 }, { order: 7 })
+      const { texts } = yield* playCalls(tool, { order: 7 }, { order: 7 })
       assert.strictEqual(executions(), 1)
       assert.include(texts[1], "\"error\":\"ToolUnavailable\",\"code\":\"repeated_call\"")
       assert.include(
@@ -131,7 +133,7 @@ describe("CallFacts", () => {
           wrap: (run) => (params) => Effect.andThen(run(params), Effect.fail(garbage))
         })
       )
-      const { certainties, texts } = yield* told(failing, { order: 7 }, { order: 7 })
+      const { certainties, texts } = yield* playCalls(failing, { order: 7 }, { order: 7 })
       assert.strictEqual(executions(), 1)
       assert.deepStrictEqual(certainties, ["executed", "unknown"])
       assert.deepInclude(JSON.parse(texts[1]!), {
@@ -173,7 +175,7 @@ describe("CallFacts", () => {
   it.effect("treats calls as equal whatever the order of keys and the white space, but no other calls", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", garbage)
-      const { codes } = yield* told(
+      const { codes } = yield* playCalls(
         tool,
         "{\"order\":7,\"note\":\"a\"}",
         " { \"note\" : \"a\",\n \"order\" : 7 } ",
@@ -188,7 +190,15 @@ describe("CallFacts", () => {
   it.effect("counts neither calls that never reached the tool nor successful ones", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("none", "found")
-      const { codes } = yield* told(tool, {}, {}, {}, {}, "{\"or", ...Array.from({ length: 5 }, () => ({ order: 7 })))
+      const { codes } = yield* playCalls(
+        tool,
+        {},
+        {},
+        {},
+        {},
+        "{\"or",
+        ...Array.from({ length: 5 }, () => ({ order: 7 }))
+      )
       assert.deepStrictEqual(codes, [...Array.from({ length: 4 }, () => "invalid_arguments"), "invalid_json"])
       assert.strictEqual(executions(), 5)
     }))
@@ -241,7 +251,7 @@ describe("CallFacts", () => {
   it.effect("quotes the original failure in later refusals, not the first refusal", () =>
     Effect.gen(function*() {
       const { tool } = orders("non_idempotent", garbage)
-      const { texts } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 })
+      const { texts } = yield* playCalls(tool, { order: 7 }, { order: 7 }, { order: 7 })
       assert.strictEqual(texts[2], texts[1])
       assert.include(texts[2], "the same call has already failed with unknown_entity: There is no order 7.")
     }))
@@ -259,15 +269,15 @@ describe("CallFacts", () => {
             return Effect.fail(page)
           })
       )
-      yield* told(tool, ...Array.from({ length: 5 }, () => ({ order: 7 })))
+      yield* playCalls(tool, ...Array.from({ length: 5 }, () => ({ order: 7 })))
       assert.strictEqual(executions, 5)
     }))
 
   it.effect("starts afresh with each run", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", garbage)
-      yield* told(tool, { order: 7 })
-      yield* told(tool, { order: 7 })
+      yield* playCalls(tool, { order: 7 })
+      yield* playCalls(tool, { order: 7 })
       assert.strictEqual(executions(), 2)
     }))
 
@@ -300,7 +310,7 @@ describe("CallFacts", () => {
       const any = Schema.Record(Schema.String, Schema.Json)
       const acting = Tool.make("orders", { description: "", parameters: any, success: Schema.String }, () =>
         Effect.fail(garbage))
-      const { codes } = yield* told(
+      const { codes } = yield* playCalls(
         acting,
         "{\"a\":{\"constructor\":1},\"b\":2}",
         "{\"b\":2,\"a\":{\"constructor\":1}}",

@@ -43,13 +43,14 @@ describe("Explanation", () => {
   })
 
   describe("overview", () => {
-    const named = <const Name extends string>(name: Name) =>
+    const toolNamed = <const Name extends string>(name: Name) =>
       Tool.make(name, { description: "", success: Schema.Finite }, () => Effect.succeed(1))
 
     it("shows each tool in a separate block, sorted by name, with one fact per line", () => {
-      const toolkit = Toolkit.make(timely().pipe(Tool.retry(twice)), named("b"), named("B"), named("a")).pipe(
-        Toolkit.withDefaults([Policy.concurrency(1)])
-      )
+      const toolkit = Toolkit.make(timely().pipe(Tool.retry(twice)), toolNamed("b"), toolNamed("B"), toolNamed("a"))
+        .pipe(
+          Toolkit.withDefaults([Policy.concurrency(1)])
+        )
       assert.deepStrictEqual(Toolkit.explain(toolkit).map(({ tool }) => tool), ["get_quote", "b", "B", "a"])
       const patient = "unbounded: a call waits for a permit as long as it takes"
       const [first, second, third, last] = Explanation.overview(Toolkit.explain(toolkit)).split("\n\n")

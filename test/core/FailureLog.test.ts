@@ -45,7 +45,7 @@ const lines = <A, E, R>(self: Effect.Effect<A, E, R>) =>
 
 const messages = (lines: ReadonlyArray<Line>) => lines.map(({ message }) => message)
 
-const called = <T extends Tool.Any>(tool: T) =>
+const dispatch = <T extends Tool.Any>(tool: T) =>
   Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name }, { idempotencyKey: "k" }).pipe(
     Effect.provideService(FailureLog.level, "Info")
   )
@@ -54,7 +54,7 @@ describe("FailureLog", () => {
   it.effect("logs each retry with its number, the maximal number, and the wait", () =>
     passing(Effect.gen(function*() {
       const tool = failing(refused).pipe(Tool.retry(RetryPolicy.transient))
-      const logged = yield* lines(called(tool)).pipe(
+      const logged = yield* lines(dispatch(tool)).pipe(
         Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0.5, nextIntUnsafe: () => 0 })
       )
       assert.deepStrictEqual(messages(logged), [
@@ -68,7 +68,7 @@ describe("FailureLog", () => {
     passing(Effect.gen(function*() {
       const tool = failing(refused).pipe(Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 1 })))
       assert.strictEqual(
-        messages(yield* lines(called(tool)))[0],
+        messages(yield* lines(dispatch(tool)))[0],
         "get_weather failed (connection): Refused. Retry 1 in 1.0 s."
       )
     })))
@@ -115,7 +115,7 @@ describe("FailureLog", () => {
         { description: "", success: Schema.String, sideEffect: "none" },
         () => inner.run({})
       )
-      assert.deepStrictEqual(messages(yield* lines(called(outer))), [
+      assert.deepStrictEqual(messages(yield* lines(dispatch(outer))), [
         "inner failed (connection): Refused. The fallback was tried."
       ])
     }))
@@ -183,7 +183,7 @@ describe("FailureLog", () => {
         { description: "", success: Schema.String, sideEffect: "none" },
         () => Effect.die(new Error("no rows"))
       )
-      assert.deepStrictEqual(messages(yield* lines(called(broken))), [
+      assert.deepStrictEqual(messages(yield* lines(dispatch(broken))), [
         "The tool broken failed with an internal error"
       ])
     }))
@@ -191,7 +191,7 @@ describe("FailureLog", () => {
   it.effect("never breaks a line", () =>
     Effect.gen(function*() {
       const odd = failing(new SemanticGarbage({ code: "odd", detail: "Two\nlines\u2028and more." }))
-      assert.deepStrictEqual(messages(yield* lines(called(odd))), [
+      assert.deepStrictEqual(messages(yield* lines(dispatch(odd))), [
         "get_weather failed (odd): Two lines and more. The model was told."
       ])
     }))
@@ -201,10 +201,10 @@ describe("FailureLog", () => {
       const full = Logger.layer([Logger.make(() => {
         throw new Error("The disk is full.")
       })])
-      const told = yield* Effect.provide(called(failing(refused)), full)
+      const told = yield* Effect.provide(dispatch(failing(refused)), full)
       assert.strictEqual(told._tag, "Failed")
       const handled = yield* Effect.provide(
-        called(failing(refused).pipe(Tool.fallback(() => Effect.succeed("")))),
+        dispatch(failing(refused).pipe(Tool.fallback(() => Effect.succeed("")))),
         full
       )
       assert.strictEqual(handled._tag, "Completed")

@@ -137,8 +137,8 @@ describe("a run that stops at any of its steps, and is replayed", () => {
             } else assert.deepStrictEqual(now, then)
           } else {
             assert.deepStrictEqual(lost, ["turn/3/call/1"])
-            const told = answer.ledger.failures.filter((entry) => entry.tag === "ToolUnavailable")
-            assert.deepStrictEqual(told.map(({ code }) => code), ["outcome_unknown"])
+            const unavailable = answer.ledger.failures.filter((entry) => entry.tag === "ToolUnavailable")
+            assert.deepStrictEqual(unavailable.map(({ code }) => code), ["outcome_unknown"])
             assert.include(JSON.stringify(Array.from(answer.transcript)), "it may already have taken effect")
           }
         }))
@@ -195,7 +195,7 @@ describe("a run that stops at any of its steps, and is replayed", () => {
 
 describe("after a replay", () => {
   const pay = (ends: ReadonlyArray<ToolUnavailable>) => {
-    const left = [...ends]
+    const remaining = [...ends]
     let paid = 0
     const tool = Tool.make(
       "pay",
@@ -207,7 +207,7 @@ describe("after a replay", () => {
       () =>
         Effect.suspend(() => {
           paid++
-          const end = left.shift()
+          const end = remaining.shift()
           return end === undefined ? Effect.succeed("paid") : Effect.fail(end)
         })
     )
@@ -245,19 +245,19 @@ describe("after a replay", () => {
     Effect.gen(function*() {
       const { toolkit } = world()
       const file = new FileJournal()
-      const heard = (stop?: Stop) =>
+      const streamed = (stop?: Stop) =>
         file.process((journal) =>
           Stream.runCollect(Agent.make({ toolkit }).stream("Go.", { id: "run-1" })).pipe(
             Effect.provideService(Journal.current, journal),
             Effect.provide(ScriptedModel.layer(script))
           ), stop)
-      yield* heard({ step: 6, hasRun: false })
-      const exit = yield* heard()
+      yield* streamed({ step: 6, hasRun: false })
+      const exit = yield* streamed()
       if (exit === undefined || Exit.isFailure(exit)) return assert.fail("It stopped.")
       const events = exit.value
-      const told = events.filter(({ _tag }) => /^(Turn|Model|Call)(Started|Replied|Ended)$/.test(_tag)).slice(0, 12)
+      const relevant = events.filter(({ _tag }) => /^(Turn|Model|Call)(Started|Replied|Ended)$/.test(_tag)).slice(0, 12)
       assert.deepStrictEqual(
-        told.map((event) => `${event._tag}${"replayed" in event ? ", replayed" : ""}`),
+        relevant.map((event) => `${event._tag}${"replayed" in event ? ", replayed" : ""}`),
         [
           "TurnStarted, replayed",
           "ModelReplied, replayed",
@@ -286,13 +286,13 @@ describe("after a replay", () => {
 })
 
 describe("the time of a run", () => {
-  const slow = (name: string, heard: Array<number>) =>
+  const slow = (name: string, secondsLeft: Array<number>) =>
     Tool.make(
       name,
       { description: "", success: Schema.String, sideEffect: "none" },
       () =>
-        Effect.flatMap(Deadline.timeLeft, (left) => {
-          heard.push(Duration.toSeconds(left))
+        Effect.flatMap(Deadline.timeLeft, (timeLeft) => {
+          secondsLeft.push(Duration.toSeconds(timeLeft))
           return Effect.delay(Effect.succeed("done"), "4 seconds")
         })
     )
@@ -302,8 +302,8 @@ describe("the time of a run", () => {
 
   it.effect("continues where its process stopped, without counting the time in between", () =>
     Effect.gen(function*() {
-      const heard: Array<number> = []
-      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "10 seconds" } })
+      const secondsLeft: Array<number> = []
+      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", secondsLeft)), limits: { elapsed: "10 seconds" } })
       const file = new FileJournal()
       const process = (stop?: Stop) =>
         file.process((journal) =>
@@ -318,7 +318,7 @@ describe("the time of a run", () => {
       yield* TestClock.adjust("1 hour")
       const exit = yield* passing(process())
       // The second call was lost together with its time. The run had used 4 s when it started.
-      assert.deepStrictEqual(heard, [10, 6, 6, 2])
+      assert.deepStrictEqual(secondsLeft, [10, 6, 6, 2])
       assert.isTrue(exit !== undefined && Exit.isFailure(exit))
       const failure = exit === undefined ? undefined : Option.getOrUndefined(Exit.findErrorOption(exit))
       assert.deepInclude(failure, { _tag: "LimitReached", limit: "elapsed" })
@@ -326,8 +326,8 @@ describe("the time of a run", () => {
 
   it.effect("is not extended by a replay that takes longer than the run's limit", () =>
     Effect.gen(function*() {
-      const heard: Array<number> = []
-      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "20 seconds" } })
+      const secondsLeft: Array<number> = []
+      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", secondsLeft)), limits: { elapsed: "20 seconds" } })
       const file = new FileJournal()
       const process = (delay: Duration.Input, stop?: Stop) =>
         file.process((journal) =>
@@ -341,13 +341,13 @@ describe("the time of a run", () => {
       yield* passing(process(0, { step: 4, hasRun: false }))
       yield* passing(process("3 seconds"))
       // Three steps were replayed in 9 s, and the fourth waited too.
-      assert.deepStrictEqual(heard, [20, 8])
+      assert.deepStrictEqual(secondsLeft, [20, 8])
     }))
 
   it.effect("never exceeds the deadline around it", () =>
     Effect.gen(function*() {
-      const heard: Array<number> = []
-      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "20 seconds" } })
+      const secondsLeft: Array<number> = []
+      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", secondsLeft)), limits: { elapsed: "20 seconds" } })
       const file = new FileJournal()
       const process = (stop?: Stop) =>
         file.process((journal) =>
@@ -358,13 +358,13 @@ describe("the time of a run", () => {
           ), stop)
       yield* passing(process({ step: 3, hasRun: false }))
       yield* passing(process())
-      assert.deepStrictEqual(heard, [5, 5, 1])
+      assert.deepStrictEqual(secondsLeft, [5, 5, 1])
     }))
 
   it.effect("continues after a question, without counting the wait for the user", () =>
     Effect.gen(function*() {
-      const heard: Array<number> = []
-      const work = slow("work", heard)
+      const secondsLeft: Array<number> = []
+      const work = slow("work", secondsLeft)
       const ask = Tool.make("ask", { description: "", success: Schema.String, sideEffect: "none" }, () =>
         ToolCall.ask("Go on?"))
       const agent = Agent.make({ toolkit: Toolkit.make(work, ask), limits: { elapsed: "10 seconds" } })
@@ -388,6 +388,6 @@ describe("the time of a run", () => {
       })
       const { text } = yield* passing(Effect.provide(program, ScriptedModel.layer(asking)))
       assert.strictEqual(text, "Done.")
-      assert.deepStrictEqual(heard, [10, 6])
+      assert.deepStrictEqual(secondsLeft, [10, 6])
     }))
 })

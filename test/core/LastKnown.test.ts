@@ -23,7 +23,7 @@ import { around, disabled, doing, paris, refused, Sequence, sunny, unknownCity }
 const fail = Effect.fail(refused)
 const memory = LastKnown.layerMemory()
 
-/** A service that answers with the time and what it was asked, until it is down. */
+/** A service that answers with the time and its argument, until it is down. */
 class Station {
   isUp = true
 
@@ -52,7 +52,7 @@ const answer = (tool: { readonly name: string }, args: object) => ({
   arguments: JSON.stringify(args)
 })
 
-/** What is logged meanwhile. */
+/** Runs an effect, and returns its log lines. */
 const logging = <A, E, R>(run: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const logged: Array<unknown> = []
@@ -63,7 +63,7 @@ const logging = <A, E, R>(run: Effect.Effect<A, E, R>) =>
     return { exit, logged }
   })
 
-/** A store that does as it is told. */
+/** Makes a store with some operations replaced. */
 const store = (service: Partial<LastKnown.LastKnown["Service"]>) =>
   Layer.succeed(LastKnown.LastKnown, {
     get: () => Effect.succeedNone,
@@ -73,7 +73,7 @@ const store = (service: Partial<LastKnown.LastKnown["Service"]>) =>
 
 describe("LastKnown", () => {
   describe("fallback", () => {
-    it.effect("takes a value for fresh when the clock has gone back since", () =>
+    it.effect("treats a value as fresh if the clock has gone back since", () =>
       Effect.gen(function*() {
         let isUp = true
         const tool = Tool.make("t", { description: "", success: Schema.String, sideEffect: "none" }, () =>
@@ -93,7 +93,7 @@ describe("LastKnown", () => {
         })
       }).pipe(Effect.provide(LastKnown.layerMemory())))
 
-    it.effect("answers with the last value, and says in the outcome what it is and how old", () =>
+    it.effect("answers with the last value, and the outcome has its source and age", () =>
       Effect.gen(function*() {
         const station = new Station()
         const tool = station.tool().pipe(LastKnown.fallback())
@@ -120,7 +120,7 @@ describe("LastKnown", () => {
         )
       }).pipe(Effect.provide(memory)))
 
-    it.effect("keeps a value for each tool and its arguments, whatever the order of their keys", () =>
+    it.effect("keeps one value per tool and arguments, whatever the order of their keys", () =>
       Effect.gen(function*() {
         const station = new Station()
         const weather = station.tool().pipe(LastKnown.fallback())
@@ -141,7 +141,7 @@ describe("LastKnown", () => {
         }
       }).pipe(Effect.provide(memory)))
 
-    it.effect("lets the age grow with the clock, and answers up to its limit and no longer", () =>
+    it.effect("lets the age grow with the clock, and answers only up to maxAge", () =>
       Effect.gen(function*() {
         const station = new Station()
         const { run } = station.tool().pipe(LastKnown.fallback({ maxAge: "1 hour", name: "yesterday" }))
@@ -164,7 +164,7 @@ describe("LastKnown", () => {
         assert.deepStrictEqual(failure.tried, ["get_weather (connection)", "yesterday (no value)"])
       }).pipe(Effect.provide(memory)))
 
-    it.effect("lets the failure go on when nothing is known, and lists what was tried", () =>
+    it.effect("passes the failure on if no value is known, and lists what was tried", () =>
       Effect.gen(function*() {
         const cause = new Error("ECONNREFUSED")
         const down = new ToolUnavailable({ ...disabled, retryAfter: Duration.seconds(1), outcome: "unknown", cause })
@@ -191,7 +191,7 @@ describe("LastKnown", () => {
         )
       }).pipe(Effect.provide(memory)))
 
-    it.effect("keeps successes alone, and leaves other failures as they are", () =>
+    it.effect("stores only successes, and does not change other failures", () =>
       Effect.gen(function*() {
         const kept: Array<string> = []
         const remembering = store({ set: (key) => Effect.sync(() => kept.push(key)) })
@@ -212,7 +212,7 @@ describe("LastKnown", () => {
         assert.deepStrictEqual(yield* Effect.exit(Effect.provide(dying, remembering)), Exit.die("bug"))
       }))
 
-    it.effect("keeps no answer that is stale itself, but the fresh one of a mirror", () =>
+    it.effect("stores no stale answer, but does store a fresh one of a mirror", () =>
       Effect.gen(function*() {
         const entries = new Map<string, unknown>()
         const remembering = store({ set: (key, { value }) => Effect.sync(() => entries.set(key, value)) })
@@ -228,12 +228,12 @@ describe("LastKnown", () => {
         assert.deepStrictEqual(Array.from(entries), [["get_weather {\"city\":\"Paris\"}", "sunny"]])
       }))
 
-    it.effect("answers once all attempts have failed", () =>
+    it.effect("answers after all attempts have failed", () =>
       Effect.gen(function*() {
         const { tool, watch } = new Sequence()
         const { run } = tool([sunny, fail]).pipe(Tool.retry(Schedule.recurs(2)), LastKnown.fallback())
-        const known = yield* LastKnown.LastKnown
-        const answering = Effect.provideService(run(paris), LastKnown.LastKnown, known)
+        const store = yield* LastKnown.LastKnown
+        const answering = Effect.provideService(run(paris), LastKnown.LastKnown, store)
         yield* answering
         const events = yield* watch(answering)
         assert.deepStrictEqual(events.slice(-3).map((event) => event.replace(/^\d+ /, "")), [
@@ -243,7 +243,7 @@ describe("LastKnown", () => {
         ])
       }).pipe(Effect.provide(memory)))
 
-    it.effect("keeps values in the form that they have in JSON, and gives them back as they were", () =>
+    it.effect("stores values in their JSON form, and returns them unchanged", () =>
       Effect.gen(function*() {
         let kept: LastKnown.Entry | undefined
         const one = store({
@@ -270,7 +270,7 @@ describe("LastKnown", () => {
         assert.deepStrictEqual(yield* Effect.provide(run({}), one), value)
       }))
 
-    it.effect("knows nothing where what was kept no longer fits the tool", () =>
+    it.effect("ignores a stored value that no longer fits the tool", () =>
       Effect.gen(function*() {
         const make = <A>(success: Schema.Codec<A, unknown>, end: Effect.Effect<A, ToolUnavailable>) =>
           Tool.make("t", { description: "", success, sideEffect: "none" }, () => end).pipe(LastKnown.fallback())
@@ -287,13 +287,13 @@ describe("LastKnown", () => {
         const { exit, logged } = yield* logging(Dispatch.call(Toolkit.make(tool), answer(tool, paris)))
         const outcome = yield* exit
         assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "invalid_result")
-        // By dispatch, and by nobody else.
+        // Only dispatch logs it.
         assert.deepStrictEqual(logged, [
           "Warn: The result of 'get_weather' does not match its schema:\n  as a whole: expected string, got a number"
         ])
       }).pipe(Effect.provide(memory)))
 
-    it.effect("keeps what it knew where a later answer cannot be encoded", () =>
+    it.effect("keeps the earlier value if a later answer cannot be encoded", () =>
       Effect.gen(function*() {
         const answers: Array<unknown> = [1, "no number"]
         const tool = Tool.make("t", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
@@ -306,7 +306,7 @@ describe("LastKnown", () => {
         assert.strictEqual(yield* tool.run({}), 1)
       }).pipe(Effect.provide(memory)))
 
-    it.effect("goes on when arguments cannot be told apart", () =>
+    it.effect("continues if the arguments have no key", () =>
       Effect.gen(function*() {
         const endless: { self?: unknown } = {}
         endless.self = endless
@@ -327,7 +327,7 @@ describe("LastKnown", () => {
         assert.strictEqual((yield* Effect.flip(of(fail))).code, "connection")
       }).pipe(Effect.provide(memory)))
 
-    it("throws for a tool that acts: what it did last time says nothing of this time", () => {
+    it("throws for a tool that acts, because an earlier result says nothing about this call", () => {
       for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
         assert.throws(() => doing(sunny, sideEffect).pipe(LastKnown.fallback()), TypeError, "get_weather")
       }
@@ -335,7 +335,7 @@ describe("LastKnown", () => {
   })
 
   describe("a store", () => {
-    it.effect("that fails or dies costs no answer and no failure, but a warning", () =>
+    it.effect("that fails or dies logs a warning, and changes neither answers nor failures", () =>
       Effect.gen(function*() {
         for (const end of [Effect.fail("No space."), Effect.die("No space."), Effect.interrupt]) {
           const broken = store({ get: () => end, set: () => end })
@@ -351,7 +351,7 @@ describe("LastKnown", () => {
         }
       }))
 
-    it.effect("that hangs, and ignores that it is interrupted, costs 1 s: 999 ms, no answer; 1 ms more, the answer", () =>
+    it.effect("that hangs uninterruptibly delays the answer by exactly 1 s", () =>
       Effect.gen(function*() {
         for (const hanging of [Effect.never, Effect.uninterruptible(Effect.never)]) {
           const hangs = store({ get: () => hanging, set: () => hanging })
@@ -377,7 +377,7 @@ describe("LastKnown", () => {
         }
       }))
 
-    it.effect("that hangs costs no answer that would come just before the deadline", () =>
+    it.effect("that hangs loses no answer that comes just before the deadline", () =>
       Effect.gen(function*() {
         const hangs = store({ get: () => Effect.never, set: () => Effect.never })
         const tool = doing(Effect.delay(sunny, 4_800)).pipe(LastKnown.fallback(), Tool.timeout("5 seconds"))
@@ -388,7 +388,7 @@ describe("LastKnown", () => {
         assert.strictEqual(yield* Effect.provide(late, hangs), "sunny")
       }))
 
-    it.effect("that takes no time is asked also when there is no time left", () =>
+    it.effect("that takes no time is asked even if no time is left", () =>
       Effect.gen(function*() {
         const { logged } = yield* logging(Deadline.within(doing(sunny).pipe(LastKnown.fallback()).run(paris), 0))
         assert.deepStrictEqual(logged, [])
@@ -409,7 +409,7 @@ describe("LastKnown", () => {
   })
 
   describe("layerMemory", () => {
-    it.effect("lets what was used least recently go first, where setting is using, too", () =>
+    it.effect("evicts the least recently used value, where storing counts as use", () =>
       Effect.gen(function*() {
         const { get, set } = yield* LastKnown.LastKnown
         const entry = (value: number) => ({ value, at: 0 })
@@ -452,7 +452,7 @@ describe("LastKnown", () => {
         assert.deepStrictEqual(logged, [])
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-    it.effect("keeps values for as long as it is told", () =>
+    it.effect("keeps values as long as configured", () =>
       Effect.gen(function*() {
         const station = new Station()
         const { run } = station.tool().pipe(LastKnown.fallback())
@@ -467,10 +467,10 @@ describe("LastKnown", () => {
         Effect.provide(Persistence.layerMemory)
       ))
 
-    it.effect("gives nobody what another key has left in its place", () =>
+    it.effect("never returns the value of another key with the same hash", () =>
       Effect.gen(function*() {
         const { get, set } = yield* LastKnown.LastKnown
-        // Two texts of one hash.
+        // Two strings with the same hash.
         const [one, other] = ["#\"", "@!"] as const
         assert.strictEqual(Hash.string(one), Hash.string(other))
         yield* set(one, { value: 1, at: 0 })
@@ -481,7 +481,7 @@ describe("LastKnown", () => {
         Effect.provide(Persistence.layerMemory)
       ))
 
-    it.effect("takes what it cannot read for nothing, with a warning", () =>
+    it.effect("treats an unreadable value as missing, with a warning", () =>
       Effect.gen(function*() {
         const station = new Station()
         const { run } = station.tool().pipe(LastKnown.fallback())
@@ -504,7 +504,7 @@ describe("LastKnown", () => {
   })
 
   describe("policy", () => {
-    it("says what it is", () => {
+    it("describes itself", () => {
       assert.strictEqual(LastKnown.policy().kind, "fallback")
       assert.strictEqual(LastKnown.policy().description, "fallback to cache")
       assert.strictEqual(
@@ -513,7 +513,7 @@ describe("LastKnown", () => {
       )
     })
 
-    it("adds a second to what a tool costs at worst", () => {
+    it("adds one second to the worst case of a tool", () => {
       const tool = doing(sunny).pipe(Tool.timeout("5 seconds"), LastKnown.fallback())
       assert.deepStrictEqual(Tool.explain(tool).time, { most: Duration.seconds(6), because: [] })
     })

@@ -1,4 +1,4 @@
-/** What comes to its end when nobody waits for it any more. */
+/** Handlers that end after their caller has stopped waiting. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
@@ -18,12 +18,12 @@ import { counting, type Ends, garbage, outcomeOf } from "../support/countedRuns.
 import { custom, doing, lost, notExecuted, paris } from "../support/sequence.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
-/** What comes to its end, whoever interrupts it. */
+/** Makes an uninterruptible tool that ends after 3 s. */
 const uncut = (end: Ends, sideEffect?: SideEffect.SideEffect) =>
   counting(Effect.delay(end, "3 seconds"), sideEffect, { uninterruptible: true }).tool
 
-describe("what comes to its end when nobody waits any more", () => {
-  it.live("is timed by the clock that its call began with", () =>
+describe("the end of an abandoned handler", () => {
+  it.live("has a time by the clock of its call", () =>
     Effect.gen(function*() {
       const times: Array<number> = []
       const { pending, tool } = slow(acting)
@@ -42,7 +42,7 @@ describe("what comes to its end when nobody waits any more", () => {
       assert.deepStrictEqual([...new Set(times)], [0, 5000])
     }))
 
-  /** What is told of late ends, where a run is interrupted, and its promise resolved after that. */
+  /** Interrupts a run, then resolves its promise, and returns the reported late results. */
   const lateOf = <A, E>(run: Effect.Effect<A, E>, resolve: (answer: string) => void, meanwhile = macrotask) =>
     Effect.gen(function*() {
       const late: Array<readonly [tool: string, certainty: string]> = []
@@ -80,7 +80,7 @@ describe("what comes to its end when nobody waits any more", () => {
   for (const [what, make] of Object.entries(going)) {
     for (const limit of ["1 minute", Duration.infinity] as const) {
       for (const wait of [0, 6_000]) {
-        it.effect(`is told of an interrupted run: ${what}, with a timeout of ${String(limit)}, after ${wait} ms`, () =>
+        it.effect(`is reported after an interrupted run: ${what}, with a timeout of ${String(limit)}, after ${wait} ms`, () =>
           Effect.gen(function*() {
             const { resolve, tool } = make()
             const late = yield* lateOf(tool.pipe(Tool.timeout(limit)).run({}), resolve, TestClock.adjust(wait))
@@ -90,7 +90,7 @@ describe("what comes to its end when nobody waits any more", () => {
     }
   }
 
-  it.effect("is told where the call around it was interrupted", () =>
+  it.effect("is reported if the outer call was interrupted", () =>
     Effect.gen(function*() {
       const { resolve, tool } = going["an uninterruptible handler"]()
       const order = Tool.make("order", acting, () => Effect.uninterruptible(tool.run({})))
@@ -98,7 +98,7 @@ describe("what comes to its end when nobody waits any more", () => {
       assert.deepInclude(late, ["pay", "executed"])
     }))
 
-  it.effect("is not told where the caller goes on waiting", () =>
+  it.effect("is not reported while the caller still waits", () =>
     Effect.gen(function*() {
       const { resolve, tool } = going["an uninterruptible handler"]()
       let answer = ""
@@ -117,7 +117,7 @@ describe("what comes to its end when nobody waits any more", () => {
       "unknown"
     ]] as const
   ) {
-    it.effect(`is judged by whose word it ends with: ${what}`, () =>
+    it.effect(`takes its certainty from the tool whose failure it ends with: ${what}`, () =>
       Effect.gen(function*() {
         const late: Array<string> = []
         const closed = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
@@ -138,12 +138,12 @@ describe("what comes to its end when nobody waits any more", () => {
       }))
   }
 
-  it.effect("is no late result of a handler that was interrupted", () =>
+  it.effect("is not a late result if the handler was interrupted", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* lateOf(Tool.make("pay", acting, () => Effect.never).run({}), () => {}), [])
     }))
 
-  it.effect("is reported, if it is a mistake of the program", () =>
+  it.effect("is reported as a defect if it is a programming error", () =>
     Effect.gen(function*() {
       const reports: Array<string> = []
       const { pending, tool } = slow(acting)
@@ -165,10 +165,10 @@ describe("what comes to its end when nobody waits any more", () => {
     }))
 })
 
-describe("a late end", () => {
+describe("a late result", () => {
   const late = (end: Ends, limit = "1 second" as const) => uncut(end).pipe(Tool.timeout(limit))
 
-  const heard = <A, E>(effect: Effect.Effect<A, E>) =>
+  const reportedBy = <A, E>(effect: Effect.Effect<A, E>) =>
     Effect.gen(function*() {
       const results: Array<LateResult.LateResult> = []
       const events: Array<CallEvent.Watched> = []
@@ -180,7 +180,7 @@ describe("a late end", () => {
       return { value, results, events }
     })
 
-  it.effect("is told to operators, with the tool, its key, its certainty and its time", () =>
+  it.effect("is reported to operators with its tool, key, certainty and time", () =>
     Effect.gen(function*() {
       const ends: ReadonlyArray<readonly [Ends, Certainty.Certainty, string | undefined]> = [
         [Effect.succeed("paid"), "executed", undefined],
@@ -189,7 +189,7 @@ describe("a late end", () => {
         [Effect.die("bug"), "unknown", undefined]
       ]
       for (const [end, certainty, code] of ends) {
-        const { events, results, value } = yield* heard(outcomeOf(late(end)))
+        const { events, results, value } = yield* reportedBy(outcomeOf(late(end)))
         assert.strictEqual(value.certainty, "unknown")
         assert.strictEqual(results.length, 1)
         const [{ at, ...result }] = results as [LateResult.LateResult]
@@ -207,39 +207,39 @@ describe("a late end", () => {
       }
     }))
 
-  it.effect("of a tool inside of a handler that nobody waits for is told, too, by its own name", () =>
+  it.effect("of an inner tool of an abandoned handler is reported too, by its own name", () =>
     Effect.gen(function*() {
       const outer = doing(uncut(Effect.succeed("paid")).run(paris), "none", "outer").pipe(Tool.timeout("1 second"))
-      const { results, value } = yield* heard(outcomeOf(outer))
+      const { results, value } = yield* reportedBy(outcomeOf(outer))
       assert.strictEqual(value.certainty, "unknown")
       assert.deepStrictEqual(results.map(({ certainty, id, tool }) => `${tool} ${id} ${certainty}`), [
         "pay key/pay/1 executed"
       ])
     }))
 
-  it.effect("is not told of what ends with its interruption, of what only reads, and of what somebody waits for", () =>
+  it.effect("is not reported for an interrupted handler, a tool that only reads, or a handler with a waiting caller", () =>
     Effect.gen(function*() {
       const tools = [
         counting(Effect.never).tool.pipe(Tool.timeout("1 second")),
         uncut(Effect.succeed("seen"), "none").pipe(Tool.timeout("1 second")),
         counting(Effect.succeed("paid")).tool
       ]
-      for (const tool of tools) assert.deepStrictEqual((yield* heard(outcomeOf(tool))).results, [])
+      for (const tool of tools) assert.deepStrictEqual((yield* reportedBy(outcomeOf(tool))).results, [])
     }))
 
-  it.effect("of a promise, or of a run that a policy left behind, counts as well", () =>
+  it.effect("of a promise, or of a run that a policy abandoned, counts as well", () =>
     Effect.gen(function*() {
-      const left = counting(Effect.delay(Effect.succeed("paid"), "3 seconds")).tool.pipe(
+      const abandoned = counting(Effect.delay(Effect.succeed("paid"), "3 seconds")).tool.pipe(
         Tool.with(
           custom((run) => Effect.andThen(Effect.forkDetach(run, { startImmediately: true }), Effect.fail(garbage)))
         )
       )
-      const { results, value } = yield* heard(outcomeOf(left))
+      const { results, value } = yield* reportedBy(outcomeOf(abandoned))
       assert.strictEqual(value.certainty, "unknown")
       assert.deepStrictEqual(results.map(({ certainty }) => certainty), ["executed"])
     }))
 
-  it.effect("is logged as a warning where nobody takes it, and breaks nothing where who takes it is broken", () =>
+  it.effect("is logged as a warning without a reporter, and a broken reporter breaks nothing", () =>
     Effect.gen(function*() {
       const lines: Array<unknown> = []
       const logger = Logger.layer([Logger.make(({ logLevel, message }) => lines.push([logLevel, message].flat()))])
@@ -264,7 +264,7 @@ describe("a late end", () => {
       }
     }))
 
-  it.effect("that comes before the call has its outcome makes it certain", () =>
+  it.effect("that comes before the outcome of its call makes that certain", () =>
     Effect.gen(function*() {
       const slow = late(Effect.succeed("paid")).pipe(
         Tool.fallback(() => Effect.delay(Effect.fail(garbage), "5 seconds"))

@@ -20,12 +20,12 @@ import { passing } from "../support/virtualTime.ts"
 
 const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
 
-/** A policy as a user may write one. */
+/** A policy as a user may write it. */
 const queueing: Policy.Policy = Policy.make({
   kind: "custom",
   name: "queue",
   description: "queues what cannot be done now",
-  // The tool below answers with texts.
+  // The tool below returns strings.
   wrap: (run) => (params) => Effect.catch(run(params), () => Effect.succeed("queued" as never))
 })
 
@@ -51,13 +51,13 @@ describe("how a failure ended", () => {
     policy: "queue"
   }
 
-  it.effect("is one of a closed list; a policy of one's own has its name beside it", () =>
+  it.effect("is one of a closed list, with the name of a custom policy", () =>
     Effect.gen(function*() {
       const { ledger } = yield* agent.run("Go")
       assert.deepStrictEqual(ledger.failures, [entry])
     }).pipe(Effect.provide(script)))
 
-  it.effect("is told in short, where a tool says very much", () =>
+  it.effect("is shortened if a tool's message is very long", () =>
     Effect.gen(function*() {
       const verbose = Tool.make(
         "down",
@@ -72,14 +72,14 @@ describe("how a failure ended", () => {
       }
     }))
 
-  it.effect("is told to who watches, with the policy's name", () =>
+  it.effect("is reported to watchers, with the policy's name", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(agent.stream("Go"))
       const handled = events.flatMap((event) => event._tag === "FailureHandled" ? [[event.by, event.policy]] : [])
       assert.deepStrictEqual(handled, [["custom", "queue"]])
     }).pipe(Effect.provide(script)))
 
-  it.effect("is told with the policy's name of a tool inside of another, and inside of a timeout", () =>
+  it.effect("is reported with the policy's name for an inner tool, and inside a timeout", () =>
     Effect.gen(function*() {
       const inside = Toolkit.withDefaults(Toolkit.make(down), [queueing]).tools.get("down")
       const outer = Tool.make(
@@ -91,7 +91,7 @@ describe("how a failure ended", () => {
       assert.deepStrictEqual(ledger.failures, [{ ...entry, tool: "outer" }])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("outer"), ScriptedModel.text("done")]))))
 
-  it("has a schema that takes no other", () => {
+  it("has a schema that accepts no other", () => {
     const isEntry = Schema.is(Ledger.Entry)
     const handled = { tag: "ToolUnavailable", code: "connection", detail: "Refused." }
     for (const by of ToolOutcome.HandledBy.literals) {
@@ -120,14 +120,14 @@ const agent = Agent.make({ toolkit: Toolkit.make(ping, down) })
 
 const hello = Effect.succeed(ScriptedModel.text("Hello."))
 
-/** Each time it runs, the next of some Effects. */
+/** Makes an effect that runs the next of some effects each time. */
 const sequence = <A>(...attempts: ReadonlyArray<Effect.Effect<A, ModelFailure>>) => {
   let ran = 0
   return Effect.suspend(() => attempts[ran++] ?? Effect.die("run too often"))
 }
 
-/** What a run ended with, told as its ledger tells it. */
-const told = (ledger: Ledger.Ledger) =>
+/** Summarizes the failures of a ledger. */
+const summaryOf = (ledger: Ledger.Ledger) =>
   ledger.failures.map((entry) =>
     entry.tag === "ModelFailure"
       ? `${entry.turn} model ${entry.code} ×${entry.attempts} ${entry.ended}`
@@ -136,13 +136,13 @@ const told = (ledger: Ledger.Ledger) =>
 const ledgerOf = <R>(run: Effect.Effect<{ readonly ledger: Ledger.Ledger }, AgentFailure.AgentFailure, R>) =>
   Effect.match(run, { onSuccess: ({ ledger }) => ledger, onFailure: ({ ledger }) => ledger })
 const toldOf = <R>(run: Effect.Effect<{ readonly ledger: Ledger.Ledger }, AgentFailure.AgentFailure, R>) =>
-  Effect.map(ledgerOf(run), told)
+  Effect.map(ledgerOf(run), summaryOf)
 
 type Run = <T extends Tool.Any>(
   agent: Agent.Agent<T>
 ) => Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model | Tool.Requirements<T>>
 
-/** The same run, watched by nobody and by somebody. */
+/** The same run, with and without a watcher. */
 const manners: Record<string, Run> = {
   run: (agent) => agent.run("Go"),
   stream: (agent) =>
@@ -155,7 +155,7 @@ const manners: Record<string, Run> = {
 
 for (const [manner, runOf] of Object.entries(manners)) {
   describe(`failures of the model, agent.${manner}`, () => {
-    it.effect("have an entry each: those that it was asked again after, and the one that the run ended with", () =>
+    it.effect("have one entry each: those that were retried, and the one that ended the run", () =>
       Effect.gen(function*() {
         const failure = yield* passing(Effect.flip(runOf(agent)))
         assert.instanceOf(failure, AgentFailure.ModelFailed)
@@ -167,7 +167,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         assert.deepStrictEqual([failure.ledger.turns, failure.ledger.calls], [0, 0])
       }).pipe(Effect.provide(ScriptedModel.layer([busy, limited, busy]))))
 
-    it.effect("stay in the ledger when the run goes on, among those of the calls, in the order of their coming", () =>
+    it.effect("stay in the ledger if the run continues, among those of calls, in order", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
           "1 model server_error ×2 retry",
@@ -184,7 +184,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         ScriptedModel.text("done")
       ]))))
 
-    it.effect("have an entry when nothing was tried again", () =>
+    it.effect("have an entry even without a retry", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* toldOf(runOf(agent)), [
           "1.1 down connection ×1 told",
@@ -192,16 +192,16 @@ for (const [manner, runOf] of Object.entries(manners)) {
         ])
       }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("down"), denied]))))
 
-    it.effect("are there when the time of the run is up before the model has answered", () =>
+    it.effect("are recorded if the run's time ends before the model answers", () =>
       Effect.gen(function*() {
         const failure = yield* passing(
           Effect.flip(runOf(Agent.make({ toolkit: Toolkit.make(ping), limits: { elapsed: "1 minute" } })))
         )
         assert.isTrue(failure instanceof AgentFailure.LimitReached && failure.limit === "elapsed")
-        assert.deepStrictEqual(told(failure.ledger), ["1 model server_error ×2 retry"])
+        assert.deepStrictEqual(summaryOf(failure.ledger), ["1 model server_error ×2 retry"])
       }).pipe(Effect.provide(ScriptedModel.layer([Effect.fail(busy), Effect.never]))))
 
-    it.effect("are one, of three replies in a row that say nothing", () =>
+    it.effect("include one for three consecutive empty replies", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
           "2 model server_error ×2 retry",
@@ -214,7 +214,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         ScriptedModel.text("")
       ]))))
 
-    it.effect("that are a fault of the program are among them", () =>
+    it.effect("include those caused by a programming error", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
           "1 model server_error ×2 retry",
@@ -222,7 +222,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         ])
       }).pipe(Effect.provide(ScriptedModel.layer([Effect.fail(busy), Effect.die("a bug")]))))
 
-    it.effect("below the agent count as well", () =>
+    it.effect("of the provider's own retries count as well", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
           "1 model server_error ×3 retry",
@@ -236,7 +236,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         )
       ))
 
-    it.effect("below the agent, and of the agent itself, are told once each", () =>
+    it.effect("of the provider and of the agent are recorded once each", () =>
       Effect.gen(function*() {
         const attempt = () => Model.retry(sequence(Effect.fail(busy), Effect.fail(limited)), Schedule.recurs(1))
         const persistent = Agent.make({ toolkit: Toolkit.make(ping), modelRetry: Schedule.recurs(1) })
@@ -251,7 +251,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         )
       }))
 
-    it.effect("count the attempts of a provider that tells of none of them", () =>
+    it.effect("include the attempts of a provider that reports none of them", () =>
       Effect.gen(function*() {
         const persistent = Agent.make({ toolkit: Toolkit.make(ping), modelRetry: Schedule.recurs(1) })
         assert.deepStrictEqual(yield* passing(toldOf(runOf(persistent))), ["1 model server_error ×4 retry"])
@@ -260,7 +260,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         ScriptedModel.text("done")
       ]))))
 
-    it.effect("are cut where they say very much", () =>
+    it.effect("are shortened if their message is very long", () =>
       Effect.gen(function*() {
         const { failures } = yield* passing(ledgerOf(runOf(agent)))
         for (const { detail } of failures) assert.isBelow(detail.length, 1100)
@@ -272,7 +272,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         )
       ))))
 
-    it.effect("that a tool asks by itself are not the run's", () =>
+    it.effect("of a model call by a tool are not in the run's ledger", () =>
       Effect.gen(function*() {
         const outside: Array<string> = []
         const asks = Tool.make("asks", { description: "", success: Schema.String, sideEffect: "none" }, () =>
@@ -282,7 +282,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         const consulting = Tool.make("consults", { description: "", success: Schema.String, sideEffect: "none" }, () =>
           Agent.make({ toolkit: Toolkit.make(ping) }).run("inside").pipe(
             Effect.map(({ ledger }) =>
-              told(ledger).join()
+              summaryOf(ledger).join()
             ),
             Effect.orDie,
             Effect.provide(ScriptedModel.layer([limited, ScriptedModel.text("Hello.")]))
@@ -297,15 +297,15 @@ for (const [manner, runOf] of Object.entries(manners)) {
             )),
           passing
         )
-        assert.deepStrictEqual(told(answer.ledger), ["1 model server_error ×2 retry"])
+        assert.deepStrictEqual(summaryOf(answer.ledger), ["1 model server_error ×2 retry"])
         assert.include(JSON.stringify(answer.transcript), "1 model rate_limited ×2 retry")
-        // Who listens outside of the run hears of all of them.
+        // A watcher outside the run gets all of them.
         assert.deepStrictEqual(outside, ["server_error", "server_error", "rate_limited"])
       }))
   })
 }
 
-/** A journal that has each step in a text, how it failed, too; and one that gives back what it has. */
+/** Makes a journal that records each step as text, including failures, and one that replays them. */
 const journals = () => {
   const written = new Map<string, string>()
   const exitOf = <A, E, R>({ error, success }: Journal.Step<A, E, R>) =>
@@ -357,7 +357,7 @@ describe("a ledger after a replay", () => {
     }
   }
 
-  it.effect("has what a suspended run had, and what the resumed one came to", () =>
+  it.effect("has the entries of the suspended run and of the resumed one", () =>
     Effect.gen(function*() {
       const asks = Tool.make("asks", { description: "", success: Schema.String }, () => ToolCall.ask("Really?"))
       const agent = Agent.make({ toolkit: Toolkit.make(asks) })
@@ -373,7 +373,7 @@ describe("a ledger after a replay", () => {
       Effect.provide(ScriptedModel.layer([busy, ScriptedModel.call("asks"), limited, ScriptedModel.text("done")]))
     ))
 
-  it.effect("has what the model failed with also where the journal dies behind it", () =>
+  it.effect("has the model's failures even if the journal dies after it", () =>
     Effect.gen(function*() {
       const dying: Journal.Journal = {
         step: (step, effect) => step.name === "turn/1/model" ? Effect.andThen(effect, Effect.die("full")) : effect
@@ -385,7 +385,7 @@ describe("a ledger after a replay", () => {
       ])
     }).pipe(Effect.provide(ScriptedModel.layer([busy, ScriptedModel.text("done")]))))
 
-  it.effect("says of a journal that dies before the model is asked that it was not", () =>
+  it.effect("reports that the model was not called if the journal died before", () =>
     Effect.gen(function*() {
       for (const name of ["run", "turn/1/model"]) {
         const dying: Journal.Journal = {

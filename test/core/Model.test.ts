@@ -14,34 +14,34 @@ const busy = new ModelFailure({
 const denied = new ModelFailure({ code: "permission_denied", detail: "No.", transient: false })
 const twice = Schedule.recurs(2)
 
-/** Fails with the given failures, one after the other, then succeeds; and counts. */
+/** Makes a model that fails with each given failure in turn, then succeeds. Counts its calls. */
 const failing = (...failures: ReadonlyArray<ModelFailure>) => {
-  const asked = { times: 0 }
+  const calls = { times: 0 }
   const respond = Effect.suspend(() => {
-    const failure = failures[asked.times++]
+    const failure = failures[calls.times++]
     return failure === undefined ? Effect.succeed("a reply") : Effect.fail(failure)
   })
-  return { asked, respond }
+  return { asked: calls, respond }
 }
 
 describe("Model.retry", () => {
-  it.effect("asks again after transient failures, and tells of each", () =>
+  it.effect("retries after transient failures, and reports each", () =>
     Effect.gen(function*() {
-      const told: Array<string> = []
+      const reports: Array<string> = []
       const { respond } = failing(busy, busy)
       const reply = yield* respond.pipe(
         Model.retry(Schedule.max([twice, Schedule.spaced("2 seconds")])),
         Effect.provideService(Model.onRetry, (failure, wait) =>
           Effect.sync(() => {
-            told.push(`${failure.detail} ${Duration.format(wait)}`)
+            reports.push(`${failure.detail} ${Duration.format(wait)}`)
           })),
         passing
       )
       assert.strictEqual(reply, "a reply")
-      assert.deepStrictEqual(told, ["Busy. 2s", "Busy. 2s"])
+      assert.deepStrictEqual(reports, ["Busy. 2s", "Busy. 2s"])
     }))
 
-  it.effect("gives the last failure as it was, cause and all, with the number of attempts", () =>
+  it.effect("returns the last failure unchanged, with its cause and the number of attempts", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(Model.retry(failing(busy, busy, busy).respond, twice))
       assert.deepStrictEqual({ ...failure }, { ...busy, attempts: 3 })
@@ -49,14 +49,14 @@ describe("Model.retry", () => {
       assert.isUndefined(busy.attempts)
     }))
 
-  it.effect("gives a failure that is not transient at once, and as it is", () =>
+  it.effect("returns a permanent failure at once, unchanged", () =>
     Effect.gen(function*() {
       const { asked, respond } = failing(denied)
       assert.strictEqual(yield* Effect.flip(Model.retry(respond, twice)), denied)
       assert.strictEqual(asked.times, 1)
     }))
 
-  it.effect("counts the attempts of those below, too", () =>
+  it.effect("counts the attempts of lower levels too", () =>
     Effect.gen(function*() {
       const { asked, respond } = failing(busy, busy, busy, busy)
       const failure = yield* Effect.flip(respond.pipe(Model.retry(Schedule.recurs(1)), Model.retry(Schedule.recurs(1))))
@@ -64,12 +64,12 @@ describe("Model.retry", () => {
     }))
 })
 
-describe("an agent and a model that asks again by itself", () => {
+describe("retries of an agent and of its model", () => {
   const layerOf = (respond: Effect.Effect<unknown, ModelFailure>) =>
     Model.layer({ respond: () => Effect.as(respond, ScriptedModel.text("Here.")) })
   const agent = Agent.make({ toolkit: Toolkit.empty })
 
-  it.effect("do not add up: three attempts below are three attempts", () =>
+  it.effect("do not add up: three attempts of the model are three attempts", () =>
     Effect.gen(function*() {
       const { asked, respond } = failing(busy, busy, busy, busy)
       const below = respond.pipe(Model.retry(twice))
@@ -78,7 +78,7 @@ describe("an agent and a model that asks again by itself", () => {
       assert.strictEqual(asked.times, 3)
     }))
 
-  it.effect("add up where the agent was given a schedule of its own", () =>
+  it.effect("add up if the agent has its own schedule", () =>
     Effect.gen(function*() {
       const { asked, respond } = failing(busy, busy, busy, busy)
       const persistent = Agent.make({ toolkit: Toolkit.empty, modelRetry: Schedule.recurs(1) })
@@ -87,7 +87,7 @@ describe("an agent and a model that asks again by itself", () => {
       assert.strictEqual(asked.times, 5)
     }))
 
-  it.effect("tell of the attempts below as of their own", () =>
+  it.effect("report the model's attempts like the agent's own", () =>
     Effect.gen(function*() {
       const below = layerOf(failing(busy, busy).respond.pipe(Model.retry(twice)))
       const events = yield* Stream.runCollect(agent.stream("Hello?")).pipe(Effect.provide(below))
@@ -110,7 +110,7 @@ describe("model options", () => {
     ({ requests }) => Effect.map(requests, (all) => all.map(({ options }) => options))
   )
 
-  it.effect("are the agent's, and the run's where both say something", () =>
+  it.effect("are the agent's, overridden by the run's", () =>
     Effect.gen(function*() {
       const agent = Agent.make({ toolkit: Toolkit.empty, modelOptions: { temperature: 0, maxTokens: 100 } })
       yield* agent.run("Hello?")
@@ -122,7 +122,7 @@ describe("model options", () => {
     }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.text("Hello.")))))
 
   for (const toolChoice of ["required", { tool: "ping" }] as const) {
-    it.effect(`ask for a call (${JSON.stringify(toolChoice)}) until there was one, so that the run can end`, () =>
+    it.effect(`demand a call (${JSON.stringify(toolChoice)}) only until there is one, so that the run can end`, () =>
       Effect.gen(function*() {
         const agent = Agent.make({ toolkit: Toolkit.make(ping), modelOptions: { temperature: 0, toolChoice } })
         yield* agent.run("Ping!")
@@ -143,7 +143,7 @@ describe("model options", () => {
       assert.deepStrictEqual(yield* sent, [{ toolChoice: "none" }, { toolChoice: "none" }])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("ping"), ScriptedModel.text("Pong.")]))))
 
-  it.effect("hold for a resumed run", () =>
+  it.effect("apply to a resumed run", () =>
     Effect.gen(function*() {
       const agent = Agent.make({ toolkit: Toolkit.make(asks), modelOptions: { temperature: 0 } })
       const waiting = yield* Effect.flip(agent.run("Ask!"))
@@ -163,8 +163,8 @@ describe("a question", () => {
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.text("A GIF.")]))))
 })
 
-describe("a reply that was cut off at the most tokens", () => {
-  it.effect("is an answer that says so", () =>
+describe("a reply that was cut off at the token limit", () => {
+  it.effect("is an answer that is marked as cut off", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(Agent.make({ toolkit: Toolkit.empty }).run("Tell me everything."))
       assert.isTrue(Exit.isSuccess(exit) && exit.value.truncated && exit.value.text === "First of")

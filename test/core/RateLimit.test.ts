@@ -10,7 +10,7 @@ const limiter = RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemor
 const fail = Effect.fail(refused)
 const twoASecond = { limit: 2, window: "1 second" } as const
 
-/** Calls at their times, in one hour. */
+/** Runs a tool at each of the given times (milliseconds), lets one hour pass, and returns the events. */
 const calling = Effect.fnUntraced(function*<R>(
   { ending, events }: Sequence,
   { run }: Tool.Tool<string, typeof paris, string, Failure, R>,
@@ -24,13 +24,13 @@ const calling = Effect.fnUntraced(function*<R>(
   return events
 })
 
-/** The ends of calls, one after the other. */
+/** Runs calls in sequence, and returns how each ended. */
 const ends = <R>(...runs: ReadonlyArray<Effect.Effect<string, Failure, R>>) =>
   Effect.forEach(runs, Effect.match({ onFailure: ({ code }) => code, onSuccess: (value) => value }))
 
 describe("RateLimit", () => {
   describe("limit", () => {
-    it.effect("lets a burst through and makes the others wait for their turn, in their order", () =>
+    it.effect("lets a burst through, and makes the others wait for their turn, in order", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const tool = sequence.tool([sunny]).pipe(RateLimit.limit(twoASecond))
@@ -50,7 +50,7 @@ describe("RateLimit", () => {
         ])
       }).pipe(Effect.provide(limiter)))
 
-    it.effect("waits for the next window where windows are fixed", () =>
+    it.effect("waits for the next window if windows are fixed", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const tool = sequence.tool([sunny]).pipe(RateLimit.limit({ ...twoASecond, algorithm: "fixed-window" }))
@@ -64,7 +64,7 @@ describe("RateLimit", () => {
         ])
       }).pipe(Effect.provide(limiter)))
 
-    it.effect("notes how long it waited", () =>
+    it.effect("records how long it waited", () =>
       Effect.gen(function*() {
         const toolkit = Toolkit.make(doing(sunny).pipe(RateLimit.limit(twoASecond)))
         const call = Dispatch.call(toolkit, { id: "1", name: "get_weather", arguments: JSON.stringify(paris) })
@@ -76,7 +76,7 @@ describe("RateLimit", () => {
         )
       }).pipe(Effect.provide(limiter)))
 
-    it.effect("refuses where nobody is to wait: 499 ms too early, and then no more", () =>
+    it.effect("refuses without a wait: at 499 ms, but not at 500 ms", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const tool = sequence.tool([sunny]).pipe(RateLimit.limit({ ...twoASecond, onExceeded: "refuse" }))
@@ -93,7 +93,7 @@ describe("RateLimit", () => {
         ])
       }).pipe(Effect.provide(limiter)))
 
-    it.effect("says that the limit is our own, and when there is a turn", () =>
+    it.effect("says that the limit is the library's, and when the next turn is", () =>
       Effect.gen(function*() {
         const tool = doing(sunny).pipe(RateLimit.limit({ limit: 1, window: "1 minute", onExceeded: "refuse" }))
         const run: Effect.Effect<string, ToolUnavailable, RateLimiter.RateLimiter> = tool.run(paris)
@@ -111,7 +111,7 @@ describe("RateLimit", () => {
         assert.instanceOf(cause, RateLimiter.RateLimiterError)
       }).pipe(Effect.provide(limiter)))
 
-    it.effect("refuses at once whose turn comes with the deadline, and not whose comes a millisecond before it", () =>
+    it.effect("refuses at once a call whose turn comes at the deadline, but not one whose turn comes a millisecond before", () =>
       Effect.gen(function*() {
         for (const algorithm of ["token-bucket", "fixed-window"] as const) {
           const sequence = new Sequence()
@@ -128,7 +128,7 @@ describe("RateLimit", () => {
         }
       }).pipe(Effect.provide(limiter)))
 
-    it.effect("takes no turn from others for a call that it refuses", () =>
+    it.effect("uses no turn for a call that it refuses", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const tool = sequence.tool([sunny]).pipe(RateLimit.limit({ limit: 1, window: "1 second" }))
@@ -145,7 +145,7 @@ describe("RateLimit", () => {
         ])
       }).pipe(Effect.provide(limiter)))
 
-    it.effect("counts a call once outside of retry, and each attempt inside", () =>
+    it.effect("counts a call once outside a retry, and each attempt inside it", () =>
       Effect.gen(function*() {
         const outside = new Sequence()
         const once = outside.tool([fail]).pipe(Tool.retry(Schedule.recurs(2)), RateLimit.limit(twoASecond))
@@ -174,7 +174,7 @@ describe("RateLimit", () => {
         ])
       }).pipe(Effect.provide(limiter)))
 
-    it.effect("is shared by tools of one key, and by no others", () =>
+    it.effect("is shared only by tools with the same key", () =>
       Effect.gen(function*() {
         const once = { limit: 1, window: "1 second", onExceeded: "refuse" } as const
         const run = (name: string, key?: string) =>
@@ -221,12 +221,12 @@ describe("RateLimit", () => {
   })
 
   describe("policy", () => {
-    it("says what it is", () => {
+    it("describes itself", () => {
       const { description, kind } = RateLimit.policy({ limit: 60, window: "1 minute" })
       assert.deepStrictEqual([kind, description], ["rate", "rate of 60 calls in 1m"])
     })
 
-    it("may wait for ever, unless it refuses", () => {
+    it("may wait forever, unless it refuses", () => {
       const waiting = (options?: Pick<RateLimit.Options, "onExceeded">) =>
         Tool.explain(doing(sunny).pipe(RateLimit.limit({ ...twoASecond, ...options }))).waiting
       assert.deepStrictEqual(waiting({ onExceeded: "refuse" }), { most: Duration.zero, because: [] })
@@ -234,7 +234,7 @@ describe("RateLimit", () => {
       assert.strictEqual(waiting().because.length, 1)
     })
 
-    it("throws at limits that are none", () => {
+    it("throws at invalid limits", () => {
       for (const limit of [0, -1, 1.5, Number.NaN, Infinity]) {
         assert.throws(() => RateLimit.policy({ limit, window: "1 second" }), TypeError, "of at least 1")
       }
@@ -243,7 +243,7 @@ describe("RateLimit", () => {
       }
     })
 
-    it.effect("as a default gives each tool of a toolkit a limit of its own, inside of its breaker's place", () =>
+    it.effect("as a default gives each tool of a toolkit its own limit, inside the place of its breaker", () =>
       Effect.gen(function*() {
         const toolkit = Toolkit.make(
           doing(sunny, "none", "a").pipe(Tool.fallback(() => Effect.succeed("rain"))),

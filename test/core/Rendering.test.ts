@@ -74,7 +74,7 @@ describe("Rendering", () => {
       assert.strictEqual(json(completed("sunny")), "\"sunny\"")
     })
 
-    it("renders a success with something to say as the value and its notes", () => {
+    it("renders a success with notes as the value and its notes", () => {
       assert.strictEqual(
         json(completed(21, "From the cache, 3 h old.", "Rounded")),
         "{\"value\":21,\"notes\":[\"From the cache, 3 h old\",\"Rounded\"]}"
@@ -104,7 +104,7 @@ describe("Rendering", () => {
       })
     })
 
-    it("renders partial data with what is there and the call that continues", () => {
+    it("renders partial data with its data and the call that continues", () => {
       assert.deepStrictEqual(parsed(failed(firstPage)), {
         ok: false,
         error: "PartialData",
@@ -117,7 +117,7 @@ describe("Rendering", () => {
       })
     })
 
-    it("renders a question and a hard stop as what the call ended with", () => {
+    it("renders a question and a hard stop as the end of the call", () => {
       assert.deepStrictEqual(
         parsed({ _tag: "Suspended", question: "Which Paris?", id: "k", replies: [], ...effort }),
         {
@@ -148,7 +148,7 @@ describe("Rendering", () => {
       )
     })
 
-    it("gives the hint in place of the choices", () => {
+    it("shows the hint instead of the choices", () => {
       assert.strictEqual(
         prose(failed(mismatch)),
         "get_weather failed (invalid_arguments): 'citi': no such key; did you mean 'city'? " +
@@ -156,7 +156,7 @@ describe("Rendering", () => {
       )
     })
 
-    it("renders partial data with what is there and how to continue", () => {
+    it("renders partial data with its data and how to continue", () => {
       assert.strictEqual(
         prose(failed(firstPage)),
         "get_weather failed (more_pages): Page 1 of 3. Partial data: [\"ada\"]. " +
@@ -165,7 +165,7 @@ describe("Rendering", () => {
       )
     })
 
-    it("renders a question and a hard stop as what the call ended with", () => {
+    it("renders a question and a hard stop as the end of the call", () => {
       assert.strictEqual(
         prose({ _tag: "Suspended", question: "Which Paris?", id: "k", replies: [], ...effort }),
         "get_weather did not finish: Waiting for the user's answer to: Which Paris?"
@@ -178,12 +178,12 @@ describe("Rendering", () => {
   })
 
   describe("retry", () => {
-    it("says never for what the tool itself got wrong", () => {
+    it("forbids a retry after a fault of the tool itself", () => {
       const failure = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
       assert.match(retryOf(failure), /^Do not repeat this call: the tool returned an invalid result\./)
     })
 
-    it("says to go on with data that nothing continues", () => {
+    it("advises to use partial data that nothing continues", () => {
       const failure = new PartialData({ code: "truncated", detail: "3 of 47.", data: [1, 2, 3] })
       assert.strictEqual(
         retryOf(failure),
@@ -191,46 +191,46 @@ describe("Rendering", () => {
       )
     })
 
-    it("says how often a transient failure was already tried", () => {
+    it("states how often a transient failure was already tried", () => {
       const advice = "Do not call it again now; use another tool, or answer without it."
       assert.strictEqual(retryOf(unavailable({}), 3), `Already tried 3 times. ${advice}`)
       assert.strictEqual(retryOf(unavailable({}), 1), `Already tried once. ${advice}`)
       assert.strictEqual(retryOf(unavailable({}), 0), advice)
     })
 
-    it("says that other arguments may work, of a permanent failure that is about the arguments alone", () => {
+    it("says that other arguments may work, after a permanent failure about the arguments only", () => {
       const advice =
         "Do not repeat this call with the same arguments. Use other arguments or another tool, or answer without it."
-      const gone = "Do not call this tool again. Use another one, or answer without it."
+      const unavailableAdvice = "Do not call this tool again. Use another one, or answer without it."
       const permanent = { code: "permission_denied", transient: false } as const
       assert.strictEqual(retryOf(unavailable({ ...permanent, scope: "arguments" })), advice)
-      assert.strictEqual(retryOf(unavailable({ ...permanent, scope: "tool" })), gone)
-      assert.strictEqual(retryOf(unavailable(permanent)), gone)
+      assert.strictEqual(retryOf(unavailable({ ...permanent, scope: "tool" })), unavailableAdvice)
+      assert.strictEqual(retryOf(unavailable(permanent)), unavailableAdvice)
       assert.strictEqual(
         retryOf(unavailable({ scope: "arguments" })),
         "Already tried once. Do not repeat this call with the same arguments."
       )
     })
 
-    it("keeps back the arguments that continue what may have taken effect", () => {
+    it("withholds the arguments to continue with if the call may have taken effect", () => {
       const outcome = { ...failed(firstPage), certainty: "unknown" } as const
       assert.notProperty(parsed(outcome), "next")
       assert.notInclude(prose(outcome), "Arguments that continue")
     })
 
-    it("says for how long not to try again, when the service said so", () => {
+    it("states how long not to retry, if the service said so", () => {
       assert.include(
         retryOf(unavailable({ retryAfter: Duration.seconds(90) })),
         "Do not call it again within 1m 30s; use another tool"
       )
     })
 
-    it("says now where the service asked for no time, and whole seconds where it asked for some", () => {
+    it("says \"now\" if the service named no time, and whole seconds if it did", () => {
       assert.include(retryOf(unavailable({ retryAfter: Duration.zero })), "Do not call it again now;")
       assert.include(retryOf(unavailable({ retryAfter: Duration.millis(29_996) })), "Do not call it again within 30s;")
     })
 
-    it("does not send to another tool what may have taken effect, and may be repeated", () => {
+    it("advises no other tool if the call may have taken effect but may be repeated", () => {
       assert.strictEqual(
         retryOf(unavailable({ outcome: "unknown" }), 3, "unknown"),
         "Already tried 3 times. It may already have taken effect: do not do the same with another tool. " +
@@ -238,7 +238,7 @@ describe("Rendering", () => {
       )
     })
 
-    it("says to check first what may have taken effect, whatever its failure is called", () => {
+    it("advises to check first if the call may have taken effect, whatever its failure", () => {
       const check =
         "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
       const mismatch = new SchemaMismatch({ side: "result", code: "truncated", detail: "Cut off." })
@@ -249,7 +249,7 @@ describe("Rendering", () => {
       }
     })
 
-    it("refuses a repeated call, and not its tool", () => {
+    it("refuses a repeated call, but not its tool", () => {
       assert.strictEqual(
         retryOf(unavailable({ code: "repeated_call", transient: false })),
         "Do not repeat this call with the same arguments. Use another tool, or answer without it."
@@ -257,21 +257,21 @@ describe("Rendering", () => {
       assert.strictEqual(retryOf(unavailable({ code: "call_limit", transient: false })), "Do not call it again now.")
     })
 
-    it("says never for what is gone for good", () => {
+    it("forbids a retry of a permanently unavailable tool", () => {
       assert.strictEqual(
         retryOf(unavailable({ transient: false })),
         "Do not call this tool again. Use another one, or answer without it."
       )
     })
 
-    it("says to check first what may have taken effect, and must not be tried again", () => {
+    it("advises to check first if the call may have taken effect and must not be retried", () => {
       assert.strictEqual(
         retryOf(unavailable({ transient: false, outcome: "unknown" }), 1, "unknown"),
         "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
       )
     })
 
-    it("says of what has taken effect that it has, but for a part of it", () => {
+    it("says that a call took effect, except a part of it", () => {
       const garbage = new SemanticGarbage({ code: "no_such_card", detail: "No such card." })
       for (const failure of [garbage, unavailable({}), unavailable({ transient: false })]) {
         assert.strictEqual(retryOf(failure, 1, "executed"), "Do not repeat this call: it has already taken effect.")
@@ -283,7 +283,7 @@ describe("Rendering", () => {
   describe("bounds", () => {
     const huge = 100_000
 
-    it("cuts a long line, and says by how much", () => {
+    it("cuts a long line, and states by how much", () => {
       assert.deepInclude(parsed(failed(new SemanticGarbage({ code: "long", detail: "x".repeat(huge) }))), {
         detail: `${"x".repeat(600)}… (99400 more characters)`
       })
@@ -302,7 +302,7 @@ describe("Rendering", () => {
       })
     })
 
-    it("shows as many whole items of a long list as there is room for, and counts the others", () => {
+    it("shows as many whole items of a long list as fit, and counts the others", () => {
       const data = Array.from({ length: huge }, (_, id) => ({ id }))
       const shown = JSON.parse(json(failed(new PartialData({ code: "truncated", detail: "Cut.", data })))).data
       const items = shown.slice(0, -1)
@@ -340,10 +340,10 @@ describe("Rendering", () => {
         new ToolUnavailable({ ...common, transient: true, cause })
       )
     )
-    // A quotation mark takes two characters in JSON, and in JSON inside of JSON four.
+    // A quotation mark takes two characters in JSON, and four in JSON inside JSON.
     const limit = 12_000
 
-    it("keeps JSON valid, on one line, short, and free of the cause, whatever the failure holds", () => {
+    it("keeps JSON valid, on one line, short and without the cause, whatever the failure contains", () => {
       fc.assert(fc.property(failure, name, (failure, name) => {
         const text = Rendering.json(failed(failure), { id: "1", name })
         assert.deepInclude(JSON.parse(text), { ok: false, error: failure._tag })
@@ -354,7 +354,7 @@ describe("Rendering", () => {
       }))
     })
 
-    it("keeps prose short and free of the cause, whatever the failure holds", () => {
+    it("keeps prose short and without the cause, whatever the failure contains", () => {
       fc.assert(fc.property(failure, name, (failure, name) => {
         const text = Rendering.prose(failed(failure), { id: "1", name })
         assert.isBelow(text.length, limit)
@@ -363,14 +363,14 @@ describe("Rendering", () => {
       }))
     })
 
-    it("keeps a few hundred bytes for a failure of the usual size", () => {
+    it("needs only a few hundred bytes for a typical failure", () => {
       for (const failure of [mismatch, unknownCity, firstPage, unavailable({ cause })]) {
         assert.isBelow(json(failed(failure)).length, 400)
         assert.isBelow(prose(failed(failure)).length, 400)
       }
     })
 
-    it("keeps notes, questions and reasons on one line, and cut", () => {
+    it("keeps notes, questions and reasons on one bounded line", () => {
       const text = `one\ntwo\u2028three ${"x".repeat(huge)}`
       const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
         completed(1, text),

@@ -9,8 +9,8 @@ import { passing } from "../support/virtualTime.ts"
 const once = Schedule.recurs(1)
 const none = { ratio: 0.5, minPerSecond: 0 }
 
-/** How many retries a budget gives out at a time. */
-const left = (budget: RetryBudget.RetryBudget, now: number) => {
+/** Counts the retries that a budget grants at a given time. */
+const retriesLeft = (budget: RetryBudget.RetryBudget, now: number) => {
   let count = 0
   while (budget.withdraw(now)) count++
   return count
@@ -22,39 +22,39 @@ const deposits = (budget: RetryBudget.RetryBudget, times: number, now: number) =
 
 describe("RetryBudget", () => {
   describe("make", () => {
-    it("gives a retry for as many successes as the ratio says", () => {
+    it("grants retries in the ratio to successes", () => {
       for (const [ratio, successes] of [[1, 1], [0.5, 2], [0.2, 5], [0.1, 10]] as const) {
         const budget = RetryBudget.make({ ratio, minPerSecond: 0 })
         deposits(budget, successes - 1, 0)
-        assert.strictEqual(left(budget, 0), 0)
+        assert.strictEqual(retriesLeft(budget, 0), 0)
         budget.deposit(0)
-        assert.strictEqual(left(budget, 0), 1)
+        assert.strictEqual(retriesLeft(budget, 0), 1)
       }
       const nothing = RetryBudget.make({ ratio: 0, minPerSecond: 0 })
       deposits(nothing, 1_000, 0)
-      assert.strictEqual(left(nothing, 0), 0)
+      assert.strictEqual(retriesLeft(nothing, 0), 0)
     })
 
-    it("has a reserve for those who call seldom, which comes back with time", () => {
+    it("has a reserve for rare callers, which refills with time", () => {
       const budget = RetryBudget.make({ ratio: 0, minPerSecond: 2 })
-      assert.strictEqual(left(budget, 0), 20)
-      assert.strictEqual(left(budget, 9_999), 0)
-      assert.strictEqual(left(budget, 10_000), 20)
-      assert.strictEqual(left(RetryBudget.make({ ratio: 0, minPerSecond: 0.1 }), 0), 1)
-      assert.strictEqual(left(RetryBudget.make({ ratio: 0, minPerSecond: 0.09 }), 0), 0)
+      assert.strictEqual(retriesLeft(budget, 0), 20)
+      assert.strictEqual(retriesLeft(budget, 9_999), 0)
+      assert.strictEqual(retriesLeft(budget, 10_000), 20)
+      assert.strictEqual(retriesLeft(RetryBudget.make({ ratio: 0, minPerSecond: 0.1 }), 0), 1)
+      assert.strictEqual(retriesLeft(RetryBudget.make({ ratio: 0, minPerSecond: 0.09 }), 0), 0)
     })
 
-    it("by default is a fifth of the successes, and 10 a second", () => {
+    it("by default grants a fifth of the successes, and 10 per second", () => {
       const budget = RetryBudget.make()
       deposits(budget, 50, 0)
-      assert.strictEqual(left(budget, 0), 110)
+      assert.strictEqual(retriesLeft(budget, 0), 110)
     })
 
     it("forgets a deposit after 10 s, a tenth of them at a time", () => {
       const after = (deposited: number, asked: number) => {
         const budget = RetryBudget.make(none)
         deposits(budget, 2, deposited)
-        return left(budget, asked)
+        return retriesLeft(budget, asked)
       }
       assert.deepStrictEqual([after(0, 9_999), after(0, 10_000)], [1, 0])
       assert.deepStrictEqual([after(999, 9_999), after(999, 10_000)], [1, 0])
@@ -62,31 +62,31 @@ describe("RetryBudget", () => {
       assert.deepStrictEqual([after(0, 100_000), after(100_000, 100_000)], [0, 1])
     })
 
-    it("keeps what was deposited later, when what was deposited earlier is forgotten", () => {
+    it("keeps later deposits when earlier ones are forgotten", () => {
       const budget = RetryBudget.make(none)
       deposits(budget, 2, 0)
       deposits(budget, 4, 5_000)
-      assert.strictEqual(left(budget, 10_000), 2)
+      assert.strictEqual(retriesLeft(budget, 10_000), 2)
     })
 
-    it("forgets after the time that it was given", () => {
+    it("forgets deposits after the configured time", () => {
       const budget = RetryBudget.make({ ...none, timeToLive: "1 minute" })
       deposits(budget, 4, 0)
       assert.isTrue(budget.withdraw(59_999))
       assert.isFalse(budget.withdraw(60_000))
     })
 
-    it("knows times before 1970 and after a long silence", () => {
+    it("handles times before 1970 and after a long silence", () => {
       for (const start of [-25_000, 1_800_000_000_000]) {
         const budget = RetryBudget.make(none)
         deposits(budget, 2, start)
-        assert.strictEqual(left(budget, start + 5_000), 1)
+        assert.strictEqual(retriesLeft(budget, start + 5_000), 1)
         deposits(budget, 2, start + 1_000_000)
-        assert.strictEqual(left(budget, start + 1_000_000), 1)
+        assert.strictEqual(retriesLeft(budget, start + 1_000_000), 1)
       }
     })
 
-    it("throws at numbers out of their range", () => {
+    it("throws at numbers out of range", () => {
       const bad: ReadonlyArray<RetryBudget.Options> = [
         { ratio: -0.1 },
         { ratio: 1.1 },
@@ -101,7 +101,7 @@ describe("RetryBudget", () => {
       for (const options of bad) assert.throws(() => RetryBudget.make(options), RangeError)
     })
 
-    it("is what a list of all deposits and withdrawals says", () => {
+    it("agrees with a list of all deposits and withdrawals", () => {
       const step = fc.record({ wait: fc.constantFrom(0, 1, 300, 999, 1_000, 4_000, 11_000), deposits: fc.nat(12) })
       fc.assert(
         fc.property(
@@ -134,7 +134,7 @@ describe("RetryBudget", () => {
   })
 
   describe("and retries", () => {
-    /** Tools that count their attempts. */
+    /** Makes tools that count their attempts. */
     const counted = () => {
       const attempts = { succeeding: 0, failing: 0 }
       const succeeding = doing(Effect.suspend(() => {
@@ -168,12 +168,12 @@ describe("RetryBudget", () => {
         assert.deepStrictEqual(reserved, { succeeding: 100, failing: 1_030 })
       }))
 
-    it.effect("without a budget all are tried again", () =>
+    it.effect("without a budget all failures are retried", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* outage, { succeeding: 100, failing: 3_000 })
       }))
 
-    it.effect("gives up with the failure as it was, at once", () =>
+    it.effect("gives up at once with the unchanged failure", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const failing = tool([Effect.fail(refused)]).pipe(Tool.retry(Schedule.spaced("1 second")))
@@ -190,7 +190,7 @@ describe("RetryBudget", () => {
         ])
       }))
 
-    it.effect("pays for retries alone: not for what is not retried, and not for a wait that is not begun", () =>
+    it.effect("pays only for retries: not for failures without a retry, nor for a wait that never starts", () =>
       Effect.gen(function*() {
         const budget = RetryBudget.make({ ratio: 0, minPerSecond: 0.1 })
         const within = Effect.provideService(RetryBudget.current, budget)
@@ -203,7 +203,7 @@ describe("RetryBudget", () => {
         assert.isFalse(budget.withdraw(0))
       }))
 
-    it.effect("is one over all tools and all calls of the model", () =>
+    it.effect("is shared by all tools and all model calls", () =>
       Effect.gen(function*() {
         let asked = 0
         const down = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })
@@ -227,7 +227,8 @@ describe("RetryBudget", () => {
         yield* Effect.gen(function*() {
           yield* Effect.replicateEffect(model, 4, { discard: true })
           yield* Effect.replicateEffect(doing(sunny).pipe(Tool.retry(once)).run(paris), 2, { discard: true })
-          // 6 successes are 3 retries: one for each of two tools, one for the model, none for a third.
+          // 6 successes grant 3 retries: one for each of two tools and one for the model. None is left for
+          // a third tool.
           yield* Effect.exit(failing("one").run(paris))
           yield* Effect.exit(failing("two").run(paris))
           assert.strictEqual((yield* Effect.flip(model)).attempts, 2)
@@ -236,15 +237,15 @@ describe("RetryBudget", () => {
         assert.deepStrictEqual([asked, attempts], [6, 5])
       }))
 
-    it.effect("counts a success once, however many retries stand around it", () =>
+    it.effect("counts a success once, however many retries are around it", () =>
       Effect.gen(function*() {
         const budget = RetryBudget.make({ ratio: 1, minPerSecond: 0 })
         const twice = doing(sunny).pipe(Tool.retry(once), Tool.timeout("1 minute"), Tool.retry(once))
         yield* Effect.provideService(twice.run(paris), RetryBudget.current, budget)
-        assert.strictEqual(left(budget, 0), 1)
+        assert.strictEqual(retriesLeft(budget, 0), 1)
       }))
 
-    it.effect("gets its deposits back on the clock of the program", () =>
+    it.effect("refills by the clock of the program", () =>
       Effect.gen(function*() {
         const budget = RetryBudget.make(none)
         const within = Effect.provideService(RetryBudget.current, budget)
@@ -258,7 +259,7 @@ describe("RetryBudget", () => {
         ])
       }))
 
-    it.effect("is made where the layer is provided, and is one for all below", () =>
+    it.effect("is created where the layer is provided, and shared by all programs below", () =>
       Effect.gen(function*() {
         const layer = RetryBudget.layer({ ratio: 0, minPerSecond: 0.1 })
         const take = Effect.flatMap(RetryBudget.current, (budget) => Effect.succeed(budget?.withdraw(0)))

@@ -8,7 +8,7 @@ import { after, disabled, doing, type Failure, paris, refused, Sequence, sunny }
 const busy = (retryAfter: Duration.Input) =>
   new ToolUnavailable({ ...refused, code: "rate_limited", retryAfter: Duration.fromInputUnsafe(retryAfter) })
 
-/** When an Effect that always fails is tried, in milliseconds from its start. */
+/** Returns the times of the attempts of an effect that always fails, in milliseconds from its start. */
 const attempts = (
   provideRandom: <A, E>(self: Effect.Effect<A, E>) => Effect.Effect<A, E>,
   failure: ToolUnavailable = refused,
@@ -27,7 +27,7 @@ const attempts = (
     return times
   })
 
-/** Every draw is this share of its bound. */
+/** Makes every random draw this share of its bound. */
 const drawing = (share: number) =>
   Effect.provideService(Random.Random, { nextDoubleUnsafe: () => share, nextIntUnsafe: () => 0 })
 
@@ -40,7 +40,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* attempts(drawing(0.999_999)), [0, 200, 600])
       }))
 
-    it.effect("gives a service the time that it asked for, up to 30 s, and else does not try again", () =>
+    it.effect("waits as long as a service asks, up to 30 s, and otherwise gives up", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* attempts(drawing(0.5), busy("50 millis")), [0, 100, 300])
         assert.deepStrictEqual(yield* attempts(drawing(0.5), busy("20 seconds")), [0, 20_000, 40_000])
@@ -49,7 +49,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* attempts(drawing(0.5), busy("Infinity")), [0])
       }))
 
-    it.effect("tries again when the wait is over, and not a millisecond before", () =>
+    it.effect("retries when the wait is over, and not a millisecond before", () =>
       Effect.gen(function*() {
         let tries = 0
         const failing = Effect.suspend(() => {
@@ -69,7 +69,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(seen, [1, 1, 2, 2, 3, 3])
       }))
 
-    it.effect("spreads callers out, and repeats itself under one seed", () =>
+    it.effect("spreads callers out, and repeats itself with the same seed", () =>
       Effect.gen(function*() {
         const ada = yield* attempts(Random.withSeed("ada"))
         assert.deepStrictEqual(yield* attempts(Random.withSeed("ada")), ada)
@@ -82,14 +82,14 @@ describe("RetryPolicy", () => {
     const times = (share: number, failure: ToolUnavailable) =>
       attempts(drawing(share), failure, RetryPolicy.rateLimited)
 
-    it.effect("waits 1 to 2 s, then 2 to 4 s, where the service does not say how long", () =>
+    it.effect("waits 1 to 2 s, then 2 to 4 s, if the service does not say how long", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* times(0, limited), [0, 1_000, 3_000])
         assert.deepStrictEqual(yield* times(0.5, limited), [0, 1_500, 4_500])
         assert.deepStrictEqual(yield* times(0.999_999, limited), [0, 2_000, 6_000])
       }))
 
-    it.effect("waits as long as the service says, and up to 1 s, then 2 s, longer", () =>
+    it.effect("waits as long as the service says, plus up to 1 s, then 2 s", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* times(0, busy("10 seconds")), [0, 10_000, 20_000])
         assert.deepStrictEqual(yield* times(0.5, busy("10 seconds")), [0, 10_500, 21_500])
@@ -97,7 +97,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* times(0, busy(0)), [0, 0, 0])
       }))
 
-    it.effect("waits for what asks for up to 60 s, and else does not try again", () =>
+    it.effect("waits if the service asks for up to 60 s, and otherwise gives up", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* times(0, busy("60 seconds")), [0, 60_000, 120_000])
         assert.deepStrictEqual(yield* times(0.5, busy("60 seconds")), [0, 60_500, 121_500])
@@ -105,7 +105,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* times(0, busy("Infinity")), [0])
       }))
 
-    it.effect("treats other failures as transient does", () =>
+    it.effect("treats other failures like transient", () =>
       Effect.gen(function*() {
         for (const share of [0, 0.5, 0.999_999]) {
           assert.deepStrictEqual(yield* times(share, refused), yield* attempts(drawing(share)))
@@ -116,7 +116,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* times(0.5, long), [0, 45_000, 90_000])
       }))
 
-    it.effect("looks at each failure by itself", () =>
+    it.effect("considers each failure separately", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const flaky = tool([Effect.fail(refused), Effect.fail(limited), sunny]).pipe(
@@ -128,7 +128,7 @@ describe("RetryPolicy", () => {
         ])
       }))
 
-    it.effect("tries again when the wait is over, and not a millisecond before", () =>
+    it.effect("retries when the wait is over, and not a millisecond before", () =>
       Effect.gen(function*() {
         const { events, tool } = new Sequence()
         const limitedAtFirst = tool([Effect.fail(busy("10 seconds")), sunny]).pipe(Tool.retry(RetryPolicy.rateLimited))
@@ -139,7 +139,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(events, ["0 attempt 1", "10500 attempt 2"])
       }))
 
-    it.effect("serves a model as well", () =>
+    it.effect("works for a model too", () =>
       Effect.gen(function*() {
         const { ending, events, note } = new Sequence()
         const failing = Effect.andThen(
@@ -152,7 +152,7 @@ describe("RetryPolicy", () => {
       }))
   })
 
-  it.effect("a schedule that dies is a defect, and not a failure of the tool", () =>
+  it.effect("a schedule that dies is a defect, not a failure of the tool", () =>
     Effect.gen(function*() {
       const tool = doing(Effect.fail(refused)).pipe(
         Tool.retry(Schedule.tap(Schedule.recurs(2), () => Effect.die("broken schedule")))
@@ -161,7 +161,7 @@ describe("RetryPolicy", () => {
     }))
 
   describe("none", () => {
-    it.effect("makes no other attempt", () =>
+    it.effect("makes no second attempt", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         assert.deepStrictEqual(yield* play(tool([Effect.fail(refused), sunny]).pipe(Tool.retry(RetryPolicy.none))), [
@@ -231,14 +231,14 @@ describe("RetryPolicy", () => {
         }
       }))
 
-    it.effect("makes as many attempts as it says, the first among them", () =>
+    it.effect("makes as many attempts as configured, including the first", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* times({ attempts: 1 }), [0])
         assert.deepStrictEqual(yield* times({ attempts: 2 }), [0, 200])
         assert.deepStrictEqual(yield* times({ attempts: 5 }), [0, 200, 600, 1_400, 3_000])
       }))
 
-    it.effect("doubles its waits from the base to the cap, and draws each from zero to that", () =>
+    it.effect("doubles the bound of its waits from the base to the cap, and draws each wait from zero to its bound", () =>
       Effect.gen(function*() {
         const options = { attempts: 5, base: "1 second", cap: "3 seconds" } as const
         assert.deepStrictEqual(yield* times(options, refused, 0), [0, 0, 0, 0, 0])
@@ -255,7 +255,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* times({ honourRetryAfter: false }, busy("1 hour")), [0, 200, 600])
       }))
 
-    it.effect("asks a service that hangs once, if it says so, but tries a connection again that was not made in time", () =>
+    it.effect("can call a hanging service only once, but still retries a connection that timed out", () =>
       Effect.gen(function*() {
         const once = { retryTimeouts: false }
         const ends = [timedOut, new ToolUnavailable({ ...timedOut, outcome: "unknown" })]
@@ -267,7 +267,7 @@ describe("RetryPolicy", () => {
         for (const failure of goesOn) assert.deepStrictEqual(yield* times(once, failure), [0, 200, 600])
       }))
 
-    it.effect("looks at each failure by itself", () =>
+    it.effect("considers each failure separately", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const hangsLater = tool([Effect.fail(refused), Effect.never]).pipe(
@@ -284,7 +284,7 @@ describe("RetryPolicy", () => {
         ])
       }))
 
-    // A program without types may give it anything.
+    // A program without types may pass anything.
     const untyped = (options: object) => RetryPolicy.make(options)
     const refusals: ReadonlyArray<readonly [options: object, message: RegExp]> = [
       ...[0, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "3"].map((attempts) =>
@@ -303,7 +303,7 @@ describe("RetryPolicy", () => {
       [{ retryTimeouts: 1 }, /^A retry's retryTimeouts must be a boolean; got 1\.$/]
     ]
     for (const [options, message] of refusals) {
-      it(`throws where an option was not meant, and says what would do: ${JSON.stringify(options)}`, () => {
+      it(`throws at an invalid option, and says what is valid: ${JSON.stringify(options)}`, () => {
         assert.throws(() => untyped(options), TypeError)
         assert.throws(() => untyped(options), message)
       })
@@ -316,7 +316,7 @@ describe("RetryPolicy", () => {
       attempts(drawing(0), failure, schedule)
     const twice = Schedule.spaced("1 second").pipe(Schedule.upTo({ times: 2 }))
 
-    it.effect("waits at least as long as the service asks for, and gives up when that is too long", () =>
+    it.effect("waits at least as long as the service asks, and gives up if that is too long", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* times(honouring(Schedule.recurs(3))), [0, 0, 0, 0])
         assert.deepStrictEqual(yield* times(honouring(Schedule.recurs(3)), busy("5 seconds")), [
@@ -333,7 +333,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* times(honouring(twice, "2 seconds"), busy("2001 millis")), [0])
       }))
 
-    it.effect("keeps what the schedule puts out, and what it needs", () =>
+    it.effect("keeps the output and the requirements of the schedule", () =>
       Effect.gen(function*() {
         class Patience extends Context.Service<Patience, Duration.Duration>()("Patience") {}
         const patient = Schedule.recurs(2).pipe(Schedule.modifyDelay(() => Patience))
@@ -349,7 +349,7 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(counts, [0, 1])
       }))
 
-    it.effect("leaves the schedule its own look at the failure", () =>
+    it.effect("lets the schedule see the failure", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const failing = tool([Effect.fail(refused), Effect.fail(busy("1 second"))]).pipe(
@@ -366,7 +366,7 @@ describe("RetryPolicy", () => {
         ])
       }))
 
-    it("throws where it is not given a schedule, or a wait without end", () => {
+    it("throws without a schedule, or at an infinite wait", () => {
       assert.throws(() => honouring("5 seconds" as never), /^RetryPolicy.honouring needs a Schedule; got a string\.$/)
       for (const longest of [0, "Infinity", "soon"]) {
         assert.throws(
@@ -377,7 +377,7 @@ describe("RetryPolicy", () => {
     })
   })
 
-  it.effect("says how often it retries, where nothing is composed of it, and keeps to it", () =>
+  it.effect("declares how often it retries unless it is composed, and keeps to it", () =>
     Effect.gen(function*() {
       const { make, none, rateLimited, transient } = RetryPolicy
       for (const policy of [transient, rateLimited, none, make({ attempts: 5 })]) {
@@ -387,7 +387,7 @@ describe("RetryPolicy", () => {
       assert.strictEqual(retriesOf(Schedule.recurs(3)), undefined)
     }))
 
-  describe("of one's own", () => {
+  describe("a custom policy", () => {
     it.effect("sees the typed failure", () =>
       Effect.gen(function*() {
         const seen: Array<string> = []

@@ -4,11 +4,11 @@ import { SideEffect } from "@fallible/core"
 const all: ReadonlyArray<SideEffect.SideEffect> = ["none", "idempotent", "non_idempotent"]
 
 describe("SideEffect", () => {
-  it("is the same after it was told as annotations and read back", () => {
+  it("round-trips through annotations", () => {
     assert.deepStrictEqual(all.map((sideEffect) => SideEffect.fromAnnotations(SideEffect.annotations(sideEffect))), all)
   })
 
-  it("as annotations takes whatever acts to be destructive", () => {
+  it("as annotations marks every tool that acts as destructive", () => {
     assert.deepStrictEqual(all.map(SideEffect.annotations), [
       { readOnlyHint: true, idempotentHint: true, destructiveHint: false },
       { readOnlyHint: false, idempotentHint: true, destructiveHint: true },
@@ -16,14 +16,14 @@ describe("SideEffect", () => {
     ])
   })
 
-  it("of annotations that do not say is the careful one", () => {
+  it("of incomplete annotations is the cautious one", () => {
     assert.strictEqual(SideEffect.fromAnnotations({}), "non_idempotent")
     assert.strictEqual(SideEffect.fromAnnotations({ destructiveHint: false }), "non_idempotent")
     assert.strictEqual(SideEffect.fromAnnotations({ readOnlyHint: false }), "non_idempotent")
     assert.strictEqual(SideEffect.fromAnnotations({ idempotentHint: true }), "idempotent")
   })
 
-  it("of a tool that is said to read is none, whatever else is said of it", () => {
+  it("of a tool that is annotated as read-only is none, whatever the other annotations", () => {
     for (const idempotentHint of [true, false]) {
       for (const destructiveHint of [true, false]) {
         assert.strictEqual(

@@ -24,14 +24,14 @@ import {
 
 describe("Tool", () => {
   describe("make", () => {
-    it("takes no parameters and assumes side effects where nothing else is said", () => {
+    it("has no parameters and a non-idempotent side effect by default", () => {
       const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => sunny)
       assert.strictEqual(ping.sideEffect, "non_idempotent")
       assert.deepStrictEqual(ping.policies, [])
       assert.isTrue(Schema.is(ping.parameters)({}))
     })
 
-    it("throws at a name that model providers do not take", () => {
+    it("throws at a name that model providers do not accept", () => {
       const make = (name: string) => Tool.make(name, { description: "", success: Schema.String }, () => sunny)
       for (const name of ["", "get weather", "wetter.jetzt", "größe", "a\n", "x".repeat(65)]) {
         assert.throws(() => make(name), TypeError, JSON.stringify(name))
@@ -41,7 +41,7 @@ describe("Tool", () => {
   })
 
   describe("run", () => {
-    it.effect("gives the handler the parameters, and its value back", () =>
+    it.effect("passes the handler the parameters, and returns its value", () =>
       Effect.gen(function*() {
         const greet = Tool.make(
           "greet",
@@ -69,7 +69,7 @@ describe("Tool", () => {
         assert.deepStrictEqual(data, ["ada"])
       }))
 
-    it.effect("leaves a defect a defect, thrown or died of", () =>
+    it.effect("keeps a defect a defect, whether thrown or died", () =>
       Effect.gen(function*() {
         const bug = new Error("bug")
         const throws = Tool.make("throws", { description: "", success: Schema.String }, () => {
@@ -79,7 +79,7 @@ describe("Tool", () => {
         assert.deepStrictEqual(yield* Effect.exit(doing(Effect.die(bug)).run(paris)), Exit.die(bug))
       }))
 
-    it.effect("needs what the handler needs", () =>
+    it.effect("has the requirements of the handler", () =>
       Effect.gen(function*() {
         class Station extends Context.Service<Station, { readonly weather: string }>()("Station") {}
         const run: Effect.Effect<string, never, Station> = doing(Station.use(({ weather }) => Effect.succeed(weather)))
@@ -87,7 +87,7 @@ describe("Tool", () => {
         assert.strictEqual(yield* Effect.provideService(run, Station, { weather: "rain" }), "rain")
       }))
 
-    it.effect("starts the call's attempt before the handler", () =>
+    it.effect("starts the attempt of the call before the handler", () =>
       Effect.gen(function*() {
         const events: Array<string> = []
         yield* doing(Effect.sync(() => {
@@ -99,7 +99,7 @@ describe("Tool", () => {
   })
 
   describe("fallback", () => {
-    it.effect("answers for a tool that is unavailable, knowing the parameters and the failure", () =>
+    it.effect("answers for an unavailable tool, with the parameters and the failure", () =>
       Effect.gen(function*() {
         const tool = doing(Effect.fail(disabled)).pipe(
           Tool.fallback(({ city }, { code }) => Effect.succeed(`${city} from the cache, for ${code}`))
@@ -117,7 +117,7 @@ describe("Tool", () => {
         assert.strictEqual(yield* Effect.flip(wrong), unknownCity)
       }))
 
-    it.effect("fails with what its source fails with", () =>
+    it.effect("fails with the failure of its source", () =>
       Effect.gen(function*() {
         const run: Effect.Effect<string, SemanticGarbage> = doing(Effect.fail(refused)).pipe(
           Tool.fallback(() => Effect.fail(unknownCity))
@@ -125,7 +125,7 @@ describe("Tool", () => {
         assert.strictEqual(yield* Effect.flip(run), unknownCity)
       }))
 
-    it.effect("hands on from source to source", () =>
+    it.effect("passes on from source to source", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         const chain = tool([Effect.fail(refused)]).pipe(
@@ -144,7 +144,7 @@ describe("Tool", () => {
   })
 
   describe("catchTag", () => {
-    it.effect("turns the failures of one tag into an answer, with the parameters at hand", () =>
+    it.effect("turns the failures of one tag into an answer, given the parameters", () =>
       Effect.gen(function*() {
         const failing = doing<Failure>(Effect.fail(unknownCity))
         const piped = failing.pipe(
@@ -156,7 +156,7 @@ describe("Tool", () => {
         assert.strictEqual(yield* dataFirst.run(paris), "none")
       }))
 
-    it.effect("handles several tags at once, and lets the others through", () =>
+    it.effect("handles several tags at once, and passes the others on", () =>
       Effect.gen(function*() {
         const ends = yield* Effect.forEach([unknownCity, refused, noTotal], (failure) =>
           doing<Failure>(Effect.fail(failure)).pipe(
@@ -176,7 +176,7 @@ describe("Tool", () => {
         assert.strictEqual(yield* Effect.flip(run), unknownCity)
       }))
 
-    it.effect("leaves defects alone", () =>
+    it.effect("does not handle defects", () =>
       Effect.gen(function*() {
         const tool = doing<SemanticGarbage>(Effect.die("bug")).pipe(
           Tool.catchTag("SemanticGarbage", () => Effect.succeed("none"))
@@ -186,7 +186,7 @@ describe("Tool", () => {
   })
 
   describe("mapFailure", () => {
-    it.effect("turns each failure into another one, and leaves values and defects alone", () =>
+    it.effect("replaces each failure, but neither values nor defects", () =>
       Effect.gen(function*() {
         const explain = ({ code }: Failure) => new SemanticGarbage({ code: `weather_${code}`, detail: "No weather." })
         const failing = doing<Failure>(Effect.fail(refused))
@@ -239,7 +239,7 @@ describe("Tool", () => {
       assert.deepStrictEqual(kinds(nested), ["timeout", "retry", "map", "fallback"])
     })
 
-    it.effect("leave the tool that they are added to as it was", () =>
+    it.effect("do not change the tool that they are added to", () =>
       Effect.gen(function*() {
         const safe = bare.pipe(Tool.fallback(() => sunny))
         assert.deepStrictEqual(kinds(bare), [])

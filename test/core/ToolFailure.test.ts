@@ -15,7 +15,7 @@ const oneOfEach: ReadonlyArray<ToolFailure.ToolFailure> = [
 
 const secret = "Error: connect ECONNREFUSED at /srv/app/geocoder.js:17"
 
-// -0 is left out: JSON does not have it.
+// Excludes -0, which JSON does not have.
 const number = fc.double({ noDefaultInfinity: true, noNaN: true }).map((n) => n + 0)
 const json = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).map((value): Schema.Json =>
   JSON.parse(JSON.stringify(value))
@@ -119,20 +119,20 @@ describe("ToolFailure", () => {
       })
     })
 
-    it("can be made again from its own fields, with one of them changed", () => {
+    it("can be rebuilt from its own fields, with one of them changed", () => {
       const again = new SemanticGarbage({ ...garbage, hint: "Ask for a capital." })
       assert.deepStrictEqual({ ...again }, { ...garbage, hint: "Ask for a capital." })
       assert.isFalse("hint" in garbage)
     })
 
-    it("has no issues and no alternatives where none were given", () => {
+    it("has no issues and no alternatives unless they are given", () => {
       const mismatch = new SchemaMismatch({ side: "arguments", code: "invalid_json", detail: "No JSON." })
       assert.deepStrictEqual([mismatch.issues, mismatch.alternatives, garbage.alternatives], [[], [], []])
     })
   })
 
   describe("schema", () => {
-    it("brings every failure through JSON and back, as what it was", () => {
+    it("round-trips every failure through JSON", () => {
       fc.assert(fc.property(failure, (failure) => {
         const decoded = decode(JSON.parse(JSON.stringify(encode(failure))))
         assert.strictEqual(decoded.constructor, failure.constructor)
@@ -157,7 +157,7 @@ describe("ToolFailure", () => {
       assert.deepStrictEqual({ ...Schema.decodeUnknownSync(days)(encoded) }, { ...failure })
     })
 
-    it("keeps a wait, an endless one too", () => {
+    it("keeps a wait, even an infinite one", () => {
       for (const retryAfter of [Duration.seconds(30), Duration.infinity]) {
         const failure = new ToolUnavailable({ code: "rate_limited", detail: "Slow down.", transient: true, retryAfter })
         const read = Schema.decodeUnknownSync(ToolUnavailable.schema)(
@@ -167,7 +167,7 @@ describe("ToolFailure", () => {
       }
     })
 
-    it.effect("refuses what is none of the four", () =>
+    it.effect("refuses a value that is not one of the four", () =>
       Effect.gen(function*() {
         const exits = yield* Effect.forEach(
           [null, {}, { _tag: "Timeout", code: "timeout", detail: "Late." }, { ...refused, transient: "yes" }],
@@ -178,17 +178,17 @@ describe("ToolFailure", () => {
   })
 
   describe("predicates", () => {
-    it("isToolFailure knows the four, and not their look-alikes", () => {
+    it("isToolFailure accepts the four classes, but no look-alikes", () => {
       assert.isTrue(oneOfEach.every(ToolFailure.isToolFailure))
       assert.isFalse([{ ...garbage }, new Error("no rows"), null, "SemanticGarbage"].some(ToolFailure.isToolFailure))
     })
 
-    it("isTransient holds for a transient ToolUnavailable alone", () => {
+    it("isTransient is true only for a transient ToolUnavailable", () => {
       assert.deepStrictEqual(oneOfEach.filter(ToolFailure.isTransient), [refused])
       assert.isFalse(ToolFailure.isTransient(new ToolUnavailable({ ...refused, transient: false })))
     })
 
-    it("isOutcomeUnknown holds only where the failure says so", () => {
+    it("isOutcomeUnknown is true only if the failure says so", () => {
       assert.isTrue(ToolFailure.isOutcomeUnknown(new ToolUnavailable({ ...refused, outcome: "unknown" })))
       assert.isFalse(ToolFailure.isOutcomeUnknown(new ToolUnavailable({ ...refused, outcome: "not_executed" })))
       assert.isFalse(oneOfEach.some(ToolFailure.isOutcomeUnknown))

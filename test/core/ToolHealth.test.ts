@@ -19,7 +19,7 @@ import { TestClock } from "effect/testing"
 const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
 const denied = new ToolUnavailable({ code: "permission_denied", detail: "Not allowed.", transient: false })
 
-/** A tool that fails as its caller wants it to. */
+/** Makes a tool that fails as its caller asks. */
 const obedient = (name: string, instead: ReadonlyArray<string> = []) =>
   Tool.make(name, {
     description: name,
@@ -66,7 +66,7 @@ const call = (name: string, how: string) =>
 const withHealth = Effect.provide(ToolHealth.layer)
 
 describe("ToolHealth", () => {
-  it.effect("E7 counts calls, errors, errors in a row and their rate, per tool", () =>
+  it.effect("E7 counts calls, errors, consecutive errors and the error rate, per tool", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       for (const how of ["well", "refused", "mismatch", "well", "garbage", "refused", "die"]) {
@@ -74,7 +74,7 @@ describe("ToolHealth", () => {
       }
       yield* call("mirror", "partial")
       yield* call("archive", "refused")
-      // Nothing that the tool could do anything about.
+      // Errors that are not the tool's fault.
       yield* call("nowhere", "well")
       yield* Dispatch.call(toolkit, { id: "1", name: "mirror", arguments: "{\"ho" })
       const status = ToolHealth.available
@@ -100,7 +100,7 @@ describe("ToolHealth", () => {
           }
         },
         { tool: "mirror", status, calls: 1, errors: 0, consecutiveErrors: 0, errorRate: 0, errorsByCode: [] },
-        // A fallback answered; but it had to.
+        // A fallback answered, but only because the tool failed.
         {
           tool: "archive",
           status,
@@ -116,7 +116,7 @@ describe("ToolHealth", () => {
       assert.isUndefined(health.reportUnsafe("nowhere"))
     }).pipe(withHealth))
 
-  it.effect("E7 counts neither a signal nor an interruption, nor a failure that is about the arguments alone", () =>
+  it.effect("E7 counts no signal, no interruption, and no failure that is only about the arguments", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       const errors = Effect.map(health.report, (all) => all.map(({ calls, errors }) => [calls, errors]))
@@ -137,11 +137,11 @@ describe("ToolHealth", () => {
       assert.deepStrictEqual(yield* errors, [[2, 1], [2, 1]])
     }).pipe(withHealth))
 
-  it.effect("E7 counts no refusal of our own policies, and the error of an earlier attempt behind one", () =>
+  it.effect("E7 counts no refusal of our own policies, but does count the error of an earlier attempt", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* call("primary", "throttled")
-      // It was refused, and a tool answered in its place.
+      // The call was refused, and another tool answered instead.
       const throttled = new ToolUnavailable({ ...refused, code: "throttled", outcome: "not_executed" })
       const refusing = Policy.make<never, ToolUnavailable>({
         kind: "rate",
@@ -150,7 +150,7 @@ describe("ToolHealth", () => {
       })
       const full = obedient("full").pipe(Tool.with(refusing), Tool.fallback(obedient("mirror").run))
       yield* Dispatch.call(Toolkit.make(full), { id: "1", name: "full", arguments: "{\"how\":\"well\"}" })
-      // The second attempt was refused.
+      // A policy refused the second attempt.
       let attempts = 0
       const once = Policy.make<never, ToolUnavailable>({
         kind: "rate",
@@ -173,7 +173,7 @@ describe("ToolHealth", () => {
       )
     }).pipe(withHealth))
 
-  it.effect("E7 tells the last error with its time, which a call that goes well leaves", () =>
+  it.effect("E7 keeps the last error with its time, even after a successful call", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* TestClock.adjust("3 seconds")
@@ -187,7 +187,7 @@ describe("ToolHealth", () => {
       ])
     }).pipe(withHealth))
 
-  it.effect("E7 counts the first 20 codes of a tool apart, and all others together", () =>
+  it.effect("E7 counts the first 20 codes of a tool separately, and all others together", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       for (let code = 1; code <= 20; code++) yield* call("primary", `code_${code}`)
@@ -201,7 +201,7 @@ describe("ToolHealth", () => {
       assert.deepStrictEqual([codes()[0], codes().at(-1)], [["code_1", 2], ["other", 2]])
     }).pipe(withHealth))
 
-  it.effect("E7 keeps what it knows of an error short, and on one line", () =>
+  it.effect("E7 keeps error messages short and on one line", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       const detail = `one\ntwo ${"x".repeat(10_000)}`
@@ -212,7 +212,7 @@ describe("ToolHealth", () => {
       assert.strictEqual(errorsByCode[0]?.code, lastError?.code)
     }).pipe(withHealth))
 
-  it.effect("E7 reports what can be written as JSON, whatever the status", () =>
+  it.effect("E7 reports data that can be written as JSON, whatever the status", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* call("primary", "refused")
@@ -229,7 +229,7 @@ describe("ToolHealth", () => {
       assert.deepStrictEqual(JSON.parse(JSON.stringify(report)), report)
     }).pipe(withHealth))
 
-  it.effect("E7 counts errors in a row from zero once the tool is enabled by hand", () =>
+  it.effect("E7 resets the count of consecutive errors when the tool is enabled by hand", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* call("mirror", "refused")
@@ -242,7 +242,7 @@ describe("ToolHealth", () => {
       )
     }).pipe(withHealth))
 
-  it.effect("does not take the fallback of a tool inside for one of the tool itself", () =>
+  it.effect("does not attribute the fallback of an inner tool to the tool itself", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       const inner = obedient("inner").pipe(Tool.fallback(() => Effect.succeed("by heart")))
@@ -252,7 +252,7 @@ describe("ToolHealth", () => {
       assert.deepStrictEqual((yield* health.report).map(({ errors, tool }) => [tool, errors]), [["outer", 0]])
     }).pipe(withHealth))
 
-  it.effect("E7 refuses a disabled tool at once, says why, and runs it again once it is enabled", () =>
+  it.effect("E7 refuses a disabled tool at once, gives the reason, and runs it again once enabled", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* health.disable("mirror", "It is being moved.")
@@ -271,7 +271,7 @@ describe("ToolHealth", () => {
       assert.deepStrictEqual(yield* health.status("mirror"), ToolHealth.available)
     }).pipe(withHealth))
 
-  it.effect("E7 notifies of each change of a status, and of nothing else", () =>
+  it.effect("E7 notifies only of changes of a status", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       const fiber = yield* health.changes.pipe(
@@ -297,7 +297,7 @@ describe("ToolHealth", () => {
       ])
     }).pipe(withHealth))
 
-  it.effect("counts nothing, and is in nobody's way, where it is not provided", () =>
+  it.effect("is optional: without it, calls run and nothing is counted", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* call("mirror", "well"))._tag, "Completed")
       assert.deepStrictEqual(
@@ -308,7 +308,7 @@ describe("ToolHealth", () => {
 })
 
 describe("Availability", () => {
-  it.effect("says which tools may be called, why not, and when they are back", () =>
+  it.effect("says which tools may be called, and why and until when the others may not", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* health.disable("mirror")
@@ -349,7 +349,7 @@ describe("Availability", () => {
       assert.deepStrictEqual((yield* shown)["primary"], { _tag: "Unavailable", reason })
     }).pipe(withHealth))
 
-  it.effect("sees the fallback outside of a breaker, also when there is another one inside", () =>
+  it.effect("recognizes the fallback outside a breaker, even if another one is inside", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* health.noticed("t", { _tag: "CircuitOpen", until: 30_000 })
@@ -365,7 +365,7 @@ describe("Availability", () => {
       assert.strictEqual(yield* of("fallback", "breaker", "fallback"), "Available")
     }).pipe(withHealth))
 
-  it.effect("F8 a refusal names what else serves, of what there is and may be called", () =>
+  it.effect("F8 a refusal names alternative tools that exist and may be called", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       const hint = Effect.map(
@@ -381,7 +381,7 @@ describe("Availability", () => {
       assert.isUndefined(yield* hint)
     }).pipe(withHealth))
 
-  it.effect("F8 names nothing instead where the tool is not at fault", () =>
+  it.effect("F8 names no alternative if the tool is not at fault", () =>
     Effect.gen(function*() {
       const outcome = yield* call("primary", "garbage")
       assert.isUndefined(outcome._tag === "Failed" ? outcome.failure.hint : outcome._tag)

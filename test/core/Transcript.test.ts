@@ -27,21 +27,21 @@ const conversation: ReadonlyArray<Transcript.Message> = [
 const decode = Schema.decodeUnknownEffect(Transcript.schema)
 
 describe("Transcript", () => {
-  it("grows at its end, and stays as it was itself", () => {
+  it("appends to a copy, and does not change itself", () => {
     const short = Transcript.make([question])
     const long = short.append({ role: "assistant", text: "21.", calls: [] }, { role: "user", text: "And now?" })
     assert.deepStrictEqual(Array.from(long, ({ role }) => role), ["user", "assistant", "user"])
     assert.deepStrictEqual(Transcript.toArray(short), [question])
   })
 
-  it("gives its messages by index, and nothing outside of it", () => {
+  it("returns its messages by index, and nothing out of range", () => {
     const transcript = Transcript.make(conversation)
     assert.strictEqual(transcript.length, 7)
     assert.strictEqual(transcript.at(1), question)
     assert.deepStrictEqual([transcript.at(-1), transcript.at(7)], [undefined, undefined])
   })
 
-  it("does not change with the arrays that it was made of, or that it was turned into", () => {
+  it("does not change with the arrays that it was made from or converted to", () => {
     const messages = [question]
     const transcript = Transcript.make(messages)
     messages.push(question)
@@ -50,7 +50,7 @@ describe("Transcript", () => {
   })
 
   describe("schema", () => {
-    it.effect("brings a conversation through JSON and back", () =>
+    it.effect("round-trips a conversation through JSON", () =>
       Effect.gen(function*() {
         const encoded = yield* Schema.encodeEffect(Transcript.schema)(Transcript.make(conversation))
         const decoded = yield* decode(JSON.parse(JSON.stringify(encoded)))
@@ -58,7 +58,7 @@ describe("Transcript", () => {
         assert.deepStrictEqual(Transcript.toArray(decoded), conversation)
       }))
 
-    it.effect("reads what JSON.stringify makes of a transcript", () =>
+    it.effect("decodes a transcript written by JSON.stringify", () =>
       Effect.gen(function*() {
         const transcript = Transcript.make(conversation)
         const text = JSON.stringify(transcript)
@@ -82,10 +82,10 @@ describe("Transcript", () => {
 })
 
 describe("AppendOnly", () => {
-  // Each step appends to any of the views there are so far.
+  // Each step appends to one of the existing views.
   const steps = fc.array(fc.record({ onto: fc.nat(), items: fc.array(fc.nat(), { maxLength: 3 }) }))
 
-  it("keeps every view as it was, whatever is appended to any of them", () => {
+  it("never changes a view, whatever is appended to another", () => {
     fc.assert(fc.property(fc.array(fc.nat(), { maxLength: 3 }), steps, (start, steps) => {
       const views = [{ view: AppendOnly.from(start), items: start }]
       for (const { items, onto } of steps) {
@@ -101,7 +101,7 @@ describe("AppendOnly", () => {
     }))
   })
 
-  it("shows an iteration under way only what was there at its start", () => {
+  it("iterates only over the items that existed at the start", () => {
     const view = AppendOnly.from([1, 2])
     const seen: Array<number> = []
     for (const item of view) {

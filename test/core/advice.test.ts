@@ -1,8 +1,10 @@
 /**
- * What a model is told to do next never contradicts itself: `hint` and `retry`, in both renderings, of every failure that this library makes.
+ * The advice to a model never contradicts itself: `hint` and `retry`, in both renderings, for every failure
+ * that this library makes.
  *
- * Each failure goes through a dispatch and the budget of a run, for tools of every kind. What the model then reads, but for the detail, is
- * held against rules. A rule is a pair: what the text says, and what it may not say beside that.
+ * Each failure goes through a dispatch and the budget of a run, for tools of every kind. Rules check the
+ * text that the model reads, without the detail. A rule is a pair: a saying, and another one that must not
+ * occur beside it.
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { ToolFailure } from "@fallible/core"
@@ -17,7 +19,7 @@ import { root } from "../support/program.ts"
 // The rules
 // -----------------------------------------------------------------------------
 
-const says = {
+const sayings = {
   again:
     /(?<!not )\bcall (it|\w+) again\b|\bcall again\b|Send the complete arguments again|Arguments to continue with/i,
   elsewhere: /\bCall [\w ]+ instead\b|\buse another (one|tool)\b/i,
@@ -32,9 +34,9 @@ const says = {
   inVain: /would refuse the same request again|does not support this kind/
 }
 
-type Saying = keyof typeof says
+type Saying = keyof typeof sayings
 
-/** Whoever says the first never says the second. */
+/** Pairs of sayings: a text with the first never has the second. */
 const rules: ReadonlyArray<readonly [Saying, Saying]> = [
   ["isGone", "again"],
   ["isGone", "otherArguments"],
@@ -53,41 +55,41 @@ const rules: ReadonlyArray<readonly [Saying, Saying]> = [
 ]
 
 const saysOf = (text: string): ReadonlySet<Saying> =>
-  new Set((Object.keys(says) as ReadonlyArray<Saying>).filter((saying) => says[saying].test(text)))
+  new Set((Object.keys(sayings) as ReadonlyArray<Saying>).filter((saying) => sayings[saying].test(text)))
 
-/** What is wrong with what a model is told of a failure. */
+/** Lists the rules that a model's text about a failure breaks. */
 const broken = (text: string, failure: ToolFailure.ToolFailure, certainty: string): ReadonlyArray<string> => {
-  const said = saysOf(text)
+  const found = saysOf(text)
   const isPermanent = failure._tag === "ToolUnavailable" && !failure.transient
   const isOfArguments = isPermanent && failure.scope === "arguments"
   return [
-    ...rules.flatMap(([one, other]) => said.has(one) && said.has(other) ? [`${one}, and ${other}`] : []),
-    ...(said.has("isGone") && (!isPermanent || isOfArguments) ? ["isGone, of a tool that is not"] : []),
-    ...(isOfArguments && !said.has("notTheSame") ? ["nothing of these arguments"] : []),
-    ...(certainty === "unknown" && !said.has("isInDoubt") && !said.has("isDone") ? ["nothing of the doubt"] : []),
+    ...rules.flatMap(([one, other]) => found.has(one) && found.has(other) ? [`${one}, and ${other}`] : []),
+    ...(found.has("isGone") && (!isPermanent || isOfArguments) ? ["isGone, of a tool that is not"] : []),
+    ...(isOfArguments && !found.has("notTheSame") ? ["nothing of these arguments"] : []),
+    ...(certainty === "unknown" && !found.has("isInDoubt") && !found.has("isDone") ? ["nothing of the doubt"] : []),
     ...(/Do not|Use the data|once the earlier call is settled/.test(text) ? [] : ["nothing of what to do"])
   ]
 }
 
 // -----------------------------------------------------------------------------
-// What the model reads
+// The model's texts
 // -----------------------------------------------------------------------------
 
-/** Both renderings, without the detail, which is the author's. */
+/** Returns both renderings, without the detail, which the tool's author writes. */
 const readBy = (outcome: ToolOutcome.Failed): ReadonlyArray<string> => {
-  const quiet = Object.create(Object.getPrototypeOf(outcome.failure), {
+  const withoutDetail = Object.create(Object.getPrototypeOf(outcome.failure), {
     ...Object.getOwnPropertyDescriptors(outcome.failure),
     detail: { value: "", enumerable: true }
   })
-  const told = { ...outcome, failure: quiet }
-  const { alternatives, hint = "", next, retry } = JSON.parse(Rendering.json(told, call))
+  const rendered = { ...outcome, failure: withoutDetail }
+  const { alternatives, hint = "", next, retry } = JSON.parse(Rendering.json(rendered, call))
   const json = [
     hint,
     alternatives === undefined || hint !== "" ? "" : "Valid choices:",
     next === undefined ? "" : "Arguments that continue:",
     retry
   ]
-  return [json.join(" "), Rendering.prose(told, call)]
+  return [json.join(" "), Rendering.prose(rendered, call)]
 }
 
 const contradictions = (outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>): ReadonlyArray<string> =>
@@ -99,7 +101,7 @@ const contradictions = (outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>): Reado
       : []
   )
 
-/** What no model is told: it is handled where it is made. */
+/** Codes that no model sees, because they are handled where they occur. */
 const untold = ["fixer_failed", "asked_user", "too_long"]
 
 /** The codes that this library documents. */
@@ -113,13 +115,13 @@ const documented = (): ReadonlyArray<string> => {
 // The tests
 // -----------------------------------------------------------------------------
 
-describe("what a model is told to do next", () => {
+describe("the advice to a model", () => {
   it.effect("H8 never contradicts itself, whatever failed", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(Array.from(new Set(contradictions(yield* failedOutcomes))), [])
     }))
 
-  it.effect("is looked at for every code that there is", () =>
+  it.effect("is checked for every existing code", () =>
     Effect.gen(function*() {
       const codes = new Set(
         (yield* failedOutcomes).flatMap((outcome) => outcome._tag === "Failed" ? [outcome.failure.code] : [])
@@ -128,8 +130,8 @@ describe("what a model is told to do next", () => {
       assert.isTrue(codes.has("not_run"))
     }))
 
-  // Two failures of one call, of which the last one's words stand.
-  it.effect("does not go elsewhere after an earlier execution that may have taken effect", () =>
+  // Two failures of one call: the words of the last one are shown.
+  it.effect("suggests no other tool after an earlier execution that may have taken effect", () =>
     Effect.gen(function*() {
       const lost = new ToolUnavailable({ code: "timeout", detail, transient: true, outcome: "unknown" })
       const refused = new ToolUnavailable({ code: "connection", detail, transient: true, outcome: "not_executed" })
@@ -152,15 +154,15 @@ describe("what a model is told to do next", () => {
     }))
 
   describe("breaks a rule", () => {
-    const gone = "Do not call this tool again. Use another one, or answer without it."
+    const unavailableAdvice = "Do not call this tool again. Use another one, or answer without it."
     const now = "Already tried 3 times. Do not call it again now; use another tool, or answer without it."
     const doubt =
       "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
     const done = "Do not repeat this call: it has already taken effect."
     const cases: ReadonlyArray<readonly [text: string, rule: string]> = [
-      [`Call it again with a smaller 'limit'. ${gone}`, "isGone, and again"],
-      [`Send the complete arguments again, as one JSON object. ${gone}`, "isGone, and again"],
-      [`Valid choices: 'London'. ${gone}`, "isGone, and otherArguments"],
+      [`Call it again with a smaller 'limit'. ${unavailableAdvice}`, "isGone, and again"],
+      [`Send the complete arguments again, as one JSON object. ${unavailableAdvice}`, "isGone, and again"],
+      [`Valid choices: 'London'. ${unavailableAdvice}`, "isGone, and otherArguments"],
       [`Call again with page=2. ${now}`, "notNow, and again"],
       [`Use other arguments. ${now}`, "notNow, and otherArguments"],
       [`Arguments to continue with: {"page":2}. ${done}`, "isDone, and again"],
@@ -181,20 +183,20 @@ describe("what a model is told to do next", () => {
       })
     }
 
-    it("for each rule there is a text that breaks it", () => {
+    it("with a text for each rule", () => {
       const known = new Set(cases.map(([, rule]) => rule))
       assert.deepStrictEqual(rules.map(([one, other]) => `${one}, and ${other}`).filter((rule) => !known.has(rule)), [])
     })
 
-    it("when it says of a record, or of a pause, that the tool is gone", () => {
+    it("when it reports a missing record, or a pause, as a permanently unavailable tool", () => {
       const record = new ToolUnavailable({ code: "permission_denied", detail, transient: false, scope: "arguments" })
       const pause = new ToolUnavailable({ code: "rate_limited", detail, transient: true })
-      assert.include(broken(gone, record, "not_executed"), "isGone, of a tool that is not")
-      assert.include(broken(gone, pause, "not_executed"), "isGone, of a tool that is not")
+      assert.include(broken(unavailableAdvice, record, "not_executed"), "isGone, of a tool that is not")
+      assert.include(broken(unavailableAdvice, pause, "not_executed"), "isGone, of a tool that is not")
       assert.include(broken(now, record, "not_executed"), "nothing of these arguments")
     })
 
-    it("when it says nothing of a doubt, or nothing at all", () => {
+    it("when it does not mention a doubt, or says nothing at all", () => {
       const failure = new ToolUnavailable({ code: "connection", detail, transient: true })
       assert.include(broken(now, failure, "unknown"), "nothing of the doubt")
       assert.include(broken("Try.", failure, "not_executed"), "nothing of what to do")

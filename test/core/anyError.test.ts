@@ -1,4 +1,4 @@
-/** From any error to one of the four: `ToolFailure.from`, with the errors of real libraries. */
+/** `ToolFailure.from` converts any error to one of the four classes. Tested with the errors of real libraries. */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { PartialData, type SchemaMismatch, type SemanticGarbage, ToolFailure, ToolUnavailable } from "@fallible/core"
 import { Cause, Duration, Effect, Exit, Schema } from "effect"
@@ -11,7 +11,7 @@ import { caught } from "../support/caught.ts"
 import { shapeOf, shapes } from "../support/errorShapes.ts"
 import { root } from "../support/program.ts"
 
-/** What becomes of an error, in one line. */
+/** Summarizes the failure of an error in one line. */
 const toldOf = (error: unknown): string => {
   const failure = caught(error)
   if (failure === undefined) return "a defect"
@@ -32,13 +32,13 @@ const untyped = (value: unknown) => value as never
 const golden = join(root, "test/support/errorKinds.txt")
 
 describe("the errors of real libraries", () => {
-  it("become what is written down (FALLIBLE_UPDATE=1 writes it)", () => {
+  it("become the recorded failures (FALLIBLE_UPDATE=1 records them)", () => {
     const lines = shapes.map(({ error, name }) => `${name}\n    ${toldOf(error())}\n`).join("")
     if (process.env["FALLIBLE_UPDATE"] === "1") writeFileSync(golden, lines)
     assert.strictEqual(lines, readFileSync(golden, "utf8"))
   })
 
-  it("tell no secret, path, address, class or stack", () => {
+  it("reveal no secret, path, address, class or stack", () => {
     for (const { error, name } of shapes) {
       const failure = caught(error())
       if (failure === undefined) continue
@@ -53,14 +53,14 @@ describe("the errors of real libraries", () => {
     }
   })
 
-  it("become what docs/any-error.md says", () => {
+  it("become the failures in docs/any-error.md", () => {
     const rows = readFileSync(join(root, "docs/any-error.md"), "utf8")
       .matchAll(/^\|[^|]*\| `([^`]+)` *\| ([^|]*?) *\| ([^|]*?) *\|$/gm)
     const shown = Array.from(rows, ([, name = "", kind, words]) => {
-      const told = toldOf(shapeOf(name))
+      const actual = toldOf(shapeOf(name))
       assert.strictEqual(
         `${kind}${words === "" ? "" : `: ${words}`}`,
-        told.replace(/ \((?!\d+ more)[^()]*\)$/, ""),
+        actual.replace(/ \((?!\d+ more)[^()]*\)$/, ""),
         name
       )
       return name
@@ -68,7 +68,7 @@ describe("the errors of real libraries", () => {
     assert.isAbove(shown.length, 40)
   })
 
-  it("keep the error as the cause, which no encoding carries", () => {
+  it("keep the error as the cause, which no encoding contains", () => {
     for (const { error, name } of shapes) {
       const thrown = error()
       const failure = caught(thrown)
@@ -78,7 +78,7 @@ describe("the errors of real libraries", () => {
     }
   })
 
-  it("say that nothing was done only where nothing was sent", () => {
+  it("claim that nothing was done only if nothing was sent", () => {
     const claims = shapes.filter(({ error }) => {
       const failure = caught(error())
       return failure?._tag === "ToolUnavailable" && failure.outcome === "not_executed"
@@ -90,11 +90,11 @@ describe("the errors of real libraries", () => {
 })
 
 describe("ToolFailure.from", () => {
-  it("has a type without partial data, which nobody could check", () => {
+  it("has a type without partial data, which could not be checked", () => {
     expectTypeOf(ToolFailure.from).returns.toEqualTypeOf<SchemaMismatch | SemanticGarbage | ToolUnavailable>()
   })
 
-  it.effect("is the catch of Effect.tryPromise, and a mistake of the program a defect", () =>
+  it.effect("serves as the catch of Effect.tryPromise, where a programming error is a defect", () =>
     Effect.gen(function*() {
       const failing = (error: unknown) =>
         Effect.tryPromise({ try: () => Promise.reject(error), catch: ToolFailure.from })
@@ -103,13 +103,13 @@ describe("ToolFailure.from", () => {
       assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
     }))
 
-  it("leaves a failure as it is, and throws partial data again", () => {
+  it("returns a failure unchanged, and rethrows partial data", () => {
     const failure = caught(shapeOf("axios 404"))
     assert.strictEqual(caught(failure), failure)
     assert.isUndefined(caught(new PartialData({ code: "more_pages", detail: "Page 1 of 2.", data: [] })))
   })
 
-  it("tells which fields of a result are wrong, without their values", () => {
+  it("names the wrong fields of a result, without their values", () => {
     const order = Schema.Struct({ orders: Schema.Array(Schema.Struct({ total: Schema.Finite })) })
     const exit = Effect.runSyncExit(Schema.decodeUnknownEffect(order)({ orders: [{ total: "hunter2" }] }))
     const failure = caught(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined)
@@ -126,33 +126,33 @@ describe("ToolFailure.from", () => {
     })
   })
 
-  it("looks at errors that hold each other only as long as it learns something", () => {
+  it("follows errors that contain each other only while it learns something", () => {
     const all = new AggregateError([])
     all.errors.push(...Array.from({ length: 20 }, () => all))
     all.cause = all
     const decoding = { _tag: "HttpClientError", reason: { _tag: "DecodeError", cause: all } }
-    // What looks at each way from one to the other would not end.
+    // A search of all paths between them would not end.
     assert.strictEqual(caught({ errors: Array.from({ length: 20 }, () => decoding) })?.code, "invalid_result")
   })
 
-  it("knows the words of fetch in an error of another realm", () => {
+  it("recognizes fetch's messages in an error of another realm", () => {
     const cause = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" })
     const error: unknown = runInNewContext("new TypeError('fetch failed', { cause })", { cause })
     assert.notInstanceOf(error, TypeError)
     assert.deepInclude({ ...caught(error) }, { code: "connection" })
   })
 
-  it("names no key of a result that may be a secret", () => {
+  it("names no key of a result that may be secret", () => {
     const issues = [{ message: "No.", path: ["sessions", "sk_live_4242424242424242424242", "user"] }]
     assert.include(caught({ issues })?.detail, "'sessions.….user'")
   })
 
-  it("says what is wrong with its options", () => {
+  it("reports invalid options", () => {
     const tell = untyped(Error)
     assert.throws(() => ToolFailure.from(new Error("No."), { tell }), /^'tell' must be a list of classes; got /)
   })
 
-  describe("waits as long as a service asks for", () => {
+  describe("waits as long as a service asks", () => {
     const after = (headers: object) => {
       const failure = caught({ status: 429, headers })
       return failure?._tag === "ToolUnavailable" && failure.retryAfter !== undefined
@@ -171,7 +171,7 @@ describe("ToolFailure.from", () => {
         assert.strictEqual(after({ "retry-after": "9".repeat(500) }), 1e12)
       }))
 
-    it.effect("and until its limit of requests is reset, where none is left", () =>
+    it.effect("and until its request quota is reset, if it is used up", () =>
       Effect.gen(function*() {
         yield* TestClock.setTime(1_700_000_000_000)
         const limit = (remaining: string, reset: string) => ({
@@ -190,14 +190,14 @@ describe("ToolFailure.from", () => {
         assert.deepInclude({ ...forbidden }, { code: "rate_limited", retryAfter: Duration.seconds(90) })
       }))
 
-    it("and not where that cannot be read", () => {
+    it("and not at all if that is unreadable", () => {
       for (const value of ["", "soon", "-5", "1.5.5", "1.5", "1e9", "2026-01-01", "Infinity"]) {
         assert.isUndefined(after({ "retry-after": value }), value)
       }
     })
   })
 
-  describe("leaves a mistake of the program a defect, whatever stands around it:", () => {
+  describe("keeps a programming error a defect, whatever is around it:", () => {
     const timedOut = Object.assign(new Error("x"), { code: "ETIMEDOUT" })
     for (
       const [what, error] of [
@@ -211,14 +211,14 @@ describe("ToolFailure.from", () => {
       })
     }
 
-    it("but a class of mistakes that is listed itself is told", () => {
+    it("except a class of programming errors that 'tell' lists", () => {
       class OutOfRange extends RangeError {}
       assert.strictEqual(caught(new OutOfRange("1 to 8 guests."), { tell: [OutOfRange] })?.detail, "1 to 8 guests.")
       assert.isUndefined(caught(new OutOfRange("1 to 8 guests."), { tell: [RangeError] }))
     })
   })
 
-  describe("claims that nothing was done only of what is sure", () => {
+  describe("claims not_executed only if it is certain", () => {
     const outcomeOf = (error: unknown) => {
       const failure = caught(error)
       return failure?._tag === "ToolUnavailable" ? failure.outcome : failure?._tag
@@ -278,19 +278,19 @@ describe("ToolFailure.from", () => {
     }
   })
 
-  describe("goes by what an error says of itself", () => {
+  describe("uses an error's own statements", () => {
     const state = (error: object) => {
       const failure = caught(error)
       return failure?._tag === "ToolUnavailable" ? [failure.code, failure.transient, failure.outcome] : failure?._tag
     }
 
-    it("for what would not be tried again otherwise", () => {
+    it("for failures that would otherwise not be retried", () => {
       assert.deepStrictEqual(state({ status: 409, retryable: true }), ["rejected", true, undefined])
       assert.deepStrictEqual(state({ isRetryable: true }), ["failed", true, undefined])
       assert.deepStrictEqual(state(Object.assign(new Error("Busy."), { $retryable: {} })), ["failed", true, undefined])
     })
 
-    it("and for what would: it stays in doubt, since it did not refuse", () => {
+    it("and for those that would: they stay in doubt, because they are not refusals", () => {
       assert.deepStrictEqual(state({ status: 500, retryable: false }), ["server_error", false, "unknown"])
       assert.deepStrictEqual(state({ status: 400, retryable: false }), ["rejected", false, undefined])
     })

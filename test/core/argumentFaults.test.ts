@@ -227,7 +227,7 @@ describe("Arguments", () => {
       })
     })
 
-    it("says where a text that was cut off ends, and what is missing there", () => {
+    it("says where a cut-off text ends, and what is missing", () => {
       assert.strictEqual(
         detail("{\"city\":\"Par"),
         "They end too early, at offset 12 (line 1, column 13): the closing '\"' of a string is missing."
@@ -242,7 +242,7 @@ describe("Arguments", () => {
       )
     })
 
-    it("says where in the text around it an object in a string is at fault, and where it ends too early", () => {
+    it("locates the fault of an object in a string within the outer text, and its early end", () => {
       const faultOf = (text: string) => {
         const { fault, issues } = refusal(text)
         return [fault?.kind, fault?.offset, text.slice(fault?.offset), issues[0]?.expected]
@@ -290,7 +290,7 @@ describe("Arguments", () => {
       assert.deepStrictEqual(failure.fault, { kind: "unquoted_key", offset: 15, line: 3, column: 4 })
     })
 
-    it("says how to go on, with one issue that shows the place in a short excerpt", () => {
+    it("advises what to do, with one issue that shows the place in a short excerpt", () => {
       const failure = refusal(`{"a": 1, b: "x\\y${"x".repeat(1_000)}"}`)
       assert.deepInclude({ ...failure }, {
         _tag: "SchemaMismatch",
@@ -305,7 +305,7 @@ describe("Arguments", () => {
       })
     })
 
-    it("refuses what a repair would have to invent, however it is wrapped", () => {
+    it("refuses a text whose repair would invent data, however it is wrapped", () => {
       for (const inner of ["{\"a\":1", "{\"a\":\"b", "{\"a\":{\"b\":1}"]) {
         for (
           const wrapped of [

@@ -1,6 +1,6 @@
 /**
- * What holds for every argument text, and not only for those that somebody thought of: laws over generated values, and over texts that
- * are written with all the liberties that the parser allows.
+ * Laws of every argument text, not only of chosen examples: over generated values, and over texts with all
+ * deviations that the parser tolerates.
  *
  * @module-tag slow
  */
@@ -43,7 +43,7 @@ const strict = (text: string): unknown => {
 // Values
 // -----------------------------------------------------------------------------
 
-// All that has a meaning in some text that a model writes, and so may be taken for it inside of a string.
+// Pieces of syntax that a reader might misinterpret inside a string.
 const pieces = fc.constantFrom(
   "\"",
   "'",
@@ -118,7 +118,7 @@ const scalar = fc.oneof(
   text,
   fc.maxSafeInteger(),
   fc.integer({ min: -9, max: 1500 }),
-  // No minus zero: JSON.stringify writes it as zero.
+  // Excludes -0, which JSON.stringify writes as 0.
   fc.double({ min: -1e15, max: 1e15, noNaN: true }).map((number) => number + 0),
   fc.boolean(),
   fc.constant(null)
@@ -127,7 +127,7 @@ const scalar = fc.oneof(
 const { object } = fc.letrec<{ value: Json; array: ReadonlyArray<Json>; object: Schema.JsonObject }>((tie) => ({
   value: fc.oneof({ depthSize: "small", withCrossShrink: true }, scalar, tie("array"), tie("object")),
   array: fc.array(tie("value"), { maxLength: 4 }),
-  // A key of an object's prototype is another law's matter.
+  // Prototype keys have their own law.
   object: fc.dictionary(fc.oneof(names, text.filter((key) => key !== "__proto__")), tie("value"), {
     maxKeys: 4,
     noNullPrototype: true
@@ -138,7 +138,7 @@ const isContainer = (value: unknown): value is object => typeof value === "objec
 
 const choices = fc.array(fc.nat(840), { minLength: 20, maxLength: 60 })
 
-/** The next of the choices, below a number. */
+/** Returns a function that takes the next choice below a number. */
 const choosing = (choices: ReadonlyArray<number>) => {
   let at = 0
   return (n: number) => choices[at++ % choices.length]! % n
@@ -148,13 +148,13 @@ const liberal = fc.record({ value: object, choices, allowed: fc.subarray([...ins
   ({ allowed, choices, value }) => ({ value, written: write(value, choosing(choices), allowed) })
 )
 
-/** Strict JSON, with white space and escapes of all sorts. */
+/** Strict JSON with all kinds of white space and escapes. */
 const plain = fc.record({ value: object, choices }).map(({ choices, value }) => ({
   value,
   text: new Writer(choosing(choices), new Set()).value(value)
 }))
 
-/** Every prefix of a short text; of a long one some. */
+/** Returns the cuts of a text: every prefix of a short text, and some of a long one. */
 const cuts = (from: number, to: number): ReadonlyArray<number> => {
   const step = Math.max(1, Math.ceil((to - from) / 150))
   return Array.from({ length: Math.ceil((to - from) / step) }, (_, index) => from + index * step)
@@ -165,11 +165,11 @@ const cuts = (from: number, to: number): ReadonlyArray<number> => {
 // -----------------------------------------------------------------------------
 
 describe("of strict JSON", () => {
-  it("every object is read as it was written, and nothing in it is repaired", () => {
+  it("every object is read as written, without repairs", () => {
     fc.assert(
       fc.property(plain, ({ text, value }) => {
         const { isExact, repairs, value: got } = accepted(text)
-        // Not compared with what JSON.parse reads: see below.
+        // Not compared with JSON.parse, for the reason in the next law.
         assert.deepStrictEqual(got, value, text)
         assert.deepStrictEqual([repairs, isExact], [[], true])
       }),
@@ -177,7 +177,7 @@ describe("of strict JSON", () => {
     )
   })
 
-  it("no key is taken for one that an earlier text had, as V8's JSON.parse does where a key has a backslash", () => {
+  it("no key is confused with one of an earlier text, unlike in V8's JSON.parse if a key has a backslash", () => {
     accepted("{\"shape\":0,\"a\\\\\":1}")
     for (const key of ["a\"", "a\n", "a\t"]) {
       assert.deepStrictEqual(accepted(JSON.stringify({ shape: 0, [key]: 1 })).value, { shape: 0, [key]: 1 })
@@ -193,7 +193,7 @@ describe("of strict JSON", () => {
     )
   })
 
-  it("no quote, bracket, colon or backslash too many or too few makes another value of an object", () => {
+  it("no missing or surplus quote, bracket, colon or backslash changes the value of an object", () => {
     fc.assert(
       fc.property(plain, ({ text, value }) => {
         for (let at = 0; at < text.length; at++) {
@@ -213,7 +213,7 @@ describe("of strict JSON", () => {
     )
   })
 
-  it("each number is known by the source text that it has at its path", () => {
+  it("each number is found by its path in its source text", () => {
     fc.assert(
       fc.property(
         fc.constantFrom("", " ", "\n", "\t\r\n"),
@@ -232,7 +232,7 @@ describe("of strict JSON", () => {
 })
 
 describe("of JSON as models write it", () => {
-  it("a text with liberties is read with the value that was written, and all liberties are told", () => {
+  it("a text with deviations is read as the written value, and all deviations are reported", () => {
     fc.assert(
       fc.property(liberal, ({ value, written: { kinds, text } }) => {
         const notes = [...kinds].filter((kind) => noted.has(kind))
@@ -250,7 +250,7 @@ describe("of JSON as models write it", () => {
     )
   })
 
-  it("no proper prefix of an object with liberties is accepted, and what follows the object makes no other value of it", () => {
+  it("no proper prefix of an object with deviations is accepted, and text after it never changes its value", () => {
     fc.assert(
       fc.property(liberal, ({ value, written: { end, start, text } }) => {
         for (const cut of cuts(start + 1, end)) assert.isTrue(isRefused(text.slice(0, cut)), text.slice(0, cut))
@@ -266,7 +266,7 @@ describe("of JSON as models write it", () => {
   })
 
   it.each(["# heading", "// call it", "/* nothing */", "<tool_call>", "<|python_tag|>", "```get_weather```"])(
-    "what ends before its object begins is no call without arguments: %j",
+    "a text that ends before its object is not a call without arguments: %j",
     (text) => {
       assert.isTrue(isRefused(text))
     }
@@ -278,7 +278,7 @@ describe("of JSON as models write it", () => {
     "None\n\n\n\nof these",
     `${"\u00a0".repeat(8)}{"a":1}`,
     "\f\f\f\f\f\f\f\fno"
-  ])("what goes on after its blanks is no call without arguments: %j", (text) => {
+  ])("a text that continues after blanks is not a call without arguments: %j", (text) => {
     Result.match(read(text), {
       onFailure: () => {},
       onSuccess: ({ value }) => assert.notDeepEqual(value, {})
@@ -286,7 +286,7 @@ describe("of JSON as models write it", () => {
   })
 
   it.each(["\u00a0", "\u2028", "\ufeff", "\f"])(
-    "white space that is not JSON's is no bracket too many: %j",
+    "white space outside JSON is not a surplus bracket: %j",
     (space) => {
       Result.match(read(`{"a":1}${space}`), {
         onFailure: () => {},
@@ -295,7 +295,7 @@ describe("of JSON as models write it", () => {
     }
   )
 
-  it.each(["\r", "\u2028", "\u2029"])("a comment takes no line with it that ends in %j", (newLine) => {
+  it.each(["\r", "\u2028", "\u2029"])("a comment does not extend past a line that ends in %j", (newLine) => {
     for (const start of ["//", "#"]) {
       Result.match(read(`{"a":[1, ${start} one${newLine}2\n]}`), {
         onFailure: () => {},
@@ -311,7 +311,7 @@ describe("of JSON as models write it", () => {
     "foo(bar: {\"a\":1}",
     "foo(bar: {\"a\":1} and baz: 2)",
     "ключ: {\"a\":1}"
-  ])("an expression, a call that was cut off and a key are no words around an object: %j", (text) => {
+  ])("an expression, a cut-off call and a key are not words around an object: %j", (text) => {
     assert.isTrue(isRefused(text))
   })
 })
@@ -320,7 +320,7 @@ describe("of JSON as models write it", () => {
 // Previews
 // -----------------------------------------------------------------------------
 
-/** Is one value what may be there so far of another? */
+/** True if one value may be a partial reading of another. */
 const agrees = (soFar: unknown, whole: unknown): boolean => {
   if (!isContainer(soFar) || !isContainer(whole)) return Object.is(soFar, whole)
   if (Array.isArray(soFar) !== Array.isArray(whole)) return false
@@ -329,7 +329,7 @@ const agrees = (soFar: unknown, whole: unknown): boolean => {
 }
 
 describe("a preview", () => {
-  it("of any start of an object shows nothing that the whole does not have", () => {
+  it("of any prefix of an object shows nothing that the whole does not have", () => {
     fc.assert(
       fc.property(plain, ({ text, value }) => {
         for (const cut of cuts(0, text.length)) {
@@ -342,7 +342,7 @@ describe("a preview", () => {
     )
   })
 
-  it("of an object with liberties agrees with what is read at the end", () => {
+  it("of an object with deviations agrees with the final value", () => {
     const shown = liberal.filter(({ written: { kinds } }) =>
       !kinds.has("prose") && !kinds.has("double_encoded") && !kinds.has("escaped_quotes")
     )
@@ -412,7 +412,7 @@ const mangled = fc.record({
 
 const anyText = fc.oneof(fc.string({ unit: "binary" }), soup, soup, mangled)
 
-/** Has a value, or something in it, a key that reaches a prototype, or a prototype of its own? */
+/** True if a value, or a part of it, has a key that reaches a prototype, or an unusual prototype. */
 const isTainted = (value: unknown): boolean => {
   if (!isContainer(value)) return typeof value === "number" && !Number.isFinite(value)
   const prototype = Object.getPrototypeOf(value)
@@ -449,7 +449,7 @@ const isWellTold = ({ code, detail, fault }: DispatchFailure.Mismatch, text: str
 }
 
 describe("of any text", () => {
-  it("there is a value or a refusal, and nothing that reaches a prototype", () => {
+  it("the result is a value or a refusal, and nothing reaches a prototype", () => {
     const before = Object.getOwnPropertyNames(Object.prototype)
     fc.assert(
       fc.property(anyText, (text) => {
@@ -460,7 +460,7 @@ describe("of any text", () => {
             assert.isAtMost(repairs.filter(({ note }) => note !== undefined).length, 2)
             assert.strictEqual(new Set(repairs.map(({ kind }) => kind)).size, repairs.length)
             numberAt(["a"])
-            // What is JSON is that JSON; `JSON.parse` is a second opinion, wherever it can be trusted.
+            // JSON is read as that JSON. Compares with `JSON.parse` where that is reliable.
             const second = strict(text)
             if (second !== undefined && repairs.length === 0 && !text.includes("\\")) {
               assert.deepStrictEqual(value, second)
@@ -474,7 +474,7 @@ describe("of any text", () => {
     assert.deepStrictEqual(Object.getOwnPropertyNames(Object.prototype), before)
   })
 
-  it("there are parameters or a refusal, whatever the schema", () => {
+  it("the result is parameters or a refusal, whatever the schema", () => {
     fc.assert(
       fc.property(anyText, fc.constantFrom(...schemas), (text, parameters: Schema.ConstraintDecoder<unknown>) => {
         Result.match(Effect.runSync(Effect.result(Arguments.decode(text, { parameters }))), {
@@ -498,7 +498,7 @@ describe("of any text", () => {
     }))
   })
 
-  it("no arguments at all are an object of their own each time", () => {
+  it("missing arguments give a fresh object each time", () => {
     for (const text of [undefined, "", "null"]) {
       const [one, two] = [Arguments.parse(text), Arguments.parse(text)].map(Result.getOrThrow)
       assert.notStrictEqual(one!.value, two!.value)
@@ -507,14 +507,14 @@ describe("of any text", () => {
 })
 
 describe("of any value", () => {
-  it("coercing changes nothing in it", () => {
+  it("coercing does not mutate it", () => {
     fc.assert(
       fc.property(
         object.map(frozen),
         fc.constantFrom(...schemas),
         (value, parameters: Schema.ConstraintDecoder<unknown>) => {
           const schema = Arguments.jsonSchema(parameters)
-          // Frozen: an assignment would throw.
+          // The value is frozen, so an assignment would throw.
           const { value: coerced } = coerce(value, schema)
           fits(coerced, schema)
         }

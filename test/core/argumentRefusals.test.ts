@@ -11,10 +11,11 @@ describe("Coercion", () => {
       days: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 })),
       drugs: Schema.Array(Schema.String).check(Schema.isMinLength(2, { expected: "2 drugs or more" }))
     })
-    const told = (value: Schema.Json) => refusals(parameters, value, false).map(([path, expected]) => [path, expected])
+    const expectations = (value: Schema.Json) =>
+      refusals(parameters, value, false).map(([path, expected]) => [path, expected])
 
-    it("say what the schema says, and what only the decoder knows, once each", () => {
-      const refusals = told
+    it("state the schema's issues and the decoder's own, once each", () => {
+      const refusals = expectations
       assert.deepStrictEqual(refusals({ id: "1", days: 7, drugs: ["a"], x: 1 }), [
         ["days", "integer from 1 to 5"],
         ["drugs", "2 drugs or more"],
@@ -32,7 +33,7 @@ describe("Coercion", () => {
     const of = (schema: Schema.Codec<unknown, unknown>, value: Schema.Json) =>
       refusals(Schema.Struct({ x: schema }), { x: value }).map(([, ...words]) => words.join(", got "))
 
-    it("give a length as the decoder knows it", () => {
+    it("state a length as the decoder counts it", () => {
       const length = Schema.String.check(Schema.isMinLength(5))
       for (const text of ["ab", "abcd"]) {
         assert.deepStrictEqual(of(length, text), [`string of at least 5 characters, got "${text}"`])
@@ -46,7 +47,7 @@ describe("Coercion", () => {
       ])
     })
 
-    it("say a pattern and a check without words as the schema would", () => {
+    it("describe a pattern and a check without words as the schema does", () => {
       assert.deepStrictEqual(of(Schema.String.check(Schema.isPattern(/^c-\d+$/)), "x"), [
         "string matching ^c-\\d+$, got \"x\""
       ])
@@ -54,7 +55,7 @@ describe("Coercion", () => {
       assert.deepStrictEqual(of(silent, "x"), ["a valid value, got \"x\""])
     })
 
-    it("show what the model wrote, and not what became of it", () => {
+    it("show the value that the model wrote, not the coerced one", () => {
       const customer = Schema.String.check(Schema.isPattern(/^c-\d+$/))
       const parameters = Schema.Struct({ customerId: customer, note: Schema.optionalKey(Schema.String) })
       const words = "string matching ^c-\\d+$"
@@ -83,7 +84,7 @@ describe("Coercion", () => {
   })
 
   describe("unions", () => {
-    it("of objects say what these are, and speak of the one that was meant", () => {
+    it("of objects describe the members, and refer to the intended one", () => {
       const schema = { anyOf: [closed({ a: integer }), closed({ b: string })] }
       assert.deepStrictEqual(expected({ a: 1, b: "x" }, schema), [["", "object with 'a' | object with 'b'"]])
       const parameters = Schema.Struct({
@@ -101,7 +102,7 @@ describe("Coercion", () => {
   })
 
   describe("messages", () => {
-    it("count them also where only the decoder knows", () => {
+    it("count items even if only the decoder rejects them", () => {
       const parameters = Schema.Struct({ ids: Schema.Array(Schema.String.check(Schema.isPattern(/^c-\d+$/))) })
       assert.deepStrictEqual(refusals(parameters, { ids: Array.from({ length: 60 }, () => "d") }).at(-1), [
         "ids",
@@ -112,8 +113,8 @@ describe("Coercion", () => {
   })
 })
 
-describe("what a second reader found", () => {
-  it("an author's words are one line, and bounded", () => {
+describe("findings of a second reader", () => {
+  it("an author's words are bounded and on one line", () => {
     const parameters = Schema.Struct({
       a: Schema.String.check(Schema.makeFilter((text) => text.length < 3 ? undefined : `bad:\n${text}`))
     })
@@ -123,7 +124,7 @@ describe("what a second reader found", () => {
     assert.notMatch(`${detail}${issues[0]?.expected}`, /\n/)
   })
 
-  it("a day that there is not is refused also where the decoder does not look", () => {
+  it("a nonexistent day is refused even if the decoder does not check it", () => {
     const parameters = Schema.Struct({ day: Schema.String.annotate({ format: "date" }) })
     const failure = Effect.runSync(Effect.flip(Arguments.decode("{\"day\":\"2024-02-30\"}", { parameters })))
     assert.strictEqual(failure.code, "invalid_arguments")

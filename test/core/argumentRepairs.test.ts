@@ -3,7 +3,7 @@ import { Arguments } from "@fallible/core"
 import { Result } from "effect"
 import { refusal } from "../support/parsing.ts"
 
-/** Repairs that the model is told of. */
+/** Repairs with a note to the model. */
 const noted = new Set(["prose", "surplus_closers", "missing_comma", "smart_quotes", "escaped_quotes", "duplicate_key"])
 
 const a1 = { a: 1 }
@@ -126,7 +126,7 @@ describe("Arguments", () => {
       })
     })
 
-    it("composes repairs that nobody need hear of, and lists them in the order of the text", () => {
+    it("combines silent repairs, and lists them in the order of the text", () => {
       const parsed = Result.getOrThrow(
         Arguments.parse("\ufeff<tool_call>\n```json\n{// the city\n city: 'Paris', 'now': True,}\n```\n</tool_call>")
       )
@@ -144,14 +144,14 @@ describe("Arguments", () => {
       assert.deepStrictEqual(parsed.repairs[3], { kind: "comment", offset: 22 })
     })
 
-    it("tells of the first place of each kind, once", () => {
+    it("notes the first place of each kind, once", () => {
       const { repairs } = Result.getOrThrow(Arguments.parse("{\"a\": 1 \"b\": 2 \"c\": 3}"))
       assert.deepStrictEqual(repairs, [
         { kind: "missing_comma", offset: 7, note: "A comma was missing in the arguments" }
       ])
     })
 
-    it("makes two kinds of repairs that are worth a word, and not three", () => {
+    it("makes up to two kinds of noted repairs, but not three", () => {
       const two = Result.getOrThrow(Arguments.parse("{“a”: 1 \"b\": 2}"))
       assert.deepStrictEqual(two.repairs.map(({ kind }) => kind), ["smart_quotes", "missing_comma"])
       const failure = refusal("{“a”: 1, “a”: 1 \"b\": 2}")

@@ -7,7 +7,7 @@ import { refusals } from "../support/refusals.ts"
 
 describe("Arguments", () => {
   describe("jsonSchema", () => {
-    it("is a closed object, also for a tool without parameters", () => {
+    it("is a closed object, even for a tool without parameters", () => {
       assert.deepStrictEqual(Arguments.jsonSchema(Schema.Struct({})), {
         type: "object",
         properties: {},
@@ -21,7 +21,7 @@ describe("Arguments", () => {
       })
     })
 
-    it("shows a thousand choices as it shows two, whatever stands around them", () => {
+    it("shows a thousand choices like two, whatever is around them", () => {
       const words = (count: number) => Array.from({ length: count }, (_, index) => `choice ${index}`)
       const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
       const shown = (count: number): unknown =>
@@ -42,7 +42,7 @@ describe("Arguments", () => {
       assert.deepStrictEqual(shown(1_001), asMany)
     })
 
-    it("shows a thousand choices of several kinds, and with words of their own", () => {
+    it("shows a thousand choices of several types, and with their own descriptions", () => {
       const words = Array.from({ length: 1_001 }, (_, index) => `choice ${index}`)
       const literals = words.map((word) => Schema.Literal(word))
       const told = Schema.Literal("told").annotate({ description: "of its own" })
@@ -65,7 +65,7 @@ describe("Arguments", () => {
       })
     })
 
-    it("carries its definitions inside", () => {
+    it("contains its definitions", () => {
       class Place extends Schema.Class<Place>("Place")({ city: Schema.String }) {}
       const schema = Arguments.jsonSchema(Schema.Struct({ from: Place, to: Place }))
       const [name = ""] = Object.keys(schema["$defs"] ?? {})
@@ -78,7 +78,7 @@ describe("Arguments", () => {
 
 describe("Coercion", () => {
   describe("dates", () => {
-    it("are shown as dates where an Effect schema has them, and only there", () => {
+    it("are shown as dates only if an Effect schema has them", () => {
       class Stay extends Schema.Class<Stay>("Stay")({ from: Schema.Date }) {}
       const parameters = Schema.Struct({
         at: Schema.Date.annotate({ description: "when" }),
@@ -102,7 +102,7 @@ describe("Coercion", () => {
   })
 
   describe("numbers in texts", () => {
-    it("are JSON's numbers, whatever JavaScript reads", () => {
+    it("are numbers of JSON, not of JavaScript", () => {
       for (const number of [Schema.FiniteFromString, Schema.NumberFromString, Schema.BigDecimalFromString]) {
         const parameters = Schema.Struct({ n: number })
         const shown = Arguments.jsonSchema(parameters)
@@ -119,7 +119,7 @@ describe("Coercion", () => {
       }
     })
 
-    it("are left alone where an author reads them in his own way", () => {
+    it("are left alone if the author decodes them differently", () => {
       const own = Schema.String.pipe(
         Schema.decodeTo(Schema.Number, { decode: SchemaGetter.Number(), encode: SchemaGetter.String() })
       )

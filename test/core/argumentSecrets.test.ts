@@ -11,14 +11,14 @@ describe("Coercion", () => {
     const secret = "hunter2-hunter2"
     const Password = Schema.RedactedFromValue(Schema.String.check(Schema.isMinLength(20)))
     const login = Schema.Struct({ user: Schema.String, password: Password })
-    const told = <S extends Schema.Codec<unknown, unknown>>(parameters: S, value: Schema.Json): string => {
+    const messageOf = <S extends Schema.Codec<unknown, unknown>>(parameters: S, value: Schema.Json): string => {
       const { repairs } = coerce(value, Arguments.jsonSchema(parameters))
       const issues = refusals(parameters, value)
       assert.isTrue(issues.length > 0 || repairs.length > 0)
       return JSON.stringify([issues, repairs])
     }
 
-    it("are shown as what is only written", () => {
+    it("are shown as write-only", () => {
       const shown = Arguments.jsonSchema(Schema.Struct({
         a: Password,
         b: Schema.optionalKey(Schema.Redacted(Schema.String.annotate({ description: "a key" }))),
@@ -38,7 +38,7 @@ describe("Coercion", () => {
       assert.deepStrictEqual(shown["required"], ["a", "c", "d", "e", "f"])
     })
 
-    it("are never quoted: at their path, below it, and above it", () => {
+    it("are never quoted, at their path, below it or above it", () => {
       assert.deepStrictEqual(refusals(login, { user: "u", password: secret }), [
         ["password", "string of at least 20 characters", "a string"]
       ])
@@ -52,7 +52,7 @@ describe("Coercion", () => {
           { user: "u", login: { user: "u", password: secret } },
           { args: { user: 7, password: secret } }
         ]
-      ) assert.notInclude(told(login, value), "hunter2")
+      ) assert.notInclude(messageOf(login, value), "hunter2")
     })
 
     it("are not quoted in notes either", () => {
@@ -93,15 +93,15 @@ describe("Coercion", () => {
         [Schema.RedactedFromValue(Schema.Struct({ pin: Schema.Int })), { pin: secret }]
       ]
       for (const [schema, value] of cases) {
-        assert.notInclude(told(Schema.Struct({ x: schema }), { x: value }), "hunter2", JSON.stringify(value))
+        assert.notInclude(messageOf(Schema.Struct({ x: schema }), { x: value }), "hunter2", JSON.stringify(value))
       }
     })
 
-    it("are not quoted from an author's words, nor by what a decoder says alone", () => {
+    it("are not quoted in an author's words, nor in a decoder's own message", () => {
       const parameters = Schema.Struct({
         x: Schema.RedactedFromValue(Schema.String.check(Schema.makeFilter((text: string) => `${text} is too weak`)))
       })
-      assert.notInclude(told(parameters, { x: secret }), "hunter2")
+      assert.notInclude(messageOf(parameters, { x: secret }), "hunter2")
       const decoded = Schema.decodeUnknownResult(Schema.toCodecJson(parameters))({ x: secret })
       if (Result.isSuccess(decoded)) return assert.fail()
       const schema = Arguments.jsonSchema(parameters)
@@ -111,7 +111,7 @@ describe("Coercion", () => {
       )
     })
 
-    it("leave what stands beside them to be quoted", () => {
+    it("do not hide the values beside them", () => {
       assert.deepStrictEqual(refusals(login, { user: ["a", "b"], password: `${secret}${secret}` }), [
         ["user", "string", "[\"a\",\"b\"]"]
       ])

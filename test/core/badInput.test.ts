@@ -11,7 +11,7 @@ const read = Tool.make(
 )
 const merge = (soFar: string, page: string) => soFar + page
 
-/** What is wrong, and what would be right. */
+/** Invalid inputs, each with the message that says what is valid. */
 const refusals: ReadonlyArray<readonly [what: string, make: () => unknown, message: RegExp]> = [
   ...[0, -1000, Number.NaN].flatMap((bad) =>
     [
@@ -70,9 +70,9 @@ const refusals: ReadonlyArray<readonly [what: string, make: () => unknown, messa
   )
 ]
 
-describe("a limit that was not meant", () => {
+describe("an invalid limit", () => {
   for (const [what, make, message] of refusals) {
-    it(`throws where it is written, and says what would do: ${what}`, () => {
+    it(`throws where it is declared, and says what is valid: ${what}`, () => {
       assert.throws(make, message)
     })
   }

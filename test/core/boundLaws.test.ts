@@ -1,4 +1,4 @@
-/** No run costs more than its bounds say, whatever its policies are, and whatever happens in it. */
+/** No run exceeds its bounds, whatever its policies, and whatever happens in it. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
@@ -17,7 +17,7 @@ import * as fc from "fast-check"
 import { keysOf } from "../support/keysOf.ts"
 import { inWholeMillis } from "../support/virtualTime.ts"
 
-/** What a handler, a source or a check does: how long it takes, and how it ends. */
+/** An act of a handler, a source or a check: its duration, and how it ends. */
 interface Act {
   readonly takes: number
   readonly ends: keyof typeof ends
@@ -51,7 +51,7 @@ type Params = typeof Params.Type
 
 const act: fc.Arbitrary<Act> = fc.record({
   takes: fc.constantFrom(0, 0, 1, 70, 700, 4_000),
-  // What costs more comes more often.
+  // Expensive ends are more frequent.
   ends: fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom<Act["ends"]>("fails", "did nothing", "asks for a second") },
     { weight: 2, arbitrary: fc.constantFrom<Act["ends"]>("has another page", "hangs") },
@@ -64,7 +64,7 @@ const perform = ({ ends: end, takes }: Act, params: Params): Effect.Effect<strin
   return takes === 0 ? ending : Effect.delay(ending, takes)
 }
 
-/** A value, as it is written. */
+/** A value, and its text in a failing run. */
 type Written<A> = readonly [text: string, value: A]
 const written = <A>(text: string, value: A): Written<A> => [text, value]
 
@@ -128,7 +128,7 @@ const joints = {
   min: (one: Retries, other: Retries) => Schedule.min([one, other])
 }
 
-// What goes on with a part when the time of another one is up depends on how long each single attempt takes.
+// A schedule that continues with one part after the time of another depends on the duration of each attempt.
 const part = modified(simple, counted)
 
 const joined = fc.tuple(fc.constantFrom(...keysOf(joints)), part, part).map(([name, one, other]) =>
@@ -195,7 +195,7 @@ const policy: fc.Arbitrary<Written<Change>> = fc.oneof(
   }))
 )
 
-/** What a call has cost. */
+/** The cost of a call. */
 class Cost {
   executions = 0
   waited = 0
@@ -220,7 +220,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   seed: fc.integer()
 })
 
-/** Runs calls of a tool, and says what each has cost within five minutes. */
+/** Runs calls of a tool, and returns the cost of each within five minutes. */
 const play = ({ acts, isDeaf, policies, seed, sideEffect, starts }: Scenario) =>
   Effect.gen(function*() {
     const costs = starts.map(() => new Cost())
@@ -259,7 +259,7 @@ const play = ({ acts, isDeaf, policies, seed, sideEffect, starts }: Scenario) =>
   )
 
 describe("no run", () => {
-  it("is tried more often for a failure that a part of its schedule refuses at first", async () => {
+  it("has more attempts for a failure that a part of its schedule refuses at first", async () => {
     const once = Schedule.spaced(200).pipe(Schedule.upTo({ times: 1 }))
     const { costs, tool } = await play({
       acts: [{ takes: 0, ends: "asks for 61 s" }, { takes: 0, ends: "fails" }],
@@ -272,13 +272,13 @@ describe("no run", () => {
     assert.deepStrictEqual([costs[0]?.executions, Tool.explain(tool).attempts.most], [3, 3])
   })
 
-  it("ever exceeds its bounds, whatever the policies are", { tags: "slow" }, async () => {
+  it("exceeds its bounds, whatever the policies", { tags: "slow" }, async () => {
     const bounded = { attempts: 0, waiting: 0, time: 0, reached: 0 }
     await fc.assert(
       fc.asyncProperty(scenario, async (scenario) => {
         const { costs, tool } = await play(scenario)
         const { attempts, time, waiting } = Tool.explain(tool)
-        // A clock of whole milliseconds is off by less than one.
+        // A clock of whole milliseconds is inexact by less than one.
         const mostWaiting = Duration.toMillis(waiting.most) + 1
         const mostTime = Duration.toMillis(time.most) + 1
         const text = scenario.policies.map(([text]) => text).join(" ")
@@ -294,7 +294,7 @@ describe("no run", () => {
       }),
       { numRuns: 1_000 }
     )
-    // It says something of many of them.
+    // The sample covers many bounds of each kind.
     for (const [name, count] of Object.entries(bounded)) assert.isAbove(count, 25, name)
   })
 })

@@ -3,7 +3,7 @@ import { Explanation, Policy, Tool } from "@fallible/core"
 import { Duration, Effect, Schedule } from "effect"
 import { adding, byHand, lines, quote, timely, twice } from "../support/explained.ts"
 
-/** The rows of the table, without the heading and the handler. */
+/** Returns the rows of the table, without the heading and the handler. */
 const rows = <T extends Tool.Any>(tool: T) => {
   const table = lines(Explanation.table(Tool.explain(tool)))
   return table.slice(3, table.indexOf("")).map((row) => row.trim().replace(/ {2,}/g, " | "))
@@ -15,8 +15,8 @@ const reasons = <T extends Tool.Any>(tool: T) => {
 }
 
 describe("Tool.explain", () => {
-  describe("knows what each policy does:", () => {
-    it("a handler runs once, and may take for ever", () => {
+  describe("knows the effect of each policy:", () => {
+    it("a handler runs once, and may take forever", () => {
       const { attempts, time, waiting } = Tool.explain(quote())
       assert.deepStrictEqual({ attempts, time, waiting }, {
         attempts: { most: 1, because: [] },
@@ -37,7 +37,7 @@ describe("Tool.explain", () => {
       ])
     })
 
-    it("retry multiplies what is inside, and waits", () => {
+    it("retry multiplies the inner costs, and waits", () => {
       assert.deepStrictEqual(rows(timely().pipe(Tool.retry(twice), Tool.retry(Schedule.recurs(1)))), [
         "timeout of 5s | 1 | 0ms | 5s",
         "retry of transient failures | 3 | 600ms | 15s 600ms",
@@ -48,7 +48,7 @@ describe("Tool.explain", () => {
       ])
     })
 
-    it("a deadline, or a timeout outside of a retry, bounds attempts, waiting and time again", () => {
+    it("a deadline, or a timeout outside a retry, bounds attempts, waiting and time again", () => {
       for (const [kind, limit] of [["timeout", Tool.timeout], ["deadline", Tool.deadline]] as const) {
         const limited = (schedule: Schedule.Schedule<unknown>, outer: Duration.Input) =>
           rows(timely().pipe(Tool.retry(schedule), limit(outer))).at(-1)
@@ -59,7 +59,7 @@ describe("Tool.explain", () => {
       }
     })
 
-    it("a fallback, a catch and a check take times of their own, which a timeout outside bounds", () => {
+    it("a fallback, a catch and a check take additional time, which an outer timeout bounds", () => {
       const asking = [
         timely().pipe(Tool.fallback(() => Effect.succeed(2), { name: "the mirror" })),
         timely().pipe(Tool.fallback(() => Effect.succeed(2))),
@@ -78,7 +78,7 @@ describe("Tool.explain", () => {
       )
     })
 
-    it("a fallback to a tool takes as long as that tool, and waits as long", () => {
+    it("a fallback to a tool adds the time and the waits of that tool", () => {
       const mirror = Tool.timeout(quote(), "1 second").pipe(Tool.retry(twice))
       assert.deepStrictEqual(rows(timely().pipe(Tool.retry(Schedule.recurs(1)), Tool.fallback(mirror.run))), [
         "timeout of 5s | 1 | 0ms | 5s",
@@ -97,7 +97,7 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(rows(mapped).slice(1), ["maps failures | 1 | 0ms | 5s"])
     })
 
-    it("limit waits for a permit, as long as it is patient", () => {
+    it("concurrency waits for a permit, up to maxWait", () => {
       const limited = (maxWait?: Duration.Input) =>
         timely().pipe(Tool.concurrency(2, maxWait === undefined ? {} : { maxWait }))
       assert.deepStrictEqual([rows(limited(0))[1], rows(limited("1 second"))[1], rows(limited())[1]], [
@@ -109,7 +109,7 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(reasons(limited()), ["", reason, reason])
     })
 
-    it("complete fetches pages, for as long as it may", () => {
+    it("paginate fetches pages, up to its time limit", () => {
       const paged = (time: Duration.Input) =>
         timely().pipe(Tool.retry(twice), Tool.paginate({ merge: (_, page) => page, pages: 4, time }))
       assert.deepStrictEqual([rows(paged("1 minute")).at(-1), rows(paged("10 seconds")).at(-1)], [
@@ -118,7 +118,7 @@ describe("Tool.explain", () => {
       ])
     })
 
-    it("of a policy that does not say, nothing; a timeout outside helps", () => {
+    it("a policy without bounds makes them unknown, unless a timeout is outside it", () => {
       const tool = timely().pipe(adding(byHand("mystery")))
       assert.deepStrictEqual(rows(tool).at(-1), "mystery | unbounded | unbounded | unbounded")
       assert.deepStrictEqual(reasons(tool), Array(3).fill("the policy 'mystery' has no bound"))
@@ -128,12 +128,12 @@ describe("Tool.explain", () => {
       )
     })
 
-    it("what a policy made by hand says", () => {
+    it("a custom policy declares its own bounds", () => {
       const slow = byHand("slow", (inner, { name }) => ({ ...inner, time: Explanation.unbounded(`${name} is slow`) }))
       assert.deepStrictEqual(reasons(timely().pipe(adding(slow))), ["", "", "get_quote is slow"])
     })
 
-    it("defaults in their places", () => {
+    it("defaults count in their places", () => {
       assert.deepStrictEqual(
         rows(quote().pipe(Tool.retry(twice), Tool.withDefaults([Policy.timeout("5 seconds"), Policy.concurrency(1)]))),
         [
@@ -145,7 +145,7 @@ describe("Tool.explain", () => {
     })
   })
 
-  it("knows how often a run may repeat a failing call", () => {
+  it("states how often a run may repeat a failing call", () => {
     const repeats = <T extends Tool.Any>(tool: T) => {
       const { actingCalls, calls, executions } = Tool.explain(tool)
       return [calls, actingCalls, executions.most, executions.because.join("")]

@@ -16,11 +16,11 @@ const shuffled = (value: unknown): unknown =>
     : value
 
 describe("a value as text", () => {
-  it("is the same for equal ones, whatever the order of keys", () => {
+  it("is equal for equal values, whatever the order of keys", () => {
     fc.assert(fc.property(fc.jsonValue(), (value) => areSame(value, shuffled(value))), { numRuns: 300 })
   })
 
-  it("is another for all others", () => {
+  it("differs for all other values", () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),
@@ -50,7 +50,7 @@ describe("a value as text", () => {
     }
   })
 
-  it("is none where what it holds cannot be told", () => {
+  it("does not exist for a value with unreadable content", () => {
     class Pin {
       #pin: string
       constructor(pin: string) {
@@ -74,7 +74,7 @@ describe("a value as text", () => {
     }
   })
 
-  it("knows what JSON does not", () => {
+  it("supports values that JSON does not", () => {
     assert.isTrue(areSame({ a: undefined, b: 1 }, { b: 1 }))
     assert.isTrue(areSame(new Date(0), new Date(0)))
     assert.isFalse(areSame(new Date(0), new Date(1)))

@@ -1,4 +1,4 @@
-/** What is noted of a call while it runs: caveats and sources. */
+/** Notes about a call while it runs: caveats and sources. */
 import { assert, describe, it } from "@effect/vitest"
 import { Dispatch, PartialData, Rendering, SchemaMismatch, Tool, ToolCall, Toolkit } from "@fallible/core"
 import { Duration, Effect, Schedule, Schema } from "effect"
@@ -7,7 +7,7 @@ import { refused } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
 describe("Dispatch", () => {
-  it.effect("does not call the live service unavailable when it answered after a retry, with an older value", () =>
+  it.effect("does not report the live service as unavailable if it answered an older value after a retry", () =>
     Effect.gen(function*() {
       const tool = Tool.make(
         "t",
@@ -24,7 +24,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["from the exchange, 20m old"])
     }))
 
-  it.effect("does not call the live service unavailable when it is a fixer that failed", () =>
+  it.effect("does not report the live service as unavailable if only a fixer failed", () =>
     Effect.gen(function*() {
       const tool = Tool.make(
         "t",
@@ -42,7 +42,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["from cache, 20m old"])
     }))
 
-  it.effect("keeps the first twenty notes of a call, and counts the others, also of a tool inside", () =>
+  it.effect("keeps the first twenty notes of a call, and counts the rest, including those of an inner tool", () =>
     Effect.gen(function*() {
       const noting = Tool.make(
         "noting",
@@ -67,7 +67,7 @@ describe("Dispatch", () => {
         { description: "", success: Schema.Int, sideEffect: "none" },
         () => Effect.andThen(ToolCall.caveat("of the outer"), Effect.orDie(noting.run({ notes: 20_000 })))
       )
-      const told = (name: string, notes: number) => {
+      const caveatsOf = (name: string, notes: number) => {
         const call = { id: "1", name, arguments: name === "outer" ? "{}" : `{"notes":${notes}}` }
         return Effect.map(Dispatch.call(Toolkit.make(noting, outer), call), (outcome) => {
           assert.strictEqual(outcome._tag, "Completed")
@@ -77,13 +77,17 @@ describe("Dispatch", () => {
         })
       }
       const twenty = Array.from({ length: 20 }, (_, index) => `note ${index}`)
-      assert.deepStrictEqual(yield* told("noting", 20), twenty)
-      assert.deepStrictEqual(yield* told("noting", 21), [...twenty, "… and 1 more"])
-      assert.deepStrictEqual(yield* told("noting", 20_000), [...twenty, "… and 19980 more"])
-      assert.deepStrictEqual(yield* told("outer", 20_000), ["of the outer", ...twenty.slice(0, 19), "… and 19981 more"])
+      assert.deepStrictEqual(yield* caveatsOf("noting", 20), twenty)
+      assert.deepStrictEqual(yield* caveatsOf("noting", 21), [...twenty, "… and 1 more"])
+      assert.deepStrictEqual(yield* caveatsOf("noting", 20_000), [...twenty, "… and 19980 more"])
+      assert.deepStrictEqual(yield* caveatsOf("outer", 20_000), [
+        "of the outer",
+        ...twenty.slice(0, 19),
+        "… and 19981 more"
+      ])
     }))
 
-  it.effect("does not count what an attempt noted that another one has made up for", () =>
+  it.effect("drops the notes of an attempt that another one replaced", () =>
     Effect.gen(function*() {
       let attempts = 0
       const note = (text: string) => ToolCall.caveat(text)
@@ -95,7 +99,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["late"])
     }))
 
-  it.effect("does not change what it answered when something notes later", () =>
+  it.effect("does not change an answer through later notes", () =>
     Effect.gen(function*() {
       const late = Tool.make("late", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.andThen(
@@ -107,7 +111,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["in time"])
     }))
 
-  it.effect("says nothing of what a tool inside of another noted before it failed", () =>
+  it.effect("drops the notes of an inner tool that then failed", () =>
     Effect.gen(function*() {
       const stale = Tool.make("stale", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.andThen(ToolCall.source({ name: "cache", age: "9 hours" }), Effect.fail(refused)))
@@ -121,7 +125,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["of the outer"])
     }))
 
-  it.effect("says what a tool inside of another noted of a part that it answered with", () =>
+  it.effect("keeps the notes of an inner tool about its partial answer", () =>
     Effect.gen(function*() {
       const part = Tool.make("part", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.andThen(
@@ -135,7 +139,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["of the part"])
     }))
 
-  it.effect("hears nothing of an attempt that was left behind", () =>
+  it.effect("ignores the notes of an abandoned attempt", () =>
     Effect.gen(function*() {
       const late = Tool.make("t", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.flatMap(ToolCall.current, ({ attempt }) =>
@@ -154,7 +158,7 @@ describe("Dispatch", () => {
       assert.isTrue(outcome._tag === "Completed" && outcome.caveats.length === 0 && outcome.source === undefined)
     }))
 
-  it.effect("forgets what an attempt noted when another one answers", () =>
+  it.effect("forgets the notes of an attempt when another one answers", () =>
     Effect.gen(function*() {
       const tool = Tool.make("prices", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.andThen(ToolCall.caveat("from the primary"), Effect.fail(refused))).pipe(
@@ -181,7 +185,7 @@ describe("Dispatch", () => {
     )
   }
 
-  it.effect("notes that a text is JSON that was cut off, and by which parameter to ask for less", () =>
+  it.effect("notes that a text is cut-off JSON, and which parameter asks for less", () =>
     Effect.gen(function*() {
       const note = "This text looks like JSON that was cut off."
       const whole = JSON.stringify({ orders: [{ id: "7", total: 12 }, null, -1.5e3], "a\"b": "\\" })
@@ -193,7 +197,7 @@ describe("Dispatch", () => {
       ])
     }))
 
-  it.effect("notes nothing of another text, however it begins", () =>
+  it.effect("notes nothing about other texts, however they begin", () =>
     Effect.gen(function*() {
       const texts = [
         "",

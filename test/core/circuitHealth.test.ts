@@ -9,8 +9,8 @@ import { after, doing, paris, Sequence, sunny } from "../support/sequence.ts"
 
 const watched = (failures?: number) => Layer.merge(breaker(failures), ToolHealth.layer)
 
-/** What the health says whenever a tool's status changes, among the events. */
-const noting = Effect.fnUntraced(function*({ note }: Sequence) {
+/** Records each change of a tool's health status among the events. */
+const recordStatuses = Effect.fnUntraced(function*({ note }: Sequence) {
   const health = yield* ToolHealth.ToolHealth
   yield* Effect.forkChild(
     Stream.runForEach(
@@ -24,7 +24,7 @@ const noting = Effect.fnUntraced(function*({ note }: Sequence) {
   return health
 })
 
-/** A breaker whose circuits cannot be looked at. */
+/** A breaker whose state cannot be read. */
 const unreadable = Layer.effect(
   Breaker.CircuitBreaker,
   Effect.map(
@@ -35,10 +35,10 @@ const unreadable = Layer.effect(
 
 describe("CircuitBreaker", () => {
   describe("the tool's health", () => {
-    it.effect("is told when the circuit opens, is probed, opens again and closes", () =>
+    it.effect("is updated when the circuit opens, is probed, reopens and closes", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
-        yield* noting(sequence)
+        yield* recordStatuses(sequence)
         const tool = sequence.tool([fail, after(500, fail), sunny]).pipe(CircuitBreaker.protect())
         assert.deepStrictEqual(yield* calling(sequence, tool, [0, 1, 30_000, 30_100, 60_499, 60_500, 60_501]), [
           "0 attempt 1",
@@ -60,10 +60,10 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(watched())))
 
-    it.effect("hears nothing of failures that open no circuit", () =>
+    it.effect("is not updated by failures that open no circuit", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
-        yield* noting(sequence)
+        yield* recordStatuses(sequence)
         const tool = sequence.tool([fail, sunny]).pipe(CircuitBreaker.protect())
         assert.deepStrictEqual(yield* calling(sequence, tool, [0, 1]), [
           "0 attempt 1",
@@ -73,7 +73,7 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(watched(2))))
 
-    it.effect("takes a tool for callable after a probe that was interrupted", () =>
+    it.effect("treats a tool as callable after an interrupted probe", () =>
       Effect.gen(function*() {
         const health = yield* ToolHealth.ToolHealth
         const { tool } = new Sequence()
@@ -89,11 +89,11 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual(get_weather, { _tag: "Available" })
       }).pipe(Effect.provide(watched())))
 
-    it.effect("is not told of a probe by those that it refuses: they would never say how it ended", () =>
+    it.effect("is not updated by calls that a probe refuses, because they cannot report its end", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const { tool } = sequence
-        const health = yield* noting(sequence)
+        const health = yield* recordStatuses(sequence)
         const shared = CircuitBreaker.protect({ key: "station" })
         const probed = tool([fail, after(500, sunny)]).pipe(shared)
         const other = doing(sunny, "none", "get_rain").pipe(shared)
@@ -115,11 +115,11 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual(yield* health.status("get_rain"), { _tag: "Available" })
       }).pipe(Effect.provide(watched())))
 
-    it.effect("makes the circuit start anew when the tool is enabled by hand", () =>
+    it.effect("resets the circuit when the tool is enabled by hand", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const { ending, events, note, tool } = sequence
-        const health = yield* noting(sequence)
+        const health = yield* recordStatuses(sequence)
         const late = tool([after(20, fail), fail, sunny, fail, sunny]).pipe(CircuitBreaker.protect())
         const call = ending(late.run(paris))
         yield* Effect.forkChild(call, { startImmediately: true })
@@ -144,7 +144,7 @@ describe("CircuitBreaker", () => {
           "10 get_weather is available",
           "10 attempt 3",
           "10 => sunny",
-          // A call of the circuit that is gone.
+          // A call of the old circuit.
           "20 => connection",
           "20 enabled",
           "20 attempt 4",
@@ -158,10 +158,10 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(watched())))
 
-    it.effect("is told of a circuit that a defect has opened, and of its probe", () =>
+    it.effect("is updated by a circuit that a defect opened, and by its probe", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
-        yield* noting(sequence)
+        yield* recordStatuses(sequence)
         const tool = sequence.tool<ToolUnavailable>([Effect.die("bug"), Effect.die("bug"), sunny]).pipe(
           CircuitBreaker.protect()
         )
@@ -183,8 +183,8 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(watched())))
 
-    // The whole of it: disabled after so many errors, refused at once, probed after a while, enabled by hand.
-    it.effect("E7 says of a refused call how many errors there were in a row, and the last one", () =>
+    // The whole cycle: disabled after several errors, refused at once, probed after a while, enabled by hand.
+    it.effect("E7 names the number of consecutive errors and the last one in a refusal", () =>
       Effect.gen(function*() {
         const health = yield* ToolHealth.ToolHealth
         const { tool } = new Sequence()
@@ -217,7 +217,7 @@ describe("CircuitBreaker", () => {
         assert.strictEqual(yield* call, "Completed")
       }).pipe(Effect.provide(watched(3))))
 
-    it.effect("E7 says the last error of a tool that a single one has disabled", () =>
+    it.effect("E7 names the error if a single one disabled the tool", () =>
       Effect.gen(function*() {
         const toolkit = Toolkit.make(doing(fail).pipe(CircuitBreaker.protect()))
         const call = Dispatch.call(toolkit, { id: "1", name: "get_weather", arguments: JSON.stringify(paris) })
@@ -229,7 +229,7 @@ describe("CircuitBreaker", () => {
         )
       }).pipe(Effect.provide(watched())))
 
-    it.effect("leaves a tool disabled until somebody enables it, when its circuit opens for ever", () =>
+    it.effect("keeps a tool disabled until it is enabled by hand if its circuit opens forever", () =>
       Effect.gen(function*() {
         const health = yield* ToolHealth.ToolHealth
         const { tool } = new Sequence()
@@ -252,7 +252,7 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual(yield* health.status("get_weather"), { _tag: "Disabled" })
       }).pipe(Effect.provide(watched())))
 
-    it.effect("is not left with a probe when the store cannot say how it ended", () =>
+    it.effect("is not stuck with a probe if the store cannot report its end", () =>
       Effect.gen(function*() {
         const health = yield* ToolHealth.ToolHealth
         const inner = yield* Breaker.CircuitBreaker
@@ -278,7 +278,7 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual(yield* health.status("get_weather"), { _tag: "Available" })
       }).pipe(Effect.provide(watched())))
 
-    it.effect("costs a call that goes well no look at the circuit, and is not needed", () =>
+    it.effect("is optional, and a successful call does not read the circuit for it", () =>
       Effect.gen(function*() {
         const healthy = doing(sunny).pipe(CircuitBreaker.protect()).run(paris)
         assert.strictEqual(yield* Effect.provide(healthy, ToolHealth.layer), "sunny")

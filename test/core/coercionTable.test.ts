@@ -5,7 +5,7 @@ import type * as JsonSchema from "effect/JsonSchema"
 import { closed } from "../support/coercing.ts"
 import { rows, written } from "../support/coercionTable.ts"
 
-// What is made of JSON Schema alone needs no services.
+// A schema made from JSON Schema needs no services.
 const schemaOf = (schema: JsonSchema.JsonSchema) =>
   SchemaRepresentation.fromJsonSchemaDocument({ dialect: "draft-2020-12", schema, definitions: {} }) as Schema.Codec<
     unknown

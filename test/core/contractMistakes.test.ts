@@ -1,4 +1,4 @@
-/** What is wrong with what a tool's author says of its results: functions that throw, and words of another type. */
+/** Mistakes in a tool's contract about its results: functions that throw, and fields of the wrong type. */
 import { assert, describe, it } from "@effect/vitest"
 import { Defect, Dispatch, Tool, Toolkit } from "@fallible/core"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import type { Untyped } from "../support/nonsense.ts"
 import { ada, base, one, saying, told } from "../support/orders.ts"
 
-describe("a function of a definition that is at fault", () => {
+describe("a broken function of a definition", () => {
   const cause = new Error("Cannot read properties of undefined")
   const throwing = (): never => {
     throw cause
@@ -25,7 +25,7 @@ describe("a function of a definition that is at fault", () => {
     })
 
   for (const [whose, words] of cases) {
-    it.effect(`is a defect that says whose it is: ${whose}`, () =>
+    it.effect(`is a defect that names the function: ${whose}`, () =>
       Effect.gen(function*() {
         const thrown = yield* defectOf(words(throwing))
         assert.deepStrictEqual([thrown.message, thrown.cause], [`${whose} threw.`, cause])
@@ -35,7 +35,7 @@ describe("a function of a definition that is at fault", () => {
       }))
   }
 
-  it.effect("also where it answers neither yes nor no, or what is not a page", () =>
+  it.effect("is also a defect if it returns no boolean, or an invalid page", () =>
     Effect.gen(function*() {
       const forgetful = yield* defectOf({ invariants: { "it is so": () => undefined } })
       assert.strictEqual(
@@ -46,7 +46,7 @@ describe("a function of a definition that is at fault", () => {
       assert.include(wrong.message, "The 'pages' of 'search_orders' returned a number: return an object, or undefined.")
     }))
 
-  it.effect("loses no answer that comes just in time, whoever it is reported to", () =>
+  it.effect("loses no answer that comes just in time, whatever the reporter does", () =>
     Effect.gen(function*() {
       const tool = Tool.make("pay", {
         ...base,
@@ -62,7 +62,7 @@ describe("a function of a definition that is at fault", () => {
       assert.deepInclude(yield* Fiber.join(fiber), { _tag: "Completed", value: one })
     }))
 
-  it.effect("is a fault of a tool that reads, for the model", () =>
+  it.effect("is reported to the model as a fault of a tool that reads", () =>
     Effect.gen(function*() {
       const read = yield* told(saying({ empty: { when: throwing, detail: "Nothing." } }, one))
       assert.deepInclude(read, { ok: false, code: "defect" })
@@ -72,7 +72,7 @@ describe("a function of a definition that is at fault", () => {
   for (const [whose, words] of cases) {
     it.effect(`loses no answer of a tool that acts, and is reported: ${whose}`, () =>
       Effect.gen(function*() {
-        // What acts has no pages.
+        // A non-idempotent tool has no pages.
         const sideEffect = whose.includes("pages") ? "idempotent" : "non_idempotent"
         const reports: Array<string> = []
         const tool = Tool.make(
@@ -90,7 +90,7 @@ describe("a function of a definition that is at fault", () => {
   }
 })
 
-describe("a definition that is not of its type", () => {
+describe("an ill-typed definition", () => {
   const cases: ReadonlyArray<readonly [words: Untyped, message: string]> = [
     [{ empty: " " }, "A tool's 'empty' must be a sentence, or an object with a 'detail'; got \" \"."],
     [{ empty: 7 }, "A tool's 'empty' must be a sentence, or an object with a 'detail'; got 7."],
@@ -155,7 +155,7 @@ describe("a definition that is not of its type", () => {
     })
   }
 
-  it("lets a name pass where the schema does not say its fields", () => {
+  it("accepts a field name if the schema does not list its fields", () => {
     const any = Schema.Record(Schema.String, Schema.Unknown)
     const tool = Tool.make("t", {
       ...base,

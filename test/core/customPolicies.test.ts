@@ -16,7 +16,7 @@ import { doing, paris, refused, sunny } from "../support/sequence.ts"
 describe("Policy.make", () => {
   const wrap: Policy.Options["wrap"] = (run) => run
 
-  it("says what is wrong with its options", () => {
+  it("reports invalid options", () => {
     const wrongs: ReadonlyArray<readonly [options: object, message: string]> = [
       [{ kind: "hedge", description: "", wrap }, "A policy's kind must be one of"],
       [{ kind: "custom", wrap }, "A policy's description must be a string; got nothing."],
@@ -31,7 +31,7 @@ describe("Policy.make", () => {
     }
   })
 
-  it("is the only way to a policy", () => {
+  it("is the only way to make a policy", () => {
     const byHand = { kind: "custom", description: "by hand", wrap } as Untyped
     const message = "A policy must be made by Policy.make; got an object."
     assert.throws(() => Tool.with(doing(sunny), byHand), TypeError, message)
@@ -40,7 +40,7 @@ describe("Policy.make", () => {
     assert.isTrue(Policy.isPolicy(twice))
   })
 
-  it.effect("takes options that inherit what they have", () =>
+  it.effect("accepts options with inherited properties", () =>
     Effect.gen(function*() {
       class Audit {
         readonly kind = "custom"
@@ -61,7 +61,7 @@ describe("Policy.make", () => {
 })
 
 describe("Tool.with", () => {
-  it("puts a policy around all that is there, and calls its wrap once for each tool", () => {
+  it("puts a policy around all others, and calls its wrap once per tool", () => {
     let wraps = 0
     const counting = custom((run) => {
       wraps++
@@ -73,7 +73,7 @@ describe("Tool.with", () => {
     assert.strictEqual(wraps, 1)
   })
 
-  it.effect("passes on what the policy fails with by itself", () =>
+  it.effect("passes on the policy's own failures", () =>
     Effect.gen(function*() {
       const closed = custom<ToolUnavailable>(() => () => Effect.fail(refused))
       assert.strictEqual(yield* Effect.flip(doing(sunny).pipe(Tool.with(closed)).run(paris)), refused)
@@ -86,7 +86,7 @@ describe("as a default", () => {
   const inert = (kind: Policy.Kind, name?: string) =>
     Policy.make({ kind, description: kind, wrap: (run) => run, ...(name === undefined ? {} : { name }) })
 
-  it("a custom policy named retry takes the place of no retry", () => {
+  it("a custom policy named retry replaces no retry", () => {
     const defaults = [inert("custom", "retry"), Policy.retry(RetryPolicy.transient)]
     assert.deepStrictEqual(kindsOf(Tool.withDefaults(doing(sunny), defaults)), ["custom retry", "retry"])
     assert.deepStrictEqual(kindsOf(doing(sunny).pipe(Tool.with(defaults[0]!), Tool.withDefaults(defaults))), [
@@ -95,7 +95,7 @@ describe("as a default", () => {
     ])
   })
 
-  it("custom policies of different names are all added, and two of one name in a list throw", () => {
+  it("custom policies with different names are all added, and two with one name in a list throw", () => {
     const defaults = [inert("custom", "audit"), inert("custom", "cache")]
     const tool = Tool.withDefaults(doing(sunny), defaults)
     assert.deepStrictEqual(kindsOf(tool), ["custom audit", "custom cache"])
@@ -107,12 +107,12 @@ describe("as a default", () => {
     )
   })
 
-  it("a policy of another kind takes the place of that kind", () => {
+  it("a policy of another kind replaces that kind", () => {
     const mine = doing(sunny).pipe(Tool.with(inert("retry")), Tool.withDefaults([Policy.retry(RetryPolicy.transient)]))
     assert.deepStrictEqual(kindsOf(mine), ["retry"])
   })
 
-  it("a policy of another kind takes the place of that kind, whatever its name", () => {
+  it("a policy of another kind replaces that kind, whatever its name", () => {
     const named = doing(sunny).pipe(
       Tool.with(inert("retry", "mine")),
       Tool.withDefaults([Policy.retry(RetryPolicy.transient)])
@@ -121,7 +121,7 @@ describe("as a default", () => {
   })
 })
 
-describe("what a custom policy has no say in", () => {
+describe("a custom policy cannot affect", () => {
   const swallowing = {
     "an exit": custom((run) => (params) =>
       Effect.flatMap(Effect.exit(run(params)), () => Effect.succeed("swallowed" as Untyped))
@@ -145,7 +145,7 @@ describe("what a custom policy has no say in", () => {
       }))
   }
 
-  it.effect("a stop goes before a question", () =>
+  it.effect("that a stop takes precedence over a question", () =>
     Effect.gen(function*() {
       const twice = custom((run) => (params) =>
         Effect.andThen(
@@ -172,9 +172,9 @@ describe("what a custom policy has no say in", () => {
       }
     }))
 
-  it.effect("that what only computes does not wait", () =>
+  it.effect("that pure computation does not count as a wait", () =>
     Effect.gen(function*() {
-      // Each look at this clock takes a millisecond.
+      // Each read of this clock takes a millisecond.
       let now = 0
       const clock = yield* Clock.Clock
       const slow: Clock.Clock = Object.assign(Object.create(clock), { currentTimeMillisUnsafe: () => ++now })
@@ -187,7 +187,7 @@ describe("what a custom policy has no say in", () => {
       assert.deepStrictEqual(events, ["AttemptStarted", "AttemptEnded"])
     }))
 
-  it.effect("which attempt a failure is of", () =>
+  it.effect("the attempt number of a failure", () =>
     Effect.gen(function*() {
       const hedge = custom((run) => (params) => Effect.race(run(params), Effect.delay(run(params), "1 second")))
       const { events } = yield* told(

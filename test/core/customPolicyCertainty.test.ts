@@ -14,8 +14,8 @@ import { call, custom, later, lost, mine, outcomeOf, told } from "../support/cus
 import { doing, paris, refused, sunny } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
-describe("counts, whatever a policy does:", () => {
-  it.effect("a tool inside that answers without its handler has not acted", () =>
+describe("certainty, whatever a policy does:", () => {
+  it.effect("an inner tool that answers without its handler has not acted", () =>
     Effect.gen(function*() {
       const nothingDone = Effect.fail(new ToolUnavailable({ ...refused, outcome: "not_executed" }))
       const pay = doing(sunny, "non_idempotent", "pay")
@@ -29,7 +29,7 @@ describe("counts, whatever a policy does:", () => {
       assert.strictEqual(yield* acted(paid), "not_executed")
     }))
 
-  describe("a run that acts and is", () => {
+  describe("of a run that acts", () => {
     const policies: ReadonlyArray<readonly [name: string, policy: Policy.Policy<never, SemanticGarbage>]> = [
       [
         "cut short",
@@ -46,7 +46,7 @@ describe("counts, whatever a policy does:", () => {
       ["not good enough", custom<SemanticGarbage>((run) => (params) => Effect.andThen(run(params), Effect.fail(mine)))]
     ]
     for (const [name, policy] of policies) {
-      it.effect(`${name} may have acted, whatever the policy says`, () =>
+      it.effect(`is never not_executed if it was ${name}, whatever the policy says`, () =>
         Effect.gen(function*() {
           const certainty = (sideEffect: SideEffect.SideEffect, added = policy) =>
             Effect.map(
@@ -56,15 +56,15 @@ describe("counts, whatever a policy does:", () => {
           const ended = name === "not good enough" ? "executed" : "unknown"
           assert.strictEqual(yield* certainty("non_idempotent"), `Failed ${ended}`)
           assert.strictEqual(yield* certainty("none"), "Failed not_executed")
-          // Nothing has begun.
+          // Nothing was started.
           const before = custom<SemanticGarbage>(() => () => Effect.fail(mine))
           assert.strictEqual(yield* certainty("non_idempotent", before), "Failed not_executed")
         }))
     }
 
-    it.effect("not begun has not acted, when it waits for a permit", () =>
+    it.effect("is not_executed if it still waited for a permit", () =>
       Effect.gen(function*() {
-        // One permit for both.
+        // Both runs share one permit.
         const limited = doing(later(5_000, sunny), "non_idempotent").pipe(Tool.concurrency(1))
         const impatient = custom<SemanticGarbage>((run) => (params) =>
           Effect.timeoutOrElse(run(params), { duration: 1_000, orElse: () => Effect.fail(mine) })
@@ -77,7 +77,7 @@ describe("counts, whatever a policy does:", () => {
         assert.strictEqual(cut?.certainty, "not_executed")
       }))
 
-    it.effect("only reading raises no doubt", () =>
+    it.effect("is not_executed if the tool only reads", () =>
       Effect.gen(function*() {
         for (const [, policy] of policies) {
           const { outcome } = yield* told(doing(later(1_000, sunny)).pipe(Tool.with(policy)))
@@ -85,7 +85,7 @@ describe("counts, whatever a policy does:", () => {
         }
       }))
 
-    it.effect("swallowed with an answer that nobody can read may have acted", () =>
+    it.effect("is unknown if a policy swallows an unreadable answer", () =>
       Effect.gen(function*() {
         const unreadable = new SchemaMismatch({ code: "invalid_result", detail: "No JSON.", side: "result" })
         const tool = doing(Effect.fail(unreadable), "non_idempotent").pipe(
@@ -94,7 +94,7 @@ describe("counts, whatever a policy does:", () => {
         assert.strictEqual((yield* outcomeOf(tool)).certainty, "unknown")
       }))
 
-    it.effect("a failure of what is inside says itself whether it has acted", () =>
+    it.effect("comes from the inner run's own failure", () =>
       Effect.gen(function*() {
         const tool = doing(lost, "non_idempotent").pipe(
           Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine)))

@@ -29,14 +29,14 @@ import { doing, paris, refused, sunny } from "../support/sequence.ts"
 describe("counts, whatever a policy does:", () => {
   const words = (text: string) => Effect.as(ToolCall.caveat(text), text)
 
-  it.effect("runs of what is inside are attempts, and failures that do not come out were handled", () =>
+  it.effect("inner runs are attempts, and failures that do not come out were handled", () =>
     Effect.gen(function*() {
       const { outcome } = yield* told(stepping([Effect.fail(refused), lost]).pipe(Tool.with(twice)))
       assert.deepInclude(outcome, { _tag: "Failed", attempts: 2 })
       assert.deepStrictEqual(handledIn(outcome), ["connection by custom mine"])
     }))
 
-  it.effect("a race that all have lost fails with the first failure, and the others were handled", () =>
+  it.effect("a race without a winner fails with the first failure, and the others were handled", () =>
     Effect.gen(function*() {
       const racing = custom((run) => (params) => Effect.race(run(params), Effect.delay(run(params), 100)))
       const outcome = yield* outcomeOf(stepping([Effect.fail(refused), lost]).pipe(Tool.with(racing)))
@@ -46,7 +46,7 @@ describe("counts, whatever a policy does:", () => {
       assert.strictEqual(yield* Effect.flip(handler.run(paris)), refused)
     }))
 
-  it.effect("while a policy runs another tool, it does not wait; that tool may", () =>
+  it.effect("a policy does not wait while it runs another tool, which itself may wait", () =>
     Effect.gen(function*() {
       const other = stepping([later(5_000, Effect.fail(refused)), sunny]).pipe(Tool.retry(Schedule.spaced("1 second")))
       const asking = custom((run) => (params) => Effect.andThen(Effect.ignore(other.run(paris)), run(params)))
@@ -56,7 +56,7 @@ describe("counts, whatever a policy does:", () => {
     }))
 
   it.effect(
-    "a poll costs the same each time, however much was handled before",
+    "each poll costs the same, however many failures were handled before",
     () =>
       Effect.gen(function*() {
         let ran = 0
@@ -71,7 +71,7 @@ describe("counts, whatever a policy does:", () => {
     4_000
   )
 
-  it.effect("once another tool has run, a policy waits again", () =>
+  it.effect("a policy waits again after another tool has run", () =>
     Effect.gen(function*() {
       const other = doing(later(1_000, sunny), "none", "other")
       const slow = custom((run) => (params) =>
@@ -80,7 +80,7 @@ describe("counts, whatever a policy does:", () => {
       assert.strictEqual(waitedIn(yield* outcomeOf(doing(sunny).pipe(Tool.with(slow)))), 2_000)
     }))
 
-  it.effect("a wait counts when it ends, also where the policy is deaf to the end of its time", () =>
+  it.effect("a wait counts when it ends, even if the policy ignores the end of its time", () =>
     Effect.gen(function*() {
       const deaf = custom((run) => (params) =>
         Effect.uninterruptible(Effect.andThen(Effect.sleep("1 second"), run(params)))
@@ -91,7 +91,7 @@ describe("counts, whatever a policy does:", () => {
       assert.deepStrictEqual(events.filter(({ _tag }) => _tag === "WaitEnded").map(({ at }) => at), [1_000])
     }))
 
-  it.effect("of two runs that succeed, the words of the one that answers count, and those of the policy", () =>
+  it.effect("of two successful runs, the notes of the answering one count, and those of the policy", () =>
     Effect.gen(function*() {
       const first = custom((run) => (params) =>
         Effect.gen(function*() {
@@ -111,7 +111,7 @@ describe("counts, whatever a policy does:", () => {
       assert.deepStrictEqual(caveatsOf(yield* outcomeOf(stepping([words("one"), lost]).pipe(Tool.with(best)))), ["one"])
     }))
 
-  it.effect("a run that answers without its handler has none of the words of the one before", () =>
+  it.effect("a run that answers without its handler has no notes of an earlier run", () =>
     Effect.gen(function*() {
       const known = custom((run) => {
         let answer: Effect.Effect<Effect.Success<ReturnType<typeof run>>> | undefined
@@ -126,7 +126,7 @@ describe("counts, whatever a policy does:", () => {
       assert.deepStrictEqual(caveatsOf(yield* outcomeOf(asked)), [])
     }))
 
-  it.effect("a part of a result that does not come out leaves no words", () =>
+  it.effect("a partial result that is not returned leaves no notes", () =>
     Effect.gen(function*() {
       const part = Effect.fail(new PartialData({ code: "more_pages", detail: "1 of 2.", data: "one" }))
       const tool = stepping([Effect.andThen(ToolCall.caveat("a part"), part)]).pipe(
@@ -156,7 +156,7 @@ describe("counts, whatever a policy does:", () => {
   const complete = (options?: Partial<Policy.PaginateOptions<string>>) =>
     Tool.paginate<string>({ merge: (soFar, page) => soFar + page, ...options })
 
-  it.effect("of two parts of a result, the words of the one that comes out count", () =>
+  it.effect("of two partial results, the notes of the returned one count", () =>
     Effect.gen(function*() {
       const part = (words: string) =>
         Effect.andThen(
@@ -180,7 +180,7 @@ describe("counts, whatever a policy does:", () => {
       }
     }))
 
-  it.effect("a page that was left behind is heard no more", () =>
+  it.effect("an abandoned page is ignored", () =>
     Effect.gen(function*() {
       const deaf = custom((run) => (params) => Effect.uninterruptible(Effect.catch(run(params), () => run(params))))
       const tool = paged((page) => page === 1 ? more(page) : later(5_000, Effect.fail(refused))).pipe(
@@ -189,7 +189,7 @@ describe("counts, whatever a policy does:", () => {
         Tool.with(custom((run) => (params) => Effect.onExit(run(params), () => Effect.sleep("1 minute"))))
       )
       const { events, outcome } = yield* told(tool)
-      // Page 1 is run twice, as it is in parts; of page 2 nobody waits for the second run.
+      // Page 1 runs twice, because it is partial. The second run of page 2 is abandoned.
       assert.strictEqual(ToolOutcome.executions(outcome), 3)
       assert.deepStrictEqual(handledIn(outcome), ["more_pages by custom mine"])
       assert.deepStrictEqual<unknown>(one(events, "AttemptAbandoned"), { _tag: "AttemptAbandoned", by: "paginate" })
@@ -202,7 +202,7 @@ describe("counts, whatever a policy does:", () => {
       assert.strictEqual(ToolOutcome.executions(outcome), 4)
     }))
 
-  it.effect("a check that is cut short has handled the failure", () =>
+  it.effect("an interrupted check has handled the failure", () =>
     Effect.gen(function*() {
       const unknown = new ToolUnavailable({ ...refused, outcome: "unknown" })
       const tool = doing(Effect.fail(unknown), "idempotent").pipe(
@@ -212,7 +212,7 @@ describe("counts, whatever a policy does:", () => {
       assert.deepStrictEqual(handledIn(yield* outcomeOf(tool)), ["connection by reconcile"])
     }))
 
-  it.effect("what still runs when a policy ends was left behind, and says nothing any more", () =>
+  it.effect("a run that continues after its policy ends is abandoned and ignored", () =>
     Effect.gen(function*() {
       const leaving = custom<SemanticGarbage>((run) => (params) =>
         Effect.andThen(Effect.forkDetach(run(params), { startImmediately: true }), Effect.fail(mine))

@@ -6,8 +6,8 @@ import { lettered } from "../support/lettered.ts"
 import { doing, refused, sunny } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
-describe("counts, whatever a policy does:", () => {
-  it.effect("an attempt that was left behind draws no number that a later one needs for a tool inside", () =>
+describe("keys, whatever a policy does:", () => {
+  it.effect("an abandoned attempt takes no number that a later one needs for an inner tool", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const inner = Tool.make(
@@ -28,7 +28,7 @@ describe("counts, whatever a policy does:", () => {
       assert.strictEqual(lettered(keys), "a a b b")
     }))
 
-  describe("what runs have used that are inside of a custom policy", () => {
+  describe("numbers used by runs inside a custom policy", () => {
     const inner = (keys: Array<string>) =>
       Tool.make(
         "inner",
@@ -36,7 +36,7 @@ describe("counts, whatever a policy does:", () => {
         () => Effect.map(ToolCall.current, ({ idempotencyKey }) => void keys.push(idempotencyKey))
       ).run({})
 
-    it.effect("are numbers of tools, which nobody after them gets", () =>
+    it.effect("of tools are not given to later runs", () =>
       Effect.gen(function*() {
         const keys: Array<string> = []
         const failed = Effect.fail(refused)
@@ -58,7 +58,7 @@ describe("counts, whatever a policy does:", () => {
         assert.strictEqual(lettered(keys), "a b a c")
       }))
 
-    it.effect("are numbers of tools, also of a run that was left behind", () =>
+    it.effect("of tools are not reused, even after an abandoned run", () =>
       Effect.gen(function*() {
         const keys: Array<string> = []
         const tool = stepping([Effect.andThen(inner(keys), later(60_000, sunny))]).pipe(
@@ -73,7 +73,7 @@ describe("counts, whatever a policy does:", () => {
         assert.strictEqual(lettered(keys), "a b")
       }))
 
-    it.effect("are numbers of policies, whose own tools have other keys in each of them", () =>
+    it.effect("of policies differ, so each policy's own tools have other keys", () =>
       Effect.gen(function*() {
         const keys: Array<string> = []
         const asking = (name: string) => custom((run) => (params) => Effect.andThen(inner(keys), run(params)), name)
@@ -88,7 +88,7 @@ describe("counts, whatever a policy does:", () => {
         assert.strictEqual(lettered(keys), "a b c")
       }))
 
-    it.effect("are replies, which answer no later question", () =>
+    it.effect("of replies are not reused for a later question", () =>
       Effect.gen(function*() {
         const asking = ToolCall.ask("Sure?")
         const tool = stepping([Effect.andThen(asking, Effect.fail(refused))]).pipe(
@@ -101,7 +101,7 @@ describe("counts, whatever a policy does:", () => {
       }))
   })
 
-  it.effect("nobody replies to an attempt that was left behind", () =>
+  it.effect("an abandoned attempt gets no reply", () =>
     Effect.gen(function*() {
       const replied: Array<string> = []
       const asking = Effect.map(ToolCall.ask("Sure?"), (reply) => {

@@ -1,4 +1,4 @@
-/** The account of a call is right whatever stands around its handler: policies of ours, and users' own that do what they like. */
+/** The account of a call is right whatever policies are around its handler: ours, and custom ones that misbehave. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
@@ -57,7 +57,7 @@ const act: fc.Arbitrary<Act> = fc.record({
 
 const lengths = fc.constantFrom(0, 310, 2_310, 10_310)
 
-const ours: Record<string, fc.Arbitrary<Written>> = {
+const ourPolicies: Record<string, fc.Arbitrary<Written>> = {
   timeout: fc.constantFrom(570, 5_570, 20_570).map((millis) => [`timeout ${millis}`, Tool.timeout(millis)]),
   deadline: fc.constantFrom(5_570, 20_570).map((millis) => [`deadline ${millis}`, Tool.deadline(millis)]),
   retry: fc.tuple(fc.integer({ min: 1, max: 3 }), lengths).map(([times, millis]) => [
@@ -133,7 +133,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   acts: fc.array(act, { minLength: 1, maxLength: 5 }),
   sideEffect: fc.constantFrom("none", "none", "idempotent", "non_idempotent"),
   policies: fc.array(
-    fc.oneof({ weight: 1, arbitrary: users }, { weight: 1, arbitrary: fc.oneof(...Object.values(ours)) }),
+    fc.oneof({ weight: 1, arbitrary: users }, { weight: 1, arbitrary: fc.oneof(...Object.values(ourPolicies)) }),
     { maxLength: 5 }
   ),
   deadline: fc.constantFrom(Infinity, Infinity, 9_690),
@@ -153,7 +153,7 @@ const services = () =>
     )
   )
 
-/** One call: what really happened in it, and what was told of it. */
+/** One call: its ground truth, and its reported account. */
 interface Played {
   readonly world: World
   readonly outcome: ToolOutcome.ToolOutcome | undefined
@@ -214,10 +214,10 @@ const play = ({ acts, deadline, policies, seed, sideEffect }: Scenario, isWatche
   )
 
 // -----------------------------------------------------------------------------
-// What has to hold
+// Laws
 // -----------------------------------------------------------------------------
 
-/** What a call came to, by its events alone. */
+/** Folds the events of a call into its account. */
 const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
   let [attempts, executions, waited] = [0, 0, 0]
   const handled: Array<ToolOutcome.Handled> = []
@@ -280,26 +280,26 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
 const idsIn = (text: string, mark: RegExp) => Array.from(text.matchAll(mark), ([, id]) => Number(id))
 
 /**
- * What a text is the failure of; what is left of pages quotes the failure of the next, which was handled, and what is not run again the one
- * before.
+ * Returns the ids of the failed executions in a text. Skips quoted failures: the handled failure of a
+ * further page, and the earlier failure in a refusal.
  */
 const failedIds = (text: string) =>
   idsIn(text.replace(/page \d+ failed: .*/, "").replace(/ Before: .*/, ""), /Failed #(\d+)\./g)
 
-/** What a policy of ours fails with by itself. */
+/** True for failures that our own policies make. */
 const isOurs = ({ code }: { readonly code: string }) =>
   ["timeout", "outcome_unknown", "not_repeated", "bulkhead_full", "throttled", "circuit_open"].includes(code)
 
-/** What is said of the answer is said by the executions that it is of. */
+/** Checks that the notes on an answer come from the executions that gave it. */
 const checkAnswer = (
   outcome: ToolOutcome.Completed,
   byId: ReadonlyMap<number, Execution>,
-  /** Does no policy name a source? */
+  /** True if no policy names a source. */
   isSilent: boolean
 ) => {
   const answers = idsIn(JSON.stringify(outcome.value), /v(\d+)\./g).map((id) => byId.get(id))
   const about = outcome.caveats.filter((text) => /^[ci]\d+\.$/.test(text))
-  // The last known value is equal to what an execution has answered.
+  // The last known value equals an earlier answer of an execution.
   if (outcome.source?.age !== undefined) return
   assert.deepStrictEqual(about, answers.flatMap((answer) => answer?.caveats ?? []), "caveats")
   const sources = answers.flatMap((answer) => answer?.source ?? [])
@@ -313,7 +313,7 @@ const checkAnswer = (
 
 const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, events, outcome, world }: Played) => {
   const isConcurrent = policies.some(([text]) => concurrent.some((name) => text.startsWith(name)))
-  // Who loses a race is waited for, also where its own time is up meanwhile.
+  // The loser of a race is awaited, even if its own time ends meanwhile.
   if (outcome === undefined || world.isTie || world.isLate && isConcurrent) return
   const has = (name: string) => policies.some(([text]) => text.startsWith(name))
   const isDeaf = acts.some(({ isDeaf }) => isDeaf) || policies.some(([text]) => /deaf|"isDeaf":true/.test(text))
@@ -329,13 +329,13 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
   }
 
   // Failures.
-  const told = outcome._tag === "Failed" ? outcome.failure : undefined
-  const ended = told?.detail ?? ""
+  const finalFailure = outcome._tag === "Failed" ? outcome.failure : undefined
+  const ended = finalFailure?.detail ?? ""
   for (const { around, failed, id } of world.executions) {
     const times = outcome.handled.filter(({ detail }) => failedIds(detail).includes(id)).length +
       (failedIds(ended).includes(id) ? 1 : 0)
     assert.isAtMost(times, failed === undefined ? 0 : 1, `failure ${id} stands`)
-    // What a policy does with it that was left behind itself, or is cut off from its end, nobody hears. The next page follows a part.
+    // The actions of an abandoned or interrupted policy are ignored. The next page follows a partial result.
     const isTold = around.every(({ isHeard }) => isHeard) && !(has("reconcile") && (isDeaf || has("leaves it behind")))
     if (failed !== undefined && isTold && !(has("paginate") && failed._tag === "PartialData")) {
       assert.strictEqual(times, 1, `failure ${id} stands`)
@@ -354,7 +354,7 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
 
   if (outcome._tag === "Completed") checkAnswer(outcome, byId, !has("say"))
 
-  // Of what acts, an execution that has not failed may have acted; a check alone finds out.
+  // For a tool that acts, an execution without a failure may have acted. Only a check can tell.
   if (sideEffect === "non_idempotent" && outcome._tag === "Failed" && !has("reconcile")) {
     if (own.some(({ failed, failedLate }) => failed === undefined && !failedLate)) {
       assert.notStrictEqual(outcome.certainty, "not_executed")
@@ -379,11 +379,11 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
     assert.strictEqual(byName.get(`p${name}`) ?? 0, world.waited.get(`p${name}`) ?? 0, `p${name} waited`)
   }
 
-  // The events tell the same.
+  // The events give the same account.
   const { caveats, source, waited: inEvents, ...account } = folded(events)
   const { attempts, handled } = outcome
   assert.deepStrictEqual(account, { attempts, handled: [...handled], executions: ToolOutcome.executions(outcome) })
-  // Jitter makes fractions of milliseconds.
+  // Jitter adds fractions of milliseconds.
   assert.approximately(inEvents, waited, 0.001)
   if (outcome._tag === "Completed") {
     assert.deepStrictEqual(source, outcome.source)
@@ -396,8 +396,8 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
   }
 }
 
-describe("a user's policy", () => {
-  it("that maps, catches, retries, hedges, delays or swallows, at random between ours, breaks no count", {
+describe("a custom policy", () => {
+  it("that maps, catches, retries, hedges, delays or swallows breaks no count, at random places between ours", {
     tags: "slow"
   }, async () => {
     const seen = { answers: 0, failures: 0, handled: 0, waits: 0, words: 0, leftovers: 0 }
@@ -422,7 +422,7 @@ describe("a user's policy", () => {
       }),
       { numRuns: 1_000 }
     )
-    // It says something of many of them.
+    // The sample covers many calls of each kind.
     for (const [name, count] of Object.entries(seen)) assert.isAbove(count, 50, name)
   })
 })

@@ -7,7 +7,7 @@ import { lost } from "../support/sequence.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
 describe("H3 an identity", () => {
-  it.effect("says which arguments mean the effect: a changed note is no other payment", () =>
+  it.effect("selects the arguments of the intent: a changed note is not another payment", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([lost], { identity: ({ amount, order }) => ({ amount, order }) })
       const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }, { order: "8", note: "b" }])
@@ -19,7 +19,7 @@ describe("H3 an identity", () => {
       )
     }))
 
-  it.effect("that is refused may be tried with other arguments, and under another key", () =>
+  it.effect("that was refused may be tried with other arguments, under another key", () =>
     Effect.gen(function*() {
       const { keys, pay, sent } = payments([declined, declined], { identity: ({ order }) => order })
       const answer = yield* playing(pay, [
@@ -56,14 +56,14 @@ describe("H3 an identity", () => {
       }
     }))
 
-  it.effect("that is empty refuses a call that only reads, too", () =>
+  it.effect("that is empty refuses a read-only call too", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([], { sideEffect: "none", identity: () => "" })
       assert.deepStrictEqual(codesOf(yield* playing(pay, [order])), ["no_identity"])
       assert.deepStrictEqual(keys, [])
     }))
 
-  it.effect("that is zero or false is one", () =>
+  it.effect("may be zero or false", () =>
     Effect.gen(function*() {
       for (const identity of [0, false, 0n, [0], { a: false }, new Map([["a", 1]]), new Date(0)]) {
         const { keys, pay } = payments([], { identity: () => identity })
@@ -79,7 +79,7 @@ describe("H3 an identity", () => {
     }
   }
 
-  it.effect("that throws, or that nobody can compare, is a fault of the tool: nothing runs", () =>
+  it.effect("that throws, or is not comparable, is a fault of the tool, and nothing runs", () =>
     Effect.gen(function*() {
       const faults: ReadonlyArray<() => unknown> = [
         () => {
@@ -101,7 +101,7 @@ describe("H3 an identity", () => {
       }
     }))
 
-  it.effect("of what is corrected is looked at anew", () =>
+  it.effect("is computed again for corrected arguments", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const strict = Tool.make("pay", { description: "", parameters: Payment, success: Schema.String }, ({ order }) =>
@@ -126,7 +126,7 @@ describe("H3 an identity", () => {
       assert.strictEqual(lettered(keys), "a b")
     }))
 
-  describe("is asked for by Tool.make of a tool whose service goes by the key,", () => {
+  describe("is required by Tool.make for a tool that is idempotent by key,", () => {
     const make = (parameters: Schema.ConstraintDecoder<unknown>) => () =>
       Tool.make(
         "pay",
@@ -161,7 +161,7 @@ describe("H3 an identity", () => {
       })
     }
 
-    it("and of no other", () => {
+    it("and for no other", () => {
       class Money extends Schema.Class<Money>("Money")({ cents: Schema.Int }) {}
       for (
         const field of [
@@ -195,7 +195,7 @@ describe("H3 an identity", () => {
     })
   })
 
-  it.effect("is the text, where a default is drawn", () =>
+  it.effect("is the text if a default is random", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = Tool.make("pay", {

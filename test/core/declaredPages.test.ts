@@ -1,4 +1,4 @@
-/** How a tool's author says that pages go on. */
+/** How a tool's definition declares further pages. */
 import { assert, describe, it } from "@effect/vitest"
 import { Tool } from "@fallible/core"
 import { Effect, Exit, Option, Schema } from "effect"
@@ -46,7 +46,7 @@ describe("pages", () => {
     ["a full page that says nothing of it", { ...byPage, full: 5 }, five, ada, { name: "ada", page: 2 }]
   ]
   for (const [what, pages, answer, args, next] of cases) {
-    it.effect(`goes on after ${what}`, () =>
+    it.effect(`continue after ${what}`, () =>
       Effect.gen(function*() {
         const exit = yield* Effect.exit(saying({ pages }, answer).run(args))
         if (next === "whole") return assert.deepStrictEqual(exit, Exit.succeed(answer))
@@ -62,7 +62,7 @@ describe("pages", () => {
       }))
   }
 
-  it.effect("go on after what an Option holds, and are told of also where nobody knows how", () =>
+  it.effect("continue after the value of an Option, and are reported even if the continuation is unknown", () =>
     Effect.gen(function*() {
       const next = (more: unknown) => {
         const success = Schema.Struct({ orders: Schema.Array(Schema.String), more: Schema.Unknown })
@@ -81,7 +81,7 @@ describe("pages", () => {
       assert.strictEqual(yield* next({ href: "/orders?cursor=c2" }), "There are more pages.")
     }))
 
-  it.effect("of a list are full by the list itself, and by its only list", () =>
+  it.effect("count as full by the length of the list, or of the only list in the result", () =>
     Effect.gen(function*() {
       const success = Schema.Array(Schema.String)
       const list = Tool.make("t", { ...base, success, pages: { next: "page", full: 2 } }, () =>
@@ -93,7 +93,7 @@ describe("pages", () => {
       assert.isTrue(Exit.isSuccess(yield* Effect.exit(several.run(ada))))
     }))
 
-  it.effect("go on by a function for all else", () =>
+  it.effect("continue by a function in all other cases", () =>
     Effect.gen(function*() {
       const tool = saying({
         pages: ({ orders, total }, { page = 1 }) =>
@@ -108,7 +108,7 @@ describe("pages", () => {
       assert.deepStrictEqual(yield* tool.run({ ...ada, page: 2 }), { orders: ["1", "2"], total: 2 })
     }))
 
-  it.effect("tell the model how to go on, in arguments that it can send", () =>
+  it.effect("tell the model how to continue, in arguments that it can send", () =>
     Effect.gen(function*() {
       const success = Schema.Struct({ names: Schema.Array(Schema.String), next: Schema.NullOr(Schema.Int) })
       const coded = Schema.Struct({ since: Schema.Date, from: Schema.optionalKey(Schema.FiniteFromString) })
@@ -129,7 +129,7 @@ describe("pages", () => {
       assert.deepStrictEqual(yield* told(tool, second.next), { names: ["at 20"], next: null })
     }))
 
-  it.effect("keep a secret among the arguments, and name the one that changes", () =>
+  it.effect("hide secret arguments, and name the one that changes", () =>
     Effect.gen(function*() {
       const secret = Schema.Struct({
         token: Schema.RedactedFromValue(Schema.String),
@@ -145,7 +145,7 @@ describe("pages", () => {
       assert.notInclude(JSON.stringify(read), "s3cret")
     }))
 
-  it.effect("call arguments as the model does, and leave out what cannot be told without a secret", () =>
+  it.effect("use the model's names of arguments, and omit advice that would reveal a secret", () =>
     Effect.gen(function*() {
       const renamed = Schema.Struct({ name: Schema.String, page: Schema.optionalKey(Schema.Int) }).pipe(
         Schema.encodeKeys({ page: "p" })
@@ -171,7 +171,7 @@ describe("pages", () => {
       assert.notProperty(read, "next")
     }))
 
-  it.effect("name the argument that changes where the others cannot be written as JSON", () =>
+  it.effect("name the argument that changes if the others cannot be written as JSON", () =>
     Effect.gen(function*() {
       class Name extends Schema.Class<Name>("Name")({ name: Schema.String, page: Schema.optionalKey(Schema.Int) }) {}
       const tool = Tool.make("t", { ...base, parameters: Name, pages: { more: "more", next: "page" } }, () =>

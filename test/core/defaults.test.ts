@@ -5,12 +5,12 @@ import { after, doing, type Failure, paris, refused, Sequence, sunny } from "../
 
 const merge = (soFar: never): never => soFar
 
-/** A policy that does nothing. */
+/** Makes a policy that does nothing. */
 const inert = (kind: Policy.Kind, description: string = kind): Policy.Policy =>
   Policy.make({ kind, name: kind, description, wrap: (run) => run })
 
-/** A policy that notes when a call comes in. */
-const noting = ({ note }: Sequence, kind: Policy.Kind): Policy.Policy =>
+/** Makes a policy that records each call. */
+const recording = ({ note }: Sequence, kind: Policy.Kind): Policy.Policy =>
   Policy.make({ kind, description: kind, wrap: (run) => (params) => Effect.andThen(note(kind), run(params)) })
 
 const kinds = (policies: ReadonlyArray<Policy.Any>) => policies.map(({ kind }) => kind)
@@ -22,7 +22,7 @@ const toolOf = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, name = "get_wea
 type Weather = Tool.Tool<string, typeof paris, string, Failure>
 
 describe("Policy.withDefaults", () => {
-  it("of a tool without policies are the defaults, in the order from the inside out", () => {
+  it("gives a tool without policies the defaults, in order from the inside out", () => {
     const defaults = Policy.order.toReversed().map((kind) => inert(kind))
     assert.deepStrictEqual(kinds(Policy.withDefaults([], defaults)), [
       "timeout",
@@ -40,14 +40,14 @@ describe("Policy.withDefaults", () => {
 
   for (const kind of Policy.order) {
     it(`puts ${kind} into its place among all others`, () => {
-      // A tool with a timeout of its own gets no default deadline.
+      // A tool with its own timeout gets no default deadline.
       const all = kind === "deadline" ? Policy.order.filter((other) => other !== "timeout") : Policy.order
       const own = all.filter((other) => other !== kind).map((kind) => inert(kind))
       assert.deepStrictEqual(kinds(Policy.withDefaults(own, [inert(kind)])), [...all])
     })
   }
 
-  it("adds no kind that is there already, in its place or not", () => {
+  it("adds no kind that already exists, wherever it is", () => {
     const own = [inert("retry", "own"), inert("timeout", "own, of all attempts")]
     assert.deepStrictEqual(
       descriptions(Policy.withDefaults(own, [inert("timeout"), inert("retry"), inert("fallback")])),
@@ -61,9 +61,9 @@ describe("Policy.withDefaults", () => {
     ])
   })
 
-  it("leaves the order of the tool's own policies as it was written", () => {
+  it("keeps the order of the tool's own policies", () => {
     const own = [inert("fallback"), inert("map"), inert("retry"), inert("catch")]
-    // Defaults stand outside of what maps failures, which knows of no others.
+    // Defaults stay outside a mapping of failures, which knows only the tool's own failures.
     assert.deepStrictEqual(kinds(Policy.withDefaults(own, [inert("timeout"), inert("breaker")])), [
       "fallback",
       "map",
@@ -74,7 +74,7 @@ describe("Policy.withDefaults", () => {
     ])
   })
 
-  it("puts a default of a kind that has no place outermost", () => {
+  it("puts a default without a place outermost", () => {
     assert.deepStrictEqual(kinds(Policy.withDefaults([inert("timeout"), inert("fallback")], [inert("custom")])), [
       "timeout",
       "fallback",
@@ -82,7 +82,7 @@ describe("Policy.withDefaults", () => {
     ])
   })
 
-  it("takes a tool's own catch of ToolUnavailable for a fallback: a default retry stands inside of it", () => {
+  it("treats a tool's own catch of ToolUnavailable as a fallback, and puts a default retry inside it", () => {
     const caught = doing(Effect.fail(refused)).pipe(Tool.catchTag("ToolUnavailable", () => sunny))
     assert.deepStrictEqual(kinds(Policy.withDefaults(caught.policies, [inert("retry"), inert("fallback")])), [
       "retry",
@@ -90,7 +90,7 @@ describe("Policy.withDefaults", () => {
     ])
   })
 
-  it("gives a tool with timeouts of its own their time, and that of the default deadline on top", () => {
+  it("gives a tool with its own timeouts their time, plus that of the default deadline", () => {
     const withOwn = (...own: ReadonlyArray<Policy.Policy>) =>
       descriptions(Policy.withDefaults(own, [Policy.deadline("30 seconds")])).at(-1)
     assert.strictEqual(withOwn(), "deadline of 30s")
@@ -104,7 +104,7 @@ describe("Policy.withDefaults", () => {
     assert.strictEqual(all.at(-1), "deadline of 2m 30s")
   })
 
-  it("leaves a default deadline out where the tool has one, or a timeout of which nobody knows how long it is", () => {
+  it("omits a default deadline if the tool has one, or a timeout of unknown length", () => {
     const defaults = [inert("timeout"), inert("retry"), inert("deadline")]
     const withOwn = (...own: ReadonlyArray<Policy.Kind>) =>
       descriptions(Policy.withDefaults(own.map((kind) => inert(kind, `own ${kind}`)), defaults))
@@ -115,14 +115,14 @@ describe("Policy.withDefaults", () => {
     assert.deepStrictEqual(withOwn("retry", "timeout"), ["own retry", "own timeout"])
   })
 
-  it("keeps a default timeout and a default deadline side by side, whoever they are from", () => {
+  it("keeps a default timeout and a default deadline together, whatever their origin", () => {
     assert.deepStrictEqual(kinds(Policy.withDefaults([], [inert("deadline"), inert("timeout")])), [
       "timeout",
       "deadline"
     ])
   })
 
-  it("puts a timeout inside of a retry, so that it limits the attempts", () => {
+  it("puts a timeout inside a retry, so that it limits the attempts", () => {
     assert.deepStrictEqual(kinds(Policy.withDefaults([inert("map"), inert("retry")], [inert("timeout")])), [
       "map",
       "timeout",
@@ -136,7 +136,7 @@ describe("Tool.withDefaults", () => {
     Effect.gen(function*() {
       const sequence = new Sequence()
       const tool = sequence.tool([sunny]).pipe(
-        Tool.withDefaults(Policy.order.map((kind) => noting(sequence, kind)))
+        Tool.withDefaults(Policy.order.map((kind) => recording(sequence, kind)))
       )
       assert.deepStrictEqual(yield* sequence.play(tool), [
         "0 fallback",
@@ -187,7 +187,7 @@ describe("Tool.withDefaults", () => {
       ])
     }))
 
-  it.effect("keeps a default retry away from a tool that says RetryPolicy.none", () =>
+  it.effect("adds no default retry to a tool with RetryPolicy.none", () =>
     Effect.gen(function*() {
       const { play, tool } = new Sequence()
       const failing = tool([Effect.fail(refused), sunny]).pipe(
@@ -197,11 +197,11 @@ describe("Tool.withDefaults", () => {
       assert.deepStrictEqual(yield* play(failing), ["0 attempt 1", "0 => connection"])
     }))
 
-  it.effect("puts what is added later by hand outside of all", () =>
+  it.effect("puts policies that are added by hand later outside all others", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
       const tool = sequence.tool([Effect.fail(refused), sunny]).pipe(
-        Tool.withDefaults([Policy.retry(Schedule.recurs(1)), noting(sequence, "breaker")]),
+        Tool.withDefaults([Policy.retry(Schedule.recurs(1)), recording(sequence, "breaker")]),
         Tool.timeout("1 minute"),
         Tool.mapFailure((failure) => failure)
       )
@@ -216,7 +216,7 @@ describe("Tool.withDefaults", () => {
       ])
     }))
 
-  it.effect("leaves the tool that it is used on as it was, and is the same data-first", () =>
+  it.effect("does not change the original tool, and is the same data-first", () =>
     Effect.gen(function*() {
       const bare = doing(Effect.fail(refused))
       const dataFirst = Tool.withDefaults(bare, [Policy.timeout("1 second"), Policy.retry(Schedule.recurs(1))])
@@ -227,7 +227,7 @@ describe("Tool.withDefaults", () => {
       assert.deepStrictEqual(yield* Effect.exit(dataFirst.run(paris)), Exit.fail(refused))
     }))
 
-  it.effect("makes what the policies need a need of the tool, and of its toolkit", () =>
+  it.effect("adds the requirements of the policies to the tool and its toolkit", () =>
     Effect.gen(function*() {
       class Cache extends Context.Service<Cache, { readonly weather: string }>()("Cache") {}
       const lastKnown = Policy.fallback(() => Cache.use(({ weather }) => Effect.succeed(weather)))
@@ -248,19 +248,19 @@ describe("Tool.withDefaults", () => {
   it.effect("does not run the policies of a copied tool twice", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
-      const tool = sequence.tool([sunny]).pipe(Tool.withDefaults([noting(sequence, "retry")]))
+      const tool = sequence.tool([sunny]).pipe(Tool.withDefaults([recording(sequence, "retry")]))
       const copy: Weather = Object.assign(Object.create(Object.getPrototypeOf(tool)), { ...tool, name: "copy" })
       yield* sequence.play(Tool.timeout(copy, "1 minute"))
-      yield* sequence.play(Tool.withDefaults(copy, [noting(sequence, "retry")]))
+      yield* sequence.play(Tool.withDefaults(copy, [recording(sequence, "retry")]))
       assert.deepStrictEqual(sequence.events.filter((event) => event.endsWith("retry")).length, 2)
     }))
 })
 
-/** Are they the same type? */
+/** `true` if both are the same type. */
 type Same<A, B> = [A] extends [B] ? [B] extends [A] ? true : false : false
 
 describe("Toolkit.withDefaults", () => {
-  it("gives each tool what it lacks, under the same definitions, in the same order", () => {
+  it("gives each tool its missing policies, and keeps definitions and order", () => {
     const bare = doing(Effect.fail(refused), "none", "bare")
     const patient = doing(Effect.fail(refused), "none", "patient").pipe(Tool.timeout("1 hour"))
     const before = Toolkit.make(bare, patient)
@@ -294,7 +294,7 @@ describe("Toolkit.withDefaults", () => {
       assert.strictEqual(yield* attemptsOf(Tool.retry(Schedule.recurs(1)), 3, 6), 2)
     }))
 
-  it.effect("retries n times, then fails with the failure as it was (C2)", () =>
+  it.effect("retries n times, then fails with the unchanged failure (C2)", () =>
     Effect.gen(function*() {
       for (const times of [0, 1, 3]) {
         let attempts = 0
@@ -311,7 +311,7 @@ describe("Toolkit.withDefaults", () => {
       }
     }))
 
-  it.effect("of two toolkits' defaults takes what the inner one lacks from the outer", () =>
+  it.effect("takes the policies that the inner toolkit's defaults lack from the outer toolkit", () =>
     Effect.gen(function*() {
       const { play, tool } = new Sequence()
       const inner = Toolkit.make(tool([after(2_000, sunny)])).pipe(Toolkit.withDefaults([Policy.timeout("1 second")]))
@@ -330,7 +330,7 @@ describe("Toolkit.withDefaults", () => {
       ])
     }))
 
-  it("knows the places of all policies that there are", () => {
+  it("has a place for every policy", () => {
     const all = [
       Policy.fallback(() => sunny),
       Policy.concurrency(1),
@@ -352,7 +352,7 @@ describe("Toolkit.withDefaults", () => {
     ])
   })
 
-  it("of a toolkit without tools is one without tools", () => {
+  it("keeps an empty toolkit empty", () => {
     assert.strictEqual(Toolkit.withDefaults(Toolkit.empty, [Policy.timeout("1 second")]).tools.size, 0)
   })
 })

@@ -1,4 +1,4 @@
-/** What holds of every batch of calls, whatever their tools do. */
+/** Laws of every batch of calls, whatever their tools do. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, type ToolCall } from "@fallible/core"
 import type { Transcript } from "@fallible/core"
@@ -30,7 +30,7 @@ const malformed = fc.constantFrom(
 
 interface Planned {
   readonly call: ToolCall.ToolCall
-  /** The tag or code that must come of it; `undefined` when anything that is a failure will do. */
+  /** The expected tag or code. `undefined` if any failure is fine. */
   readonly comesTo: string | undefined
 }
 
@@ -63,7 +63,7 @@ const batch = fc.array(planned, { maxLength: 12 })
 const withIds = (plan: ReadonlyArray<Planned>) =>
   plan.map((one, i) => ({ ...one, call: { ...one.call, id: `id_${i}` } }))
 
-/** Which calls must not run, since one before them, and not beside them, stops the run or asks the user. */
+/** Tells which calls must not run, because an earlier, non-concurrent call stops the run or asks the user. */
 const heldBack = (plan: ReadonlyArray<Planned>): ReadonlyArray<boolean> => {
   let held = false
   let halts = false
@@ -77,7 +77,7 @@ const heldBack = (plan: ReadonlyArray<Planned>): ReadonlyArray<boolean> => {
   })
 }
 
-/** Runs on virtual time, which passes until nothing waits for it. Quiet, for it is full of defects. */
+/** Runs an effect in virtual time until it ends. Drops the log, because it is full of defects. */
 const runVirtual = <A, E>(effect: Effect.Effect<A, E>) =>
   passing(effect).pipe(Effect.provide([TestClock.layer(), Logger.layer([])]), Effect.runPromise)
 
@@ -102,7 +102,7 @@ describe("Dispatch", () => {
       { numRuns: 2000 }
     ))
 
-  it("leaves a history in which every call has its result, right behind it", law, () =>
+  it("leaves a history in which the result of every call directly follows it", law, () =>
     fc.assert(
       fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 3 }), fc.boolean(), async (plans, repeatIds) => {
         const replies = plans.map((plan) => ({

@@ -1,5 +1,5 @@
 /**
- * Whether a call has taken effect: learned where a handler ends, and told whatever policies make of it.
+ * Whether a call took effect: known when a handler ends, and reported whatever policies do with the failure.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type Certainty, Dispatch, PartialData, Rendering, type SideEffect, Tool, Toolkit } from "@fallible/core"
@@ -10,7 +10,7 @@ import { custom, doing, type Failure, lost, notExecuted, paris, silent, unknownC
 import { passing } from "../support/virtualTime.ts"
 
 describe("a deadline", () => {
-  it.effect("begins nothing that waited for its turn until then: 200 queues", () =>
+  it.effect("starts no call that waited for its turn until then, in 200 queues", () =>
     Effect.gen(function*() {
       for (let round = 0; round < 200; round++) {
         yield* Effect.gen(function*() {
@@ -31,13 +31,13 @@ describe("a deadline", () => {
           const { certainty } = yield* (both[1].pollUnsafe() ?? assert.fail("no end"))
           const second = paid - 1
           assert.strictEqual(second, certainty === "executed" ? 1 : 0, `${holds} ${waits} ${certainty}`)
-          // With the very tick of its deadline nothing begins, and what began nobody waits for is not certain.
+          // At the tick of the deadline nothing starts, and the effect of abandoned calls is uncertain.
           if (waits <= holds && 2 * waits <= holds) assert.strictEqual(certainty, "not_executed")
         }).pipe(Random.withSeed(round), Effect.provide(TestClock.layer()))
       }
     }))
 
-  it.effect("that comes while a call waits for its permit leaves it certain that nothing was done", () =>
+  it.effect("during a wait for a permit leaves it certain that nothing was done", () =>
     Effect.gen(function*() {
       const gate = yield* Deferred.make<void>()
       const pay = doing(Effect.as(Deferred.await(gate), "paid"), "non_idempotent", "pay").pipe(Tool.concurrency(1))
@@ -55,7 +55,7 @@ describe("a deadline", () => {
       }
     }))
 
-  it.effect("that is over is the end of a handler's own tools, too, but for those that only read", () =>
+  it.effect("also ends the tools inside a handler, except those that only read", () =>
     Effect.gen(function*() {
       const began: Array<string> = []
       const inner = (name: string, sideEffect: SideEffect.SideEffect) =>
@@ -84,7 +84,7 @@ describe("an answer", () => {
     Effect.map(outcomeOf(tool), (outcome) => outcome._tag === "Completed" ? outcome.caveats : outcome)
   const queued: Ends = Effect.succeed("queued")
 
-  it.effect("of a fallback or a catch says in what doubt the tool was left", () =>
+  it.effect("of a fallback or a catch states the doubt about the tool", () =>
     Effect.gen(function*() {
       for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
         const ends: ReadonlyArray<readonly [Failure, string]> = [[lost, doubt], [silent, doubt], [
@@ -105,7 +105,7 @@ describe("an answer", () => {
       assert.deepStrictEqual(yield* caveatsOf(Tool.fallback(reads, () => queued)), [])
     }))
 
-  it.effect("of its own says nothing, also after an attempt that an idempotent tool lost", () =>
+  it.effect("of the tool itself states no doubt, even after a lost attempt of an idempotent tool", () =>
     Effect.gen(function*() {
       let attempts = 0
       const tool = doing(
@@ -116,7 +116,7 @@ describe("an answer", () => {
       assert.deepInclude(yield* outcomeOf(tool), { _tag: "Completed", caveats: [], certainty: "executed" })
     }))
 
-  it.effect("says whom to ask, where the toolkit has it", () =>
+  it.effect("names the tool that checks, if the toolkit has it", () =>
     Effect.gen(function*() {
       const status = doing(Effect.succeed("paid"), "none", "status")
       const pay = Tool.make(
@@ -134,7 +134,7 @@ describe("an answer", () => {
       )
     }))
 
-  it.effect("is the second source's, which acted", () =>
+  it.effect("of the second source is certain, because that source acted", () =>
     Effect.gen(function*() {
       const mirror = doing(Effect.succeed("paid there"), "non_idempotent", "mirror")
       const { tool } = counting(Effect.fail(notExecuted))
@@ -143,10 +143,10 @@ describe("an answer", () => {
     }))
 })
 
-describe("doubt of a tool inside", () => {
+describe("doubt of an inner tool", () => {
   const { tool: loses } = counting(Effect.fail(lost))
 
-  it.effect("is the outer call's, whatever the outer one declares, and makes of it", () =>
+  it.effect("is also the outer call's doubt, whatever the outer tool declares or returns", () =>
     Effect.gen(function*() {
       for (const sideEffect of ["none", "idempotent", "non_idempotent"] as const) {
         const ends: ReadonlyArray<Ends> = [
@@ -165,7 +165,7 @@ describe("doubt of a tool inside", () => {
       }
     }))
 
-  it.effect("of an attempt that only read is kept where the call fails, and settled where it is answered", () =>
+  it.effect("of a read-only attempt remains if the call fails, and is settled if it is answered", () =>
     Effect.gen(function*() {
       const { tool: puts } = counting(Effect.fail(lost), "idempotent")
       const { tool: pays } = counting(Effect.succeed("paid"))
@@ -173,7 +173,7 @@ describe("doubt of a tool inside", () => {
         [loses, Effect.fail(unknownCity), "unknown"],
         [puts, Effect.fail(unknownCity), "unknown"],
         [pays, Effect.fail(unknownCity), "executed"],
-        // Another attempt does again what is idempotent, and nothing else.
+        // Another attempt settles only idempotent inner tools.
         [puts, Effect.succeed("done"), "not_executed"],
         [loses, Effect.succeed("done"), "unknown"],
         [pays, Effect.succeed("done"), "executed"]
@@ -189,7 +189,7 @@ describe("doubt of a tool inside", () => {
             "outer"
           ).pipe(Tool.retry(Schedule.recurs(1)))
           const outcome = yield* outcomeOf(outer)
-          // What says that it only reads, and has run what acts, is not tried again.
+          // A tool that is declared read-only but ran an acting tool is not retried.
           assert.strictEqual(attempts, sideEffect === "none" && inner !== puts ? 1 : 2)
           const settled = sideEffect === "idempotent" && certainty === "not_executed" ? "executed" : certainty
           const own = sideEffect === "idempotent" && outcome._tag === "Failed" ? "unknown" : settled
@@ -198,14 +198,14 @@ describe("doubt of a tool inside", () => {
       }
     }))
 
-  it.effect("is none where the inner tool found out for itself", () =>
+  it.effect("does not exist if the inner tool resolved it itself", () =>
     Effect.gen(function*() {
       const sure = loses.pipe(Tool.reconcile(() => Effect.succeedNone, { final: true }))
       const outer = doing(Effect.orElseSucceed(sure.run(paris), () => "done"), "none", "outer")
       assert.deepInclude(yield* outcomeOf(outer), { _tag: "Completed", certainty: "not_executed" })
     }))
 
-  it.effect("says that it has taken effect, though the outer one failed", () =>
+  it.effect("becomes certainty if the inner tool took effect, even if the outer one failed", () =>
     Effect.gen(function*() {
       const { tool: pays } = counting(Effect.succeed("paid"))
       const outer = doing(Effect.andThen(pays.run(paris), Effect.fail(unknownCity)), "none", "outer")
@@ -225,7 +225,7 @@ describe("doubt of a tool inside", () => {
 })
 
 describe("Tool.outcome", () => {
-  it.effect("tells a program all that is known of a run", () =>
+  it.effect("returns a program the whole account of a run", () =>
     Effect.gen(function*() {
       const { tool } = counting(Effect.fail(lost), "idempotent")
       const { exit, ...account } = yield* passing(Tool.outcome(
@@ -240,7 +240,7 @@ describe("Tool.outcome", () => {
       assert.deepStrictEqual(account.handled.map(({ by, code }) => `${by} ${code}`), ["retry connection"])
     }))
 
-  it.effect("has answers, defects and partial answers, and what is said of them", () =>
+  it.effect("includes answers, defects and partial answers, with their notes", () =>
     Effect.gen(function*() {
       const answers = yield* Tool.outcome(counting(Effect.succeed("paid")).tool, paris)
       assert.deepInclude(answers, { exit: Exit.succeed("paid"), certainty: "executed" })
@@ -263,7 +263,7 @@ describe("Tool.outcome", () => {
       })
     }))
 
-  it.effect("is an inner call, in another tool's handler, and works data-last, and for a tool made by hand", () =>
+  it.effect("makes an inner call in a tool's handler, and works data-last and for handmade tools", () =>
     Effect.gen(function*() {
       const { tool } = counting(Effect.fail(lost))
       const outer = doing(Effect.map(Tool.outcome(tool, paris), ({ certainty }) => certainty), "none", "outer")

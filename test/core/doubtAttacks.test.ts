@@ -1,4 +1,4 @@
-/** What was found when the promise was attacked that nothing which acts runs twice, and that nothing false is said of it. */
+/** Findings of attacks on two promises: no acting tool runs twice, and nothing false is reported about it. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
@@ -35,13 +35,13 @@ const final = { final: true }
 
 type Run = Effect.Effect<string, Failure>
 
-/** A value that no type let through. */
+/** A value that no type allows. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Untyped = any
 
 const deaf = (millis: number, then: Run): Run => Effect.uninterruptible(Effect.delay(then, millis))
 
-/** A tool that counts its executions. */
+/** Makes a tool that counts its executions. */
 const counted = (name: string, run: Run, sideEffect: SideEffect.SideEffect = "non_idempotent") => {
   const ran = { count: 0 }
   const tool = doing(
@@ -68,7 +68,7 @@ const outcomeOf = (tool: Tool.Any, place: Dispatch.CallOptions = {}) =>
 const certaintyOf = ({ certainty }: ToolOutcome.ToolOutcome) => certainty
 
 describe("values without types", () => {
-  it.effect("that throw when they are looked at are defects, and their call is in doubt", () =>
+  it.effect("that throw when read are defects, and leave their call in doubt", () =>
     Effect.gen(function*() {
       const trap = new Proxy({}, {
         getPrototypeOf: () => {
@@ -79,7 +79,7 @@ describe("values without types", () => {
       assert.deepNestedInclude(yield* outcomeOf(tool), { certainty: "unknown", "failure.code": "defect" })
     }))
 
-  it.effect("that lack what says whether something was done leave it in doubt", () =>
+  it.effect("without an outcome leave their call in doubt", () =>
     Effect.gen(function*() {
       const odd = new ToolUnavailable({ code: "connection", detail: "Reset." } as Untyped)
       const { ran, tool } = counted("pay", Effect.fail(odd))
@@ -87,7 +87,7 @@ describe("values without types", () => {
       assert.strictEqual(ran.count, 1)
     }))
 
-  it.effect("do not get into events", () =>
+  it.effect("do not enter events", () =>
     Effect.gen(function*() {
       const events: Array<CallEvent.Watched> = []
       const odd = new ToolUnavailable({ code: 5, detail: "Odd.", transient: true } as Untyped)
@@ -129,7 +129,7 @@ describe("a timeout", () => {
       }
     }))
 
-  it.effect("leaves an attempt that is declared uninterruptible to its end, and the call hears what it came to", () =>
+  it.effect("lets an uninterruptible attempt end, and the call learns its result", () =>
     Effect.gen(function*() {
       let steps = 0
       const results: Array<LateResult.LateResult> = []
@@ -151,10 +151,10 @@ describe("a timeout", () => {
     }))
 })
 
-describe("a tool that was put together by hand", () => {
+describe("a handmade tool", () => {
   const byHand = (run: () => Run): Tool.Any => ({ ...counted("pay", run()).tool, run })
 
-  it.effect("is admitted like any other, and counts like one", () =>
+  it.effect("is admitted and counted like any other", () =>
     Effect.gen(function*() {
       let ran = 0
       const slow = byHand(() => deaf(300, Effect.sync(() => `${++ran}`))) as ReturnType<typeof counted>["tool"]
@@ -184,7 +184,7 @@ describe("a tool that was put together by hand", () => {
 })
 
 describe("a check", () => {
-  it.effect("does not deny what certainly has taken effect, beside what was lost", () =>
+  it.effect("does not deny a certain effect beside a lost one", () =>
     Effect.gen(function*() {
       const reserve = counted("reserve", Effect.succeed("reserved"))
       const pay = counted("pay", Effect.fail(lost))
@@ -199,11 +199,12 @@ describe("a check", () => {
       }
     }))
 
-  it.effect("that began before another attempt says nothing of it", () =>
+  it.effect("that began before another attempt proves nothing about it", () =>
     Effect.gen(function*() {
       const { ran, tool } = counted("pay", Effect.delay(Effect.fail(lost), 10))
       const nothing = Effect.succeed(Option.none<string>())
-      // The first is asked at 10 ms, and lets its branch run again; the second at 12 ms, by the other branch; the third at 25 ms.
+      // The first check runs at 10 ms and lets its branch run again. The other branch makes the second at
+      // 12 ms. The third is at 25 ms.
       const answers = [Effect.delay(nothing, 5), Effect.delay(nothing, 100), Effect.fail(silent)]
       const pay = tool.pipe(
         Tool.reconcile(() => Effect.suspend(() => answers.shift() ?? Effect.fail(silent)), final),
@@ -219,7 +220,7 @@ describe("a check", () => {
       assert.strictEqual(ran.count, 2)
     }))
 
-  it.effect("may ask the user: the handler does not run again for the reply", () =>
+  it.effect("may ask the user, and the handler does not run again for the reply", () =>
     Effect.gen(function*() {
       const asks: ReadonlyArray<(tool: ReturnType<typeof counted>["tool"]) => Tool.Any> = [
         (tool) =>
@@ -249,7 +250,7 @@ describe("a check", () => {
       }
     }))
 
-  it.effect("of what only reads finds nothing at once", () =>
+  it.effect("of a tool that only reads finds nothing at once", () =>
     Effect.gen(function*() {
       const { tool } = counted("look", Effect.fail(lost), "none")
       for (const options of [{}, { settle: 200 }]) {
@@ -260,7 +261,7 @@ describe("a check", () => {
 })
 
 describe("a source of a fallback", () => {
-  it.effect("that answered is not asked again, nor the tool, when its answer is not good enough", () =>
+  it.effect("that answered is not called again, nor is the tool, if its answer is not good enough", () =>
     Effect.gen(function*() {
       let mirrored = 0
       const { ran, tool } = counted("pay", Effect.fail(notExecuted))
@@ -271,7 +272,7 @@ describe("a source of a fallback", () => {
       assert.deepStrictEqual([ran.count, mirrored, outcome.certainty], [1, 1, "unknown"])
     }))
 
-  it.effect("that nobody waits for any more is in doubt", () =>
+  it.effect("is in doubt once abandoned", () =>
     Effect.gen(function*() {
       const { tool } = counted("pay", Effect.fail(notExecuted))
       const outcome = yield* outcomeOf(
@@ -280,7 +281,7 @@ describe("a source of a fallback", () => {
       assert.strictEqual(outcome.certainty, "unknown")
     }))
 
-  it.effect("that says it may have acted is believed, also where a tool that reads ran in it", () =>
+  it.effect("is believed if it says that it may have acted, even if only a reading tool ran in it", () =>
     Effect.gen(function*() {
       const reads = counted("look", Effect.succeed("seen"), "none").tool
       const { ran, tool } = counted("pay", Effect.fail(notExecuted))
@@ -294,7 +295,7 @@ describe("a source of a fallback", () => {
       assert.deepStrictEqual([ran.count, outcome.certainty], [1, "unknown"])
     }))
 
-  it.effect("is not told that nothing was done, because its branch began before it was", () =>
+  it.effect("does not get not_executed merely because its branch began before the act", () =>
     Effect.gen(function*() {
       let mirrored = 0
       let delays = 0
@@ -315,7 +316,7 @@ describe("a policy that leaves its call", () => {
     leave: <A, E, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Failure, R>
   ) => custom((run) => Effect.retry(leave(run), { times: 2 }))
 
-  it.effect("runs nothing that acts", () =>
+  it.effect("runs no tool that acts", () =>
     Effect.gen(function*() {
       const policies = [
         leaving((run) => Effect.updateContext(run, () => Context.empty() as Untyped)),
@@ -334,7 +335,7 @@ describe("a policy that leaves its call", () => {
       }
     }))
 
-  it.effect("and keeps what is inside for another tool, runs it there no more", () =>
+  it.effect("and keeps the inner run for another tool cannot run it there", () =>
     Effect.gen(function*() {
       const kept: Array<() => Effect.Effect<unknown, unknown, unknown>> = []
       const { ran, tool } = counted("pay", Effect.fail(lost))
@@ -353,7 +354,7 @@ describe("a policy that leaves its call", () => {
       assert.strictEqual(ran.count, 1)
     }))
 
-  it.effect("says nothing of the tool by what it runs for itself, and neither does a fixer", () =>
+  it.effect("reveals nothing about the tool through its own runs, and neither does a fixer", () =>
     Effect.gen(function*() {
       const audit = counted("audit", Effect.succeed("written")).tool
       const auditing = Tool.with(
@@ -371,7 +372,7 @@ describe("a policy that leaves its call", () => {
 })
 
 describe("an ordinary program", () => {
-  it.effect("may put a tool together by hand that reads, and runs others", () =>
+  it.effect("may make a read-only tool by hand that runs others", () =>
     Effect.gen(function*() {
       const log = counted("log", Effect.succeed("logged"))
       const search = counted("search", Effect.succeed("found"), "none").tool
@@ -380,7 +381,7 @@ describe("an ordinary program", () => {
       assert.strictEqual(log.ran.count, 1)
     }))
 
-  it.effect("may go on in the background, once its handler has ended", () =>
+  it.effect("may continue in the background after its handler has ended", () =>
     Effect.gen(function*() {
       const mail = counted("mail", Effect.succeed("sent"))
       const order = doing<Failure>(
@@ -402,7 +403,7 @@ describe("an ordinary program", () => {
       }
     }))
 
-  it.effect("may leave something inside in the background, which is not heard of later", () =>
+  it.effect("may leave an inner call in the background, which is ignored later", () =>
     Effect.gen(function*() {
       const mail = counted("mail", Effect.succeed("sent")).tool
       const reads = doing<Failure>(
@@ -418,7 +419,7 @@ describe("an ordinary program", () => {
       assert.deepInclude(yield* outcomeOf(order), { _tag: "Completed", certainty: "executed", caveats: [] })
     }))
 
-  it.effect("may hedge what is idempotent, whichever attempt ends last", () =>
+  it.effect("may hedge an idempotent tool, whichever attempt ends last", () =>
     Effect.gen(function*() {
       let runs = 0
       const puts = doing(
@@ -429,7 +430,7 @@ describe("an ordinary program", () => {
       assert.deepInclude(yield* outcomeOf(puts), { _tag: "Completed", certainty: "executed", caveats: [] })
     }))
 
-  it.effect("may deal with a refusal inside, and try once more", () =>
+  it.effect("may handle an inner refusal, and try once more", () =>
     Effect.gen(function*() {
       const coupon = counted("coupon", Effect.fail(unknownCity)).tool
       let runs = 0
@@ -457,7 +458,7 @@ describe("an ordinary program", () => {
       assert.deepInclude(yield* Tool.outcome({ ...charge }, paris), { attempts: 1, certainty: "executed" })
     }))
 
-  it.effect("hears of calls that a handler dispatches", () =>
+  it.effect("learns of calls that a handler dispatches", () =>
     Effect.gen(function*() {
       const pays = counted("pay", Effect.fail(lost))
       const agent = doing<Failure>(
@@ -469,7 +470,7 @@ describe("an ordinary program", () => {
       assert.strictEqual(pays.ran.count, 1)
     }))
 
-  it.effect("does not repeat what only reads where a tool inside of it may have acted", () =>
+  it.effect("does not repeat a read-only tool if an inner tool may have acted", () =>
     Effect.gen(function*() {
       const pays = counted("pay", Effect.fail(lost))
       const reads = doing(Effect.mapError(pays.tool.run(paris), () => silent), "none", "reads").pipe(again)
@@ -478,8 +479,8 @@ describe("an ordinary program", () => {
     }))
 })
 
-describe("what is said", () => {
-  it.effect("of a tool inside that ended late is what it came to", () =>
+describe("the report", () => {
+  it.effect("of an inner tool that ended late has its result", () =>
     Effect.gen(function*() {
       const checkout = (late: Run) =>
         doing(
@@ -491,7 +492,7 @@ describe("what is said", () => {
       assert.deepNestedInclude(outcome, { certainty: "not_executed", "failure.code": "not_executed" })
     }))
 
-  it.effect("of pages that were lost is doubt", () =>
+  it.effect("of lost pages is doubt", () =>
     Effect.gen(function*() {
       const Numbered = Schema.Struct({ page: Schema.Int })
       const tool = Tool.make("export", {
@@ -509,7 +510,7 @@ describe("what is said", () => {
       assert.strictEqual(outcome.certainty, "unknown")
     }))
 
-  it.effect("of an answer that nobody can read is doubt only if the handler gave it", () =>
+  it.effect("of an unreadable answer is doubt only if the handler gave it", () =>
     Effect.gen(function*() {
       const five = custom(() => Effect.succeed(5 as Untyped))
       const { tool } = counted("pay", Effect.succeed("paid"))
@@ -517,7 +518,7 @@ describe("what is said", () => {
       assert.strictEqual(certaintyOf(yield* outcomeOf(counted("pay", Effect.succeed(5 as Untyped)).tool)), "unknown")
     }))
 
-  it.effect("to operators may be put right by them, with tools", () =>
+  it.effect("to operators lets them resolve it with tools", () =>
     Effect.gen(function*() {
       const refund = counted("refund", Effect.succeed("refunded"))
       const tool = Tool.make(
@@ -533,7 +534,7 @@ describe("what is said", () => {
       assert.strictEqual(refund.ran.count, 1)
     }))
 
-  it.effect("when a call was refused for what only a policy did is nothing of doubt", () =>
+  it.effect("of a rejected call has no doubt, even if a policy maps its failure", () =>
     Effect.gen(function*() {
       const rejects = new SchemaMismatch({ side: "arguments", code: "odd", detail: "Odd." })
       const { tool } = counted("pay", Effect.fail(rejects))

@@ -1,6 +1,6 @@
 /**
- * A handler that acts is never run again after an end that was not certainly nothing, and what is said of a call is what happened in
- * it; whatever policies of ours, and of users, stand around it.
+ * A handler that acts never runs again unless its earlier end proves that it did nothing. The reported
+ * certainty of a call is true. Both hold under any policies, ours or custom.
  *
  * @module-tag slow
  */
@@ -9,7 +9,7 @@ import * as fc from "fast-check"
 import { check, play, scenario } from "../support/payments.ts"
 
 describe("the oracle", () => {
-  it("what acts is not run again after an end that was not certainly nothing, under 3,000 random stacks", async () => {
+  it("an acting tool runs again only after it certainly did nothing, under 3,000 random stacks", async () => {
     const seen = new Map<string, number>()
     const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
     await fc.assert(
@@ -21,7 +21,7 @@ describe("the oracle", () => {
       }),
       { numRuns: 3_000 }
     )
-    // It says something of many of them.
+    // The sample covers many calls of each kind.
     for (const end of ["Completed", "Failed"]) {
       for (const certainty of ["executed", "not_executed", "unknown"]) {
         assert.isAbove(seen.get(`${end} ${certainty}`) ?? 0, 50, `${end} ${certainty}`)

@@ -1,4 +1,4 @@
-/** A handler may send several requests: the error of the last one says nothing of those before. */
+/** A handler may send several requests. The error of the last one proves nothing about the earlier ones. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
@@ -19,7 +19,7 @@ import { macrotask } from "../support/virtualTime.ts"
 
 type Quoted = SchemaMismatch | SemanticGarbage | ToolUnavailable
 
-/** The failure of a tool that runs by itself, in a promise. */
+/** Runs a tool directly, in a promise, and returns its failure. */
 const accountOf = async <E extends ToolFailure.ToolFailure>(tool: Tool.Tool<string, {}, string, E>) =>
   failureIn((await Effect.runPromise(Tool.outcome(tool, {}))).exit)
 const outcomeOf = async <E extends ToolFailure.ToolFailure>(tool: Tool.Tool<string, {}, string, E>) => {
@@ -27,7 +27,7 @@ const outcomeOf = async <E extends ToolFailure.ToolFailure>(tool: Tool.Tool<stri
   return outcome._tag === "Failed" ? outcome.failure : assert.fail(outcome._tag)
 }
 
-describe("an error of one request says nothing of those before", () => {
+describe("an error of one request proves nothing about earlier ones", () => {
   const notExecuted = () =>
     new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
 
@@ -86,15 +86,18 @@ describe("an error of one request says nothing of those before", () => {
       }
     }))
 
-  it.effect("but what a tool inside said in an earlier attempt says nothing of this one", () =>
+  it.effect("but an inner tool's failure in an earlier attempt has no bearing on this one", () =>
     Effect.gen(function*() {
       const ended: Array<unknown> = []
       const look = Tool.make("look", reading, () => Effect.fail(notExecuted()))
       let attempts = 0
-      const pay = Tool.make("pay", { ...acting, sideEffect: "idempotent" }, () =>
-        Effect.andThen(++attempts === 1 ? Effect.exit(look.run({})) : Effect.void, Effect.fail(notExecuted()))).pipe(
-          Tool.retry(Schedule.recurs(1))
-        )
+      const pay = Tool.make(
+        "pay",
+        { ...acting, sideEffect: "idempotent" },
+        () => Effect.andThen(++attempts === 1 ? Effect.exit(look.run({})) : Effect.void, Effect.fail(notExecuted()))
+      ).pipe(
+        Tool.retry(Schedule.recurs(1))
+      )
       yield* Tool.outcome(pay, {}).pipe(Effect.provideService(CallEvent.watcher, (event) => {
         if (event._tag === "AttemptEnded" && event.tool === "pay") {
           ended.push(event.certainty)
@@ -103,7 +106,7 @@ describe("an error of one request says nothing of those before", () => {
       assert.deepStrictEqual(ended, ["unknown", "not_executed"])
     }))
 
-  it.effect("nor is a rejection of another tool's arguments, out of a promise, a reason to fix those of this one", () =>
+  it.effect("nor does a rejection of another tool's arguments, out of a promise, let a fixer correct this tool's", () =>
     Effect.gen(function*() {
       let asked = 0
       const inner = Tool.make(
@@ -119,7 +122,7 @@ describe("an error of one request says nothing of those before", () => {
       assert.strictEqual(asked, 0)
     }))
 
-  describe("nor does what a tool inside says", () => {
+  describe("nor does the failure of an inner tool", () => {
     const busy = Tool.make("look", reading, () => Effect.fail(notExecuted()))
     const rejecting = Tool.make(
       "look",
@@ -191,7 +194,7 @@ describe("an error of one request says nothing of those before", () => {
       }))
   })
 
-  describe("nor does a tool that has acted in a promise, and refuses its own result:", () => {
+  describe("nor does a tool that acted in a promise and refuses its own result:", () => {
     const charge = Tool.promise("charge", { ...acting, empty: "There is no receipt." }, async () => "")
     const charged = () => Effect.runPromise(Effect.flip(charge.run({})))
     const closed = { code: "closed", detail: "Closed." }
@@ -222,7 +225,7 @@ describe("an error of one request says nothing of those before", () => {
         }))
     }
 
-    it.effect("but not in an earlier call", () =>
+    it.effect("unless it acted in an earlier call", () =>
       Effect.gen(function*() {
         let last: unknown
         const busy = Tool.make("look", reading, () => Effect.fail(notExecuted()))
@@ -270,7 +273,7 @@ describe("an error of one request says nothing of those before", () => {
       }
     }))
 
-  it.effect("but a fallback that asks another tool says no more than that tool", () =>
+  it.effect("but a fallback that calls another tool proves as much as that tool", () =>
     Effect.gen(function*() {
       const pay = Tool.make("pay", acting, () => Effect.fail(notExecuted()))
       for (const sideEffect of ["none", "non_idempotent"] as const) {
@@ -283,14 +286,14 @@ describe("an error of one request says nothing of those before", () => {
       }
     }))
 
-  it.effect("a stop goes before all", () =>
+  it.effect("a stop takes precedence over all", () =>
     Effect.gen(function*() {
       const tool = Tool.promise("pay", acting, () => Effect.runPromise(ToolCall.stop("Enough.")))
       const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "pay" })
       assert.strictEqual(outcome._tag, "Stopped")
     }))
 
-  it.effect("and that holds for a failure that was read off an error by hand, and for one of another tool", () =>
+  it.effect("and this applies to a failure that was converted by hand, and to one of another tool", () =>
     Effect.gen(function*() {
       let paid = 0
       const notify = Tool.promise("notify", { ...acting, refusesFirst: true }, async () => {
@@ -316,7 +319,7 @@ describe("an error of one request says nothing of those before", () => {
       assert.strictEqual(paid, failing.length)
     }))
 
-  it.effect("an outcome says so in every copy, for a journal and for what is decided later", () =>
+  it.effect("every copy of an outcome keeps this, for a journal and for later decisions", () =>
     Effect.gen(function*() {
       const pay = (refusesFirst: boolean) =>
         Tool.promise("pay", { ...acting, refusesFirst }, async () => {
@@ -330,7 +333,7 @@ describe("an error of one request says nothing of those before", () => {
       }
     }))
 
-  it.effect("a failure may be frozen, and shared by many", () =>
+  it.effect("a failure may be frozen, and shared by several calls", () =>
     Effect.gen(function*() {
       const constant = Object.freeze(new ToolUnavailable({ code: "closed", detail: "Closed.", transient: true }))
       const pay = Tool.make("pay", acting, () => Effect.fail(constant))
@@ -339,7 +342,7 @@ describe("an error of one request says nothing of those before", () => {
       assert.isUndefined(constant.outcome)
     }))
 
-  it.effect("the same holds in a handler of Effects", () =>
+  it.effect("the same applies in a handler that returns an Effect", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = async () => {
@@ -355,7 +358,7 @@ describe("an error of one request says nothing of those before", () => {
       assert.strictEqual(paid, 1)
     }))
 
-  it.effect("a 422 is no reason to run it again with other arguments", () =>
+  it.effect("a 422 is no reason to run the tool again with other arguments", () =>
     Effect.gen(function*() {
       let ran = 0
       const tool = Tool.promise("pay", { ...acting, parameters: Schema.Struct({ order: Schema.String }) }, async () => {

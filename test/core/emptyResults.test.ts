@@ -1,4 +1,4 @@
-/** What a tool's author says that an empty result means. */
+/** The meaning of an empty result, as a tool's definition declares it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Tool } from "@fallible/core"
 import { DateTime, Effect, Exit, Option, Schema } from "effect"
@@ -34,7 +34,7 @@ describe("empty", () => {
     ["a date", new Date(0), false]
   ]
   for (const [what, value, isEmpty] of emptiness) {
-    it.effect(`takes ${what} for ${isEmpty ? "empty" : "a result"}`, () =>
+    it.effect(`treats ${what} as ${isEmpty ? "empty" : "a result"}`, () =>
       Effect.gen(function*() {
         const tool = Tool.make(
           "t",
@@ -46,7 +46,7 @@ describe("empty", () => {
       }))
   }
 
-  it.effect("says what it means, with what helps", () =>
+  it.effect("explains the meaning, with a hint", () =>
     Effect.gen(function*() {
       const plain = { _tag: "SemanticGarbage", code: "empty_result", detail: "No orders match.", alternatives: [] }
       assert.deepStrictEqual(yield* failureOf(saying({ empty: plain.detail }, none).run(ada)), plain)
@@ -54,7 +54,7 @@ describe("empty", () => {
       assert.deepStrictEqual(yield* failureOf(saying({ empty: more }, none).run(ada)), { ...plain, ...more })
     }))
 
-  it.effect("goes by a function of the result and the parameters, where there is one", () =>
+  it.effect("uses a function of the result and the parameters, if there is one", () =>
     Effect.gen(function*() {
       const when = ({ total }: Orders, { limit = 1 }: Params) => total < limit
       const tool = saying({ empty: { when, detail: "Too few." } }, one)

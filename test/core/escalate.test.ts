@@ -7,7 +7,7 @@ import { call, failed, fixer, handled, unclosed, weather } from "../support/fixi
 describe("C4: escalate", () => {
   const words = { detail: "The city is not clear.", hint: "Ask the user.", severity: "high" } as const
 
-  it.effect("says in its own words what is wrong and what to do, and keeps the rest", () =>
+  it.effect("replaces the detail and the hint with its own words, and keeps the other fields", () =>
     Effect.gen(function*() {
       const { tool } = weather()
       const outcome = failed(yield* call(tool.pipe(Tool.fix(() => Fixer.escalate(words))), { city: "paris" }))
@@ -26,7 +26,7 @@ describe("C4: escalate", () => {
       assert.isUndefined(outcome.repairs)
     }))
 
-  it.effect("has no hint unless it gives one, and a medium severity", () =>
+  it.effect("has no hint by default, and a medium severity", () =>
     Effect.gen(function*() {
       const fix = () => Fixer.escalate({ detail: "No." })
       const outcome = failed(yield* call(weather().tool.pipe(Tool.fix(fix)), unclosed))
@@ -36,7 +36,7 @@ describe("C4: escalate", () => {
       assert.strictEqual(outcome.stage, "parse")
     }))
 
-  it.effect("is what a program gets that runs the tool by hand", () =>
+  it.effect("is also the failure of a tool that a program runs by hand", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(
         weather().tool.pipe(Tool.fix(() => Fixer.escalate(words))).run({ city: "paris" })
@@ -44,7 +44,7 @@ describe("C4: escalate", () => {
       assert.deepInclude({ ...failure }, words)
     }))
 
-  it.effect("is said of what the model wrote, also when an answer was rejected in between", () =>
+  it.effect("refers to the model's own arguments, even after a rejected correction", () =>
     Effect.gen(function*() {
       const fix = ({ tries }: Rejection.Rejection) => tries === 1 ? { town: "Paris" } : Fixer.escalate(words)
       const outcome = failed(yield* call(weather().tool.pipe(Tool.fix(fix, { tries: 2 })), unclosed))
@@ -52,7 +52,7 @@ describe("C4: escalate", () => {
       assert.deepStrictEqual(handled(outcome), ["ignored fixer_failed", "escalated invalid_json"])
     }))
 
-  it.effect("ends the fixing, whatever tries are left", () =>
+  it.effect("ends the correction, even if tries are left", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(() => Fixer.escalate(words))
       yield* call(weather().tool.pipe(Tool.fix(fix, { tries: 5 })), unclosed)
@@ -99,7 +99,7 @@ describe("C4: corrected arguments in an escalation", () => {
       unclosed
     )
 
-  it.effect("reach the model whole, whatever is in them", () =>
+  it.effect("reach the model in full, whatever they contain", () =>
     Effect.gen(function*() {
       const args = { city: `a\n  b\u2028\u0085${"x".repeat(3000)}` }
       const { hint = "", retry } = read(yield* escalating(args, `Send these. ${"y".repeat(1000)}`))
@@ -116,7 +116,7 @@ describe("C4: corrected arguments in an escalation", () => {
       assert.strictEqual(read(yield* escalating({ city: `${exact.city}x` }, "Ask.")).hint, "Ask.")
     }))
 
-  it.effect("without words it is no answer", () =>
+  it.effect("count as no answer if the escalation has no words", () =>
     Effect.gen(function*() {
       for (const detail of [" ", "\n", "\u2028"]) {
         const outcome = failed(yield* call(weather().tool.pipe(Tool.fix(() => Fixer.escalate({ detail }))), unclosed))
@@ -126,7 +126,7 @@ describe("C4: corrected arguments in an escalation", () => {
       }
     }))
 
-  it.effect("its words are bounded wherever they are read, and so is the fixer's name", () =>
+  it.effect("come with words and a fixer's name that are bounded everywhere", () =>
     Effect.gen(function*() {
       const named = Tool.fix(() => Fixer.escalate({ detail: "d" }), { name: `a\nb${"x".repeat(1000)}` })
       const { source = "" } = failed(yield* call(weather().tool.pipe(named), unclosed)).failure
@@ -141,7 +141,7 @@ describe("C4: corrected arguments in an escalation", () => {
       assert.isBelow(JSON.stringify(stopped).length, 5000)
     }))
 
-  it.effect("an escalation says how much it matters, and nothing contradicts it", () =>
+  it.effect("come with a severity that nothing contradicts", () =>
     Effect.gen(function*() {
       const fix = () => Fixer.escalate({ detail: "d", hint: "Ask the user.", severity: "critical" })
       const outcome = failed(yield* call(weather().tool.pipe(Tool.fix(fix)), { city: "paris" }))

@@ -1,4 +1,4 @@
-/** Ways in which the facts of a run forgot what had been paid, and that were found by attack. */
+/** Findings of attacks: ways in which the facts of a run forgot a payment. */
 import { assert, describe, it } from "@effect/vitest"
 import { type AgentFailure, CallFacts, Tool, ToolCall } from "@fallible/core"
 import { Effect, Exit, Schema } from "effect"
@@ -9,7 +9,7 @@ describe("facts", () => {
   const factsOf = <A>(run: Effect.Effect<A, AgentFailure.AgentFailure>) =>
     Effect.map(Effect.flip(run), ({ facts, transcript }) => ({ facts, transcript }))
 
-  it.effect("know what has been done by a call that then stopped the run", () =>
+  it.effect("record the effect of a call that then stopped the run", () =>
     Effect.gen(function*() {
       let paid = 0
       const stopping = (sideEffect: "non_idempotent" | "idempotent_by_key") =>
@@ -27,7 +27,7 @@ describe("facts", () => {
       }
     }))
 
-  it.effect("know what has been done by a call that waits for its user, if nobody resumes it", () =>
+  it.effect("record the effect of a call that waits for the user, if it is never resumed", () =>
     Effect.gen(function*() {
       const paid = service()
       const pay = paying(paid)
@@ -39,11 +39,11 @@ describe("facts", () => {
       const before = yield* factsOf(played(asking, [note("a")]))
       const answer = yield* played(asking, [note("a")], before)
       assert.strictEqual(paid.acted, 1)
-      // A part of it has been done.
+      // The call was done in part.
       assert.deepStrictEqual(codesOf(answer), ["repeated_call"])
     }))
 
-  it.effect("know of nothing where a call has only asked: it asks again", () =>
+  it.effect("record nothing for a call that only asked, so it asks again", () =>
     Effect.gen(function*() {
       const pay = Tool.make(
         "pay",
@@ -55,7 +55,7 @@ describe("facts", () => {
       assert.strictEqual(failure._tag, "RunSuspended")
     }))
 
-  it.effect("are not lost with a run that is refused", () =>
+  it.effect("survive a run that is refused", () =>
     Effect.gen(function*() {
       const paid = service()
       const { facts } = yield* played(paying(paid), [note("a")])
@@ -65,7 +65,7 @@ describe("facts", () => {
       ])
     }))
 
-  it.effect("know of a reading tool in a later run that something inside of it may have acted", () =>
+  it.effect("tell a later run that an inner tool of a read-only tool may have acted", () =>
     Effect.gen(function*() {
       const paid = service("acts and drops")
       const look = Tool.make("look", {
@@ -79,7 +79,7 @@ describe("facts", () => {
       assert.strictEqual(paid.requests.length, 1)
     }))
 
-  it.effect("of no scope are gone on with, if there are any", () =>
+  it.effect("without a scope are accepted if they are not empty", () =>
     Effect.gen(function*() {
       const paid = service()
       const { facts } = yield* played(paying(paid), [note("a")])
@@ -88,7 +88,7 @@ describe("facts", () => {
       assert.deepStrictEqual(codesOf(yield* played(paying(paid), [note("a")], { facts: unscoped })), ["already_done"])
     }))
 
-  it.effect("are refused where they cannot be those of any run", () =>
+  it.effect("are refused if no run can have produced them", () =>
     Effect.gen(function*() {
       const good = Schema.encodeSync(CallFacts.schema)({ ...CallFacts.empty, scope: "s" })
       for (

@@ -15,7 +15,7 @@ const outcomeOf = (tool: Weather) =>
 
 type Source = Effect.Effect<string, Failure>
 
-/** B3: the database, then the service, then the cache. */
+/** Makes a chain (B3): the database, then the service, then the cache. */
 const chain = (database: Source, service: Source, cache: Source, sideEffect: SideEffect.SideEffect = "none") =>
   doing(database, sideEffect, "database").pipe(
     Tool.fallback(() => service, { name: "service" }),
@@ -26,7 +26,7 @@ const stale = Effect.andThen(ToolCall.source({ name: "cache", age: "3 hours" }),
 const never = Effect.die("not asked for")
 const fail = (failure: Failure) => Effect.fail(failure)
 
-/** What all sources of a chain come to that fail with these. */
+/** Returns the failure of a chain whose sources fail with the given failures. */
 const exhausted = (
   database: Failure,
   service: Failure,
@@ -41,14 +41,14 @@ const exhausted = (
 
 describe("Tool.fallback", () => {
   describe("B3 in a chain of three", () => {
-    it.effect("does not name a source where the first one answers", () =>
+    it.effect("names no source if the first one answers", () =>
       Effect.gen(function*() {
         const outcome = yield* outcomeOf(chain(Effect.succeed("sunny"), never, never))
         assert.deepInclude(outcome, { _tag: "Completed", value: "sunny", caveats: [], handled: [] })
         assert.notProperty(outcome, "source")
       }))
 
-    it.effect("names the source that answered, and lists what was taken care of", () =>
+    it.effect("names the source that answered, and lists the handled failures", () =>
       Effect.gen(function*() {
         assert.deepInclude(yield* outcomeOf(chain(fail(refused), Effect.succeed("rain"), never)), {
           _tag: "Completed",
@@ -65,7 +65,7 @@ describe("Tool.fallback", () => {
         ])
       }))
 
-    it.effect("says how old a stale answer is", () =>
+    it.effect("states the age of a stale answer", () =>
       Effect.gen(function*() {
         assert.deepInclude(yield* outcomeOf(chain(fail(refused), fail(refused), stale)), {
           _tag: "Completed",
@@ -75,7 +75,7 @@ describe("Tool.fallback", () => {
         })
       }))
 
-    it.effect("forgets what a source said of itself that failed after all", () =>
+    it.effect("forgets the notes of a source that failed in the end", () =>
       Effect.gen(function*() {
         const boasting = Effect.andThen(
           Effect.andThen(ToolCall.source({ name: "mirror", age: "1 day" }), ToolCall.caveat("of the mirror")),
@@ -88,7 +88,7 @@ describe("Tool.fallback", () => {
         })
       }))
 
-    it.effect("lists all that were tried, in their order, when all failed", () =>
+    it.effect("lists all tried sources in order if all failed", () =>
       Effect.gen(function*() {
         const failure = yield* exhausted(refused, disabled, disabled)
         assert.deepStrictEqual({ ...failure }, {
@@ -100,7 +100,7 @@ describe("Tool.fallback", () => {
         })
       }))
 
-    it.effect("is worth another time if any of the sources is", () =>
+    it.effect("is transient if any source's failure is", () =>
       Effect.gen(function*() {
         const transients = yield* Effect.forEach(
           [[disabled, disabled, disabled], [refused, disabled, disabled], [disabled, refused, disabled], [
@@ -113,7 +113,7 @@ describe("Tool.fallback", () => {
         assert.deepStrictEqual(transients, [false, true, true, true])
       }))
 
-    it.effect("keeps an unknown outcome, whichever source it was of", () =>
+    it.effect("keeps an unknown outcome of any source", () =>
       Effect.gen(function*() {
         for (const at of [0, 1, 2]) {
           const failures = [notExecuted, notExecuted, notExecuted].map((failure, index) =>
@@ -126,7 +126,7 @@ describe("Tool.fallback", () => {
         }
       }))
 
-    it.effect("was not executed only if that is known of every source", () =>
+    it.effect("is not_executed only if every source certainly is", () =>
       Effect.gen(function*() {
         const acting = (database: Failure, service: Failure, cache: Failure) =>
           Effect.map(exhausted(database, service, cache, "non_idempotent"), ({ outcome }) => outcome)
@@ -147,7 +147,7 @@ describe("Tool.fallback", () => {
         assert.deepStrictEqual([failure.retryAfter, failure.cause], [Duration.seconds(20), "last"])
       }))
 
-    it.effect("ends with a failure of another class, as it is", () =>
+    it.effect("ends with a failure of another class, unchanged", () =>
       Effect.gen(function*() {
         const tool = chain(fail(refused), fail(unknownCity), never)
         assert.strictEqual(yield* Effect.flip(tool.run(paris)), unknownCity)
@@ -157,7 +157,7 @@ describe("Tool.fallback", () => {
       }))
   })
 
-  it.effect("does not repeat an act that may have happened, because a source behind it was not reached", () =>
+  it.effect("does not repeat a possible side effect because a later source was not reached", () =>
     Effect.gen(function*() {
       let attempts = 0
       const acts = doing(
@@ -171,7 +171,7 @@ describe("Tool.fallback", () => {
       assert.strictEqual(attempts, 1)
     }))
 
-  it.effect("without a name is listed as a fallback, and not named in the outcome", () =>
+  it.effect("without a name is listed as a fallback, without a name in the outcome", () =>
     Effect.gen(function*() {
       const failing = doing(fail(refused)).pipe(Tool.fallback(() => fail(refused)), Tool.fallback(() => fail(refused)))
       const failure = yield* Effect.flip(failing.run(paris))
@@ -184,7 +184,7 @@ describe("Tool.fallback", () => {
       assert.notProperty(answered, "source")
     }))
 
-  it("says in its description where it goes", () => {
+  it("names its source in its description", () => {
     const described = chain(fail(refused), never, never).pipe(Tool.fallback(() => never))
     assert.deepStrictEqual(described.policies.map(({ description }) => description), [
       "fallback to service",
@@ -203,7 +203,7 @@ describe("Tool.fallback", () => {
     const named = (name: string, effect: Source, sideEffect: SideEffect.SideEffect = "none") =>
       doing(effect, sideEffect, name)
 
-    it.effect("gives it the parameters, and lists what it has tried itself", () =>
+    it.effect("passes it the parameters, and lists what it tried itself", () =>
       Effect.gen(function*() {
         const mirror = named("mirror", fail(disabled)).pipe(
           Tool.fallback(() => fail(refused), { name: "mirror's cache" })
@@ -221,7 +221,7 @@ describe("Tool.fallback", () => {
         ])
       }))
 
-    it.effect("names the source behind it that has answered, and what it says of its age", () =>
+    it.effect("names the inner source that answered, with its age", () =>
       Effect.gen(function*() {
         const mirror = named("mirror", fail(disabled)).pipe(Tool.fallback(() => stale, { name: "cache" }))
         const tool = named("live", fail(refused)).pipe(Tool.fallback(mirror.run, { name: "mirror" }))
@@ -238,7 +238,7 @@ describe("Tool.fallback", () => {
         assert.deepInclude(yield* outcomeOf(fresh), { value: "rain", source: { name: "mirror" } })
       }))
 
-    it.effect("gives it a key of its own, different from those of the handler's calls, also under a timeout", () =>
+    it.effect("gives it its own key, different from those of the handler's calls, even under a timeout", () =>
       Effect.gen(function*() {
         const keysOf = Effect.fnUntraced(function*(limit: <T extends Weather>(tool: T) => Weather) {
           const keys: Array<string> = []

@@ -32,7 +32,7 @@ import {
 } from "../support/fixing.ts"
 import { refused } from "../support/sequence.ts"
 
-describe("C3: what a fixer has corrected is known to", () => {
+describe("C3: a correction is known to", () => {
   const wrong = { to: "de1" }
   const right = { to: "DE1" }
   const scripts: ReadonlyArray<readonly [string, ReadonlyArray<object | string>]> = [
@@ -44,7 +44,7 @@ describe("C3: what a fixer has corrected is known to", () => {
     ["two that are corrected to the same", [wrong, { to: "dE1" }]]
   ]
   for (const [what, calls] of scripts) {
-    it.effect(`the budget of a call, which never pays twice: ${what}`, () =>
+    it.effect(`the limits of a call, which never pays twice: ${what}`, () =>
       Effect.gen(function*() {
         const { sent, tool } = payments(() => Effect.fail(lostAnswer))
         const { ledger } = yield* conversation(tool.pipe(Tool.fix(toDE)), calls)
@@ -53,7 +53,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       }))
   }
 
-  it.effect("admission: what is refused then no policy gets to see", () =>
+  it.effect("admission, and no policy sees a refused correction", () =>
     Effect.gen(function*() {
       const { sent, tool } = payments(() => Effect.succeed("paid"))
       const fixed = tool.pipe(
@@ -70,7 +70,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.strictEqual(outcome.failure.code, "repeated_call")
     }))
 
-  it.effect("the model, which is told what was refused when its own arguments were others", () =>
+  it.effect("the model, which learns which arguments were refused if they differ from its own", () =>
     Effect.gen(function*() {
       const { sent, tool } = payments(() => Effect.fail(lostAnswer))
       const program = Effect.gen(function*() {
@@ -92,7 +92,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual(sent, ["DE1"])
     }))
 
-  it.effect("a payment inside: nobody corrects what has led to it, and it is told, also to the tool around it", () =>
+  it.effect("an inner payment, whose cause is never corrected, and which is reported to the outer tool too", () =>
     Effect.gen(function*() {
       const { sent, tool } = payments(() => Effect.succeed("paid"))
       const inner = Tool.make(
@@ -118,7 +118,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       }
     }))
 
-  it.effect("the outcome, and so to a journal that gives it back", () =>
+  it.effect("the outcome, and therefore to a journal that replays it", () =>
     Effect.gen(function*() {
       const { sent, tool } = payments(() => Effect.fail(lostAnswer))
       const exit = yield* brokenOff(tool.pipe(Tool.fix(toDE)))
@@ -129,7 +129,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       )
     }))
 
-  it.effect("a journal, also where it may not be written down what was used: nothing like it is run again", () =>
+  it.effect("a journal, even if the used arguments may not be stored, so nothing similar runs again", () =>
     Effect.gen(function*() {
       const sent: Array<string> = []
       const tool = Tool.make("pay", {
@@ -149,7 +149,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       )
     }))
 
-  it.effect("a run that is resumed: it goes on with what was used, and asks no fixer", () =>
+  it.effect("a resumed run, which continues with the used arguments, and asks no fixer", () =>
     Effect.gen(function*() {
       const paid: Array<number> = []
       const pay = Tool.make(
@@ -167,12 +167,12 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.strictEqual(questions.length, 1)
       assert.deepInclude(questions[0]?.outcomes[0], { _tag: "Suspended", arguments: "{\"cents\":5}" })
       assert.deepStrictEqual([asked, paid], [1, [5]])
-      // Told once, as if it had never waited.
+      // Reported once, as without a wait.
       assert.deepStrictEqual(ledger.repairs.map(({ kind }) => kind), ["fixed"])
       assert.include(JSON.stringify(Array.from(transcript)), "The arguments were corrected to")
     }))
 
-  it.effect("a resumed run's admission, for what is corrected only then", () =>
+  it.effect("a resumed run's admission, for arguments that are corrected only then", () =>
     Effect.gen(function*() {
       const sent: Array<string> = []
       const pay = Tool.make(
@@ -191,7 +191,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
     }))
 
-  it.effect("a resumed run's admission, where the fixer itself has asked the user", () =>
+  it.effect("a resumed run's admission, if the fixer itself asked the user", () =>
     Effect.gen(function*() {
       for (
         const [settings, end, code, keys] of [
@@ -217,7 +217,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       }
     }))
 
-  it.effect("the user, who is asked about each correction by itself", () =>
+  it.effect("the user, who is asked about each correction separately", () =>
     Effect.gen(function*() {
       const consented: Array<string> = []
       const pay = Tool.make(
@@ -244,7 +244,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual([asked.length, sent], [2, ["DE1"]])
     }))
 
-  it.effect("the limits of failures: what has run counts, though its correction was refused", () =>
+  it.effect("the limits of failures: an execution counts, even if its correction was refused", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
       const look = Tool.make(
@@ -265,7 +265,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
     }))
 
-  it.effect("the keys: another body has another key, though a correction was refused in between", () =>
+  it.effect("the keys: another body has another key, even if a correction was refused in between", () =>
     Effect.gen(function*() {
       const bodies = new Map<string, Set<number>>()
       const pay = Tool.make("pay", {
@@ -291,7 +291,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual(Array.from(bodies.values(), (sent) => sent.size), [1, 1, 1])
     }))
 
-  it.effect("what finds out about a call, and what answers for it", () =>
+  it.effect("the check of a call, and its fallback", () =>
     Effect.gen(function*() {
       const { sent, tool } = payments((sent) => sent.length === 1 ? Effect.fail(lostAnswer) : Effect.succeed("again"))
       const looked: Array<string> = []
@@ -317,7 +317,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.strictEqual(completed(yield* call(caught, { city: "paris" })).value, "caught Paris")
     }))
 
-  it.effect("the last known value, which is kept and found under it", () =>
+  it.effect("the last known value, which is stored and found under it", () =>
     Effect.gen(function*() {
       let isUp = true
       const tool = Tool.make(
@@ -334,7 +334,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.strictEqual(yield* tool.run({ city: "pARIS" }), "sunny")
     }).pipe(Effect.provide(LastKnown.layerMemory())))
 
-  it.effect("the pages that follow, which are not the model's to correct", () =>
+  it.effect("further pages, which the model cannot correct", () =>
     Effect.gen(function*() {
       for (const order of ["inside", "outside"]) {
         const ran: Array<string> = []
@@ -362,7 +362,7 @@ describe("C3: what a fixer has corrected is known to", () => {
         assert.deepStrictEqual(completed(yield* call(tool, { q: "ok" })).value, [1, 2, 3, 4])
         assert.deepStrictEqual([told.length, ran], [1, ["ok1", "OK1", "OK2", "OK3", "OK4"]])
       }
-      // A further page is the service's: what was there before it is kept.
+      // The service chooses the arguments of a further page. Earlier pages are kept.
       const { fix, told } = fixer(() => ({ page: 10 }))
       const odd = Tool.make("t", {
         description: "",
@@ -379,7 +379,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.strictEqual(told.length, 1)
     }))
 
-  it.effect("a retry outside of two fixes: from the first over the second to the last", () =>
+  it.effect("a retry outside two fixers: from the first over the second to the last", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const tool = Tool.make(
@@ -397,7 +397,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual(asked, ["A", "B", "C", "C", "C"])
     }))
 
-  it.effect("a fix inside of a timeout", () =>
+  it.effect("a fixer inside a timeout", () =>
     Effect.gen(function*() {
       const { asked, tool } = weather()
       const fixed = tool.pipe(Tool.fix(toParis), Tool.timeout("1 second"), Tool.retry(Schedule.recurs(1)))
@@ -407,7 +407,7 @@ describe("C3: what a fixer has corrected is known to", () => {
     }))
 })
 
-// A journal that breaks off after so many steps.
+// A journal that breaks off after `most` steps.
 const replayed = <A, E, R>(store: Map<string, unknown>, most: number, name: string, run: Effect.Effect<A, E, R>) =>
   store.has(name)
     ? Effect.succeed(store.get(name) as A)
@@ -415,7 +415,7 @@ const replayed = <A, E, R>(store: Map<string, unknown>, most: number, name: stri
     ? Effect.die(`broken off before ${name}`)
     : Effect.tap(run, (value) => Effect.sync(() => store.set(name, value)))
 
-// A run that breaks off once a call has been corrected, and is gone through again with what its journal has.
+// A run that breaks off after a call was corrected, and is then replayed from its journal.
 const brokenOff = <T extends Tool.Any>(pay: T) =>
   Effect.gen(function*() {
     const store = new Map<string, unknown>()

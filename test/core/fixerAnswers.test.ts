@@ -15,8 +15,8 @@ import {
 } from "../support/fixing.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
-describe("C3: what a fixer answers", () => {
-  it.effect("may be what the model meant, without the words around it, also for what acts", () =>
+describe("C3: a fixer's answer", () => {
+  it.effect("may be the intended arguments without the words around them, even for a tool that acts", () =>
     Effect.gen(function*() {
       const { tool } = weather("non_idempotent")
       const outcome = completed(
@@ -25,7 +25,7 @@ describe("C3: what a fixer answers", () => {
       assert.strictEqual(outcome.value, "sunny in Paris")
     }))
 
-  it.effect("is compared without the white space around it, and refused when it is too long", () =>
+  it.effect("is compared without outer white space, and refused if it is too long", () =>
     Effect.gen(function*() {
       const text = `${" ".repeat(200_000)}{'a': b'}`
       const trimming = weather().tool.pipe(Tool.fix(({ text }) => `\n${text.trim()} `))
@@ -40,7 +40,7 @@ describe("C3: what a fixer answers", () => {
       ])
     }))
 
-  it.effect("is told as it was used, after coercion, and its own repairs are kept without a word", () =>
+  it.effect("is reported as used, after coercion, and its own repairs are recorded silently", () =>
     Effect.gen(function*() {
       const tool = Tool.make(
         "t",
@@ -57,7 +57,7 @@ describe("C3: what a fixer answers", () => {
       ])
     }))
 
-  it.effect("may have a caveat, which the model is told", () =>
+  it.effect("may have a caveat for the model", () =>
     Effect.gen(function*() {
       const tool = weather().tool.pipe(
         Tool.fix(() => Effect.as(ToolCall.caveat("'town' was taken for 'city'"), toParis()))
@@ -69,7 +69,7 @@ describe("C3: what a fixer answers", () => {
       }
     }))
 
-  it.effect("may have many caveats, the first twenty of which are told", () =>
+  it.effect("may have many caveats, and the first twenty are reported", () =>
     Effect.gen(function*() {
       const noting = Effect.forEach(Array.from({ length: 1_000 }), () => ToolCall.caveat("so it is"), { discard: true })
       const tool = weather().tool.pipe(Tool.fix(() => Effect.as(noting, toParis())))
@@ -113,24 +113,24 @@ describe("C3: what a fixer answers", () => {
       }))
   }
 
-  it.live("a promise that is rejected does not end the process", () =>
+  it.live("may be a rejected promise, which does not end the process", () =>
     Effect.gen(function*() {
       const fix = () => Promise.reject(new Error("late")) as never
       const { value } = yield* reporting(call(weather().tool.pipe(Tool.fix(fix)), unclosed))
       assert.strictEqual(failed(value).failure.code, "invalid_json")
-      // Where nobody listens, the process hears of it before its next turn.
+      // An unhandled rejection would reach the process before its next turn.
       yield* macrotask
     }))
 })
 
-describe("C3: what is secret", () => {
+describe("C3: a secret", () => {
   const login = Tool.make("login", {
     description: "",
     parameters: Schema.Struct({ password: Schema.Redacted(Schema.String), day: Schema.Int }),
     success: Schema.String
   }, ({ day }) => day === 0 ? ToolCall.ask("Sure?") : Effect.succeed("in"))
 
-  it.effect("no fixer is told, but the failure alone", () =>
+  it.effect("is hidden from fixers, which get only the failure", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(({ tries }) => `{"password":"hunter${tries}","day":"never"}`)
       const outcome = failed(
@@ -150,7 +150,7 @@ describe("C3: what is secret", () => {
       ])
     }))
 
-  it.effect("is in an outcome only where the call goes on with it", () =>
+  it.effect("is in an outcome only if the call continues with it", () =>
     Effect.gen(function*() {
       const fixed = login.pipe(Tool.fix(({ tries }) => ({ password: "hunter2", day: tries - 1 })))
       const suspended = yield* call(fixed, unclosed)
@@ -166,11 +166,11 @@ describe("C3: what is secret", () => {
     }))
 })
 
-describe("C3: a value of a fixer", () => {
+describe("C3: a value from a fixer", () => {
   const unknown = (city: string) => new SemanticGarbage({ code: "unknown_city", detail: `Unknown city: '${city}'.` })
   const on = ["SemanticGarbage"] as const
 
-  it.effect("is the call's, with the fixer as its source", () =>
+  it.effect("answers the call, with the fixer as its source", () =>
     Effect.gen(function*() {
       const { asked, tool } = weather()
       for (const args of [unclosed, "{\"city\":\"paris\"}"]) {
@@ -186,7 +186,7 @@ describe("C3: a value of a fixer", () => {
       assert.deepStrictEqual(completed(yield* call(named, unclosed)).source, { name: "the almanac" })
     }))
 
-  it.effect("has an age where the fixer says so, and caveats, which the model is told", () =>
+  it.effect("may have an age and caveats, which are reported to the model", () =>
     Effect.gen(function*() {
       const fix = () =>
         ToolCall.source({ name: "the archive", age: "3 hours" }).pipe(
@@ -198,7 +198,7 @@ describe("C3: a value of a fixer", () => {
       assert.deepStrictEqual(outcome.caveats, ["from the archive, 3h old", "of the whole region"])
     }))
 
-  it.effect("is decoded as a result of the tool, and is what the tool declares, by hand and for a model", () =>
+  it.effect("is decoded as a result of the tool, by hand and for a model", () =>
     Effect.gen(function*() {
       const next = Tool.make("next_train", {
         description: "",
@@ -212,7 +212,7 @@ describe("C3: a value of a fixer", () => {
       assert.deepStrictEqual(completed(yield* call(next, { city: "Oslo" })).value, { at: "1970-01-01T00:00:00.000Z" })
     }))
 
-  it.effect("that is no result of the tool is a fixer that failed", () =>
+  it.effect("counts as a failed fixer if it is not a result of the tool", () =>
     Effect.gen(function*() {
       const { tool } = weather()
       const plain = failed(yield* call(tool, unclosed))
@@ -227,7 +227,7 @@ describe("C3: a value of a fixer", () => {
       assert.deepStrictEqual(handled(opaque), ["ignored fixer_failed"])
     }))
 
-  it.effect("says of a tool that acts that it has done nothing", () =>
+  it.effect("leaves an acting tool certain to have done nothing", () =>
     Effect.gen(function*() {
       const fixed = weather("non_idempotent").tool.pipe(Tool.fix(() => Fixer.answer("rainy")))
       const outcome = completed(yield* call(fixed, { city: "paris" }))
@@ -237,7 +237,7 @@ describe("C3: a value of a fixer", () => {
       ])
     }))
 
-  it.effect("goes past the policies: none of them has answered", () =>
+  it.effect("bypasses the policies, so none of them has answered", () =>
     Effect.gen(function*() {
       const tool = weather().tool.pipe(
         Tool.fix(() => Fixer.answer("rainy")),
@@ -246,7 +246,7 @@ describe("C3: a value of a fixer", () => {
       assert.strictEqual(yield* tool.run({ city: "paris" }), "rainy")
     }))
 
-  it.effect("of the next fixer is asked for, where that of the first is none", () =>
+  it.effect("may come from the next fixer if the first gives none", () =>
     Effect.gen(function*() {
       const fixed = weather().tool.pipe(
         Tool.fix(() => Fixer.answer(7)),
@@ -255,7 +255,7 @@ describe("C3: a value of a fixer", () => {
       assert.deepInclude(completed(yield* call(fixed, unclosed)), { value: "rainy", source: { name: "the second" } })
     }))
 
-  it.effect("counts against the tool's health what it answered for", () =>
+  it.effect("still counts the failure against the tool's health", () =>
     Effect.gen(function*() {
       const down = new ToolUnavailable({ code: "server_error", detail: "Down.", transient: true })
       const tool = Tool.make("t", { description: "", parameters, success: Schema.String, sideEffect: "none" }, () =>

@@ -1,4 +1,4 @@
-/** Fixers that are asked about failed executions, too: the `executionError { fix(…) }` of the framework that the idea comes from. */
+/** Fixers that also correct failed executions: `executionError { fix(…) }` in the framework that inspired them. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
@@ -25,7 +25,7 @@ const unknownCity = (city: string) =>
 
 const down = new ToolUnavailable({ code: "server_error", detail: "Down.", transient: true, outcome: "not_executed" })
 
-/** A tool that ends so with all cities but Paris, and the cities that its handler was asked for. */
+/** Makes a tool that ends as given for all cities but Paris, and records the cities that its handler gets. */
 const failing = (
   end: (city: string) => Effect.Effect<string, Failure>,
   sideEffect: SideEffect.SideEffect = "none"
@@ -62,7 +62,7 @@ const useless: ReadonlyArray<Fixer.Fixer> = [
 
 describe("C3: a fixer of failed executions", () => {
   for (const [on, code, end] of ends) {
-    it.effect(`is asked about ${on} when it is declared so, and the tool runs with what it answers`, () =>
+    it.effect(`is asked about ${on} if declared so, and the tool runs with its correction`, () =>
       Effect.gen(function*() {
         const { asked, tool } = failing(end)
         const { fix, told } = fixer(toParis)
@@ -74,7 +74,7 @@ describe("C3: a fixer of failed executions", () => {
         assert.strictEqual(told[0]?.failure.code, code)
       }))
 
-    it.effect(`is not asked about ${on} unless it is`, () =>
+    it.effect(`is not asked about ${on} unless declared so`, () =>
       Effect.gen(function*() {
         const { tool } = failing(end)
         const { fix, told } = fixer(toParis)
@@ -86,7 +86,7 @@ describe("C3: a fixer of failed executions", () => {
         assert.deepStrictEqual(told, [])
       }))
 
-    it.effect(`leaves ${on} as it was where it has nothing better, fails, or says the same`, () =>
+    it.effect(`keeps ${on} if it has no correction, fails, or repeats the arguments`, () =>
       Effect.gen(function*() {
         const { asked, tool } = failing(end)
         const plain = yield* reporting(call(tool, { city: "Oslo" }))
@@ -113,7 +113,7 @@ describe("C3: a fixer of failed executions", () => {
           source: "the atlas"
         })
         assert.deepStrictEqual(handled(value), [`escalated ${code}`])
-        // A program that runs the tool by itself gets the same.
+        // A program that runs the tool directly gets the same failure.
         const { value: byHand } = yield* reporting(Effect.flip(fixed.run({ city: "Oslo" })))
         assert.deepInclude({ ...byHand }, { code, detail: "Which Oslo?", source: "the atlas" })
       }))
@@ -126,7 +126,7 @@ describe("C3: a fixer of failed executions", () => {
       }))
   }
 
-  it.effect("is asked as often as its tries say", () =>
+  it.effect("is asked up to its number of tries", () =>
     Effect.gen(function*() {
       const { asked, tool } = failing((city) => Effect.fail(unknownCity(city)))
       const { fix, told } = fixer(({ tries }) => ({ city: `Oslo ${tries}` }))
@@ -151,7 +151,7 @@ describe("C3: a fixer of failed executions", () => {
       assert.strictEqual(told.length, 1)
     }))
 
-  it.effect("is not asked where nothing was executed: a policy has refused the call", () =>
+  it.effect("is not asked if a policy refused the call, so nothing ran", () =>
     Effect.gen(function*() {
       const { asked, tool } = failing(() => Effect.never)
       const { fix, told } = fixer(toParis)
@@ -165,7 +165,7 @@ describe("C3: a fixer of failed executions", () => {
   describe("of a tool that acts", () => {
     const acting = (end: (city: string) => Effect.Effect<string, Failure>) => failing(end, "non_idempotent")
 
-    it.effect("is asked where it certainly did nothing, or refused; and the tool runs with other arguments", () =>
+    it.effect("is asked if the tool certainly did nothing or refused, and the tool runs with other arguments", () =>
       Effect.gen(function*() {
         for (const end of [() => Effect.fail(down), (city: string) => Effect.fail(unknownCity(city))]) {
           const { asked, tool } = acting(end)
@@ -175,7 +175,7 @@ describe("C3: a fixer of failed executions", () => {
         }
       }))
 
-    it.effect("is not asked where it may have acted, though it is idempotent", () =>
+    it.effect("is not asked if the tool may have acted, even if it is idempotent", () =>
       Effect.gen(function*() {
         const lost = new ToolUnavailable({ ...down, outcome: "unknown" })
         const { asked, tool } = failing(() => Effect.fail(lost), "idempotent")
@@ -184,7 +184,7 @@ describe("C3: a fixer of failed executions", () => {
         assert.deepStrictEqual([asked, told.length], [["Oslo"], 0])
       }))
 
-    it.effect("is not asked where it may have acted, or has", () =>
+    it.effect("is not asked if the tool may have acted or did act", () =>
       Effect.gen(function*() {
         const ends: ReadonlyArray<() => Effect.Effect<string, Failure>> = [
           () => Effect.fail(new ToolUnavailable({ ...down, outcome: "unknown" })),
@@ -202,7 +202,7 @@ describe("C3: a fixer of failed executions", () => {
       }))
   })
 
-  it.effect("is not asked where a tool inside of one that only reads has acted", () =>
+  it.effect("is not asked if an inner tool of a read-only tool acted", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(toParis)
       const pay = Tool.make("pay", { description: "", success: Schema.String }, () => Effect.succeed("paid"))
@@ -211,7 +211,7 @@ describe("C3: a fixer of failed executions", () => {
       assert.deepStrictEqual([asked, told.length], [["Oslo"], 0])
     }))
 
-  it.effect("is told no secrets, and nothing of more than a mebibyte", () =>
+  it.effect("gets no secrets, and nothing larger than a mebibyte", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(() => "")
       const login = Tool.make("login", {
@@ -231,7 +231,7 @@ describe("C3: a fixer of failed executions", () => {
       ])
     }))
 
-  it.effect("costs nothing where it is not asked: the arguments are not even encoded", () =>
+  it.effect("costs nothing if it is not asked: the arguments are not even encoded", () =>
     Effect.gen(function*() {
       const slow = Schema.String.pipe(
         Schema.decodeTo(Schema.String, {
@@ -250,7 +250,7 @@ describe("C3: a fixer of failed executions", () => {
       assert.strictEqual(failed(yield* Fiber.join(fiber)).failure.code, unknownCity("Oslo").code)
     }))
 
-  it.effect("never has anything run again that was run before, whichever fixer says so", () =>
+  it.effect("never repeats an execution with earlier arguments, whichever fixer asks", () =>
     Effect.gen(function*() {
       const { asked, tool } = failing((city) => Effect.fail(unknownCity(city)))
       const fixed = tool.pipe(
@@ -262,7 +262,7 @@ describe("C3: a fixer of failed executions", () => {
       assert.deepStrictEqual(asked, ["Bern", "Rome", "Oslo", "Bonn", "Paris"])
     }))
 
-  it.effect("reports a defect once, whatever becomes of it", () =>
+  it.effect("reports a defect once, however it ends", () =>
     Effect.gen(function*() {
       const { tool } = failing(() => Effect.die(new Error("bug")))
       const all: ReadonlyArray<Fixer.Fixer> = [
@@ -275,12 +275,12 @@ describe("C3: a fixer of failed executions", () => {
         const { reports } = yield* reporting(call(Tool.fix(tool, fix, { on: ["defect"] }), { city: "Oslo" }))
         assert.deepStrictEqual(reports, ["The tool get_weather failed with an internal error: Error: bug"])
       }
-      // By hand, the defect that nobody mends is a defect.
+      // In a direct run, an uncorrected defect stays a defect.
       const exit = yield* Effect.exit(tool.pipe(Tool.fix(() => "", { on: ["defect"] })).run({ city: "Oslo" }))
       assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
     }))
 
-  it("throws where what it is asked about is none", () => {
+  it("throws if it is declared for an unknown kind", () => {
     const { tool } = failing(() => Effect.fail(down))
     assert.throws(
       () => Tool.fix(tool, toParis, { on: ["PartialData" as never] }),
@@ -337,7 +337,7 @@ describe("C3: the original's four recovery modes", () => {
       const { outcome, requests } = yield* Effect.provide(program, ScriptedModel.layer(answers))
       assert.strictEqual(outcome.value, "sunny")
       assert.strictEqual(outcome.fixing?.turns, 2)
-      const told = requests[0]?.messages.at(-1)
-      assert.include(told?.role === "user" ? told.text : "", "Unknown city: 'paris'.")
+      const lastMessage = requests[0]?.messages.at(-1)
+      assert.include(lastMessage?.role === "user" ? lastMessage.text : "", "Unknown city: 'paris'.")
     }))
 })

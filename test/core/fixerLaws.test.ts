@@ -1,6 +1,6 @@
 /**
- * A fixer never makes a call worse: where it has nothing better, the call comes to what it comes to without it, under random policies of ours
- * and of users.
+ * A fixer never makes a call worse. Without a correction, the call ends as it does without the fixer, under random
+ * policies, ours and custom.
  *
  * @module-tag slow
  */
@@ -15,7 +15,7 @@ import { call, lostAnswer, type Mistake, parameters, uncapitalized } from "../su
 import type { Written } from "../support/paymentPolicies.ts"
 import { described, play, type Scenario, scenario } from "../support/payments.ts"
 
-/** Fixers that have nothing better, and take no time for it. */
+/** Fixers without a correction, which take no time. */
 const useless: Readonly<Record<string, Fixer.Fixer>> = {
   "nothing": () => "",
   "the same": ({ text }) => text,
@@ -31,8 +31,9 @@ const useless: Readonly<Record<string, Fixer.Fixer>> = {
 const on = ["SemanticGarbage", "ToolUnavailable", "defect"] as const
 
 /**
- * Other fixers; what runs twice at the same time, where one rejects and the other goes on; and what goes on after a defect. A limit, and a
- * rate, change when calls run that run together: they have a law of their own.
+ * True for policies outside this law: other fixers, policies that run the tool twice at once, and policies
+ * that continue after a defect. Limits and rates change when concurrent calls run, so they have their own
+ * law.
  */
 const isLeftOut = ([text]: Written) => /^(fixer|hedges|leaves it behind|swallows defects|limit|rate)/.test(text)
 
@@ -52,7 +53,7 @@ const pair: fc.Arbitrary<readonly [plain: Scenario, fixed: Scenario]> = fc.tuple
   return [plain, { ...plain, policies: plain.policies.toSpliced(place, 0, fixer) }]
 })
 
-/** What a call came to, and what was done in it. */
+/** Returns the outcome of a call, and its effects. */
 const cameTo = ({ outcome, world }: Awaited<ReturnType<typeof play>>[number]) => ({
   tag: outcome?._tag,
   certainty: outcome?.certainty,
@@ -109,7 +110,7 @@ const limited = fc.tuple(
   ])
 )
 
-/** What three calls come to whose handler rejects at first, and then ends as it is told. */
+/** Returns the outcomes of three calls whose handler first rejects, then ends as given. */
 const behindLimits = (
   sideEffect: SideEffect.SideEffect,
   ends: ReadonlyArray<keyof typeof endings>,

@@ -32,7 +32,7 @@ import { refused } from "../support/sequence.ts"
 
 describe("C3: a fixer", () => {
   describe("with a limit", () => {
-    it.effect("is asked once, unless told otherwise, and exactly so often", () =>
+    it.effect("is asked exactly as often as configured, and once by default", () =>
       Effect.gen(function*() {
         for (const tries of [undefined, 1, 2, 5]) {
           const { fix, told } = fixer(({ tries }) => `${tries}${unclosed}`)
@@ -44,7 +44,7 @@ describe("C3: a fixer", () => {
         }
       }))
 
-    it.effect("is told what was rejected before, the model's own first", () =>
+    it.effect("gets the earlier rejected arguments, starting with the model's own", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(({ tries }) => tries < 3 ? `${tries}` : "{\"city\":\"Paris\"}")
         const outcome = completed(yield* call(weather().tool.pipe(Tool.fix(fix, { tries: 3 })), unclosed))
@@ -61,7 +61,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(outcome.repairs?.length, 1)
       }))
 
-    it.effect("counts for the call, over decoding and handler", () =>
+    it.effect("counts per call, over decoding and handler", () =>
       Effect.gen(function*() {
         const cities = ["paris", "pariS", "Paris"]
         const { fix, told } = fixer(({ tries }) => ({ city: cities[tries - 1]! }))
@@ -75,12 +75,12 @@ describe("C3: a fixer", () => {
         ])
         const three = completed(yield* call(tool.pipe(Tool.fix(fix, { tries: 3 })), unclosed))
         assert.strictEqual(three.value, "sunny in Paris")
-        // The model is told what was used in the end.
+        // The model learns which arguments were used in the end.
         assert.deepStrictEqual(three.caveats, ["The arguments were corrected to {\"city\":\"Paris\"}"])
         assert.deepStrictEqual(three.repairs?.map(({ kind }) => kind), ["fixed", "fixed", "fixed"])
       }))
 
-    it.effect("counts for each call by itself, and two at once do not mix", () =>
+    it.effect("counts each call separately, even two at once", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(({ arguments: args }) =>
           Effect.delay(Effect.succeed({ city: args?.["place"] ?? "" }), args?.["place"] === "Rome" ? 5 : 10)
@@ -103,7 +103,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual(told.map(({ tries }) => tries), [1, 1, 1])
       }))
 
-    it.effect("ends at once when it answers what was rejected already", () =>
+    it.effect("stops at once if it repeats rejected arguments", () =>
       Effect.gen(function*() {
         for (const same of [unclosed, ` ${unclosed} `]) {
           const { fix, told } = fixer(() => same)
@@ -124,7 +124,7 @@ describe("C3: a fixer", () => {
       }
     })
 
-    it.effect("keeps what acts from being taken for rejected when a retry around it has begun again", () =>
+    it.effect("does not treat an acting tool as rejected if a retry around it has restarted", () =>
       Effect.gen(function*() {
         const lost = new ToolUnavailable({ ...refused, outcome: "unknown" })
         const puts = Tool.make(
@@ -140,7 +140,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(outcome.failure.code, "connection")
       }))
 
-    it.effect("is not asked again by a retry around it: what was corrected stays corrected", () =>
+    it.effect("is not asked again by a retry around it, because a correction stays in use", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(toParis)
         const asked: Array<string> = []
@@ -185,7 +185,7 @@ describe("C3: a fixer", () => {
       ["answers with what is no JSON", () => Effect.succeed({ city: 1n } as never), "It had an internal error.", 1]
     ]
     for (const [what, fix, detail, reports] of ends) {
-      it.effect(`${what}: the failure goes on as it was, and the ledger has both`, () =>
+      it.effect(`${what}: the original failure is kept, and the ledger has both`, () =>
         Effect.gen(function*() {
           const { tool } = weather()
           for (const args of [unclosed, "{\"city\":\"paris\"}"]) {
@@ -204,7 +204,7 @@ describe("C3: a fixer", () => {
         }))
     }
 
-    it.effect("leaves the cause to whoever watches", () =>
+    it.effect("exposes the cause only to watchers", () =>
       Effect.gen(function*() {
         const heard: Array<unknown> = []
         yield* call(weather().tool.pipe(Tool.fix(() => Effect.fail("no idea"))), unclosed, {
@@ -213,7 +213,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual(heard, [Cause.fail("no idea")])
       }))
 
-    it.effect("is not waited for when half of the time left is up, and not begun when nothing is left", () =>
+    it.effect("is abandoned after half of the time left, and not started if none is left", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(() => Effect.never)
         const tool = weather().tool.pipe(Tool.fix(fix))
@@ -228,7 +228,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(told.length, 1)
       }))
 
-    it.effect("has 30 seconds unless it says otherwise, for all its tries", () =>
+    it.effect("has 30 seconds by default, for all its tries", () =>
       Effect.gen(function*() {
         for (const [time, most] of [[undefined, 30_000], ["2 seconds", 2_000]] as const) {
           const { fix, told } = fixer(({ tries }) => Effect.delay(Effect.succeed(`${tries}`), "900 millis"))
@@ -247,7 +247,7 @@ describe("C3: a fixer", () => {
         }
       }))
 
-    it.effect("knows its time as its deadline", () =>
+    it.effect("sees its time limit as its deadline", () =>
       Effect.gen(function*() {
         const left: Array<number> = []
         const fix = () =>
@@ -260,7 +260,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual(left, [30_000, 2_450])
       }))
 
-    it.effect("is not ended by a timeout of the tool, whose time begins anew with the corrected arguments", () =>
+    it.effect("is not ended by the tool's timeout, which restarts with the corrected arguments", () =>
       Effect.gen(function*() {
         const fix = () => Effect.delay(Effect.succeed({ city: "Paris" }), "10 seconds")
         const { asked, tool } = weather()
@@ -314,7 +314,7 @@ describe("C3: a fixer", () => {
   })
 })
 
-describe("C3: a fixer cannot cost a failure", () => {
+describe("C3: a fixer cannot worsen a failure", () => {
   class Evil {
     get detail(): string {
       throw new Error("trapped")
@@ -355,7 +355,7 @@ describe("C3: a fixer cannot cost a failure", () => {
       }))
   }
 
-  it.effect("by changing what it is told", () =>
+  it.effect("by changing its input", () =>
     Effect.gen(function*() {
       const plain = failed(yield* call(weather().tool, { city: "paris" }))
       const spoil = (rejection: Rejection.Rejection) => {
@@ -369,7 +369,7 @@ describe("C3: a fixer cannot cost a failure", () => {
       assert.strictEqual(Arguments.jsonSchema(tool.parameters)["type"], "object")
     }))
 
-  it.effect("or keep the next fixer's answer from a tool that acts, when it is left behind", () =>
+  it.effect("or withhold the next fixer's answer from a tool that acts, once abandoned", () =>
     Effect.gen(function*() {
       const { asked, tool } = weather("non_idempotent")
       const deaf = () => Effect.uninterruptible(Effect.as(Effect.sleep("1 hour"), ""))
@@ -380,7 +380,7 @@ describe("C3: a fixer cannot cost a failure", () => {
       assert.deepStrictEqual(asked, ["paris", "Paris"])
     }))
 
-  it.effect("or be taken for a handler when it is left behind", () =>
+  it.effect("or count as a handler once abandoned", () =>
     Effect.gen(function*() {
       const { tool } = weather()
       const late = () => Effect.uninterruptible(Effect.delay(Effect.die(new Error("late")), "10 seconds"))
@@ -395,7 +395,7 @@ describe("C3: a fixer cannot cost a failure", () => {
       ])
     }))
 
-  it.effect("or of two in a chain have the same key for what they run", () =>
+  it.effect("or share the keys of its own runs with another fixer in the chain", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const lookUp = Tool.make("look_up", { description: "", success: Schema.Void, sideEffect: "none" }, () =>

@@ -31,7 +31,7 @@ import {
 
 describe("C3: a fixer", () => {
   describe("among other policies", () => {
-    it.effect("C1: a tool's own wins over an agent's, and that over a toolkit's default", () =>
+    it.effect("C1: of a tool takes precedence over an agent's, which takes precedence over a toolkit's default", () =>
       Effect.gen(function*() {
         const to = (city: string) => ({ "*": () => ({ city }) })
         const answers = (agent: Agent.Agent<ReturnType<typeof weather>["tool"]>) =>
@@ -55,7 +55,7 @@ describe("C3: a fixer", () => {
         )
       }))
 
-    it.effect("C1: a tool's name wins over the others', and of two of a toolkit the first", () =>
+    it.effect("C1: for a tool's name takes precedence over one for all tools, and the first of two in a toolkit wins", () =>
       Effect.gen(function*() {
         const to = (city: string) => () => ({ city })
         const toolkit = Toolkit.make(weather().tool)
@@ -76,7 +76,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(yield* cityOf(toolkit.pipe(options)), "sunny in Last")
       }))
 
-    it("of what is no tool throws, and so does what is no fixer", () => {
+    it("throws if it is not a fixer, or for a value that is not a tool", () => {
       const toolkit = Toolkit.make(weather().tool)
       const fixers: object = { get_wether: toParis }
       assert.throws(
@@ -98,7 +98,7 @@ describe("C3: a fixer", () => {
       )
     })
 
-    it.effect("several are a chain: what is inside is asked first, and the next one hears what it said", () =>
+    it.effect("forms a chain with others: the innermost is asked first, and the next one gets its answer", () =>
       Effect.gen(function*() {
         const first = fixer(({ text }) => text === "1" ? toParis() : Fixer.escalate({ detail: "Not mine." }))
         const second = fixer(toParis)
@@ -110,7 +110,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(second.told[0]?.failure.detail, "Not mine.")
       }))
 
-    it.effect("the next of a chain is told what came of the answer of the one before", () =>
+    it.effect("gets the result of the previous answer if it is the next in a chain", () =>
       Effect.gen(function*() {
         const second = fixer(toParis)
         const tool = weather().tool.pipe(Tool.fix(() => ({ city: "paris" })), Tool.fix(second.fix))
@@ -120,7 +120,7 @@ describe("C3: a fixer", () => {
         ])
       }))
 
-    it.effect("holds no permit while it thinks", () =>
+    it.effect("holds no permit while it works", () =>
       Effect.gen(function*() {
         const tool = weather().tool.pipe(
           Tool.concurrency(1, { maxWait: 0 }),
@@ -132,7 +132,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(yield* Fiber.join(fiber), "sunny in Paris")
       }))
 
-    it.effect("a call that was fixed counts under the arguments that were used", () =>
+    it.effect("makes a call count under the corrected arguments", () =>
       Effect.gen(function*() {
         let runs = 0
         const garbage = Tool.make(
@@ -154,7 +154,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
       }))
 
-    it("is explained: all runs again for each try, and the fixer has a time of its own", () => {
+    it("is explained: everything runs again per try, and the fixer has its own time", () => {
       const tool = weather().tool.pipe(Tool.timeout("1 second"), Tool.fix(toParis, { tries: 2, time: "10 seconds" }))
       const { attempts, steps, time } = Tool.explain(tool)
       assert.strictEqual(attempts.most, 3)
@@ -173,7 +173,7 @@ describe("C3: a fixer", () => {
 })
 
 describe("C3: a fixer is not asked", () => {
-  it.effect("when a tool inside of the handler rejects its own arguments, whatever is made of that", () =>
+  it.effect("when an inner tool rejects its own arguments, whatever the handler does with that", () =>
     Effect.gen(function*() {
       const { tool: inner } = weather()
       const { fix, told } = fixer(toParis)
@@ -197,7 +197,7 @@ describe("C3: a fixer is not asked", () => {
         assert.strictEqual(failed(yield* call(tool, { city: "oslo" })).attempts, 1)
         assert.deepStrictEqual([charges, told.length], [1, 0])
       }
-      // But by that tool's own fix.
+      // That tool's own fixer is asked.
       const own = Tool.make(
         "outer",
         { description: "", parameters, success: Schema.String },
@@ -206,7 +206,7 @@ describe("C3: a fixer is not asked", () => {
       assert.strictEqual(completed(yield* call(own, { city: "paris" })).value, "sunny in Paris")
     }))
 
-  it.effect("when a handler that only reads fails with what a tool has rejected that it ran: a copy of it, or from elsewhere", () =>
+  it.effect("when a read-only handler fails with an inner tool's rejection, a copy of it, or one from elsewhere", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(toParis)
       const { tool: inner } = weather()
@@ -232,7 +232,7 @@ describe("C3: a fixer is not asked", () => {
       }
     }))
 
-  it.live("when nobody waits for the attempt any more: what it rejects then is no fault of anybody", () =>
+  it.live("when the attempt was abandoned: its later rejection counts as no failure", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(toParis)
       const deaf = Tool.make(
@@ -250,7 +250,7 @@ describe("C3: a fixer is not asked", () => {
       assert.deepStrictEqual([failed(value).failure.code, told.length, reports], ["timeout", 0, []])
     }))
 
-  it.effect("and no policy runs twice for that, when something inside has acted", () =>
+  it.effect("when an inner tool has acted, and no policy runs twice for it", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(toParis)
       let runs = 0
@@ -275,7 +275,7 @@ describe("C3: a fixer is not asked", () => {
       assert.deepStrictEqual([runs, told.length], [1, 0])
     }))
 
-  it.effect("when an answer was lost before, or could not be read: what acts may have acted", () =>
+  it.effect("when an earlier answer was lost or unreadable: a tool that acts may have acted", () =>
     Effect.gen(function*() {
       const unreadable = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
       const { fix, told } = fixer(toParis)
@@ -296,12 +296,12 @@ describe("C3: a fixer is not asked", () => {
       for (const outcome of yield* ends("non_idempotent")) assert.strictEqual(outcome.certainty, "unknown")
       yield* ends("idempotent")
       assert.strictEqual(told.length, 0)
-      // Nor is it the handler's word where the tool only reads.
+      // The same applies to a tool that only reads.
       yield* ends("none")
       assert.strictEqual(told.length, 0)
     }))
 
-  it.effect("for a call that no limit lets through anyway, or whose circuit is known to be open", () =>
+  it.effect("for a call that a limit would refuse anyway, or whose circuit is open", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(() => ({ city: "Rome" }))
       const tool = weather().tool.pipe(Tool.fix(fix))

@@ -1,4 +1,4 @@
-/** Policies see what they would see if the model had sent the corrected arguments at once; or else the rejection, as without a fixer. */
+/** Policies see the same as if the model had sent the corrected arguments, or else the rejection as without a fixer. */
 import { assert, describe, it } from "@effect/vitest"
 import { Fixer, Policy, SchemaMismatch, SemanticGarbage, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
@@ -41,11 +41,11 @@ type Weather = Tool.Tool<
 
 type Change = (tool: Weather) => Weather
 
-/** What adds a policy of a user's. */
+/** Returns a function that adds a custom policy to a tool. */
 const custom = (name: string, wrap: Policy.Options["wrap"]) =>
   Tool.with(Policy.make({ kind: "custom", name, description: "", wrap }))
 
-/** A tool that rejects cities without a capital letter, and answers for Paris as it is told. */
+/** Makes a tool that rejects cities without a capital letter, and answers for Paris as given. */
 const answering = (answer: Effect.Effect<string, Failure>) => {
   const asked: Array<string> = []
   const tool: Weather = Tool.make(
@@ -66,7 +66,7 @@ const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
 
 const played = (tool: Weather, args = wrong) => Effect.provide(call(tool, args), services)
 
-describe("C3: where a fixer corrects", () => {
+describe("C3: with a correction", () => {
   const fix: Change = Tool.fix(toParis)
   const orders: ReadonlyArray<readonly [string, (tool: Weather, policy: Change) => Weather]> = [
     ["first", (tool, policy) => policy(fix(tool))],
@@ -86,7 +86,7 @@ describe("C3: where a fixer corrects", () => {
           assert.deepStrictEqual(handled(outcome), ["fix uncapitalized"])
         }))
 
-      it.effect("a mapping of failures does not see it", () =>
+      it.effect("a mapping of failures does not see the rejection", () =>
         Effect.gen(function*() {
           let mapped = 0
           const counting: Change = Tool.mapFailure((failure: Failure): Failure => {
@@ -103,7 +103,7 @@ describe("C3: where a fixer corrects", () => {
           for (const _ of [1, 2, 3]) assert.strictEqual(completed(yield* call(fixed, wrong)).value, "sunny")
         }).pipe(Effect.provide(services)))
 
-      it.effect("a timeout begins again", () =>
+      it.effect("a timeout restarts", () =>
         Effect.gen(function*() {
           const slow: Weather = Tool.make(
             "get_weather",
@@ -135,7 +135,7 @@ describe("C3: where a fixer corrects", () => {
     })
   }
 
-  it.effect("a fallback is asked with the corrected arguments, and all retries come before it", () =>
+  it.effect("a fallback gets the corrected arguments, after all retries", () =>
     Effect.gen(function*() {
       const { asked, tool } = answering(Effect.fail(refused))
       const fixed = tool.pipe(
@@ -147,7 +147,7 @@ describe("C3: where a fixer corrects", () => {
       assert.deepStrictEqual(asked, ["paris", "Paris", "Paris", "Paris"])
     }))
 
-  it.effect("each execution counts for a rate", () =>
+  it.effect("each execution counts for a rate limit", () =>
     Effect.gen(function*() {
       const limited = sunny().tool.pipe(
         RateLimit.limit({ limit: 2, window: "1 minute", onExceeded: "refuse" }),
@@ -157,7 +157,7 @@ describe("C3: where a fixer corrects", () => {
       assert.strictEqual(failed(yield* call(limited, wrong)).failure.code, "throttled")
     }).pipe(Effect.provide(services)))
 
-  it.effect("a check of an outcome gets the corrected arguments", () =>
+  it.effect("a reconciling check gets the corrected arguments", () =>
     Effect.gen(function*() {
       const looked: Array<string> = []
       const acting = Tool.make("pay", { description: "", parameters, success: Schema.String }, ({ city }) =>
@@ -174,7 +174,7 @@ describe("C3: where a fixer corrects", () => {
       assert.deepStrictEqual(looked, ["Paris"])
     }))
 
-  it.effect("an answer of another run goes before a rejection, as it does without a fixer", () =>
+  it.effect("an answer of another run takes precedence over a rejection, as without a fixer", () =>
     Effect.gen(function*() {
       const { fix, told } = fixer(toParis)
       let runs = 0
@@ -195,7 +195,7 @@ describe("C3: where a fixer corrects", () => {
       assert.deepStrictEqual([completed(yield* Fiber.join(fiber)).value, told.length], ["sunny", 0])
     }))
 
-  it.effect("an answer that came before a rejection stands, where a policy gives that", () =>
+  it.effect("an answer before a rejection stands if a policy returns it", () =>
     Effect.gen(function*() {
       let runs = 0
       const { fix: counting, told } = fixer(toParis)
@@ -210,7 +210,7 @@ describe("C3: where a fixer corrects", () => {
       assert.deepStrictEqual([outcome.value, told.length], ["sunny", 0])
     }))
 
-  it.effect("a rejection is over once a policy has run something else", () =>
+  it.effect("a rejection no longer counts once a policy has run something else", () =>
     Effect.gen(function*() {
       let runs = 0
       const { fix: counting, told } = fixer(toParis)
@@ -228,10 +228,10 @@ describe("C3: where a fixer corrects", () => {
     }))
 })
 
-describe("C3: where no fixer has anything better", () => {
+describe("C3: without a correction", () => {
   const useless: Change = Tool.fix(() => "")
 
-  it.effect("a catch sees the rejection, and the handler does not run for that", () =>
+  it.effect("a catch sees the rejection, and the handler does not run for it", () =>
     Effect.gen(function*() {
       const { asked, tool } = weather()
       const fixed = tool.pipe(
@@ -243,7 +243,7 @@ describe("C3: where no fixer has anything better", () => {
       assert.deepStrictEqual([asked, outcome.attempts, handled(outcome)], [["paris"], 1, ["catch uncapitalized"]])
     }))
 
-  it.effect("a mapping and a fallback see it, too", () =>
+  it.effect("a mapping and a fallback see the rejection too", () =>
     Effect.gen(function*() {
       const fixed = weather().tool.pipe(
         Tool.fix(() => ""),
@@ -253,7 +253,7 @@ describe("C3: where no fixer has anything better", () => {
       assert.strictEqual(completed(yield* call(fixed, wrong)).value, refused.code)
     }))
 
-  it.effect("it is what an escalation has made of it", () =>
+  it.effect("policies see the rejection as the escalation changed it", () =>
     Effect.gen(function*() {
       const fixed = weather().tool.pipe(
         Tool.fix(() => Fixer.escalate({ detail: "Which city?" })),
@@ -262,7 +262,7 @@ describe("C3: where no fixer has anything better", () => {
       assert.strictEqual(completed(yield* call(fixed, wrong)).value, "caught: Which city?")
     }))
 
-  it.effect("a rate, a limit and a breaker let it pass, though they would refuse another call by now", () =>
+  it.effect("a rate limit, a concurrency limit and a breaker let the rejection pass, even if they would refuse another call", () =>
     Effect.gen(function*() {
       const other = Tool.make(
         "other",
@@ -273,14 +273,14 @@ describe("C3: where no fixer has anything better", () => {
         Tool.concurrency(1, { maxWait: 0 }),
         RateLimit.limit({ limit: 1, window: "1 hour", onExceeded: "refuse" }),
         CircuitBreaker.protect({ key: "service" }),
-        // While it thinks, the circuit opens.
+        // The circuit opens while the fixer works.
         Tool.fix(() => Effect.as(Effect.ignore(other.run({})), ""))
       )
       assert.strictEqual(failed(yield* call(tool, wrong)).failure.code, "uncapitalized")
       assert.strictEqual(failed(yield* call(tool, wrong)).failure.code, "circuit_open")
     }).pipe(Effect.provide(services)))
 
-  it.effect("a policy that runs it again does so as without a fixer", () =>
+  it.effect("a policy can run the tool again, as without a fixer", () =>
     Effect.gen(function*() {
       const again: Change = custom("again", (run) => (params) => Effect.catch(run(params), () => run(params)))
       const cities = (change: Change) =>
@@ -292,7 +292,7 @@ describe("C3: where no fixer has anything better", () => {
       assert.deepStrictEqual(yield* cities(useless), yield* cities((tool) => tool))
     }))
 
-  it.effect("a policy that swallows defects begins nothing that acts", () =>
+  it.effect("a policy that swallows defects starts no tool that acts", () =>
     Effect.gen(function*() {
       const sent: Array<string> = []
       const pay = Tool.make(
@@ -316,7 +316,7 @@ describe("C3: where no fixer has anything better", () => {
       }
     }))
 
-  it.effect("a policy that runs it again inside of a limit or a rate does so through that", () =>
+  it.effect("a policy inside a limit runs the tool again through that limit", () =>
     Effect.gen(function*() {
       const again = (tool: Weather): Weather =>
         tool.pipe(Tool.mapFailure((): Failure => nothingDone), Tool.retry(Schedule.recurs(2)))
@@ -337,7 +337,7 @@ describe("C3: where no fixer has anything better", () => {
       }
     }))
 
-  it.effect("a rate counts each run inside of it, though the rejection passed it by", () =>
+  it.effect("a rate limit counts each run inside it, even though the rejection bypassed it", () =>
     Effect.gen(function*() {
       const rate: Change = RateLimit.limit({ limit: 3, window: "1 minute", onExceeded: "refuse" })
       const orders: ReadonlyArray<Change> = [
@@ -357,7 +357,7 @@ describe("C3: where no fixer has anything better", () => {
       }
     }))
 
-  it.effect("a run beside one that passes a limit waits for no permit that it holds itself", () =>
+  it.effect("a run beside one that passes a limit does not wait for its own permit", () =>
     Effect.gen(function*() {
       const twice = custom("twice", (run) => (params) =>
         Effect.flatMap(
@@ -376,7 +376,7 @@ describe("C3: where no fixer has anything better", () => {
       assert.strictEqual(failed(yield* Fiber.join(fiber)).failure.code, refused.code)
     }))
 
-  it.effect("what its handler runs has limits of its own", () =>
+  it.effect("the handler's inner calls have their own limits", () =>
     Effect.gen(function*() {
       const looked: Array<string> = []
       const map = Tool.make(
@@ -399,13 +399,13 @@ describe("C3: where no fixer has anything better", () => {
       assert.deepStrictEqual(looked, ["paris", "paris", "paris"])
     }))
 
-  it.effect("it is for the arguments that were rejected alone, however they come", () =>
+  it.effect("the rejection counts only for the rejected arguments, however they come", () =>
     Effect.gen(function*() {
       const beside = custom("beside", (run) => (params) =>
         Effect.flatMap(
           Effect.all([Effect.exit(run(params)), Effect.exit(run({ city: "shadow" }))]),
           ([exit]) =>
-            // It answers with something of its own.
+            // It returns its own answer.
             Effect.map(exit, (value) => `${String(value)}!` as never)
         ))
       const { tool } = sunny()
@@ -417,7 +417,7 @@ describe("C3: where no fixer has anything better", () => {
       assert.deepStrictEqual(asked, ["paris"])
     }))
 
-  it.effect("nor does a tool begin that a policy runs itself where it swallows the defect", () =>
+  it.effect("a tool that a policy runs itself does not start if the policy swallows the defect", () =>
     Effect.gen(function*() {
       const paid: Array<string> = []
       const backup = Tool.make(
@@ -437,7 +437,7 @@ describe("C3: where no fixer has anything better", () => {
       assert.deepStrictEqual(paid, ["paris"])
     }))
 
-  it.effect("a failure that a policy makes of it may be fixed, and so may what is rejected then", () =>
+  it.effect("a failure that a policy makes from the rejection may be corrected, and so may a later rejection", () =>
     Effect.gen(function*() {
       const answers = ["", "{\"city\":\"pariS\"}", "{\"city\":\"Paris\"}"]
       const { fix: counting, told } = fixer(({ tries }) => answers[tries - 1]!)

@@ -45,7 +45,7 @@ describe("C3: a fixer", () => {
         }))
     }
 
-    it.effect("is told the tool, the text, the failure and the schema", () =>
+    it.effect("gets the tool, the text, the failure and the schema", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(toParis)
         yield* call(weather().tool.pipe(Tool.fix(fix)), unclosed)
@@ -66,7 +66,7 @@ describe("C3: a fixer", () => {
         })
       }))
 
-    it.effect("is told the object, where the text could be read", () =>
+    it.effect("gets the object if the text is readable", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(toParis)
         yield* call(weather().tool.pipe(Tool.fix(fix)), { town: "Paris" })
@@ -74,14 +74,14 @@ describe("C3: a fixer", () => {
         assert.strictEqual(told[0]?.failure.code, "invalid_arguments")
       }))
 
-    it.effect("is told an empty text where none was sent", () =>
+    it.effect("gets an empty text if none was sent", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(toParis)
         assert.strictEqual(completed(yield* call(weather().tool.pipe(Tool.fix(fix)))).value, "sunny in Paris")
         assert.strictEqual(told[0]?.text, "")
       }))
 
-    it.effect("tells the model what was used, in one bounded sentence, and the ledger what was wrong", () =>
+    it.effect("reports the used arguments to the model in one bounded sentence, and the fault to the ledger", () =>
       Effect.gen(function*() {
         const long = "P".repeat(5000)
         const { tool } = weather()
@@ -94,7 +94,7 @@ describe("C3: a fixer", () => {
         assert.isBelow(longer.caveats[0]!.length, 500)
       }))
 
-    it.effect("is not asked where nothing is rejected, or something else is wrong", () =>
+    it.effect("is not asked if nothing is rejected, or for other failures", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(toParis)
         const garbage = new SemanticGarbage({ code: "empty_result", detail: "No rows." })
@@ -107,7 +107,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual(told, [])
       }))
 
-    it.effect("answers what is decoded as strictly as what a model writes, and leaves the failure as it was", () =>
+    it.effect("has its answer decoded as strictly as a model's text, or the failure stays unchanged", () =>
       Effect.gen(function*() {
         const { asked, tool } = weather()
         const plain = failed(yield* call(tool, unclosed)).failure
@@ -131,7 +131,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual(asked, [])
       }))
 
-    it.effect("has nothing better to say with a text that says nothing, though of a model it would do", () =>
+    it.effect("gives no correction with an empty text, which a model might send as no arguments", () =>
       Effect.gen(function*() {
         const optional = Schema.Struct({ city: Schema.optionalKey(Schema.String) })
         const tool = Tool.make(
@@ -158,7 +158,7 @@ describe("C3: a fixer", () => {
   })
 
   describe("of arguments that the handler rejects", () => {
-    it.effect("is told the text as the model wrote it, and the tool runs once more", () =>
+    it.effect("gets the model's text, and the tool runs once more", () =>
       Effect.gen(function*() {
         const { fix, told } = fixer(toParis)
         const { asked, tool } = weather()
@@ -171,7 +171,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual(outcome.caveats, ["The arguments were corrected to {\"city\":\"Paris\"}"])
       }))
 
-    it.effect("is told the JSON of the parameters in a run by hand, whose arguments nobody wrote", () =>
+    it.effect("gets the JSON of the parameters in a direct run, which has no text", () =>
       Effect.gen(function*() {
         const dated = Tool.make("dated", {
           description: "",
@@ -184,7 +184,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(told[0]?.text, "{\"on\":\"1969-12-31T23:59:59.999Z\"}")
       }))
 
-    it.effect("is told nothing of parameters that have no JSON, or are secret, and may know better all the same", () =>
+    it.effect("gets no parameters that have no JSON or are secret, and may still correct them", () =>
       Effect.gen(function*() {
         const opaque = Schema.instanceOf(Map)
         const secret = Schema.Redacted(Schema.String)
@@ -203,7 +203,7 @@ describe("C3: a fixer", () => {
         ])
       }))
 
-    it.effect("does not show secrets in what the model is told", () =>
+    it.effect("reveals no secrets to the model", () =>
       Effect.gen(function*() {
         const tool = Tool.make("login", {
           description: "",
@@ -215,7 +215,7 @@ describe("C3: a fixer", () => {
         assert.notInclude(JSON.stringify(outcome), "hunter2")
       }))
 
-    it.effect("leaves the failure as it was when there is nothing better", () =>
+    it.effect("keeps the failure if it has no correction", () =>
       Effect.gen(function*() {
         const { tool } = weather()
         const plain = failed(yield* call(tool, { city: "paris" }))
@@ -226,7 +226,7 @@ describe("C3: a fixer", () => {
         }
       }))
 
-    it.effect("does not run the tool again with what comes to the same parameters, however it is written", () =>
+    it.effect("does not run the tool again with equal parameters, however they are written", () =>
       Effect.gen(function*() {
         const dates: Array<Date> = []
         const dated = Tool.make("dated", {
@@ -242,7 +242,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual([outcome.handled, outcome.repairs], [[], undefined])
       }))
 
-    it.effect("is told of by the failure of its answer, with what was used", () =>
+    it.effect("is mentioned in the failure of its answer, with the used arguments", () =>
       Effect.gen(function*() {
         const { tool } = weather()
         const outcome = failed(yield* call(tool.pipe(Tool.fix(() => ({ city: "pariS" }))), { city: "paris" }))
@@ -253,7 +253,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual(said.notes, ["The arguments were corrected to {\"city\":\"pariS\"}"])
       }))
 
-    it.effect("keeps the call's idempotency key, and has another one for the tools that it runs itself", () =>
+    it.effect("keeps the call's idempotency key, and has other keys for its own runs", () =>
       Effect.gen(function*() {
         const keys: Array<string> = []
         const noted = Effect.map(ToolCall.current, ({ idempotencyKey }) => {
@@ -273,7 +273,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(lettered(keys), "a b a b a")
       }))
 
-    it.effect("has another key for other arguments, where nobody has given the call one", () =>
+    it.effect("changes the key for other arguments, unless the call was given one", () =>
       Effect.gen(function*() {
         const keys: Array<string> = []
         const put = Tool.make("put", { description: "", parameters, success: Schema.String }, ({ city }) =>
@@ -286,36 +286,45 @@ describe("C3: a fixer", () => {
         yield* put.run({ city: "paris" }).pipe(ToolCall.withKey("mine"))
         assert.strictEqual(lettered(keys), "a b c d e e")
         keys.length = 0
-        // What was never run has none that was sent.
+        // A call that never ran has sent no key.
         yield* call(put, unclosed, { id: "7" })
         assert.deepStrictEqual(keys, ["7"])
       }))
 
-    it.effect("does not run what acts again that may have acted already in this call", () =>
+    it.effect("does not run an acting tool again that may already have acted in this call", () =>
       Effect.gen(function*() {
         const inner = Tool.make("inner", { description: "", success: Schema.Void }, () => Effect.void)
         const afterAct = (sideEffect: SideEffect.SideEffect) =>
-          Tool.make("outer", { description: "", parameters, success: Schema.String, sideEffect }, ({ city }) =>
-            city === "Paris" ? Effect.succeed("done") : Effect.andThen(inner.run({}), Effect.fail(uncapitalized(city))))
-        // An attempt of which nobody knows, and then one that rejects the arguments.
+          Tool.make(
+            "outer",
+            { description: "", parameters, success: Schema.String, sideEffect },
+            ({ city }) =>
+              city === "Paris"
+                ? Effect.succeed("done")
+                : Effect.andThen(inner.run({}), Effect.fail(uncapitalized(city)))
+          )
+        // An attempt with an unknown outcome, then one that rejects the arguments.
         const afterAttempt = (sideEffect: SideEffect.SideEffect) => {
           let attempt = 0
-          return Tool.make("flaky", { description: "", parameters, success: Schema.String, sideEffect }, ({ city }) =>
-            city === "Paris" ?
-              Effect.succeed("done") :
-              Effect.suspend((): Effect.Effect<never, Mistake> =>
-                Effect.fail(++attempt % 2 === 1 ? refused : uncapitalized(city))
-              )).pipe(Tool.retry(Schedule.recurs(1)))
+          return Tool.make(
+            "flaky",
+            { description: "", parameters, success: Schema.String, sideEffect },
+            ({ city }) =>
+              city === "Paris" ?
+                Effect.succeed("done") :
+                Effect.suspend((): Effect.Effect<never, Mistake> =>
+                  Effect.fail(++attempt % 2 === 1 ? refused : uncapitalized(city))
+                )
+          ).pipe(Tool.retry(Schedule.recurs(1)))
         }
         const end = (tool: Tool.Tool<string, typeof parameters.Type, string, Mistake>) =>
           Effect.gen(function*() {
             const fixed = tool.pipe(Tool.fix(toParis))
-            // The same inside of another tool's handler.
+            // The same inside another tool's handler.
             const around = Tool.make(
               "around",
               { description: "", parameters, success: Schema.String, sideEffect: "none" },
-              (params) =>
-                fixed.run(params)
+              (params) => fixed.run(params)
             )
             const inside = yield* call(around, { city: "paris" })
             const { _tag } = yield* call(fixed, { city: "paris" })
@@ -323,25 +332,32 @@ describe("C3: a fixer", () => {
             return _tag
           })
         assert.deepStrictEqual(
-          yield* Effect.forEach(["none", "idempotent", "non_idempotent"] as const, (sideEffect) =>
-            end(afterAct(sideEffect))),
+          yield* Effect.forEach(
+            ["none", "idempotent", "non_idempotent"] as const,
+            (sideEffect) => end(afterAct(sideEffect))
+          ),
           ["Failed", "Failed", "Failed"]
         )
         assert.deepStrictEqual(
-          yield* Effect.forEach(["none", "idempotent"] as const, (sideEffect) =>
-            end(afterAttempt(sideEffect))),
+          yield* Effect.forEach(["none", "idempotent"] as const, (sideEffect) => end(afterAttempt(sideEffect))),
           ["Completed", "Failed"]
         )
-        // Not in vain, where it is certain that nothing was done.
+        // The correction is used if the earlier attempt certainly did nothing.
         let attempt = 0
-        const safe = Tool.make("safe", { description: "", parameters, success: Schema.String }, ({ city }) =>
-          city === "Paris" ?
-            Effect.succeed("done") :
-            Effect.suspend((): Effect.Effect<never, Mistake> =>
-              Effect.fail(
-                ++attempt % 2 === 1 ? new ToolUnavailable({ ...refused, outcome: "not_executed" }) : uncapitalized(city)
+        const safe = Tool.make(
+          "safe",
+          { description: "", parameters, success: Schema.String },
+          ({ city }) =>
+            city === "Paris" ?
+              Effect.succeed("done") :
+              Effect.suspend((): Effect.Effect<never, Mistake> =>
+                Effect.fail(
+                  ++attempt % 2 === 1
+                    ? new ToolUnavailable({ ...refused, outcome: "not_executed" })
+                    : uncapitalized(city)
+                )
               )
-            )).pipe(Tool.retry(Schedule.recurs(1)))
+        ).pipe(Tool.retry(Schedule.recurs(1)))
         assert.strictEqual(yield* end(safe), "Completed")
       }))
   })

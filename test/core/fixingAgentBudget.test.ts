@@ -1,4 +1,4 @@
-/** What an agent uses that corrects arguments counts in the run whose call it corrects. */
+/** The usage of an agent that corrects arguments counts in the run whose call it corrects. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
@@ -33,12 +33,12 @@ const guess = Tool.make(
   () => Effect.succeed("Paris?")
 )
 
-/** A journal that writes all down as JSON. */
+/** Makes a journal that stores all steps as JSON. */
 const remembering = (store: Map<string, string>): Journal.Journal => ({
   step: ({ name, success }, run) => {
     const codec = Schema.toCodecJson(success)
-    const known = store.get(name)
-    return known === undefined
+    const stored = store.get(name)
+    return stored === undefined
       ? Effect.tap(
         run,
         (value) =>
@@ -47,7 +47,7 @@ const remembering = (store: Map<string, string>): Journal.Journal => ({
             (json) => store.set(name, JSON.stringify(json))
           )
       )
-      : Effect.orDie(Schema.decodeUnknownEffect(codec)(JSON.parse(known)))
+      : Effect.orDie(Schema.decodeUnknownEffect(codec)(JSON.parse(stored)))
   }
 })
 
@@ -55,11 +55,11 @@ interface Played {
   readonly outer: ScriptedModel.Script
   readonly inner: ScriptedModel.Script
   readonly limits?: Agent.Options<never>["limits"]
-  /** Those of the agent that corrects. */
+  /** The limits of the correcting agent. */
   readonly own?: Agent.Options<never>["limits"]
 }
 
-/** Two agents, each with a model of its own: one that asks for the weather, and one that corrects what it has asked. */
+/** Makes two agents, each with its own model: one asks for the weather, and the other corrects its arguments. */
 const agents = ({ inner, limits = {}, own = {} }: Omit<Played, "outer">) =>
   Effect.map(Layer.build(ScriptedModel.layer(inner)), (model) => {
     const corrector = Agent.make({ toolkit: Toolkit.make(guess, ...Fixer.tools), limits: own })
@@ -112,7 +112,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       )
     }))
 
-  it.effect("a limit of tokens ends it, and then the run", () =>
+  it.effect("a token limit ends it, and then the run", () =>
     Effect.gen(function*() {
       const { asked, failure, ledger } = yield* play({
         outer: [using(50)(wrong), done],
@@ -131,7 +131,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       )
     }))
 
-  it.effect("it is not asked where nothing is left", () =>
+  it.effect("it is not asked if no budget is left", () =>
     Effect.gen(function*() {
       for (const limits of [{ tokens: 50 }, { turns: 1 }]) {
         const { asked, failure } = yield* play({ outer: [using(50)(wrong), done], inner: [paris], limits })
@@ -139,7 +139,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       }
     }))
 
-  it.effect("a limit of turns ends it", () =>
+  it.effect("a turn limit ends it", () =>
     Effect.gen(function*() {
       const { asked, failure } = yield* play({
         outer: [wrong, done],
@@ -150,7 +150,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.strictEqual(asked, 3)
     }))
 
-  it.effect("a limit of calls refuses its calls, and leaves the model its own refusal", () =>
+  it.effect("a call limit refuses its calls, and the model keeps its own refusal", () =>
     Effect.gen(function*() {
       const { failure, ledger } = yield* play({
         outer: [wrong, ScriptedModel.call("get_weather", { city: "Rome" }), done],
@@ -165,7 +165,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       )
     }))
 
-  it.effect("no limit of calls keeps it from escalating, or from stopping the run", () =>
+  it.effect("no call limit prevents it from escalating or stopping the run", () =>
     Effect.gen(function*() {
       const stop = ScriptedModel.call("throwException", { reason: "Planted." })
       for (
@@ -191,7 +191,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       ])
     }))
 
-  it.effect("its own limits hold, too", () =>
+  it.effect("its own limits apply too", () =>
     Effect.gen(function*() {
       const { asked, failure } = yield* play({
         outer: [wrong, done],
@@ -202,7 +202,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.strictEqual(asked, 2)
     }))
 
-  it.effect("counts also where its time is up in the middle", () =>
+  it.effect("its usage counts even if its time ends midway", () =>
     Effect.gen(function*() {
       const model = yield* Layer.build(
         ScriptedModel.layer((_, index) => index === 0 ? using(70)(ScriptedModel.call("guess")) : Effect.never)
@@ -221,30 +221,30 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.deepInclude(ledger, { turns: 3, calls: 2, inputTokens: 69, outputTokens: 1 })
     }).pipe(Effect.scoped))
 
-  it.effect("is in the events of the run, as it happens, and they can be encoded", () =>
+  it.effect("its usage is in the events of the run when it happens, and they can be encoded", () =>
     Effect.gen(function*() {
       const { agent } = yield* agents({ inner: [using(60)(ScriptedModel.call("guess")), using(40)(paris)] })
       const events = yield* Stream.runCollect(agent.stream("?")).pipe(
         Effect.provide(ScriptedModel.layer([wrong, done]))
       )
-      const told = Array.from(events).filter(({ _tag }) => _tag.startsWith("Fixer"))
+      const fixerEvents = Array.from(events).filter(({ _tag }) => _tag.startsWith("Fixer"))
       assert.deepStrictEqual<unknown>(
-        told.map((event) => ({ ...event, run: "", at: 0, call: 0 })),
+        fixerEvents.map((event) => ({ ...event, run: "", at: 0, call: 0 })),
         [
           { _tag: "FixerAsked", fixer: "the fixer of get_weather", code: "invalid_json", tries: 1 },
           { _tag: "FixerSpent", turns: 1, calls: 1, inputTokens: 59, outputTokens: 1, failures: [], repairs: [] },
           { _tag: "FixerSpent", turns: 1, calls: 0, inputTokens: 39, outputTokens: 1, failures: [], repairs: [] }
         ].map((event) => ({ ...event, turn: 1, index: 1, attempt: 0, run: "", at: 0, call: 0 }))
       )
-      for (const event of told) {
+      for (const event of fixerEvents) {
         const json = JSON.parse(JSON.stringify(Schema.encodeSync(AgentEvent.schema)(event)))
         assert.deepStrictEqual(Schema.decodeSync(AgentEvent.schema)(json), event)
       }
-      // The user of a stream reads the run's own text alone.
+      // The reader of a stream gets only the run's own text.
       assert.isFalse(Array.from(events).some((event) => event._tag === "TextDelta" && event.text.includes("city")))
     }).pipe(Effect.scoped))
 
-  it.effect("is in the outcome of a call, and of a run by hand", () =>
+  it.effect("its usage is in the outcome of a call, and of a direct run", () =>
     Effect.gen(function*() {
       const { tool } = yield* agents({ inner: () => using(60)(paris) })
       const outcome = completed(
@@ -256,8 +256,11 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.isUndefined((yield* Tool.outcome(tool, { city: "Paris" })).fixing)
     }).pipe(Effect.scoped))
 
-  describe("so does one that corrects the arguments of one that corrects:", () => {
-    /** A run of 2 turns, its corrector's 2 turns, and 2 turns of that one's corrector; each has a call, and 10, 100 or 500 tokens a turn. */
+  describe("so does a corrector of a corrector's arguments:", () => {
+    /**
+     * A run of 2 turns, its corrector's 2 turns, and 2 turns of that one's corrector. Each has one call,
+     * and 10, 100 or 500 tokens per turn.
+     */
     const nested = (limits: Agent.Options<never>["limits"] & {}) =>
       Effect.gen(function*() {
         const innermost = yield* Layer.build(
@@ -289,9 +292,9 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       }).pipe(Effect.scoped)
     const tokens = 10 + 100 + 500 + 500 + 100 + 10
 
-    it.effect("all that they use is counted once", () =>
+    it.effect("all their usage is counted once", () =>
       Effect.gen(function*() {
-        // One token, turn or call less would end it.
+        // One token, turn or call less would end the run.
         for (const limits of [{}, { turns: 6 }, { calls: 3 }, { tokens: tokens - 9 }]) {
           const { ledger } = yield* yield* nested(limits)
           assert.deepInclude(ledger, { turns: 6, calls: 3 })
@@ -304,12 +307,12 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
         }
       }))
 
-    it.effect("and ends each of them where the outermost limit is used up", () =>
+    it.effect("and each of them ends when the outermost limit is used up", () =>
       Effect.gen(function*() {
         const usedIn = (limits: Agent.Options<never>["limits"] & {}) =>
           Effect.map(Effect.flip(Effect.flatten(nested(limits))), (failure) =>
             failure._tag === "LimitReached" ? failure.ledger.turns : failure._tag)
-        // Before the last turn of the run itself, of its corrector, and of that one's.
+        // Ends before the last turn of the run, of its corrector, and of that one's corrector.
         assert.deepStrictEqual(
           yield* Effect.all([{ tokens: tokens - 10 }, { tokens: 1_110 }, { tokens: 610 }].map(usedIn)),
           [5, 4, 3]
@@ -318,7 +321,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       }))
   })
 
-  it.effect("so does an Effect that runs an agent by itself; what a handler runs does not", () =>
+  it.effect("so does an Effect that runs an agent as a fixer, but not an agent in a handler", () =>
     Effect.gen(function*() {
       const model = yield* Layer.build(ScriptedModel.layer(() => using(60)(paris)))
       const corrector = Agent.make({ toolkit: Toolkit.empty })
@@ -341,7 +344,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.strictEqual(plain.ledger.turns, 2)
     }).pipe(Effect.scoped))
 
-  it.effect("a run that is replayed has the same ledger, without asking anybody", () =>
+  it.effect("a replayed run has the same ledger, without asking anyone", () =>
     Effect.gen(function*() {
       const journal = remembering(new Map())
       const { agent, asked } = yield* agents({ inner: [using(60)(ScriptedModel.call("guess")), using(40)(paris)] })
@@ -353,7 +356,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.strictEqual((yield* asked).length, 2)
     }).pipe(Effect.scoped))
 
-  it.effect("a run that waits for its user in the middle keeps what was used", () =>
+  it.effect("a run that waits for its user midway keeps the usage", () =>
     Effect.gen(function*() {
       const model = yield* Layer.build(ScriptedModel.layer(() => using(60)(paris)))
       const corrector = Agent.make({ toolkit: Toolkit.empty })
@@ -377,7 +380,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.deepInclude({ ...end }, { _tag: "LimitReached", limit: "tokens" })
     }).pipe(Effect.scoped))
 
-  it.effect("an agent that waits for its user, and goes on, counts once", () =>
+  it.effect("an agent that waits for its user and continues counts once", () =>
     Effect.gen(function*() {
       const confirm = Tool.make(
         "confirm",
@@ -410,7 +413,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       ])
     }).pipe(Effect.scoped))
 
-  it.effect("a run that is resumed asks no agent any more once its limit is used up", () =>
+  it.effect("a resumed run asks no more agents once its limit is used up", () =>
     Effect.gen(function*() {
       let asked = 0
       const model = yield* Layer.build(ScriptedModel.layer(() => {
@@ -436,7 +439,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.deepStrictEqual([end._tag, asked], ["LimitReached", 1])
     }).pipe(Effect.scoped))
 
-  it.effect("a run that is replayed ends where it has ended", () =>
+  it.effect("a replayed run ends where it ended before", () =>
     Effect.gen(function*() {
       const store = new Map<string, string>()
       const { agent } = yield* agents({ inner: [using(60)(paris)], limits: { tokens: 100 } })

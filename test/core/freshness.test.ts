@@ -1,4 +1,4 @@
-/** How old a tool's author says that its results may be. */
+/** The maximal age of results, as a tool's definition declares it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Policy, Tool } from "@fallible/core"
 import { DateTime, Effect, Exit } from "effect"
@@ -57,7 +57,7 @@ describe("freshness", () => {
       }
     }))
 
-  it.effect("says so where a time cannot be read, and nothing where there is none", () =>
+  it.effect("reports an unreadable time, and nothing if there is none", () =>
     Effect.gen(function*() {
       for (const form of ["yesterday", Number.NaN, new Date("never"), ""]) {
         assert.deepStrictEqual(yield* caveats(aged("", { asOf: () => form, ...fresh })), [
@@ -69,14 +69,14 @@ describe("freshness", () => {
       }
     }))
 
-  it.effect("loses no value, and goes by the clock of the fiber", () =>
+  it.effect("does not change the value, and uses the clock of the fiber", () =>
     Effect.gen(function*() {
       const { caveats, exit } = yield* Effect.andThen(TestClock.setTime(now), Tool.outcome(aged(iso(3 * hour)), ada))
       assert.deepStrictEqual(exit, Exit.succeed({ ...one, at: iso(3 * hour) }))
       assert.deepStrictEqual(caveats, ["The data is 3h old; it should be at most 1h old."])
     }))
 
-  it.effect("is told of a page, and once of a result of many", () =>
+  it.effect("is reported for a page, and once for a result of many pages", () =>
     Effect.gen(function*() {
       const paged = saying(
         { asOf: ({ at }) => at, ...fresh, pages: { more: "more", next: "page" } },
@@ -96,7 +96,7 @@ describe("freshness", () => {
       ])
     }))
 
-  it.effect("is told of an empty result, with a full stop between", () =>
+  it.effect("is reported for an empty result, with a full stop between", () =>
     Effect.gen(function*() {
       const words = { asOf: ({ at }: Orders) => at, ...fresh, empty: "No orders match this name." }
       yield* TestClock.setTime(now)
@@ -108,7 +108,7 @@ describe("freshness", () => {
       assert.match((yield* told(bare)).detail, /^No orders\. The data is 3h old/)
     }))
 
-  it.effect("is that of the answer that is given, and not of an attempt before it", () =>
+  it.effect("is that of the returned answer, not of an earlier attempt", () =>
     Effect.gen(function*() {
       let attempts = 0
       const tool = Tool.make("search_orders", {

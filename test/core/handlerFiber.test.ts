@@ -1,4 +1,4 @@
-/** A handler runs in a fiber of its own: what becomes of it, and of those around it. */
+/** A handler runs in a separate fiber. Tests what happens to it, and to the fibers around it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Journal, Model, Tool, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -10,7 +10,7 @@ import { paris } from "../support/sequence.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
 describe("a handler that breaks its fiber", () => {
-  it.live("fails by itself, with or without a time limit, and with one that never ends it", () =>
+  it.live("fails alone, with or without a time limit, or with one that never ends", () =>
     Effect.gen(function*() {
       const breaking = handling(() => Effect.flatMap(Effect.void, (): Untyped => 7 as Untyped))
       for (const tool of [breaking, Tool.timeout(breaking, "1 second"), Tool.timeout(breaking, "Infinity")]) {
@@ -21,7 +21,7 @@ describe("a handler that breaks its fiber", () => {
 })
 
 describe("a handler's own fiber", () => {
-  it.effect("may be interrupted by the handler, which costs the run nothing", () =>
+  it.effect("may be interrupted by the handler, without harm to the run", () =>
     Effect.gen(function*() {
       const tool = handling(() =>
         Effect.andThen(
@@ -39,13 +39,13 @@ describe("a handler's own fiber", () => {
       )
     ))
 
-  it("takes as many steps as it likes in a program that runs in one go", () => {
+  it("may take any number of steps in a synchronous program", () => {
     const steps = Effect.forEach(Array.from({ length: 10_000 }), () => Effect.sync(() => 1))
     const tool = Tool.make("p", definition, () => Effect.map(steps, ({ length }) => String(length)))
     assert.strictEqual(Effect.runSync(tool.run(paris)), "10000")
   })
 
-  it.effect("has ended before an interrupted caller goes on, and what it dies of then is not lost", () =>
+  it.effect("ends before an interrupted caller continues, and its late defect is not lost", () =>
     Effect.gen(function*() {
       const ended: Array<string> = []
       const tool = Tool.make("p", definition, () =>
@@ -65,7 +65,7 @@ describe("a handler's own fiber", () => {
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) && Cause.hasDies(exit.cause))
     }))
 
-  it.effect("is none that may be interrupted where the caller may not be, but for what says so itself", () =>
+  it.effect("is uninterruptible if the caller is, except parts that are explicitly interruptible", () =>
     Effect.gen(function*() {
       const ended: Array<string> = []
       const tool = Tool.make("p", definition, () =>
@@ -85,7 +85,7 @@ describe("a handler's own fiber", () => {
       assert.deepStrictEqual(ended, ["handler", "caller"])
     }))
 
-  it.effect("is interrupted with the run: nobody reports that as a fault of the journal, the model or the tool", () =>
+  it.effect("is interrupted with the run, without a report of a fault in the journal, the model or the tool", () =>
     Effect.gen(function*() {
       const journal = { step: <A, E, R>(_: unknown, effect: Effect.Effect<A, E, R>) => Effect.map(effect, (a) => a) }
       const tool = Tool.make("p", definition, () => Effect.never)
@@ -105,7 +105,7 @@ describe("a handler's own fiber", () => {
       }
     }))
 
-  it.effect("ends what it has forked as a child, and nothing else", () =>
+  it.effect("ends its forked children, and nothing else", () =>
     Effect.gen(function*() {
       const ended: Array<string> = []
       const going = (name: string) =>
@@ -145,14 +145,14 @@ describe("a handler's own fiber", () => {
       return { counts, run: tool.run({ n: 5000 }) }
     }
 
-    it.live(`costs no stack: thousands of tools run inside of each other, each begun ${when}`, () =>
+    it.live(`uses no stack for thousands of nested tools, each started ${when}`, () =>
       Effect.gen(function*() {
         const { counts, run } = descend(Effect.succeed(0))
         assert.strictEqual(yield* run, 5000)
         assert.deepStrictEqual(counts, { opened: 5001, closed: 5001 })
       }))
 
-    it.live(`costs no stack when all of them are interrupted, each begun ${when}`, () =>
+    it.live(`uses no stack when all of them are interrupted, each started ${when}`, () =>
       Effect.gen(function*() {
         const { promise, resolve } = Promise.withResolvers<void>()
         const { counts, run } = descend(Effect.andThen(Effect.sync(resolve), Effect.never))
@@ -163,7 +163,7 @@ describe("a handler's own fiber", () => {
       }))
   }
 
-  it("costs no stack in a program that runs in one go", () => {
+  it("uses no stack in a synchronous program", () => {
     const tool: Tool.Tool<"p", { readonly n: number }, number> = Tool.make(
       "p",
       { description: "", parameters: Schema.Struct({ n: Schema.Number }), success: Schema.Number },

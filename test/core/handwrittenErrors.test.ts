@@ -1,10 +1,10 @@
-/** Errors as people write them by hand: their words, and which of them refuse. */
+/** Errors with handwritten messages: their words, and which of them are refusals. */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { caught } from "../support/caught.ts"
 
 describe("ToolFailure.from", () => {
-  describe("knows what people write by hand", () => {
+  describe("recognizes handwritten messages", () => {
     const kindOf = (message: string) => {
       const failure = caught(new Error(message))
       return failure?._tag === "ToolUnavailable" ? `${failure.code} ${failure.transient}` : failure?.code
@@ -75,11 +75,11 @@ describe("ToolFailure.from", () => {
           "Something went wrong",
           "Unexpected error",
           "An error occurred.",
-          // In doubt.
+          // These leave doubt.
           "Could not confirm the payment",
           "The payment may have gone through, but the gateway did not confirm it.",
           "It is unknown whether the mail was sent.",
-          // Without a reason. Without words in HTTP/2, a status leaves nothing after the colon.
+          // These give no reason. In HTTP/2, a status has no words, so nothing follows the colon.
           "Could not book the room.",
           "Failed to create order #7",
           "Unable to charge the card for order o-7",
@@ -125,7 +125,7 @@ describe("ToolFailure.from", () => {
     }
   })
 
-  describe("knows a refusal from what only failed, in hundreds of sentences:", () => {
+  describe("distinguishes a refusal from a mere failure, in hundreds of sentences:", () => {
     const groups = readFileSync(new URL("../support/sentences.txt", import.meta.url), "utf8").split(/^# .*\n/m).slice(1)
     const [refusing = [], misread = [], failing = [], missed = []] = groups.map((group) => group.trim().split("\n"))
     const isRefusal = (sentence: string) => {
@@ -136,17 +136,17 @@ describe("ToolFailure.from", () => {
     }
     const refused = (sentences: ReadonlyArray<string>) => sentences.filter(isRefusal)
 
-    it("what refuses, with few that are not read so", () => {
+    it("refusals, with few that are missed", () => {
       assert.deepStrictEqual(refused([...refusing, ...misread]), refusing)
       assert.isBelow(misread.length / refusing.length, 0.02)
     })
 
-    it("what does not, with few that are read as if they did", () => {
+    it("other failures, with few that are mistaken for refusals", () => {
       assert.deepStrictEqual(refused([...failing, ...missed]), missed)
       assert.isBelow(missed.length / failing.length, 0.05)
     })
 
-    it("as the document says", () => {
+    it("the sentences in the document", () => {
       const document = readFileSync(new URL("../../docs/any-error.md", import.meta.url), "utf8").replace(/\s+/g, " ")
       const [fails, refuses] = [failing.length + missed.length, refusing.length + misread.length]
       assert.include(
@@ -155,7 +155,7 @@ describe("ToolFailure.from", () => {
       )
     })
 
-    it("whatever they are written with", () => {
+    it("whatever characters they use", () => {
       for (
         const sentence of [
           "Payment failed\n",

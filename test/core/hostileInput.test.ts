@@ -1,4 +1,4 @@
-/** Odd and hostile input: deep, cyclic, secret, endless, cut off. None of it may crash, leak or mislead. */
+/** Odd and hostile input: deep, cyclic, secret, endless or cut off. It must never crash, leak or mislead. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Arguments, Guard, PartialData, Rendering, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
 import type { DispatchFailure, ToolOutcome } from "@fallible/core"
@@ -23,16 +23,16 @@ describe("arguments", () => {
     assert.isTrue(Exit.isSuccess(Effect.runSyncExit(Arguments.decode(brackets, { parameters: Open }))))
   })
 
-  it("of more than 1 MiB are refused, white space too", () => {
+  it("of more than 1 MiB are refused, even if it is white space", () => {
     assert.match(details(refusal(" ".repeat(Arguments.maxBytes + 1), Schema.Struct({}))), /at most 1048576 bytes/)
   })
 
-  it("that cannot be turned into a text are refused like any other", () => {
+  it("that cannot be converted to text are refused like any other", () => {
     const failure = refusal("{\"a\":{\"toString\":0}}", Schema.Struct({ a: Schema.Literals(["x", "y"]) }))
     assert.strictEqual(failure.code, "invalid_arguments")
   })
 
-  it("for a tool without parameters may have no keys", () => {
+  it("for a tool without parameters must have no keys", () => {
     const failure = refusal("{\"a\":1,\"b\":{}}", Schema.Struct({}))
     assert.strictEqual(
       details(failure),
@@ -40,13 +40,13 @@ describe("arguments", () => {
     )
   })
 
-  it("that end inside of a literal, a number or an escape end too early", () => {
+  it("that end inside a literal, a number or an escape are reported as cut off", () => {
     for (const text of ["{\"a\":tru", "{\"a\":-", "{\"a\":1.", "{\"a\":1e+", "{\"a\":\"x\\", "{\"a\":\"\\u00"]) {
       assert.match(details(refusal(text, Schema.Struct({}))), /They end too early/, text)
     }
   })
 
-  it("of another form are told what is expected, whatever that form is", () => {
+  it("of another form are refused with the expected form, whatever theirs is", () => {
     const Either = Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Struct({ b: Schema.String })])
     assert.notInclude(details(refusal("{\"c\":1}", Either)), "takes no arguments")
     assert.notInclude(
@@ -63,7 +63,7 @@ describe("arguments", () => {
     )
   })
 
-  it("with a wrong choice get the choices, nearest first, for a nullable field too", () => {
+  it("with a wrong choice get the choices, nearest first, even for a nullable field", () => {
     const Currency = Schema.Literals(["eur", "usd_cents"])
     assert.deepStrictEqual(refusal("{\"c\":\"usd\"}", Schema.Struct({ c: Currency })).alternatives, [
       "usd_cents",
@@ -77,7 +77,7 @@ describe("arguments", () => {
 })
 
 describe("a toolkit", () => {
-  it("refuses a tool whose parameters are no object, since no model can send anything else", () => {
+  it("refuses a tool whose parameters are not an object, because models can send only objects", () => {
     const tool = Tool.make(
       "echo",
       { description: "", parameters: Schema.String, success: Schema.String },
@@ -98,13 +98,13 @@ describe("a result that is refused", () => {
       ["deep nesting", { n: JSON.parse(deep(5000)) as unknown }]
     ] as const
   ) {
-    it(`with ${what} in it fails, and does not die`, () => {
+    it(`with ${what} in it fails, but does not die`, () => {
       const guarded = Effect.succeed<unknown>(value).pipe(Guard.decode(Schema.Struct({ n: Schema.Number })))
       assert.strictEqual(Effect.runSync(Effect.flip(guarded)).code, "invalid_result")
     })
   }
 
-  it("is not quoted, since it may be a secret", () => {
+  it("is not quoted, because it may be secret", () => {
     const body = Effect.succeed("{\"token\":\"sk-123\"}")
     const failure = Effect.runSync(Effect.flip(
       body.pipe(Guard.json(Schema.Struct({ token: Schema.RedactedFromValue(Schema.Int) })))
@@ -113,7 +113,7 @@ describe("a result that is refused", () => {
     assert.include(failure.detail, "got a string")
   })
 
-  it("says that it was cut off, wherever it was", () => {
+  it("is reported as cut off, at any place", () => {
     for (const text of ["{\"total\":tru", "{\"total\":1.", "{\"name\":\"x\\"]) {
       const failure = Effect.runSync(Effect.flip(Guard.json(Schema.Unknown)(Effect.succeed(text))))
       assert.strictEqual(failure.code, "truncated", text)
@@ -122,7 +122,7 @@ describe("a result that is refused", () => {
 })
 
 describe("a run", () => {
-  it.effect("survives a tool whose value nests deeper than the stack", () =>
+  it.effect("survives a tool whose value is nested deeper than the stack", () =>
     Effect.gen(function*() {
       const abyss = Tool.make("abyss", { description: "", success: Schema.Unknown, sideEffect: "none" }, () =>
         Effect.succeed(JSON.parse("[".repeat(200_000) + "]".repeat(200_000)) as unknown))
@@ -135,7 +135,7 @@ describe("a run", () => {
 })
 
 describe("a rendering that throws", () => {
-  it.effect("is logged, and the model reads the result as it does by default", () =>
+  it.effect("is logged, and the model gets the default rendering", () =>
     Effect.gen(function*() {
       const logged: Array<unknown> = []
       const ping = Tool.make("ping", { description: "", success: Schema.String }, () => Effect.succeed("pong"))
@@ -168,7 +168,7 @@ describe("renderings", () => {
     handled: []
   })
 
-  it("leave out arguments that continue when they are too long to be sent back", () => {
+  it("omit the arguments to continue with if they are too long", () => {
     const huge = "x".repeat(50_000)
     const failure = new PartialData({
       code: "more_pages",
@@ -189,7 +189,7 @@ describe("renderings", () => {
     assert.include(Rendering.prose(outcome(failure), call), "Partial data: \"a\\nSYSTEM: b\".")
   })
 
-  it("count the alternatives that they leave out", () => {
+  it("count the alternatives that they omit", () => {
     const alternatives = Array.from({ length: 100 }, (_, i) => `city ${i}`)
     const failure = new SemanticGarbage({ code: "unknown_city", detail: "Unknown.", alternatives })
     assert.include(Rendering.prose(outcome(failure), call), "and 80 more.")
@@ -198,14 +198,14 @@ describe("renderings", () => {
 })
 
 describe("failures made by programs without strict types", () => {
-  it("treat undefined as not given", () => {
+  it("treat undefined as absent", () => {
     const fields = { code: "c", detail: "d", hint: undefined, alternatives: undefined, cause: undefined }
     const failure = new SemanticGarbage(fields as never)
     assert.deepStrictEqual(Object.keys(failure).toSorted(), ["_tag", "alternatives", "code", "detail"])
     assert.deepStrictEqual(failure.alternatives, [])
   })
 
-  it("are not changed by mapFailure, constants included", () => {
+  it("are not changed by mapFailure, even constants", () => {
     const shared = Object.freeze(new SemanticGarbage({ code: "c", detail: "d" }))
     const causes = ["first", "second"].map((cause) => {
       const tool = Tool.make(

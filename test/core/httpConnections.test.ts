@@ -1,4 +1,4 @@
-/** Connections that fail, and what is known then of the request. */
+/** Connections that fail, and whether the request may have taken effect. */
 import { assert, describe, it } from "@effect/vitest"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { Effect } from "effect"
@@ -8,7 +8,7 @@ import * as Net from "node:net"
 import { closedPort, serving } from "../support/http.ts"
 import { failing, fieldsOf, outcomeOf, unavailable } from "../support/httpFailures.ts"
 
-/** What a client fails with before there is a response. */
+/** Makes the error of a client before a response. */
 const transportError = (cause: unknown, method: HttpMethod.HttpMethod = "POST") =>
   new HttpClientError.HttpClientError({
     reason: new HttpClientError.TransportError({
@@ -23,7 +23,7 @@ const fault = (code: string, syscall?: string, cause?: unknown) =>
 const lost = "The connection to the service failed before its answer was complete."
 
 describe("a connection", () => {
-  it.effect("that is refused was not made, whatever the method", () =>
+  it.effect("that is refused means not_executed, whatever the method", () =>
     Effect.gen(function*() {
       const url = `http://127.0.0.1:${yield* closedPort}`
       for (const method of ["GET", "POST"] as const) {
@@ -34,7 +34,7 @@ describe("a connection", () => {
       }
     }))
 
-  it.effect("to a host that nobody knows was not made", () =>
+  it.effect("to an unknown host means not_executed", () =>
     Effect.gen(function*() {
       const failure = yield* failing("http://nowhere.invalid/", "POST")
       assert.deepInclude(fieldsOf(failure), unavailable("connection", true, "not_executed"))
@@ -92,7 +92,7 @@ describe("a connection", () => {
     ] as const
   ) {
     const what = cause instanceof Error ? JSON.stringify({ ...cause }) : String(cause)
-    it.effect(`is told by the system's words, however deep they are: ${what}`, () =>
+    it.effect(`is recognized by the system's error at any depth: ${what}`, () =>
       Effect.gen(function*() {
         const causes = [cause, new TypeError("fetch failed", { cause }), new AggregateError([cause, cause])]
         for (const cause of causes) {
@@ -105,7 +105,7 @@ describe("a connection", () => {
       }))
   }
 
-  it.effect("that was made once in several attempts was made", () =>
+  it.effect("that succeeded in one of several attempts counts as made", () =>
     Effect.gen(function*() {
       const outcome = (...errors: ReadonlyArray<unknown>) =>
         Effect.map(
@@ -117,7 +117,7 @@ describe("a connection", () => {
       assert.strictEqual(yield* outcome(), "not_executed")
     }))
 
-  it.effect("survives a cause that is its own", () =>
+  it.effect("survives a circular cause", () =>
     Effect.gen(function*() {
       const cause: Error & { cause?: unknown } = new Error("Oh.")
       cause.cause = cause

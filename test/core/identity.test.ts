@@ -21,7 +21,7 @@ const Arguments = Schema.Struct({
   list: Schema.optionalKey(Schema.Array(Schema.Union([Leaf, Schema.Array(Leaf)])))
 })
 
-// Few of each, so that equal ones are drawn, too.
+// Only a few values of each type, so that equal ones occur too.
 const number = fc.constantFrom(0, -0, 1, 1.5, 1e21, 10, -1)
 const date = fc.constantFrom(
   "2026-01-01T00:00:00Z",
@@ -49,7 +49,7 @@ const written = fc.record({
 const decode = Schema.decodeUnknownSync(Schema.toCodecJson(Arguments))
 
 const tool = { name: "pay", parameters: Arguments }
-const said = (json: object) => identityOf(tool, decode(json), undefined).effect
+const effectOf = (json: object) => identityOf(tool, decode(json), undefined).effect
 
 const turned = (value: unknown): unknown =>
   Array.isArray(value)
@@ -58,7 +58,7 @@ const turned = (value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).toReversed().map(([key, field]) => [key, turned(field)]))
     : value
 
-// Zero has two signs, and one meaning.
+// 0 and -0 have the same meaning.
 const unsigned = (value: unknown): unknown =>
   value === 0
     ? 0
@@ -68,18 +68,18 @@ const unsigned = (value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).map(([key, field]) => [key, unsigned(field)]))
     : value
 
-describe("what arguments say", () => {
-  it("is the same for equal ones, and for no others", () => {
+describe("the identity of arguments", () => {
+  it("is equal for equal arguments, and for no others", () => {
     let equal = 0
     fc.assert(
       fc.property(written, written, (one, other) => {
         const isSame = isDeepStrictEqual(unsigned(decode(one)), unsigned(decode(other)))
         if (isSame) equal++
-        return (said(one) === said(other)) === isSame
+        return (effectOf(one) === effectOf(other)) === isSame
       }),
       { numRuns: 2_000, seed: 7 }
     )
-    // One field apart.
+    // Values that differ in one field.
     fc.assert(
       fc.property(
         written,
@@ -89,7 +89,7 @@ describe("what arguments say", () => {
           const next = { ...one, ...(key in other ? { [key]: other[key] } : {}) }
           const isSame = isDeepStrictEqual(unsigned(decode(one)), unsigned(decode(next)))
           if (isSame) equal++
-          return (said(one) === said(next)) === isSame
+          return (effectOf(one) === effectOf(next)) === isSame
         }
       ),
       { numRuns: 2_000, seed: 7 }
@@ -98,10 +98,12 @@ describe("what arguments say", () => {
   })
 
   it("does not depend on the order of keys", () => {
-    fc.assert(fc.property(written, (json) => said(json) === said(Object.assign({}, turned(json)))), { numRuns: 500 })
+    fc.assert(fc.property(written, (json) => effectOf(json) === effectOf(Object.assign({}, turned(json)))), {
+      numRuns: 500
+    })
   })
 
-  it("tells secrets apart, and is not fit for a key then", () => {
+  it("distinguishes secrets, and then cannot serve as a key", () => {
     const secret = { name: "pay", parameters: Schema.Struct({ pin: Schema.Redacted(Schema.String) }) }
     const of = (pin: string) => identityOf(secret, { pin: Redacted.make(pin) }, undefined)
     assert.strictEqual(of("1").effect, of("1").effect)
@@ -109,7 +111,7 @@ describe("what arguments say", () => {
     assert.isFalse(of("1").isFit)
   })
 
-  it("is the text where nothing can be told of the values", () => {
+  it("is the text if the values are not comparable", () => {
     class Opaque {
       readonly #a: number
       constructor(a: number) {

@@ -1,4 +1,4 @@
-/** Ways in which one payment was taken for two, or two for one, that were found by attack. */
+/** Findings of attacks: ways in which one payment was mistaken for two, or two for one. */
 import { assert, describe, it } from "@effect/vitest"
 import { Tool, ToolUnavailable } from "@fallible/core"
 import { Effect, Option, Schema, SchemaGetter } from "effect"
@@ -22,7 +22,7 @@ describe("the same payment", () => {
   let draws = 0
   const drawn = Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.sync(() => ++draws)))
 
-  it.effect("is known where something else of it is drawn, however it is written", () =>
+  it.effect("is recognized if another part of it is random, however it is written", () =>
     Effect.gen(function*() {
       const parameters = Schema.Struct({ order: Schema.String, amount: Schema.Finite, at: drawn })
       assert.strictEqual(
@@ -31,7 +31,7 @@ describe("the same payment", () => {
       )
     }))
 
-  it.effect("is known in whatever order a Set or a Map is written", () =>
+  it.effect("is recognized whatever the order of a Set or a Map", () =>
     Effect.gen(function*() {
       const parameters = Schema.Struct({
         of: Schema.Array(Schema.ReadonlySet(Schema.String)),
@@ -46,7 +46,7 @@ describe("the same payment", () => {
       )
     }))
 
-  it.effect("is another one where a codec would lose the difference", () =>
+  it.effect("differs from another one even if a codec would lose the difference", () =>
     Effect.gen(function*() {
       const rounding = Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
         decode: SchemaGetter.transform(Number),
@@ -56,7 +56,7 @@ describe("the same payment", () => {
       assert.strictEqual(yield* paidBy(parameters, { amount: "5.1" }, { amount: "5.4" }, { amount: "5.1" }), 2)
     }))
 
-  it.effect("needs an identity, if its service goes by keys and its codec loses something", () =>
+  it.effect("needs an identity if its tool is idempotent by key and its codec is lossy", () =>
     Effect.gen(function*() {
       const forgetful = Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
         decode: SchemaGetter.transform(Number),

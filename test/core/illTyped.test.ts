@@ -1,4 +1,4 @@
-/** Values of the wrong type, from handlers, policies, models and callers: each is told apart, and the log says what to do. */
+/** Values of the wrong type from handlers, policies, models and callers: each has a log line that says what to do. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
@@ -22,7 +22,7 @@ import { macrotask } from "../support/virtualTime.ts"
 const unclear = new SchemaMismatch({ side: "arguments", code: "unclear", detail: "Which city?" })
 
 describe("a handler that returns a promise", () => {
-  it.effect("fails by itself; the log says what to do, and the model does not", () =>
+  it.effect("fails alone, with advice in the log and not in the model's message", () =>
     Effect.gen(function*() {
       const { logged, value } = yield* logging(outcomeOf(handling(async () => "sunny")))
       assert.deepStrictEqual(logged, [
@@ -32,7 +32,7 @@ describe("a handler that returns a promise", () => {
       assert.notInclude(read(value), "promise")
     }))
 
-  it.effect("has begun: of a tool that acts, the outcome is unknown", () =>
+  it.effect("counts as started, so the outcome of a tool that acts is unknown", () =>
     Effect.gen(function*() {
       for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
         const { value } = yield* logging(outcomeOf(handling(async () => "paid", sideEffect)))
@@ -42,7 +42,7 @@ describe("a handler that returns a promise", () => {
       }
     }))
 
-  it.effect("is not run again by a retry, and no fallback answers for it", () =>
+  it.effect("is not retried, and no fallback answers for it", () =>
     Effect.gen(function*() {
       let runs = 0
       const handler = async () => {
@@ -71,7 +71,7 @@ describe("a handler that returns a promise", () => {
       assert.deepStrictEqual(codes, ["defect", "bulkhead_full", "defect"])
     }))
 
-  it.effect("may reject it: that is logged, and ends nothing", () =>
+  it.effect("may reject it, which is logged and ends nothing", () =>
     Effect.gen(function*() {
       const { logged } = yield* logging(Effect.gen(function*() {
         yield* outcomeOf(handling(async () => {
@@ -84,7 +84,7 @@ describe("a handler that returns a promise", () => {
       assert.include(logged[1], "no such city")
     }))
 
-  it.effect("may be that of a tool that was put together by hand, with a policy around it or not", () =>
+  it.effect("may belong to a handmade tool, with or without a policy around it", () =>
     Effect.gen(function*() {
       const byHand: Untyped = { ...sibling, run: async () => "sunny" }
       for (const tool of [byHand, Tool.timeout(byHand, "1 second")]) {
@@ -94,7 +94,7 @@ describe("a handler that returns a promise", () => {
       }
     }))
 
-  it.effect("is not awaited when it is a thenable, which may be a query that starts then", () =>
+  it.effect("is not awaited if it is a thenable, which may be a query that starts when awaited", () =>
     Effect.gen(function*() {
       let started = false
       const query = thenable(() => {
@@ -107,8 +107,8 @@ describe("a handler that returns a promise", () => {
     }))
 })
 
-describe("what a log says of other answers", () => {
-  const said: ReadonlyArray<readonly [string, () => unknown, string]> = [
+describe("the log about other answers", () => {
+  const answers: ReadonlyArray<readonly [string, () => unknown, string]> = [
     ["a text", () => "sunny", "returned a string, which is not an Effect: wrap it in Effect.succeed."],
     ["nothing", () => undefined, "returned nothing, and not an Effect: is a `return` missing?"],
     [
@@ -122,7 +122,7 @@ describe("what a log says of other answers", () => {
       "succeeded with a promise: wrap it in Effect.tryPromise."
     ]
   ]
-  for (const [what, handler, told] of said) {
+  for (const [what, handler, told] of answers) {
     it.effect(`of ${what}`, () =>
       Effect.gen(function*() {
         const { logged } = yield* logging(outcomeOf(handling(handler)))
@@ -176,7 +176,7 @@ describe("what a log says of other answers", () => {
       const agent = Agent.make({ toolkit: Toolkit.make(sibling), rendering: (async () => "x") as Untyped })
       const { logged, value } = yield* logging(agent.run("?"))
       assert.include(logged[0], "The rendering returned a promise, and it must answer at once.")
-      // What came of the call is not lost with it.
+      // The outcome of the call is not lost.
       assert.deepInclude(value.transcript.at(2), { text: "\"Paris is well.\"" })
     }).pipe(
       Effect.provide(ScriptedModel.layer([ScriptedModel.call("sibling", paris), ScriptedModel.text("Done.")]))
@@ -202,7 +202,7 @@ describe("a model that replies nonsense", () => {
     [undefined, "The model's reply has the wrong type: as a whole: expected object, got nothing."]
   ]
   for (const [reply, told] of replies) {
-    it.effect(`is told apart: ${told}`, () =>
+    it.effect(`is reported in detail: ${told}`, () =>
       Effect.gen(function*() {
         const agent = Agent.make({ toolkit: Toolkit.make(sibling) })
         const run = agent.run("?").pipe(
@@ -216,7 +216,7 @@ describe("a model that replies nonsense", () => {
       }))
   }
 
-  it.effect("says which function returned a promise", () =>
+  it.effect("is reported with the function that returned a promise", () =>
     Effect.gen(function*() {
       const model = Model.layer({ respond: (async () => ({ text: "Hello.", calls: [] })) as Untyped })
       const { value } = yield* logging(
@@ -232,7 +232,7 @@ describe("a model that replies nonsense", () => {
 })
 
 describe("a script whose function returns a promise", () => {
-  it.effect("ends the run, typed, and the log says what to return", () =>
+  it.effect("ends the run with a typed failure, and the log says what to return", () =>
     Effect.gen(function*() {
       const script: Untyped = async () => ScriptedModel.text("Hello.")
       const run = Agent.make({ toolkit: Toolkit.empty }).run("?").pipe(Effect.provide(ScriptedModel.layer(script)))
@@ -242,7 +242,7 @@ describe("a script whose function returns a promise", () => {
     }))
 })
 
-describe("a call that no model made", () => {
+describe("a call that no model could make", () => {
   const calls: ReadonlyArray<readonly [what: string, call: unknown, code: string]> = [
     ["without a name", { id: "1" }, "unknown_tool"],
     ["of nothing", undefined, "unknown_tool"],
@@ -256,7 +256,7 @@ describe("a call that no model made", () => {
       }))
   }
 
-  it.effect("may have its arguments as an object: they are put as their text", () =>
+  it.effect("may have an object as arguments, which is used as its text", () =>
     Effect.gen(function*() {
       const call: Untyped = { id: "1", name: "sibling", arguments: paris }
       const outcome = yield* Dispatch.call(Toolkit.make(sibling), call)
@@ -264,7 +264,7 @@ describe("a call that no model made", () => {
     }))
 })
 
-describe("a run that is given what was parsed and not decoded", () => {
+describe("a run that gets parsed but undecoded data", () => {
   let runs = 0
   const pay = Tool.make("pay", { description: "", success: Schema.String }, () =>
     Effect.suspend(() => {
@@ -278,7 +278,7 @@ describe("a run that is given what was parsed and not decoded", () => {
       : Effect.die(failure))
   const script = ScriptedModel.layer([ScriptedModel.call("pay"), ScriptedModel.text("Paid.")])
 
-  it.effect("is refused before anything runs, and goes on with what was decoded", () =>
+  it.effect("is refused before anything runs, and accepts decoded data", () =>
     Effect.gen(function*() {
       const stored = JSON.stringify(yield* Schema.encodeEffect(AgentFailure.Suspension)(yield* suspended))
       runs = 0
@@ -293,7 +293,7 @@ describe("a run that is given what was parsed and not decoded", () => {
       assert.strictEqual((yield* agent.resume(decoded, "yes")).text, "Paid.")
     }).pipe(Effect.provide(script)))
 
-  it.effect("takes no options for none, however they are written", () =>
+  it.effect("treats ill-typed options as missing", () =>
     Effect.gen(function*() {
       for (const options of [null, undefined, 1, "none", []]) {
         const end = yield* Effect.flip(agent.run("Pay!", options as Untyped))
@@ -301,7 +301,7 @@ describe("a run that is given what was parsed and not decoded", () => {
       }
     }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.call("pay")))))
 
-  it.effect("is refused with a reply that is not a text, and with a question that is none", () =>
+  it.effect("is refused if the reply is not a string or the question is invalid", () =>
     Effect.gen(function*() {
       const suspension = yield* suspended
       runs = 0

@@ -18,7 +18,7 @@ import { paris, refused } from "../support/sequence.ts"
 describe("a failure of ill-typed fields", () => {
   const plain: Untyped = {}
 
-  it.effect("has texts, and the log says so", () =>
+  it.effect("has placeholder texts, and the log reports it", () =>
     Effect.gen(function*() {
       const { logged, value } = yield* logging(
         Effect.sync(() => new SemanticGarbage({ code: plain.code, detail: plain.message }))
@@ -40,7 +40,7 @@ describe("a failure of ill-typed fields", () => {
     [Symbol("x"), "The failure does not say what went wrong."],
     [new Promise(() => {}), "The failure does not say what went wrong."]
   ]
-  it.effect("says what the value has to say", () =>
+  it.effect("uses the message of the value", () =>
     Effect.gen(function*() {
       for (const [detail, told] of made) {
         const { value } = yield* logging(
@@ -50,7 +50,7 @@ describe("a failure of ill-typed fields", () => {
       }
     }))
 
-  it.effect("does not take a number for a time, and says what to give", () =>
+  it.effect("does not accept a number as a Duration, and says what to pass", () =>
     Effect.gen(function*() {
       const { logged, value } = yield* logging(
         Effect.sync(() => new ToolUnavailable({ code: "x", detail: "x", transient: true, retryAfter: 30 } as Untyped))
@@ -61,7 +61,7 @@ describe("a failure of ill-typed fields", () => {
       ])
     }))
 
-  it.effect("shows nothing but the message of an object, whatever the tool says with it", () =>
+  it.effect("shows only the message of an object, whatever the tool adds", () =>
     Effect.gen(function*() {
       const error: Untyped = { config: { headers: { authorization: "hunter2" } } }
       const handlers = [
@@ -77,7 +77,7 @@ describe("a failure of ill-typed fields", () => {
       }
     }))
 
-  it.effect("is made of what cannot be looked at, and of what is its own", () =>
+  it.effect("can be made with unreadable values in any field", () =>
     Effect.gen(function*() {
       const failures = [SchemaMismatch, PartialData, SemanticGarbage, ToolUnavailable]
       const keys =
@@ -102,7 +102,7 @@ describe("a failure of ill-typed fields", () => {
       }
     }))
 
-  it.effect("is careful with what it cannot read", () =>
+  it.effect("is cautious with unreadable fields", () =>
     Effect.gen(function*() {
       const { value } = yield* logging(Effect.sync(() => ({
         lost: new ToolUnavailable({
@@ -124,7 +124,7 @@ describe("a failure of ill-typed fields", () => {
       assert.deepStrictEqual({ ...value.part }, { _tag: "PartialData", code: "x", detail: "x", data: 1 } as Untyped)
     }))
 
-  it.effect("reaches the model as any other, also from a fallback, after other calls have acted", () =>
+  it.effect("reaches the model like any other, even from a fallback, after other calls have acted", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = Tool.make(

@@ -1,6 +1,7 @@
 /**
- * Types are stripped at run time, and `any` is everywhere. So every place where a user's function or value comes in is given
- * nonsense here: returned, thrown, rejected, succeeded with, failed with, died of, and hidden inside of an Effect.
+ * Types do not exist at run time, and `any` is common. So this file passes nonsense to every place that
+ * accepts a user's function or value: returned, thrown, rejected, as a success, a failure or a defect, and
+ * hidden inside an Effect.
  *
  * @module-tag slow
  */
@@ -38,7 +39,7 @@ import { afterAll, beforeAll } from "vitest"
 import { nonsense, type Untyped } from "../support/nonsense.ts"
 import { passingBy } from "../support/virtualTime.ts"
 
-/** What a function does with it. */
+/** The ways in which a function uses a value. */
 const deeds: Readonly<Record<string, (value: () => unknown) => unknown>> = {
   returns: (value) => value(),
   throws: (value) => {
@@ -62,7 +63,7 @@ const deeds: Readonly<Record<string, (value: () => unknown) => unknown>> = {
 
 type Bad = (...args: ReadonlyArray<Untyped>) => never
 
-/** A run with one place in it that is bad. */
+/** A run with nonsense in one place. */
 interface Scene {
   readonly tool?: Untyped
   readonly layer?: Untyped
@@ -79,7 +80,7 @@ const unclear = new SchemaMismatch({ side: "arguments", code: "unclear", detail:
 let opened = 0
 let closed = 0
 
-/** Opens something around an Effect, and closes it. */
+/** Opens a resource around an Effect, and closes it. */
 const scoped = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     opened++
@@ -311,7 +312,7 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
   })
 }
 
-/** Values, and no functions. */
+/** Places for values that are not functions. */
 const values: Readonly<Record<string, (value: Untyped) => Scene>> = {
   "a model's reply": (value) => ({ layer: Model.layer({ respond: () => Effect.succeed(value) }) }),
   "a model's text": (text) => ({ layer: Model.layer({ respond: () => Effect.succeed({ text, calls: [] }) }) }),
@@ -351,18 +352,18 @@ const sibling = Tool.make(
 )
 
 const paris = { city: "Paris" }
-// The victim is called twice, with other arguments: what it held has to be free again.
+// The victim is called twice with different arguments, so its permit must be free again.
 const script = [
   ScriptedModel.calls(["sibling", paris], ["victim", paris], ["sibling", { city: "London" }]),
   ScriptedModel.calls(["victim", { city: "London" }], ["sibling", { city: "Rome" }]),
   ScriptedModel.text("Done.")
 ]
 
-// effect looks at a hidden value and asks it for its text. One that throws then ends the process, which no library on effect can mend.
+// Effect converts a hidden value to text. If that throws, the process ends, which no library on Effect can prevent.
 const unspeakable = ["an object without a prototype", "something deep", "a proxy that cannot be looked at"]
 const isBeyond = (deed: string, what: string) => /hides|yields/.test(deed) && unspeakable.includes(what)
 
-/** Functions that effect calls: what they return, this library never sees. */
+/** Functions that Effect calls. This library never sees their results. */
 const hidden = [
   "a breaker",
   "a fixer's escalation",
@@ -387,7 +388,7 @@ const hidden = [
   "what counts the calls of a tool"
 ]
 
-/** Functions of which only what they return counts: the end of an Effect is not looked at. */
+/** Functions whose return value alone counts. The exit of an Effect is ignored. */
 const immediate = [
   "a caveat",
   "a coverage of pages",
@@ -401,22 +402,22 @@ const immediate = [
   "a store that is written"
 ]
 
-/** Does this library get to see what a promise comes to? */
+/** True if this library sees the result of a promise. */
 const isSeen = (place: string, deed: string) =>
   !hidden.includes(place) && !/hides|yields/.test(deed) &&
   !(immediate.includes(place) && /succeeds|fails|dies|throws/.test(deed))
 
-/** A promise whose rejection is somebody else's matter. */
+/** Marks a promise's rejection as handled, because another part handles it. */
 const handled = (value: unknown) => {
   try {
     if (value instanceof Promise) value.catch(() => {})
   } catch {
-    // It cannot be looked at, and so is none.
+    // It is unreadable, so it is not a promise.
   }
   return value
 }
 
-/** The end of a run, with what the model has read. */
+/** Plays a run, and returns its exit and the text that the model read. */
 const play = ({ agent: options = {}, layer, run = (agent: Untyped) => agent.run("?"), tool = succeeding }: Scene) =>
   Effect.gen(function*() {
     const limited = Tool.concurrency(tool as typeof succeeding, 1, { maxWait: "1 minute" })
@@ -439,7 +440,7 @@ const play = ({ agent: options = {}, layer, run = (agent: Untyped) => agent.run(
     (program) => Effect.runPromise(program as Effect.Effect<Effect.Success<typeof program>>)
   )
 
-/** Nothing escapes, nobody else is harmed, and everything is closed. */
+/** Asserts that no error escapes, no other call is harmed, and all resources are closed. */
 const isHarmless = async (scene: Scene, what: string) => {
   opened = closed = 0
   underway = what
@@ -451,10 +452,10 @@ const isHarmless = async (scene: Scene, what: string) => {
   }
   assert.strictEqual(closed, opened, what)
   const read = requests.at(-1)?.messages ?? []
-  const told = (name: string) =>
+  const messagesOf = (name: string) =>
     read.filter((message) => message.role === "tool" && message.name === name).map(({ text }) => text)
-  assert.notInclude(told("victim").join(), "bulkhead_full", what)
-  const siblings = told("sibling")
+  assert.notInclude(messagesOf("victim").join(), "bulkhead_full", what)
+  const siblings = messagesOf("sibling")
   if (!isRendered(siblings)) {
     assert.deepStrictEqual(
       siblings,
@@ -464,7 +465,7 @@ const isHarmless = async (scene: Scene, what: string) => {
   }
 }
 
-// A rendering that answers with a text is one.
+// A rendering that returns a string is valid.
 const isRendered = (texts: ReadonlyArray<string>) => texts.every((text) => text === "" || text === "text")
 
 const excerpt = (cause: Cause.Cause<unknown>) => {
@@ -488,7 +489,7 @@ afterAll(() => void process.off("unhandledRejection", onRejection))
 
 describe("law 7: ill-typed values do no harm", () => {
   for (const [place, sceneOf] of Object.entries(places)) {
-    it(`of ${place}, whatever it does`, async () => {
+    it(`of ${place}, whatever that function does`, async () => {
       for (const [deed, does] of Object.entries(deeds)) {
         for (const [what, value] of Object.entries(nonsense)) {
           if (isBeyond(deed, what)) continue
@@ -516,7 +517,7 @@ describe("law 7: ill-typed values do no harm", () => {
     })
   }
 
-  it("rejects nothing that nobody handles", () => {
+  it("leaves no unhandled rejection", () => {
     assert.deepStrictEqual(Array.from(new Set(rejections)), [])
   })
 })

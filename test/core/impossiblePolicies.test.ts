@@ -5,7 +5,7 @@ import { definition, failing, succeeding } from "../support/illTyped.ts"
 import type { Untyped } from "../support/nonsense.ts"
 import { refused } from "../support/sequence.ts"
 
-describe("a policy that nobody could run", () => {
+describe("an impossible policy", () => {
   const wrong: ReadonlyArray<readonly [string, () => unknown, RegExp]> = [
     [
       "a retry without a Schedule",
@@ -102,7 +102,7 @@ describe("a policy that nobody could run", () => {
     ]
   ]
   for (const [what, make, message] of wrong) {
-    it(`throws where it is written: ${what}`, () => {
+    it(`throws where it is declared: ${what}`, () => {
       assert.throws(make, message)
     })
   }

@@ -17,7 +17,7 @@ import { lost } from "../support/sequence.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
 describe("H3 an idempotency key", () => {
-  it.effect("is 32 hexadecimal digits, with nothing of the arguments in it", () =>
+  it.effect("has 32 hexadecimal digits, and reveals nothing of the arguments", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([])
       yield* playing(pay, [{ order: "abcdef-4711" }])
@@ -25,8 +25,8 @@ describe("H3 an idempotency key", () => {
       assert.notInclude(keys[0]!, "4711")
     }))
 
-  // Whoever changes these makes a second payment of each that is under way.
-  it.effect("stays what it is over platforms and versions", () =>
+  // Changing these keys would repeat every payment under way.
+  it.effect("is stable across platforms and versions", () =>
     Effect.gen(function*() {
       const golden = Effect.fnUntraced(function*(tool: Tool.Any, keys: ReadonlyArray<string>, args: object) {
         yield* playing(tool, [args], { scope: "golden", facts: CallFacts.empty, id: "run-1" })
@@ -50,7 +50,7 @@ describe("H3 an idempotency key", () => {
       assert.strictEqual(yield* golden(rich, keys, args), "92ca446218bb1985b8c045c03e691953")
     }))
 
-  it.effect("is the same for what is written in another way, and another for what is another effect", () =>
+  it.effect("is equal for another spelling, and differs for another intent", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments(Array.from({ length: 9 }, () => busy), { failureLimit: 20 })
       yield* playing(pay, [
@@ -67,21 +67,21 @@ describe("H3 an idempotency key", () => {
       assert.strictEqual(lettered(keys), "a a a a a a b c d")
     }))
 
-  it.effect("is the same after a failure and after doubt, and the next one after a success", () =>
+  it.effect("stays the same after a failure or a doubt, and changes after a success", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([busy, lost, "paid", more, "paid"], { sideEffect: "idempotent_by_key" })
       yield* playing(pay, [order, order, order, order, order])
       assert.strictEqual(lettered(keys), "a a a b c")
     }))
 
-  it.effect("of two equal calls in one turn is two, since two may be meant", () =>
+  it.effect("differs for two equal calls in one turn, because two may be intended", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([])
       yield* playing(pay, [[order, order], order])
       assert.strictEqual(lettered(keys), "a b c")
     }))
 
-  it.effect("of two equal calls in one turn is one, if nobody knows what became of the first", () =>
+  it.effect("is shared by two equal calls in one turn if the first is in doubt", () =>
     Effect.gen(function*() {
       const unkeyed = payments([lost])
       const answer = yield* playing(unkeyed.pay, [[order, order]])
@@ -98,7 +98,7 @@ describe("H3 an idempotency key", () => {
       })
     }))
 
-  it.effect("differs from run to run, and not from run to run of one scope", () =>
+  it.effect("differs between runs, but not between runs of one scope", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([], { repeats: true })
       const first = yield* playing(pay, [order])
@@ -112,7 +112,7 @@ describe("H3 an idempotency key", () => {
       assert.strictEqual(lettered(keys), "a b c c d e e f")
     }))
 
-  it.effect("is the same for every attempt, and the call's own for a check", () =>
+  it.effect("is the same for every attempt, and for the check of a call", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([lost, lost], { sideEffect: "idempotent_by_key" })
       const checked = pay.pipe(
@@ -128,7 +128,7 @@ describe("H3 an idempotency key", () => {
       assert.strictEqual(lettered(keys), "a a a a a")
     }))
 
-  it.effect("is told by the outcome, if the handler asked for it", () =>
+  it.effect("is in the outcome if the handler read it", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([])
       const call = (tool: Tool.Any) =>
@@ -157,7 +157,7 @@ describe("H3 an idempotency key", () => {
       assert.isUndefined((yield* call(reading)).intent)
     }))
 
-  it.effect("is the one that a dispatch by hand gives", () =>
+  it.effect("is the given one in a direct dispatch", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([])
       const call = { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }
@@ -170,7 +170,7 @@ describe("H3 an idempotency key", () => {
       assert.deepStrictEqual(keys, ["order-7", "call-1"])
     }))
 
-  it.effect("is not made of secrets: their calls are told apart by their place", () =>
+  it.effect("is not made from secrets, so such calls are distinguished by position", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const pay = Tool.make("pay", {
@@ -186,12 +186,12 @@ describe("H3 an idempotency key", () => {
         id: "run-1"
       })
       assert.deepStrictEqual(keys, ["run-1/turn/1/call/1", "run-1/turn/2/call/1", "run-1/turn/3/call/1"])
-      // They are the same call all the same.
+      // They still count as the same call.
       assert.deepStrictEqual(codesOf(answer), ["busy", "busy", "outcome_unknown", "repeated_call"])
     }))
 })
 
-describe("H3 what runs inside of a call", () => {
+describe("H3 an inner call", () => {
   const keyed = (name: string, keys: Array<string>) =>
     Tool.make(
       name,
@@ -212,7 +212,7 @@ describe("H3 what runs inside of a call", () => {
       Tool.retry(Schedule.recurs(1))
     )
 
-  it.effect("has a key of what it is to do, in whatever order its tools begin", () =>
+  it.effect("has a key of its own intent, whatever the order in which tools start", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const pay = keyed("pay", keys)
@@ -227,7 +227,7 @@ describe("H3 what runs inside of a call", () => {
       assert.deepStrictEqual([eightAgain, sevenAgain], [eight, seven])
     }))
 
-  it.effect("has as many keys as it does the same", () =>
+  it.effect("has one key per repetition of the same act", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const pay = keyed("pay", keys)
@@ -239,7 +239,7 @@ describe("H3 what runs inside of a call", () => {
       assert.strictEqual(lettered(keys), "a b a b")
     }))
 
-  it.effect("has the same keys when it is dispatched by hand, in every attempt", () =>
+  it.effect("has the same keys in every attempt when dispatched by hand", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const toolkit = Toolkit.make(keyed("pay", keys))
@@ -255,7 +255,7 @@ describe("H3 what runs inside of a call", () => {
       assert.deepStrictEqual(keys.slice(3).toSorted(), keys.slice(0, 3).toSorted())
     }))
 
-  it.effect("has other keys where it answers for the tool: a fallback is another effect", () =>
+  it.effect("has other keys as a fallback, which is a different effect", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const key = Effect.map(ToolCall.current, ({ idempotencyKey }) => void keys.push(idempotencyKey))
@@ -275,7 +275,7 @@ describe("H3 what runs inside of a call", () => {
       assert.strictEqual(lettered(keys), "a b c d")
     }))
 
-  it.effect("is an agent whose run has an id of the call, so that it pays under the same keys when it is tried again", () =>
+  it.effect("may be an agent, whose run id comes from the call, so a retry pays under the same keys", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const ids: Array<string> = []

@@ -1,11 +1,11 @@
-/** What a tool's author says that always holds of its results. */
+/** Invariants of a tool's results, as its definition declares them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Tool } from "@fallible/core"
 import { Effect, Logger } from "effect"
 import { ada, base, failureOf, none, one, type Orders, outcomeOf, type Params, saying } from "../support/orders.ts"
 
 describe("invariants", () => {
-  it.effect("let a result through of which all hold, and name the first that does not", () =>
+  it.effect("pass a result that satisfies all, and name the first broken one", () =>
     Effect.gen(function*() {
       const invariants = {
         "total is not negative": ({ total }: Orders) => total >= 0,
@@ -28,7 +28,7 @@ describe("invariants", () => {
       )
     }))
 
-  it.effect("are told of to whoever reads the log", () =>
+  it.effect("are logged when broken", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const logger = Logger.make(({ logLevel, message }) => {
@@ -41,7 +41,7 @@ describe("invariants", () => {
       ])
     }))
 
-  it.effect("come before pages, and those before what an empty result means", () =>
+  it.effect("are checked before pages, which are checked before emptiness", () =>
     Effect.gen(function*() {
       const words: Tool.Contract<Orders, Params> = {
         invariants: { "total is the number of orders": ({ orders, total }) => orders.length === total },

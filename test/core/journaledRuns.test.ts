@@ -1,4 +1,4 @@
-/** What a run tells its journal, and what becomes of it when the journal dies. */
+/** The steps that a run gives its journal, and the end of a run whose journal dies. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, AgentFailure, Journal, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -17,7 +17,7 @@ describe("Journal", () => {
       assert.deepStrictEqual(names, ["run", "turn/1/model", "turn/1/call/1", "turn/1/call/2", "turn/2/model"])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["ping"], ["ping"]), ScriptedModel.text("done")]))))
 
-  it.effect("leaves the steps of an agent that runs inside of a tool out: its call is the step", () =>
+  it.effect("omits the steps of an agent inside a tool, because the tool's call is the step", () =>
     Effect.gen(function*() {
       const { journal, names } = namingJournal()
       const model = ScriptedModel.layer([ScriptedModel.text("inner answer")])
@@ -32,7 +32,7 @@ describe("Journal", () => {
       assert.deepStrictEqual(names, ["run", "turn/1/model", "turn/1/call/1", "turn/2/model"])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("consult"), ScriptedModel.text("done")]))))
 
-  it.effect("can give back what it recorded, as JSON, instead of running a step again", () =>
+  it.effect("can replay recorded JSON instead of running a step", () =>
     Effect.gen(function*() {
       const written = new Map<string, string>()
       const recording: Journal.Journal = {
@@ -74,7 +74,7 @@ describe("a journal that dies", () => {
       )
     )
 
-  it.effect("in place of a call leaves unknown whether one that acts was run", () =>
+  it.effect("in place of an acting call leaves its outcome unknown", () =>
     Effect.gen(function*() {
       const journal = dying(ofCalls, () => Effect.die("full"))
       const script = [ScriptedModel.calls(["pay"], ["sibling", paris]), ScriptedModel.text("Done.")]
@@ -94,7 +94,7 @@ describe("a journal that dies", () => {
       assert.notProperty(asked.failure, "outcome")
     }))
 
-  it.effect("is not blamed for what it only passes on", () =>
+  it.effect("is not blamed for failures that it only passes on", () =>
     Effect.gen(function*() {
       const native: Untyped = { source: "elsewhere", message: { content: undefined } }
       const journal = dying(() => true, (_, effect) => Effect.map(effect, (value) => value))

@@ -1,4 +1,4 @@
-/** Ways in which a key was sent with two bodies, or did not cover what was done, that were found by attack. */
+/** Findings of attacks: ways in which a key was sent with two bodies, or did not cover an effect. */
 import { assert, describe, it } from "@effect/vitest"
 import { Policy, SchemaMismatch, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
 import { Effect, Schedule, Schema, SchemaGetter } from "effect"
@@ -7,7 +7,7 @@ import { lettered } from "../support/lettered.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
 describe("one key has one body", () => {
-  it.effect("where a fixer corrects what the service refused, in the same call", () =>
+  it.effect("if a fixer corrects arguments that the service refused, in the same call", () =>
     Effect.gen(function*() {
       const paid = service("refuses")
       const fixed = Tool.fix(paying(paid), () => note("short"))
@@ -17,7 +17,7 @@ describe("one key has one body", () => {
       assert.deepStrictEqual(codesOf(answer), [])
     }))
 
-  it.effect("and the call after it has the key of what was corrected, while nobody knows what became of that", () =>
+  it.effect("and the next call has the key of the corrected arguments while these are in doubt", () =>
     Effect.gen(function*() {
       const paid = service("refuses", "acts and drops")
       const fixed = Tool.fix(paying(paid), () => note("short"))
@@ -27,7 +27,7 @@ describe("one key has one body", () => {
       assert.strictEqual(paid.acted, 1)
     }))
 
-  it.effect("where its codec loses something, and its identity does not need that", () =>
+  it.effect("if its codec is lossy but its identity is complete", () =>
     Effect.gen(function*() {
       const rounding = Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
         decode: SchemaGetter.transform(Number),
@@ -50,7 +50,7 @@ describe("one key has one body", () => {
       assert.deepStrictEqual(amounts, [5.1, 5.1])
     }))
 
-  it.effect("in whatever way it was written first: the order of a Set, the zeros of a number", () =>
+  it.effect("whatever its first spelling: the order of a Set, the zeros of a number", () =>
     Effect.gen(function*() {
       for (
         const [kind, value] of [
@@ -77,7 +77,7 @@ describe("one key has one body", () => {
       }
     }))
 
-  it.effect("where a default has been changed since then", () =>
+  it.effect("if a default has changed since then", () =>
     Effect.gen(function*() {
       const bodies: Array<unknown> = []
       const pay = (currency: string, end: Effect.Effect<string, ToolUnavailable>) =>
@@ -101,10 +101,10 @@ describe("one key has one body", () => {
     }))
 })
 
-describe("inside of a call", () => {
+describe("inside a call", () => {
   const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
 
-  it.effect("a key that an earlier attempt has sent is doubted when it is refused", () =>
+  it.effect("a refused key is in doubt if an earlier attempt sent it", () =>
     Effect.gen(function*() {
       const conflict = new SchemaMismatch({
         side: "arguments",
@@ -122,7 +122,7 @@ describe("inside of a call", () => {
       assert.strictEqual((yield* Tool.outcome(outer, {})).certainty, "unknown")
     }))
 
-  it.effect("what a policy does for itself has a key other than the same in the handler", () =>
+  it.effect("a policy's own call has another key than the same call in the handler", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const log = Tool.make("log", { description: "", parameters: Payment, success: Schema.Void, ...byKey }, () =>
@@ -145,7 +145,7 @@ describe("inside of a call", () => {
 })
 
 describe("doubt", () => {
-  it.effect("about something inside that no key covers is not repeated", () =>
+  it.effect("about an inner effect without a key prevents a repetition", () =>
     Effect.gen(function*() {
       const { mail, sent } = mailing()
       const pay = Tool.make("pay", { description: "", parameters: Payment, success: Schema.String, ...byKey }, () =>

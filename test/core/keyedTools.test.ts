@@ -16,8 +16,8 @@ import { busy, declined, order, Payment, payments, playing, textsOf } from "../s
 import { lost } from "../support/sequence.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
-describe("H3 a tool whose service goes by the key", () => {
-  it.effect("is sent the first arguments again while nobody knows what became of them, and the model is told", () =>
+describe("H3 a tool that is idempotent by key", () => {
+  it.effect("sends the first arguments again while they are in doubt, and tells the model", () =>
     Effect.gen(function*() {
       const { keys, pay, sent } = payments([lost], byKey)
       const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }, { ...order, note: "c" }])
@@ -38,7 +38,7 @@ describe("H3 a tool whose service goes by the key", () => {
       ])
     }))
 
-  it.effect("is sent the new arguments once it is certain that the first ones did nothing", () =>
+  it.effect("sends the new arguments once the first ones certainly did nothing", () =>
     Effect.gen(function*() {
       const { keys, pay, sent } = payments([busy], byKey)
       yield* playing(pay, [{ ...order, amount: 100 }, { ...order, amount: 50 }])
@@ -46,7 +46,7 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.strictEqual(lettered(keys), "a b")
     }))
 
-  it.effect("keeps its doubt through a refusal that comes later, and loses it with a success", () =>
+  it.effect("stays in doubt through a later refusal, until a success", () =>
     Effect.gen(function*() {
       const refused = payments([lost, declined], byKey)
       const first = yield* playing(refused.pay, [order, order])
@@ -59,7 +59,7 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.strictEqual(lettered(settled.keys), "a a b")
     }))
 
-  it.effect("may not be repeated with other arguments, if the first ones hold a secret", () =>
+  it.effect("cannot be repeated with other arguments if the first ones contain a secret", () =>
     Effect.gen(function*() {
       const pins: Array<string> = []
       const pay = Tool.make("pay", {
@@ -83,7 +83,7 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.notInclude(JSON.stringify(Schema.encodeSync(CallFacts.schema)(answer.facts)), "pin")
     }))
 
-  it.effect("is told of the arguments that were sent only where they are others", () =>
+  it.effect("reports the sent arguments only if they differ", () =>
     Effect.gen(function*() {
       const { pay, sent } = payments([declined, lost], byKey)
       const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }, { ...order, note: "b" }])
@@ -92,7 +92,7 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.include(textsOf(answer)[2], "Both calls share one idempotency key")
     }))
 
-  it.effect("is sent the very same, also where decoding draws a default anew", () =>
+  it.effect("sends identical arguments even if decoding draws a new random default", () =>
     Effect.gen(function*() {
       const sent: Array<number> = []
       const pay = Tool.make("pay", {
@@ -113,7 +113,7 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.strictEqual(new Set(sent).size, 1)
     }))
 
-  it.effect("is sent the first arguments again for what a fixer makes of a call, while they may have been sent under its key", () =>
+  it.effect("sends the first arguments again instead of a correction, while they may have been sent under its key", () =>
     Effect.gen(function*() {
       const { keys, pay, sent } = payments([lost, lost], byKey)
       const strict = Tool.fix(pay, () => ({ ...order, note: "fixed" }))
@@ -139,15 +139,15 @@ describe("H3 a tool whose service goes by the key", () => {
           "certainty" in entry && entry.ended === "told" ? [entry.certainty] : []
         )
       })
-      // What it makes of a call is sent, where it is the very same; and it is known that it may have been done before.
+      // The correction is sent if it equals the first arguments, and the call is known to be in doubt.
       assert.deepStrictEqual(yield* certaintiesAfter("fixed"), ["unknown", "unknown"])
       assert.deepStrictEqual(bodies, ["fixed", "fixed"])
       assert.deepStrictEqual(yield* certaintiesAfter("a"), ["unknown", "unknown"])
-      // Else what the service was sent first is sent again, as for any other call.
+      // Otherwise the arguments that the service got first are sent again, as for any other call.
       assert.deepStrictEqual(bodies, ["a", "a"])
     }))
 
-  it.effect("is refused where the first arguments cannot be read any more", () =>
+  it.effect("is refused if the first arguments are no longer readable", () =>
     Effect.gen(function*() {
       const { pay } = payments([lost], byKey)
       const first = yield* playing(pay, [{ ...order, note: "a" }])
@@ -162,7 +162,7 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.strictEqual(ran, 0)
     }))
 
-  it.effect("is refused after as many failures as it allows", () =>
+  it.effect("is refused after its failure limit", () =>
     Effect.gen(function*() {
       for (const [failureLimit, ran] of [[undefined, 9], [1, 1], [5, 5]] as const) {
         const { keys, pay } = payments(
@@ -190,7 +190,7 @@ describe("H3 a 409 or a 422", () => {
   }
   const certainly = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
 
-  /** What a call comes to whose handler ends so, attempt by attempt. */
+  /** Returns the outcome of a call whose attempts end as given. */
   const ending = (sideEffect: SideEffect.SideEffect, ...ends: ReadonlyArray<ToolFailure.ToolFailure<string>>) =>
     Effect.map(
       Tool.outcome(
@@ -201,16 +201,16 @@ describe("H3 a 409 or a 422", () => {
     )
 
   for (const [what, conflict] of Object.entries(conflicts)) {
-    it.effect(`${what}, on a key that was sent before, is doubt; on a new one it is a refusal`, () =>
+    it.effect(`${what}: is doubt on a key that was sent before, and a refusal on a new one`, () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* ending("idempotent_by_key", conflict), [1, "not_executed"])
         assert.deepStrictEqual(yield* ending("idempotent_by_key", certainly, conflict), [2, "unknown"])
-        // Without keys, it is about the payment.
+        // Without keys, the answer is about the payment itself.
         assert.deepStrictEqual(yield* ending("non_idempotent", certainly, conflict), [2, "not_executed"])
         assert.deepStrictEqual(yield* ending("idempotent_by_key", certainly, declined), [2, "not_executed"])
       }))
 
-    it.effect(`${what}, in another call under the key, is doubt, and asks no fixer`, () =>
+    it.effect(`${what}: is doubt in a later call with the key, and asks no fixer`, () =>
       Effect.gen(function*() {
         let asked = 0
         const { keys, pay } = payments([certainly, conflict], { sideEffect: "idempotent_by_key" })

@@ -21,7 +21,7 @@ const broken = Tool.make(
     })
 )
 
-/** What is logged, with its annotations and its cause. */
+/** Runs an effect, and returns its log entries with annotations and causes. */
 const logged = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const lines: Array<{ readonly message: string; readonly annotations: object; readonly cause: unknown }> = []
@@ -42,7 +42,7 @@ const inRun = (...script: ReadonlyArray<Model.Reply>) =>
   )
 
 describe("logs", () => {
-  it.effect("G4 say run, turn, tool and call, and what was said of them before", () =>
+  it.effect("G4 have the run, turn, tool and call, and keep existing annotations", () =>
     Effect.gen(function*() {
       const two = { text: "", calls: [{ id: "a", name: "logging" }, { id: "b", name: "logging" }] }
       const lines = yield* logged(
@@ -58,14 +58,14 @@ describe("logs", () => {
       ])
     }))
 
-  it.effect("G4 say tool and call where there is no run", () =>
+  it.effect("G4 have the tool and call outside a run", () =>
     Effect.gen(function*() {
       const call = { id: "1", name: "logging" }
       const lines = yield* logged(Dispatch.call(Toolkit.make(logging), call, { idempotencyKey: "order-7" }))
       assert.deepStrictEqual(lines.map(({ annotations }) => annotations), [{ tool: "logging", call: "order-7" }])
     }))
 
-  it.effect("G4 have a defect whole, and once", () =>
+  it.effect("G4 have a defect in full, once", () =>
     Effect.gen(function*() {
       const lines = yield* logged(inRun(ScriptedModel.call("broken")))
       assert.deepStrictEqual(lines.map(({ message }) => message), [
@@ -76,7 +76,7 @@ describe("logs", () => {
       assert.includeMembers(Object.keys(annotations), ["run", "turn", "tool", "call"])
     }))
 
-  it.effect("G4 leave a defect to a reporter, where there is one", () =>
+  it.effect("G4 leave a defect to the reporter, if there is one", () =>
     Effect.gen(function*() {
       const reported: Array<unknown> = []
       const reporter: Defect.Reporter = (message, cause) =>
@@ -122,7 +122,7 @@ describe("logs", () => {
       }))
   }
 
-  it.effect("report what a handler dies of that was timed out before", () =>
+  it.effect("report a handler's defect after its timeout", () =>
     Effect.gen(function*() {
       const reported: Array<string> = []
       const reporter: Defect.Reporter = (message) => Effect.sync(() => reported.push(message))
@@ -142,7 +142,7 @@ describe("logs", () => {
       assert.deepStrictEqual(reported, ["A handler ended with an internal error after its timeout"])
     }))
 
-  describe("of a result that does not fit its own schema", () => {
+  describe("about a result that does not match its schema", () => {
     const iban = Schema.String.check(
       Schema.makeFilter((text: string) => text.startsWith("DE") || `'${text}' is not an IBAN`)
     )
@@ -152,7 +152,7 @@ describe("logs", () => {
       balance: Schema.Int.check(Schema.isGreaterThan(10)),
       opened: Schema.Array(Schema.Struct({ year: Schema.Int }))
     })
-    // What no compiler would let through.
+    // A value that the compiler would reject.
     const untyped = (value: unknown) => value as typeof Account.Type
     const secret = "hunter2-secret"
     const wrong = untyped({ iban: secret, owner: { name: secret }, balance: 1, opened: [{ year: secret }] })
@@ -170,7 +170,7 @@ describe("logs", () => {
       "  opened.0.year: expected number, got a string"
     ]
 
-    it.effect("have each issue by field, once, and never the value", () =>
+    it.effect("list each issue by field, once, and never the value", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* logOf(Effect.succeed(wrong)), [
           { message: lines.join("\n"), annotations: { tool: "account", call: "order-7" }, cause: undefined }
@@ -178,7 +178,7 @@ describe("logs", () => {
         assert.notInclude(lines.join(), secret)
       }))
 
-    it.effect("have those of the data of a partial one", () =>
+    it.effect("list those of partial data", () =>
       Effect.gen(function*() {
         const [line, ...others] = yield* logOf(
           Effect.fail(new PartialData({ code: "more_pages", detail: "Page 1.", data: wrong }))
@@ -186,7 +186,7 @@ describe("logs", () => {
         assert.deepStrictEqual([line?.message, others], [lines.join("\n"), []])
       }))
 
-    it.effect("say run and turn, too, and nothing of what fits", () =>
+    it.effect("have the run and turn too, and omit valid fields", () =>
       Effect.gen(function*() {
         const results = [wrong, untyped({ iban: "DE1", owner: "Ada", balance: 11, opened: [] })]
         const account = Tool.make("account", { description: "", success: Account, sideEffect: "none" }, () =>
@@ -207,7 +207,7 @@ describe("logs", () => {
         ["too deep", deep, "  as a whole: expected at most 512 levels, got more"]
       ] as const
     ) {
-      it.effect(`say what is ${what}`, () =>
+      it.effect(`report a value that is ${what}`, () =>
         Effect.gen(function*() {
           const odd = Tool.make("odd", { description: "", success: Schema.Unknown, sideEffect: "none" }, () =>
             Effect.succeed(value))
@@ -223,8 +223,8 @@ describe("logs", () => {
         }))
     }
 
-    const quoting = (said: (value: typeof Schema.Unknown.Type) => string) =>
-      Schema.Unknown.check(Schema.makeFilter((value) => said(value)))
+    const quoting = (words: (value: typeof Schema.Unknown.Type) => string) =>
+      Schema.Unknown.check(Schema.makeFilter((value) => words(value)))
     const cyclic: { self?: unknown } = {}
     cyclic.self = cyclic
     const date = new Date(0)
@@ -242,7 +242,7 @@ describe("logs", () => {
         ["who knows what of a very large value", Array.from({ length: 5000 }, () => "x"), () => "y is wrong"]
       ] satisfies ReadonlyArray<readonly [string, unknown, () => string]>
     ) {
-      it.effect(`leave out an author's words that quote ${what}`, () =>
+      it.effect(`omit an author's words that quote ${what}`, () =>
         Effect.gen(function*() {
           const odd = Tool.make("odd", { description: "", success: quoting(said), sideEffect: "none" }, () =>
             Effect.succeed(value))
@@ -273,10 +273,10 @@ describe("logs", () => {
         assert.match(line?.message ?? "", /^[^\n]+\n {2}a b\S.{0,200}: expected number, got a string$/)
       }))
 
-    it.effect("say that there was a defect that nobody can look at", () =>
+    it.effect("report a defect that is unreadable", () =>
       Effect.gen(function*() {
         const lines: Array<string> = []
-        // As loggers do that print a cause.
+        // Prints the cause, as some loggers do.
         const logger = Logger.make(({ cause, message }) => {
           const thrown = cause.reasons.length === 0 ? "" : Cause.pretty(cause)
           lines.push(`${String(message)}${thrown}`)
@@ -291,7 +291,7 @@ describe("logs", () => {
         ])
       }))
 
-    it.effect("leave the outcome as it is when a logger dies", () =>
+    it.effect("do not change the outcome if a logger dies", () =>
       Effect.gen(function*() {
         const odd = Tool.make("odd", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
           Effect.succeed(1.5))

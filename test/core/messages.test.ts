@@ -1,6 +1,6 @@
 /**
- * Everything that core says to a model stands in `messages.txt`, so that a change of a sentence is seen as what it is. What it says of
- * arguments stands in `test/arguments/messages.txt`.
+ * `messages.txt` holds every sentence that core says to a model, so a change of a sentence shows in the
+ * diff. Sentences about arguments are in `test/arguments/messages.txt`.
  *
  * @module-tag slow
  */
@@ -31,7 +31,7 @@ const golden = new URL("./messages.txt", import.meta.url)
 
 const unique = (lines: ReadonlyArray<string>) => Array.from(new Set(lines)).toSorted()
 
-/** The sentences of failures, by their code. */
+/** Returns the sentences of failures, by code. */
 const sentences = (outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>) =>
   unique(outcomes.flatMap((outcome) => {
     if (outcome._tag !== "Failed") return []
@@ -96,7 +96,7 @@ const page = new PartialData({
   next: { page: 2 }
 })
 
-/** Calls, by what happens in them. */
+/** Calls, by the event in them. */
 const calls: Record<string, Effect.Effect<ToolOutcome.ToolOutcome>> = {
   "an answer": dispatched(reading(() => Effect.succeed("sunny"))),
   "an answer from elsewhere": dispatched(
@@ -216,7 +216,7 @@ const calls: Record<string, Effect.Effect<ToolOutcome.ToolOutcome>> = {
   )
 }
 
-/** Runs the tool twice at once, and answers with the run that ends first. */
+/** Makes a policy that runs the tool twice at once, and returns the first answer. */
 function twiceAtOnce() {
   return Policy.make({
     kind: "custom",
@@ -226,7 +226,7 @@ function twiceAtOnce() {
   })
 }
 
-/** A key that is sent again, with the first arguments. */
+/** Repeats a call whose key is sent again with the first arguments. */
 const again = Effect.gen(function*() {
   const outcomes: Array<ToolOutcome.ToolOutcome> = []
   const steps = [Effect.fail(lost), Effect.succeed("paid")]
@@ -258,7 +258,7 @@ const again = Effect.gen(function*() {
 })
 
 // -----------------------------------------------------------------------------
-// What a fixing agent reads, and what a run ends with
+// Texts for a correcting agent, and the ends of runs
 // -----------------------------------------------------------------------------
 
 const questions = Effect.gen(function*() {
@@ -325,8 +325,8 @@ const written = Effect.gen(function*() {
   ].join("\n")
 })
 
-describe("what a model reads", () => {
-  it.effect("stands in one file (WRITE_MESSAGES=1 writes it)", () =>
+describe("the texts for a model", () => {
+  it.effect("match one file (WRITE_MESSAGES=1 writes it)", () =>
     Effect.gen(function*() {
       const text = yield* written
       if (process.env["WRITE_MESSAGES"] === "1") writeFileSync(golden, text)

@@ -4,7 +4,7 @@ import { Effect, Fiber, Schema } from "effect"
 
 type Descending = Tool.Tool<"p", { readonly n: number }, number, ToolUnavailable>
 
-describe("tools inside of each other, each under a timeout", () => {
+describe("nested tools, each with a timeout", () => {
   const descend = (
     bottom: Effect.Effect<number>,
     step: <A, E, R>(inner: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -34,14 +34,14 @@ describe("tools inside of each other, each under a timeout", () => {
       readonly [string, <A, E, R>(inner: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>]
     >
   ) {
-    it.live(`cost no stack, each begun ${when}`, () =>
+    it.live(`use no stack, each started ${when}`, () =>
       Effect.gen(function*() {
         const { counts, run } = descend(Effect.succeed(0), step)
         assert.strictEqual(yield* run, 5000)
         assert.deepStrictEqual(counts, { opened: 5001, closed: 5001 })
       }))
 
-    it.live(`cost no stack when all of them are interrupted, each begun ${when}`, () =>
+    it.live(`use no stack when all of them are interrupted, each started ${when}`, () =>
       Effect.gen(function*() {
         const { promise, resolve } = Promise.withResolvers<void>()
         const { counts, run } = descend(Effect.andThen(Effect.sync(resolve), Effect.never), step)

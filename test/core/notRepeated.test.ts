@@ -1,4 +1,4 @@
-/** What may have acted is not run again. */
+/** A tool that may have acted does not run again. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   type Certainty,
@@ -18,7 +18,7 @@ import { acting, failureIn, reading } from "../support/asyncTools.ts"
 import { call, counting, type Ends, outcomeOf, type Pay } from "../support/countedRuns.ts"
 import { custom, type Failure, lost, notExecuted, parameters, paris, silent, unknownCity } from "../support/sequence.ts"
 
-describe("what acts is not run again", () => {
+describe("an acting tool does not run again", () => {
   const again = Tool.retry(Schedule.recurs(2))
   const cases: Readonly<Record<string, (tool: Pay) => Tool.Any>> = {
     "when its lost failure is mapped to one that was not executed": (tool) =>
@@ -42,15 +42,15 @@ describe("what acts is not run again", () => {
         const outcome = yield* outcomeOf(wrap(tool))
         assert.strictEqual(runs.count, 1)
         assert.deepInclude(outcome, { _tag: "Failed", certainty: "unknown" })
-        const told = Rendering.json(outcome, call)
+        const text = Rendering.json(outcome, call)
         assert.include(
-          told,
+          text,
           "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
         )
       }))
   }
 
-  it.effect("after it has succeeded, whatever a policy fails with then", () =>
+  it.effect("after a success, whatever a policy then fails with", () =>
     Effect.gen(function*() {
       const { runs, tool } = counting(Effect.succeed("paid"))
       const outcome = yield* outcomeOf(
@@ -82,7 +82,7 @@ describe("what acts is not run again", () => {
       }
     }))
 
-  it.effect("but after what certainly did nothing it is, whatever that was mapped to", () =>
+  it.effect("except after it certainly did nothing, whatever its failure was mapped to", () =>
     Effect.gen(function*() {
       for (const end of [notExecuted, new SchemaMismatch({ side: "arguments", code: "odd", detail: "Odd." })]) {
         const { runs, tool } = counting(Effect.fail(end))
@@ -93,7 +93,7 @@ describe("what acts is not run again", () => {
       }
     }))
 
-  it.effect("after a refusal, unless its service refuses before anything is done", () =>
+  it.effect("after a refusal, unless its service refuses before it acts", () =>
     Effect.gen(function*() {
       for (const refusesFirst of [false, true]) {
         let runs = 0
@@ -112,7 +112,7 @@ describe("what acts is not run again", () => {
       }
     }))
 
-  it.effect("after what may have acted in its place: the source of a fallback, a policy by itself", () =>
+  it.effect("after the source of a fallback, or a policy, says that it may have acted", () =>
     Effect.gen(function*() {
       const places: ReadonlyArray<(tool: Pay) => Tool.Any> = [
         (tool) => tool.pipe(Tool.fallback(() => Effect.fail(lost)), again),
@@ -131,7 +131,7 @@ describe("what acts is not run again", () => {
       }
     }))
 
-  it.effect("while the source of a fallback that was left behind still runs", () =>
+  it.effect("while an abandoned source of a fallback still runs", () =>
     Effect.gen(function*() {
       const { runs, tool } = counting(Effect.fail(notExecuted))
       const deaf = Effect.uninterruptible(Effect.delay(Effect.succeed("queued"), "1 hour"))
@@ -140,7 +140,7 @@ describe("what acts is not run again", () => {
       assert.strictEqual(runs.count, 1)
     }))
 
-  it.effect("because a tool inside of it rejected its arguments: what came before that may have acted", () =>
+  it.effect("because an inner tool rejected its arguments: an earlier step may have acted", () =>
     Effect.gen(function*() {
       const { tool: rejects } = counting(
         Effect.fail(new SchemaMismatch({ side: "arguments", code: "odd", detail: "Odd." }))
@@ -150,7 +150,7 @@ describe("what acts is not run again", () => {
       assert.strictEqual(runs.count, 1)
     }))
 
-  it.live("by a policy that leaves the fibers of the call, and it says so", () =>
+  it.live("by a policy that leaves the fibers of the call, and the failure says so", () =>
     Effect.gen(function*() {
       const leaving = Policy.make<never, ToolUnavailable>({
         kind: "custom",
@@ -175,7 +175,7 @@ describe("what acts is not run again", () => {
       }
     }))
 
-  it.effect("where it is idempotent, it may be", () =>
+  it.effect("unless it is idempotent", () =>
     Effect.gen(function*() {
       const { runs, tool } = counting(Effect.fail(lost), "idempotent")
       const outcome = yield* outcomeOf(tool.pipe(again))
@@ -185,7 +185,7 @@ describe("what acts is not run again", () => {
 })
 
 describe("a tool that only reads, and runs a payment inside", () => {
-  it.effect("is not tried again while the payment may still be under way", () =>
+  it.effect("is not retried while the payment may still be under way", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = Tool.promise("pay", acting, () => {
@@ -202,7 +202,7 @@ describe("a tool that only reads, and runs a payment inside", () => {
       assert.strictEqual(paid, 1)
     }))
 
-  it.effect("is not tried again after one that began while it waited", () =>
+  it.effect("is not retried after a payment that began while it waited", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = Tool.make("pay", acting, () => Effect.sync(() => `${++paid}`))
@@ -216,7 +216,7 @@ describe("a tool that only reads, and runs a payment inside", () => {
       const { certainty, exit, handled } = yield* Fiber.join(fiber)
       assert.strictEqual(certainty, "executed")
       assert.strictEqual(paid, 1)
-      // Each failure has one end.
+      // Each failure is handled once.
       assert.deepStrictEqual(handled.map(({ by, code }) => [by, code]), [["retry", "busy"]])
       assert.deepInclude({ ...failureIn(exit) }, {
         code: "not_repeated",

@@ -11,7 +11,7 @@ const services = Breaker.layer({ tripPolicy: Breaker.consecutive(1), openDuratio
   Layer.merge(ToolHealth.layer)
 )
 
-/** Three tools, of which the first one's service can be down; and one that lets time pass. */
+/** Makes three tools, the first of which can be down, and one that lets time pass. */
 const make = () => {
   const world = { isDown: true, calls: 0 }
   const definition = { description: "A quote", success: Schema.String, sideEffect: "none" } as const
@@ -36,7 +36,7 @@ const make = () => {
   return { world, toolkit: Toolkit.make(quote, kept, wait) }
 }
 
-/** What a model that makes these calls is offered, turn by turn. */
+/** Returns the tools offered in each turn to a model that makes these calls. */
 const offers = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
   script: ScriptedModel.Script,
@@ -48,15 +48,15 @@ const offers = <T extends Tool.Any>(
     return { answer, names: requests.map(({ tools }) => tools.map(({ name }) => name).join()), requests }
   }).pipe(Effect.provide(ScriptedModel.layer(script)))
 
-describe("what a model is offered", () => {
-  it.effect("F8 an open circuit takes the tool off the list, and it comes back when its probe is due", () =>
+describe("the tools offered to a model", () => {
+  it.effect("F8 omit a tool with an open circuit, until its probe is due", () =>
     Effect.gen(function*() {
       const { toolkit, world } = make()
       const moves = [
         ScriptedModel.call("quote"),
         ScriptedModel.call("wait", { millis: 29_999 }),
         ScriptedModel.call("wait", { millis: 1 }),
-        // The probe, which fails; and one more, half a minute later, which does not.
+        // The probe, which fails, and another one half a minute later, which succeeds.
         ScriptedModel.call("quote"),
         ScriptedModel.call("wait", { millis: 30_000 }),
         ScriptedModel.call("quote"),
@@ -77,7 +77,7 @@ describe("what a model is offered", () => {
       ])
     }).pipe(Effect.provide(services)))
 
-  it.effect("F8 a tool that is called all the same is refused at once, and not run", () =>
+  it.effect("F8 refuse a call of an omitted tool at once, without running it", () =>
     Effect.gen(function*() {
       const { toolkit, world } = make()
       const { answer } = yield* offers(toolkit, [
@@ -92,7 +92,7 @@ describe("what a model is offered", () => {
       ])
     }).pipe(Effect.provide(services)))
 
-  it.effect("F8 a tool with a fallback outside of its breaker stays: it answers all the same", () =>
+  it.effect("F8 include a tool with a fallback outside its breaker, because it still answers", () =>
     Effect.gen(function*() {
       const { toolkit, world } = make()
       const { answer, names } = yield* offers(toolkit, [
@@ -109,7 +109,7 @@ describe("what a model is offered", () => {
       )
     }).pipe(Effect.provide(services)))
 
-  it.effect("E7 a disabled tool is not offered until it is enabled; and by default it is, and refused", () =>
+  it.effect("E7 omit a disabled tool until it is enabled; by default they include it, and its calls are refused", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* health.disable("quote")
@@ -121,7 +121,7 @@ describe("what a model is offered", () => {
       assert.deepStrictEqual((yield* offers(toolkit, script)).names, ["quote,kept,wait"])
     }).pipe(Effect.provide(services)))
 
-  it.effect("forgets a choice of what is not offered, which a provider would refuse", () =>
+  it.effect("drop a tool choice that is not offered, which a provider would refuse", () =>
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       const { toolkit } = make()
@@ -140,7 +140,7 @@ describe("what a model is offered", () => {
 })
 
 describe("the policies of an agent", () => {
-  const noting = (events: Array<string>, kind: Policy.Kind, whose: string): Policy.Policy =>
+  const recording = (events: Array<string>, kind: Policy.Kind, whose: string): Policy.Policy =>
     Policy.make({
       kind,
       description: `${kind} of the ${whose}`,
@@ -151,7 +151,7 @@ describe("the policies of an agent", () => {
         })
     })
 
-  it.effect("C1 lose against a tool's own, and win over those of its toolkit, kind by kind", () =>
+  it.effect("C1 yield to a tool's own, and override those of its toolkit, kind by kind", () =>
     Effect.gen(function*() {
       const events: Array<string> = []
       const tool = Tool.make("t", { description: "", success: Schema.Void, sideEffect: "none" }, () => Effect.void)
@@ -159,15 +159,15 @@ describe("the policies of an agent", () => {
           Tool.retry(Schedule.recurs(0))
         )
       const toolkit = Toolkit.make(tool).pipe(Toolkit.withDefaults([
-        noting(events, "timeout", "toolkit"),
-        noting(events, "retry", "toolkit"),
-        noting(events, "concurrency", "toolkit"),
-        noting(events, "fallback", "toolkit")
+        recording(events, "timeout", "toolkit"),
+        recording(events, "retry", "toolkit"),
+        recording(events, "concurrency", "toolkit"),
+        recording(events, "fallback", "toolkit")
       ]))
       const policies = [
-        noting(events, "timeout", "agent"),
-        noting(events, "retry", "agent"),
-        noting(events, "concurrency", "agent")
+        recording(events, "timeout", "agent"),
+        recording(events, "retry", "agent"),
+        recording(events, "concurrency", "agent")
       ]
       yield* Agent.make({ toolkit, policies }).run("?").pipe(
         Effect.provide(ScriptedModel.layer([ScriptedModel.call("t"), ScriptedModel.text("done")]))
@@ -181,13 +181,13 @@ describe("the policies of an agent", () => {
       const tool = Tool.make("t", { description: "", success: Schema.Void, sideEffect: "none" }, () => Effect.void)
       const toolkit = Toolkit.make(tool)
       const script = ScriptedModel.layer([ScriptedModel.call("t"), ScriptedModel.text("done")])
-      Agent.make({ toolkit, policies: [noting(events, "retry", "agent")] })
+      Agent.make({ toolkit, policies: [recording(events, "retry", "agent")] })
       yield* Agent.make({ toolkit }).run("?").pipe(Effect.provide(script))
       assert.deepStrictEqual(events, [])
       assert.deepStrictEqual(toolkit.tools.get("t")?.policies, [])
     }))
 
-  it.effect("C12 nothing set: the failure goes on as it is, after one attempt", () =>
+  it.effect("C12 if none are set, pass on the unchanged failure after one attempt", () =>
     Effect.gen(function*() {
       const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
       let runs = 0

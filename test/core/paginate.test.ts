@@ -35,7 +35,7 @@ const more = (data: Names, next?: Schema.JsonObject, fields: Partial<PartialData
     })
   )
 
-/** A tool of pages: what each one does, by its number. */
+/** Makes a paged tool from a function of the page number. */
 const paged = (page: (number: number) => Page) =>
   Tool.make("users", {
     description: "Users",
@@ -44,7 +44,7 @@ const paged = (page: (number: number) => Page) =>
     sideEffect: "none"
   }, ({ page: number }) => page(number))
 
-/** `["user 1"]`, `["user 2"]`, …, of so many. */
+/** Makes pages `["user 1"]`, `["user 2"]`, …, up to a number of pages. */
 const counting =
   (pages: number, before: (number: number) => Effect.Effect<void> = () => Effect.void) => (number: number) =>
     Effect.andThen(
@@ -54,7 +54,7 @@ const counting =
 
 type Users = Tool.Tool<string, { readonly page: number }, Names, PartialData<Names> | SemanticGarbage | ToolUnavailable>
 
-/** Runs a tool from its first page, for an hour: how it ended, and when. */
+/** Runs a tool from its first page for an hour, and returns its end and the time of it. */
 const play = (tool: Users, within: <A, E>(run: Effect.Effect<A, E>) => Effect.Effect<A, E> = (run) => run) =>
   Effect.gen(function*() {
     const start = yield* Clock.currentTimeMillis
@@ -67,7 +67,7 @@ const play = (tool: Users, within: <A, E>(run: Effect.Effect<A, E>) => Effect.Ef
     return yield* fiber.pollUnsafe() ?? assert.fail("no end")
   })
 
-/** The same for one that stays incomplete. */
+/** Like {@link play}, for a result that stays incomplete. */
 const partial = (tool: Users, within?: <A, E>(run: Effect.Effect<A, E>) => Effect.Effect<A, E>) =>
   Effect.gen(function*() {
     const { at, exit } = yield* play(tool, within)
@@ -82,7 +82,7 @@ const outcomeOf = (tool: Tool.Any) =>
   })
 
 describe("F6 Tool.paginate", () => {
-  it.effect("puts three pages together, in their order", () =>
+  it.effect("merges three pages in order", () =>
     Effect.gen(function*() {
       const complete = paged(counting(3)).pipe(Tool.paginate({ merge }))
       assert.deepStrictEqual(yield* complete.run({ page: 1 }), ["user 1", "user 2", "user 3"])
@@ -94,7 +94,7 @@ describe("F6 Tool.paginate", () => {
       ])
     }))
 
-  it.effect("leaves alone what is whole, what does not say how to go on, and other failures", () =>
+  it.effect("does not change complete results, results without a continuation, and other failures", () =>
     Effect.gen(function*() {
       const wrong = new SemanticGarbage({ code: "unknown_entity", detail: "Unknown." })
       const cut = new PartialData({ code: "truncated", detail: "Cut.", data: ["user 1"] })
@@ -134,7 +134,7 @@ describe("F6 Tool.paginate", () => {
         ["all of them", (page: number) => ({ query: "a", since: since.toISOString(), page: page + 1 })]
       ] as const
     ) {
-      it.effect(`with ${name}, and decodes them as a model's`, () =>
+      it.effect(`with ${name}, decoded like a model's arguments`, () =>
         Effect.gen(function*() {
           const { asked, tool } = searched(next)
           assert.deepStrictEqual(yield* tool.run(params), ["user 1", "user 2", "user 3"])
@@ -142,7 +142,7 @@ describe("F6 Tool.paginate", () => {
         }))
     }
 
-    it.effect("with a cursor that the first call did not have", () =>
+    it.effect("with a cursor that was not in the first call", () =>
       Effect.gen(function*() {
         const tool = Tool.make("search", {
           description: "",
@@ -157,7 +157,7 @@ describe("F6 Tool.paginate", () => {
       }))
   })
 
-  describe("keeps what it has, and says why there is not more,", () => {
+  describe("keeps the pages so far, and gives the reason for the end:", () => {
     it.effect("at the limit of pages, the first among them", () =>
       Effect.gen(function*() {
         let runs = 0
@@ -183,7 +183,7 @@ describe("F6 Tool.paginate", () => {
         ])
       }))
 
-    it.effect("when the time for the further pages is up, on the right side of the tick", () =>
+    it.effect("when the time for further pages ends, exactly at the tick", () =>
       Effect.gen(function*() {
         const slow = paged(counting(3, (number) => Effect.sleep(number === 1 ? "1 minute" : "1 second")))
         const { at, exit } = yield* play(Tool.paginate(slow, { merge, time: 2_001 }))
@@ -200,7 +200,7 @@ describe("F6 Tool.paginate", () => {
         assert.strictEqual((yield* partial(Tool.paginate(hanging, { merge }))).at, 30_000)
       }))
 
-    it.effect("when a page ignores that its time is up", () =>
+    it.effect("when a page ignores the end of its time", () =>
       Effect.gen(function*() {
         const stubborn = paged((number) =>
           number === 1 ? counting(2)(1) : Effect.uninterruptible(Effect.delay(counting(2)(2), "1 minute"))
@@ -209,7 +209,7 @@ describe("F6 Tool.paginate", () => {
         assert.deepStrictEqual([at, data], [1_000, ["user 1"]])
       }))
 
-    it.effect("after so many bytes of JSON", () =>
+    it.effect("after a number of bytes of JSON", () =>
       Effect.gen(function*() {
         const bytes = JSON.stringify(["user 1"]).length
         const tool = paged(counting(9))
@@ -222,7 +222,7 @@ describe("F6 Tool.paginate", () => {
         assert.strictEqual(detail, "1 page: at most 5 bytes are fetched at once.")
       }))
 
-    it.effect("when a page fails, and tells the ledger", () =>
+    it.effect("when a page fails, with an entry in the ledger", () =>
       Effect.gen(function*() {
         const tool = Tool.paginate(paged((number) => number === 3 ? Effect.fail(refused) : counting(9)(number)), {
           merge
@@ -236,7 +236,7 @@ describe("F6 Tool.paginate", () => {
         ])
       }))
 
-    it.effect("when a page times out by itself", () =>
+    it.effect("when a page's own timeout ends it", () =>
       Effect.gen(function*() {
         const tool = paged((number) => number === 3 ? Effect.never : counting(9)(number)).pipe(
           Tool.timeout("5 seconds"),
@@ -263,7 +263,7 @@ describe("F6 Tool.paginate", () => {
         }
       }))
 
-    it.effect("when what continues does not fit the parameters", () =>
+    it.effect("when the arguments to continue with do not fit the parameters", () =>
       Effect.gen(function*() {
         for (const next of [{ page: "two" }, { page: null }, { cursor: "x" }]) {
           const { data, detail } = yield* partial(Tool.paginate(paged(() => more(["user 1"], next)), { merge }))
@@ -272,7 +272,7 @@ describe("F6 Tool.paginate", () => {
         }
       }))
 
-    it.effect("when a later page does not say how to go on", () =>
+    it.effect("when a later page does not say how to continue", () =>
       Effect.gen(function*() {
         const tool = paged((number) => number === 2 ? more(["user 2"]) : counting(9)(number))
         const { failure } = yield* partial(Tool.paginate(tool, { merge }))
@@ -281,7 +281,7 @@ describe("F6 Tool.paginate", () => {
         assert.isUndefined(failure.next)
       }))
 
-    it.effect("a little before the deadline of the run, on the right side of the tick", () =>
+    it.effect("a little before the deadline of the run, exactly at the tick", () =>
       Effect.gen(function*() {
         const complete = Tool.paginate(paged(counting(9, () => Effect.sleep("1 second"))), { merge })
         const late = yield* partial(complete, Deadline.within(4_099))
@@ -293,7 +293,7 @@ describe("F6 Tool.paginate", () => {
         assert.deepStrictEqual([ended.at, ended.data.length], [4_001, 4])
       }))
 
-    it.effect("without waiting for a retry that could not end in the time for the pages", () =>
+    it.effect("without waiting for a retry that could not end in time", () =>
       Effect.gen(function*() {
         const busy = new ToolUnavailable({ ...refused, code: "rate_limited", retryAfter: Duration.seconds(20) })
         const tool = paged((number) => number === 2 ? Effect.fail(busy) : counting(9)(number)).pipe(
@@ -305,8 +305,8 @@ describe("F6 Tool.paginate", () => {
       }))
   })
 
-  describe("says how much of how much there is", () => {
-    it.effect("in pages, of so many where the pages say so", () =>
+  describe("reports its coverage", () => {
+    it.effect("in pages, with the total if the pages state it", () =>
       Effect.gen(function*() {
         const of = (unit: string) =>
           Effect.map(
@@ -345,7 +345,7 @@ describe("F6 Tool.paginate", () => {
   })
 
   describe("in the outcome", () => {
-    it.effect("each page has a key of its own, the first one the call's, and its retries have the same", () =>
+    it.effect("each page has its own key, which is the call's for the first page, and the same for its retries", () =>
       Effect.gen(function*() {
         const keys: Array<string> = []
         const tool = paged((number) =>
@@ -377,7 +377,7 @@ describe("F6 Tool.paginate", () => {
         assert.strictEqual(runs, 4)
       }))
 
-    it.effect("there is what every page said", () =>
+    it.effect("there are the notes of every page", () =>
       Effect.gen(function*() {
         const tool = paged(counting(3, (number) => ToolCall.caveat(`page ${number} is of yesterday`)))
         const outcome = yield* outcomeOf(Tool.paginate(tool, { merge }))
@@ -388,7 +388,7 @@ describe("F6 Tool.paginate", () => {
         ])
       }))
 
-    it.effect("there is nothing of what a page said whose data did not come", () =>
+    it.effect("there are no notes of a page whose data did not arrive", () =>
       Effect.gen(function*() {
         for (const end of [Effect.fail(refused), Effect.never]) {
           const tool = paged((number) =>
@@ -404,7 +404,7 @@ describe("F6 Tool.paginate", () => {
         }
       }))
 
-    it.effect("a page that timed out says nothing of a result that goes on without it", () =>
+    it.effect("a page that timed out adds no notes to a result without it", () =>
       Effect.gen(function*() {
         const noted: Array<string> = []
         const tool = paged((number) =>
@@ -421,7 +421,7 @@ describe("F6 Tool.paginate", () => {
       }))
   })
 
-  it.effect("passes on what merge throws, as a defect", () =>
+  it.effect("passes an error of merge on as a defect", () =>
     Effect.gen(function*() {
       const bug = new Error("bug")
       const throwing = () => {
@@ -433,7 +433,7 @@ describe("F6 Tool.paginate", () => {
       }
     }))
 
-  it.effect("follows thousands of pages, at the same depth", () =>
+  it.effect("follows thousands of pages at constant depth", () =>
     Effect.gen(function*() {
       const count = (pages: number) =>
         Tool.make("count", {
@@ -459,7 +459,7 @@ describe("F6 Tool.paginate", () => {
     )
   })
 
-  it("throws at a number of pages that is none from 2", () => {
+  it("throws if the limit of pages is not a whole number of at least 2", () => {
     for (const pages of [1, 0, -1, 2.5, Number.NaN, Infinity]) {
       assert.throws(() => Policy.paginate({ merge, pages }), TypeError)
     }

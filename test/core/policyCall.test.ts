@@ -25,7 +25,7 @@ import {
 import { doing, paris, refused, sunny, unknownCity } from "../support/sequence.ts"
 
 describe("Policy.Call", () => {
-  /** Catches the failure of what is inside, and does something with it. */
+  /** Makes a policy that catches the inner failure, and acts on it. */
   const after = (
     act: (call: Policy.Call, failure: ToolFailure.ToolFailure) => Effect.Effect<void, ToolUnavailable>
   ) =>
@@ -35,7 +35,7 @@ describe("Policy.Call", () => {
 
   const flaky = (policy: Policy.Policy) => stepping([Effect.fail(refused), sunny]).pipe(Tool.with(policy))
 
-  it.effect("again: the failure is handled at once, once, with what is known of the retry", () =>
+  it.effect("again: the failure is handled at once, with the facts of the retry", () =>
     Effect.gen(function*() {
       const retry = { number: 1, limit: 2, wait: Duration.seconds(1) }
       const { events, outcome } = yield* told(flaky(after((call, failure) => call.again(failure, retry))))
@@ -102,7 +102,7 @@ describe("Policy.Call", () => {
       assert.deepInclude(outcome, { _tag: "Failed", attempts: 0 })
     }))
 
-  it.effect("waiting: how long it is going to wait is told at its start, and how long it took is counted once", () =>
+  it.effect("waiting: the expected wait is reported at its start, and the real duration is counted once", () =>
     Effect.gen(function*() {
       const waiting = after((call) => call.waiting(Effect.sleep("2 seconds"), Duration.seconds(2)))
       const { events, outcome } = yield* told(flaky(waiting))
@@ -126,7 +126,7 @@ describe("Policy.Call", () => {
       assert.deepStrictEqual(handledIn(outcome), [])
     }))
 
-  it.effect("instead: a tool that answers then is an attempt, and one before is not", () =>
+  it.effect("instead: a tool that answers afterwards is an attempt, and an earlier one is not", () =>
     Effect.gen(function*() {
       const mirror = doing(sunny, "none", "mirror")
       const asking = (says: boolean) =>
@@ -149,7 +149,7 @@ describe("Policy.Call", () => {
       assert.deepStrictEqual(yield* attempts(false), [1, 1, 0])
     }))
 
-  it.effect("waiting: one that is cut short a millisecond before its end took a millisecond less", () =>
+  it.effect("waiting: a wait that is cut a millisecond early counts a millisecond less", () =>
     Effect.gen(function*() {
       const cut = after((call) =>
         Effect.ignore(Effect.timeoutOption(call.waiting(Effect.sleep(310), Duration.millis(310)), 309))
@@ -157,10 +157,10 @@ describe("Policy.Call", () => {
       assert.strictEqual(waitedIn(yield* outcomeOf(flaky(cut))), 309)
     }))
 
-  it.effect("waiting: what was said of its length does not count, where it took another time", () =>
+  it.effect("waiting: the real duration counts, not the announced one", () =>
     Effect.gen(function*() {
-      for (const said of [Duration.hours(1), Duration.seconds(1), Duration.infinity]) {
-        const other = after((call) => call.waiting(Effect.sleep("2 seconds"), said))
+      for (const announced of [Duration.hours(1), Duration.seconds(1), Duration.infinity]) {
+        const other = after((call) => call.waiting(Effect.sleep("2 seconds"), announced))
         assert.strictEqual(waitedIn(yield* outcomeOf(flaky(other))), 2_000)
       }
     }))
@@ -172,10 +172,10 @@ describe("Policy.Call", () => {
       assert.deepStrictEqual<unknown>(one(events, "CircuitChanged"), { _tag: "CircuitChanged", ...change })
     }))
 
-  it.effect("state: attempts, doubt, what still runs, the source, and whether anybody watches", () =>
+  it.effect("state: attempts, doubt, running attempts, the source, and whether a watcher exists", () =>
     Effect.gen(function*() {
       const states: Array<Policy.State> = []
-      const looking = custom((run, _, call) => (params) => {
+      const readingState = custom((run, _, call) => (params) => {
         const look = Effect.map(call.state, ({ attempt, certainty, isWatched, source, whyNot }) => {
           states.push({ attempt, certainty, whyNot, source, isWatched })
         })
@@ -186,7 +186,7 @@ describe("Policy.Call", () => {
       const tool = stepping([
         deaf,
         Effect.andThen(ToolCall.source({ name: "mirror" }), sunny)
-      ], "idempotent").pipe(Tool.timeout("1 second"), Tool.retry(Schedule.recurs(1)), Tool.with(looking))
+      ], "idempotent").pipe(Tool.timeout("1 second"), Tool.retry(Schedule.recurs(1)), Tool.with(readingState))
       yield* outcomeOf(tool)
       const none = {
         attempt: 0,
@@ -195,7 +195,7 @@ describe("Policy.Call", () => {
         source: undefined,
         isWatched: true
       } as const
-      // One that has succeeded settles it for an idempotent tool.
+      // A success settles the doubt of an idempotent tool.
       assert.deepStrictEqual(states, [none, {
         attempt: 2,
         certainty: "executed",
@@ -204,14 +204,14 @@ describe("Policy.Call", () => {
         isWatched: true
       }])
       states.length = 0
-      yield* doing(sunny).pipe(Tool.with(looking)).run(paris)
+      yield* doing(sunny).pipe(Tool.with(readingState)).run(paris)
       assert.deepStrictEqual(states.map(({ isWatched }) => isWatched), [false, false])
     }))
 
-  it.effect("state: a call may have acted by a tool inside, and while an attempt still runs", () =>
+  it.effect("state: a call may have acted through an inner tool, and while an attempt still runs", () =>
     Effect.gen(function*() {
       const states: Array<readonly [certainty: Certainty.Certainty, whyNot: Policy.WhyNot | undefined]> = []
-      const looking = custom((run, _, call) => (params) =>
+      const readingState = custom((run, _, call) => (params) =>
         Effect.tapError(run(params), () =>
           Effect.map(call.state, ({ certainty, whyNot }) => {
             states.push([certainty, whyNot])
@@ -221,10 +221,12 @@ describe("Policy.Call", () => {
       const lost = Effect.fail(unknownCity)
       const pay = doing(sunny, "non_idempotent", "pay")
       for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
-        yield* outcomeOf(stepping([Effect.andThen(pay.run(paris), nothingDone)], sideEffect).pipe(Tool.with(looking)))
+        yield* outcomeOf(
+          stepping([Effect.andThen(pay.run(paris), nothingDone)], sideEffect).pipe(Tool.with(readingState))
+        )
         const deaf = stepping([Effect.uninterruptible(later(60_000, sunny))], sideEffect)
-        yield* outcomeOf(deaf.pipe(Tool.timeout("1 second"), Tool.with(looking)))
-        yield* outcomeOf(stepping([lost], sideEffect).pipe(Tool.with(looking)))
+        yield* outcomeOf(deaf.pipe(Tool.timeout("1 second"), Tool.with(readingState)))
+        yield* outcomeOf(stepping([lost], sideEffect).pipe(Tool.with(readingState)))
       }
       assert.deepStrictEqual(states, [
         ["executed", undefined],

@@ -66,7 +66,7 @@ describe("Tool", () => {
         ])
       }))
 
-    it.effect("a timed-out tool that acts is not tried again inside of retry", () =>
+    it.effect("a timed-out tool that acts is not retried", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const pays = tool([Effect.never], "non_idempotent")
@@ -77,7 +77,7 @@ describe("Tool", () => {
         ])
       }))
 
-    it.effect("A12 fallback outside of retry answers once all attempts have failed", () =>
+    it.effect("A12 fallback outside retry answers after all attempts have failed", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const failing = tool([Effect.fail(refused)]).pipe(
@@ -97,7 +97,7 @@ describe("Tool", () => {
         ])
       }))
 
-    it.effect("fallback inside of retry leaves nothing to try again", () =>
+    it.effect("fallback inside retry leaves nothing to retry", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const failing = tool([Effect.fail(refused)]).pipe(
@@ -107,7 +107,7 @@ describe("Tool", () => {
         assert.deepStrictEqual(yield* play(failing), ["0 attempt 1", "fallback handles connection", "0 => cached"])
       }))
 
-    it.effect("retry outside of a fallback that fails tries both again", () =>
+    it.effect("retry outside a failing fallback retries both", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         const failing = tool([Effect.fail(refused), sunny]).pipe(
@@ -136,7 +136,7 @@ describe("Tool", () => {
         assert.strictEqual((yield* mapped(other)).cause, other)
       }))
 
-    it.effect("mapFailure inside of retry decides what is transient", () =>
+    it.effect("mapFailure inside retry decides what is transient", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const permanent = tool([Effect.fail(refused)]).pipe(
@@ -146,7 +146,7 @@ describe("Tool", () => {
         assert.deepStrictEqual(yield* play(permanent), ["0 attempt 1", "0 => disabled"])
       }))
 
-    it.effect("catchTag outermost sees what the others could not handle", () =>
+    it.effect("catchTag outermost sees the failures that the others did not handle", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const flaky = tool<Failure>([Effect.never, Effect.fail(unknownCity)]).pipe(

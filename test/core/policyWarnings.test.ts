@@ -27,12 +27,12 @@ describe("no_identity", () => {
       }, () => Effect.void)
     ).warnings.map(({ code }) => code)
 
-  it("warns of a tool that acts, and whose arguments make no key", () => {
+  it("warns of a tool that acts and whose arguments make no key", () => {
     assert.deepStrictEqual(codes("non_idempotent"), ["no_identity"])
     assert.deepStrictEqual(codes("idempotent"), ["no_identity"])
   })
 
-  it("warns neither of one that reads, nor of one that says what identifies it", () => {
+  it("does not warn of a tool that reads, nor of one with a declared identity", () => {
     assert.deepStrictEqual(codes("none"), [])
     assert.deepStrictEqual(codes("non_idempotent", () => "7"), [])
   })
@@ -77,7 +77,7 @@ describe("Tool.explain", () => {
 
     it("a retry of a tool that acts, unless it is reconciled", () => {
       assert.deepStrictEqual(codes(timely("non_idempotent").pipe(retrying)), ["retry_of_acting_tool"])
-      // Meant for all tools, it is no mistake for one of them.
+      // A default for all tools is not a mistake for one of them.
       assert.deepStrictEqual(codes(timely("non_idempotent").pipe(Tool.withDefaults(Policy.standard()))), [])
       assert.deepStrictEqual(codes(timely("idempotent").pipe(retrying)), [])
       assert.deepStrictEqual(codes(timely("non_idempotent").pipe(Tool.retry(RetryPolicy.none))), [])
@@ -93,19 +93,19 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(codes(timely().pipe(retrying, Tool.retry(RetryPolicy.none))), [])
     })
 
-    it("a retry outside of a breaker", () => {
+    it("a retry outside a breaker", () => {
       assert.deepStrictEqual(codes(timely().pipe(breaker, retrying)), ["retry_around_breaker"])
       assert.deepStrictEqual(codes(timely().pipe(retrying, breaker)), [])
     })
 
-    it("a fallback inside of a retry", () => {
+    it("a fallback inside a retry", () => {
       assert.deepStrictEqual(codes(timely().pipe(Tool.fallback(() => Effect.succeed(2)), retrying)), [
         "retry_around_fallback"
       ])
       assert.deepStrictEqual(codes(timely().pipe(retrying, Tool.fallback(() => Effect.succeed(2)))), [])
     })
 
-    it("a time for all attempts that is no longer than that of the first", () => {
+    it("a total time that is not longer than the time of one attempt", () => {
       for (const limit of [Tool.timeout, Tool.deadline]) {
         const outer = (duration: Duration.Input) => codes(timely().pipe(retrying, limit(duration)))
         assert.deepStrictEqual([outer(3_000), outer(5_000), outer(5_001)], [
@@ -145,7 +145,7 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(caught("SemanticGarbage", "none"), [])
     })
 
-    it("a check without a word of finality", () => {
+    it("a check without finality", () => {
       const acts = (options?: Policy.ReconcileOptions, sideEffect: SideEffect.SideEffect = "non_idempotent") =>
         codes(timely(sideEffect).pipe(Tool.reconcile(() => Effect.succeedNone, options)))
       assert.deepStrictEqual(acts(), ["reconcile_without_finality"])
@@ -155,7 +155,7 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(acts({ settle: "10 seconds" }), [])
     })
 
-    it("a time to settle that the time around it cuts short", () => {
+    it("a time to settle that an outer limit cuts short", () => {
       const settled = timely("non_idempotent").pipe(
         Tool.reconcile(() => Effect.succeedNone, { settle: "10 seconds" })
       )
@@ -196,7 +196,7 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(codes(quote("non_idempotent").pipe(limit, Tool.reconcile(nothing, final))), [])
     })
 
-    it("a check, or what serves instead, that is not in the toolkit", () => {
+    it("a check or an alternative that is not in the toolkit", () => {
       const pay = Tool.make("pay", {
         description: "Pays",
         success: Schema.Void,
@@ -215,7 +215,7 @@ describe("Tool.explain", () => {
       ])
     })
 
-    it("what a policy made by hand warns of", () => {
+    it("the warnings of a custom policy", () => {
       const warning = { code: "odd", detail: "It is odd.", hint: "Leave it out." }
       const odd = byHand("odd", (inner) => ({ ...inner, warnings: [...inner.warnings, warning] }))
       assert.deepStrictEqual(Tool.explain(timely().pipe(adding(odd))).warnings, [warning])

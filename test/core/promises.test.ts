@@ -18,7 +18,7 @@ import { TestClock } from "effect/testing"
 import { acting, type deferred, failureIn, reading, refused, slow } from "../support/asyncTools.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
-/** What a program without types may pass. */
+/** Passes any value, as a program without types may. */
 const untyped = (value: unknown) => value as never
 
 const defectOf = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -29,7 +29,7 @@ const defectOf = <A, E>(effect: Effect.Effect<A, E>) =>
   )
 
 describe("an async handler", () => {
-  it.effect("answers with what its promise comes to", () =>
+  it.effect("returns the result of its promise", () =>
     Effect.gen(function*() {
       const add = Tool.promise("add", {
         description: "Adds",
@@ -43,12 +43,12 @@ describe("an async handler", () => {
       assert.strictEqual(yield* add.run({ a: 1, b: 2 }), 3)
     }))
 
-  it.effect("may answer at once, without a promise", () =>
+  it.effect("may return at once, without a promise", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* Tool.promise("now", reading, () => "noon").run({}), "noon")
     }))
 
-  it.effect("is given a key that is the same for each attempt, and the attempt's number", () =>
+  it.effect("gets a key that is the same for each attempt, and the attempt's number", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
       const tool = Tool.promise("get", reading, async (_, { attempt, idempotencyKey }) => {
@@ -72,7 +72,7 @@ describe("an async handler", () => {
       assert.strictEqual((yield* Effect.flip(tool.run({}))).code, "connection")
     }))
 
-  it.effect("that returns an Effect is a defect which says what to do", () =>
+  it.effect("that returns an Effect is a defect that says what to do", () =>
     Effect.gen(function*() {
       const tool = Tool.promise("get", reading, untyped(async () => Effect.succeed("there")))
       assert.match(
@@ -81,7 +81,7 @@ describe("an async handler", () => {
       )
     }))
 
-  it("is a function, and 'tell' a list of classes", () => {
+  it("must be a function, and 'tell' must be a list of classes", () => {
     assert.throws(() => Tool.promise("get", reading, untyped(5)), /A tool's handler must be a function; got 5/)
     assert.throws(
       () => Tool.promise("get", { ...reading, tell: untyped("BookingError") }, async () => ""),
@@ -90,11 +90,11 @@ describe("an async handler", () => {
   })
 })
 
-describe("what an async handler throws", () => {
+describe("an error of an async handler", () => {
   class BookingError extends Error {}
   const taken = "Room A1 is already booked."
 
-  it.effect("is told where it is a sentence, and counts as a refusal", () =>
+  it.effect("is reported to the model if it is a sentence, and counts as a refusal", () =>
     Effect.gen(function*() {
       let runs = 0
       const book = Tool.promise("book", acting, async () => {
@@ -107,18 +107,21 @@ describe("what an async handler throws", () => {
       assert.strictEqual(runs, 1)
     }))
 
-  it.effect("is told of a class that is listed, and of no other", () =>
+  it.effect("is reported to the model if its class is listed, and otherwise not", () =>
     Effect.gen(function*() {
       const failing = async () => {
         throw new BookingError(taken)
       }
-      const told = yield* Effect.flip(Tool.promise("book", { ...acting, tell: [BookingError] }, failing).run({}))
-      const untold = yield* Effect.flip(Tool.promise("book", acting, failing).run({}))
-      assert.strictEqual(told.detail, taken)
-      assert.deepInclude({ ...untold }, { code: "failed", detail: "The tool failed. Only its operators can see why." })
+      const listed = yield* Effect.flip(Tool.promise("book", { ...acting, tell: [BookingError] }, failing).run({}))
+      const unlisted = yield* Effect.flip(Tool.promise("book", acting, failing).run({}))
+      assert.strictEqual(listed.detail, taken)
+      assert.deepInclude({ ...unlisted }, {
+        code: "failed",
+        detail: "The tool failed. Only its operators can see why."
+      })
     }))
 
-  it.effect("is reported whole, once, when nobody knows what it means", () =>
+  it.effect("is logged in full, once, if it is not recognized", () =>
     Effect.gen(function*() {
       const reported: Array<string> = []
       const reporter: Defect.Reporter = (message, cause) =>
@@ -132,7 +135,7 @@ describe("what an async handler throws", () => {
       ])
     }))
 
-  it.effect("is not told of a class that is listed and has a code, and the log says why", () =>
+  it.effect("is withheld if its listed class has a code, and the log says why", () =>
     Effect.gen(function*() {
       class CodedError extends Error {
         readonly code = "ROOM_TAKEN"
@@ -150,7 +153,7 @@ describe("what an async handler throws", () => {
       ])
     }))
 
-  it.effect("is a defect where it is a mistake of the program", () =>
+  it.effect("is a defect if it is a programming error", () =>
     Effect.gen(function*() {
       const tool = Tool.promise("get", reading, async () => {
         throw new TypeError("rows is undefined")
@@ -158,7 +161,7 @@ describe("what an async handler throws", () => {
       assert.match(yield* defectOf(tool.run({})), /rows is undefined/)
     }))
 
-  it.effect("stays what it is where it is one of the four", () =>
+  it.effect("is kept if it is one of the four classes", () =>
     Effect.gen(function*() {
       const unknown = new SemanticGarbage({ code: "unknown_room", detail: "Unknown room.", alternatives: ["B2"] })
       const tool = Tool.promise("book", acting, async () => {
@@ -169,7 +172,7 @@ describe("what an async handler throws", () => {
 })
 
 describe("an attempt runs until its promise has settled", () => {
-  it.effect("a timeout aborts the signal, and does not wait", () =>
+  it.effect("a timeout aborts the signal without waiting", () =>
     Effect.gen(function*() {
       const { aborted, tool } = slow(reading)
       const fiber = yield* Effect.forkChild(Effect.flip(tool.pipe(Tool.timeout("5 seconds")).run({})))
@@ -206,7 +209,7 @@ describe("an attempt runs until its promise has settled", () => {
       assert.isTrue(exit !== undefined && Exit.hasInterrupts(exit))
     }))
 
-  it.effect("what must not act twice is not run again beside it", () =>
+  it.effect("a tool that must not act twice does not run again beside it", () =>
     Effect.gen(function*() {
       const { pending, tool } = slow(acting)
       const secondTry = Policy.make({
@@ -254,7 +257,7 @@ describe("an attempt runs until its promise has settled", () => {
       ]
     ] as const
   ) {
-    it.effect(`operators are told that it ${what}, when nobody waits any more`, () =>
+    it.effect(`operators learn that it ${what} after it was abandoned`, () =>
       Effect.gen(function*() {
         const late: Array<LateResult.LateResult> = []
         const { pending, tool } = slow(acting)

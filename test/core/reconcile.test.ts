@@ -29,7 +29,7 @@ const noReceipt = new SemanticGarbage({ code: "unknown_receipt", detail: "No suc
 const final = { final: true }
 
 describe("F4 Tool.reconcile", () => {
-  it.effect("succeeds with what a lost call did, knowing the parameters and the failure", () =>
+  it.effect("succeeds with the result of a lost call, given the parameters and the failure", () =>
     Effect.gen(function*() {
       const tool = doing(Effect.fail(lost), "non_idempotent").pipe(
         Tool.reconcile(({ city }, failure) =>
@@ -44,7 +44,7 @@ describe("F4 Tool.reconcile", () => {
       ])
     }))
 
-  it.effect("says that a call was not executed when the check finally finds nothing", () =>
+  it.effect("reports not_executed if the check finally finds nothing", () =>
     Effect.gen(function*() {
       const tool = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => nothing, final))
       const failure = yield* Effect.flip(tool.run(paris))
@@ -59,7 +59,7 @@ describe("F4 Tool.reconcile", () => {
     }))
 
   for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
-    it.effect(`leaves no doubt when the check finally finds nothing of attempts that have ended (${sideEffect})`, () =>
+    it.effect(`leaves no doubt if the check finally finds nothing of ended attempts (${sideEffect})`, () =>
       Effect.gen(function*() {
         const fails = doing(Effect.fail(lost), sideEffect)
         const hangs = doing<Failure>(Effect.never, sideEffect).pipe(Tool.timeout("5 seconds"))
@@ -74,21 +74,21 @@ describe("F4 Tool.reconcile", () => {
           const outcome = yield* outcomeOf(tool)
           assert.deepNestedInclude(outcome, { "failure.code": "not_executed", "failure.outcome": "not_executed" })
           assert.strictEqual(outcome.certainty, "not_executed")
-          const told = Rendering.json(outcome, { id: "1", name: tool.name })
-          assert.include(told, "A check confirmed that it did not take effect.")
-          assert.notMatch(told, /\b(may|might|could|whether|unknown|find out|check before)\b/i)
+          const text = Rendering.json(outcome, { id: "1", name: tool.name })
+          assert.include(text, "A check confirmed that it did not take effect.")
+          assert.notMatch(text, /\b(may|might|could|whether|unknown|find out|check before)\b/i)
         }
       }))
   }
 
-  it.effect("keeps the time that the service asked to be left alone for", () =>
+  it.effect("keeps the service's retryAfter", () =>
     Effect.gen(function*() {
       const busy = new ToolUnavailable({ ...lost, code: "server_error", retryAfter: Duration.seconds(20) })
       const tool = doing(Effect.fail(busy), "non_idempotent").pipe(Tool.reconcile(() => nothing, final))
       assert.deepStrictEqual((yield* Effect.flip(tool.run(paris))).retryAfter, Duration.seconds(20))
     }))
 
-  it.effect("lets a retry outside run again what finally did not happen, under the same idempotency key", () =>
+  it.effect("lets an outer retry repeat a call that finally did not happen, under the same idempotency key", () =>
     Effect.gen(function*() {
       const { ending, events, note } = new Sequence()
       let attempt = 0
@@ -118,7 +118,7 @@ describe("F4 Tool.reconcile", () => {
       ])
     }))
 
-  it.effect("asks after each attempt, and once after each", () =>
+  it.effect("checks exactly once after each attempt", () =>
     Effect.gen(function*() {
       const { note, play, tool } = new Sequence()
       let checks = 0
@@ -145,7 +145,7 @@ describe("F4 Tool.reconcile", () => {
       ])
     }))
 
-  it.effect("leaves the outcome unknown when the check fails, and nothing is tried again", () =>
+  it.effect("leaves the outcome unknown if the check fails, without a retry", () =>
     Effect.gen(function*() {
       for (const problem of [refused, noReceipt]) {
         let attempts = 0
@@ -161,7 +161,7 @@ describe("F4 Tool.reconcile", () => {
       }
     }))
 
-  it.effect("leaves the outcome unknown while the attempt may still be running, and believes what it finds", () =>
+  it.effect("leaves the outcome unknown while the attempt may still run, but trusts a positive result", () =>
     Effect.gen(function*() {
       const endWith = (check: Effect.Effect<Option.Option<string>>) => {
         const { play, tool } = new Sequence()
@@ -187,11 +187,11 @@ describe("F4 Tool.reconcile", () => {
       ])
     }))
 
-  it.effect("does not believe a check that looked while the attempt was still running, though it has ended since", () =>
+  it.effect("ignores a check that read while the attempt still ran, even if it has ended since", () =>
     Effect.gen(function*() {
       const { ending, events, note } = new Sequence()
       let paid = Option.none<string>()
-      // It is left behind at 5 s, pays at 6 s and ends, while the check has read at 5 s and answers at 7 s.
+      // It is abandoned at 5 s, pays at 6 s and ends. The check reads at 5 s and answers at 7 s.
       const pays = doing(
         Effect.uninterruptible(Effect.andThen(
           Effect.sleep("6 seconds"),
@@ -211,7 +211,7 @@ describe("F4 Tool.reconcile", () => {
       assert.deepStrictEqual(events, ["6000 pays", "7000 => outcome_unknown"])
     }))
 
-  it.effect("takes a passing failure of what acts for one of unknown outcome, unless it says otherwise", () =>
+  it.effect("treats a transient failure of a tool that acts as an unknown outcome, unless it says otherwise", () =>
     Effect.gen(function*() {
       const tool = doing<Failure>(Effect.fail(refused), "non_idempotent")
       const failure = yield* Effect.flip(tool.run(paris))
@@ -219,7 +219,7 @@ describe("F4 Tool.reconcile", () => {
       assert.strictEqual(yield* tool.pipe(Tool.reconcile(() => found)).run(paris), "found")
     }))
 
-  it.effect("checks what acts and has an answer that nobody can read, and leaves that failure when it cannot tell", () =>
+  it.effect("checks a tool that acts after an unreadable answer, and keeps that failure if it cannot tell", () =>
     Effect.gen(function*() {
       for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
         const tool = doing<Failure>(Effect.fail(noTotal), sideEffect)
@@ -232,7 +232,7 @@ describe("F4 Tool.reconcile", () => {
       }
     }))
 
-  it.effect("checks nothing whose outcome is known", () =>
+  it.effect("does not check a known outcome", () =>
     Effect.gen(function*() {
       const check = () => Effect.die("not asked for")
       for (const failure of [notExecuted, disabled]) {
@@ -250,7 +250,7 @@ describe("F4 Tool.reconcile", () => {
       )
     }))
 
-  it.effect("checks the timeout of a tool that acts, idempotent or not, and not of one that only reads", () =>
+  it.effect("checks after the timeout of a tool that acts, idempotent or not, but not of one that only reads", () =>
     Effect.gen(function*() {
       const endOf = Effect.fnUntraced(function*(sideEffect: SideEffect.SideEffect) {
         const { play, tool } = new Sequence()
@@ -266,7 +266,7 @@ describe("F4 Tool.reconcile", () => {
       ])
     }))
 
-  it.effect("asks once after all attempts where it stands outside of retry", () =>
+  it.effect("checks once after all attempts if it is outside the retry", () =>
     Effect.gen(function*() {
       const { note, play, tool } = new Sequence()
       const puts = tool([Effect.fail(lost)], "idempotent").pipe(
@@ -283,7 +283,7 @@ describe("F4 Tool.reconcile", () => {
       ])
     }))
 
-  it.effect("passes a defect of the check on", () =>
+  it.effect("passes on a defect of the check", () =>
     Effect.gen(function*() {
       const bug = new Error("bug")
       const dying = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => Effect.die(bug)))
@@ -300,7 +300,7 @@ describe("F4 Tool.reconcile", () => {
     }))
 
   describe("in the ledger", () => {
-    it.effect("a call that took effect is one failure that was taken care of", () =>
+    it.effect("a call that took effect has one handled failure", () =>
       Effect.gen(function*() {
         const outcome = yield* outcomeOf(
           doing(Effect.andThen(ToolCall.caveat("of the lost answer"), Effect.fail(lost)), "non_idempotent").pipe(
@@ -315,7 +315,7 @@ describe("F4 Tool.reconcile", () => {
         })
       }))
 
-    it.effect("what the lost attempt said is forgotten, and what the check says of the answer is kept", () =>
+    it.effect("the lost attempt's notes are dropped, and the check's notes are kept", () =>
       Effect.gen(function*() {
         const outcome = yield* outcomeOf(
           doing(Effect.andThen(ToolCall.caveat("of the lost answer"), Effect.fail(lost)), "non_idempotent").pipe(
@@ -325,7 +325,7 @@ describe("F4 Tool.reconcile", () => {
         assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["read back"])
       }))
 
-    it.effect("a check that failed stands beside the call's own failure", () =>
+    it.effect("a failed check is listed beside the call's own failure", () =>
       Effect.gen(function*() {
         const outcome = yield* outcomeOf(
           doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => Effect.fail(noReceipt)))
@@ -337,7 +337,7 @@ describe("F4 Tool.reconcile", () => {
       }))
   })
 
-  it.effect("takes another tool as its check, which has a key of its own", () =>
+  it.effect("accepts another tool as its check, which has its own key", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const status = Tool.make("status", { description: "", success: Schema.String, sideEffect: "none" }, () =>
@@ -360,7 +360,7 @@ describe("F4 Tool.reconcile", () => {
     }))
 
   describe("without finality", () => {
-    it.effect("stays unknown when the check finds nothing, and nothing is tried again", () =>
+    it.effect("stays unknown if the check finds nothing, without a retry", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
@@ -375,7 +375,7 @@ describe("F4 Tool.reconcile", () => {
   describe("clears the doubt", () => {
     const queued = Tool.make("queued", { description: "", success: Schema.String }, () => Effect.fail(lost))
 
-    it.effect("of a failure that was mapped, and leaves another one of the same call as it is", () =>
+    it.effect("of a mapped failure, and does not change another failure of the same call", () =>
       Effect.gen(function*() {
         const mapped = doing<Failure>(Effect.fail(lost), "non_idempotent").pipe(
           Tool.mapFailure((): Failure => notExecuted),
@@ -385,7 +385,7 @@ describe("F4 Tool.reconcile", () => {
           certainty: "not_executed",
           "failure.code": "not_executed"
         })
-        // What ran inside is settled, and the answer to the question is another matter.
+        // The doubt about the inner call is settled, and the tool's own failure stays.
         const other = doing<Failure>(
           Effect.andThen(Effect.ignore(queued.run({})), Effect.fail(noReceipt)),
           "non_idempotent"
@@ -397,7 +397,7 @@ describe("F4 Tool.reconcile", () => {
         })
       }))
 
-    it.effect("of the tool's own attempts, and not of what answered in their place", () =>
+    it.effect("of the tool's own attempts, but not of a source that answered instead", () =>
       Effect.gen(function*() {
         const mirrored = doing<Failure>(Effect.fail(lost), "non_idempotent").pipe(
           Tool.fallback(() => queued.run({})),
@@ -406,7 +406,7 @@ describe("F4 Tool.reconcile", () => {
         assert.deepNestedInclude(yield* outcomeOf(mirrored), { certainty: "unknown", "failure.outcome": "unknown" })
       }))
 
-    it.effect("though the check itself acts, such as one that takes an order back", () =>
+    it.effect("even if the check itself acts, such as one that cancels an order", () =>
       Effect.gen(function*() {
         const cancel = Tool.make("cancel", { description: "", success: Schema.String }, () => Effect.succeed("done"))
         let attempts = 0
@@ -418,7 +418,7 @@ describe("F4 Tool.reconcile", () => {
         assert.strictEqual(attempts, 2)
       }))
 
-    it.effect("and not that something has taken effect", () =>
+    it.effect("but not the fact that a call took effect", () =>
       Effect.gen(function*() {
         const booked = Tool.make("booked", { description: "", success: Schema.String }, () => Effect.succeed("done"))
         const trip = doing<Failure>(Effect.andThen(booked.run({}), Effect.fail(notExecuted)), "non_idempotent").pipe(
@@ -429,7 +429,7 @@ describe("F4 Tool.reconcile", () => {
       }))
   })
 
-  it("says what is wrong with its options", () => {
+  it("reports invalid options", () => {
     const tool = doing(Effect.fail(lost), "non_idempotent")
     const added = (options: Policy.ReconcileOptions) => () => Tool.reconcile(tool, () => nothing, options)
     assert.throws(added({ settle: "1 second", final: true }), /needs no time to settle/)

@@ -1,4 +1,4 @@
-/** What a call's arguments go through on their way to the handler, and who hears of it: A6, A7, B4, E1, E2, E3, F3. */
+/** The repairs of a call's arguments on the way to the handler, and their reports: A6, A7, B4, E1, E2, E3, F3. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
@@ -14,7 +14,7 @@ import {
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema, Stream } from "effect"
 
-/** What the handler was given, in order. */
+/** Makes a tool that records the arguments of its handler, in order. */
 const watched = (sideEffect: SideEffect.SideEffect = "idempotent") => {
   const given: Array<unknown> = []
   const order = Tool.make("order", {
@@ -48,7 +48,7 @@ const failed = (outcome: ToolOutcome.ToolOutcome): ToolOutcome.Failed =>
   outcome._tag === "Failed" ? outcome : assert.fail(outcome._tag)
 
 describe("A6 wrong keys", () => {
-  it.effect("are named, with the keys that are expected and the nearest", () =>
+  it.effect("are named, with the expected keys and the nearest one", () =>
     Effect.gen(function*() {
       const { call, given } = watched()
       const { outcome, told } = yield* call({ city: "Paris", nightz: 2, guest: "Ada", breakfast: true })
@@ -68,7 +68,7 @@ describe("A6 wrong keys", () => {
       assert.deepStrictEqual(given, [])
     }))
 
-  it.effect("that are the same but for their case or their hyphens are understood, and the model is told how they are written", () =>
+  it.effect("that differ only in case or hyphens are understood, and the model learns the correct spelling", () =>
     Effect.gen(function*() {
       const { call, given } = watched()
       const { outcome, told } = yield* call({ City: "Paris", nights: 2, "guest_name": "Ada" })
@@ -79,8 +79,8 @@ describe("A6 wrong keys", () => {
     }))
 })
 
-describe("A7 drift of types", () => {
-  it.effect("without loss is undone without a word: the handler gets what it declares", () =>
+describe("A7 type drift", () => {
+  it.effect("without loss is undone silently, and the handler gets the declared type", () =>
     Effect.gen(function*() {
       const { call, given } = watched()
       const { outcome, told } = yield* call({ city: " paris", nights: "2", guestName: "Ada", breakfast: "True" })
@@ -93,7 +93,7 @@ describe("A7 drift of types", () => {
       ])
     }))
 
-  it.effect("that is plausible is undone, and the model is told", () =>
+  it.effect("that is plausible is undone with a note to the model", () =>
     Effect.gen(function*() {
       const { call, given } = watched()
       const { told } = yield* call({ city: "new-york", nights: "2.0", guestName: 7, breakfast: "" })
@@ -107,7 +107,7 @@ describe("A7 drift of types", () => {
       }
     }))
 
-  it.effect("with a loss, or with two readings, is refused: what is expected, and what came", () =>
+  it.effect("with a loss or two readings is refused, with the expected and the actual value", () =>
     Effect.gen(function*() {
       const { call, given } = watched()
       for (const nights of ["fifty", "1,000", "2 nights", "0x2", 2.5, true, "2.5", "", null, [], "NaN", "２"]) {
@@ -119,8 +119,8 @@ describe("A7 drift of types", () => {
     }))
 })
 
-describe("B4 argument text that is no JSON", () => {
-  it.effect("comes back with the reason, the place and what to do", () =>
+describe("B4 argument text that is not JSON", () => {
+  it.effect("comes back with the reason, the place and advice", () =>
     Effect.gen(function*() {
       const { call, given } = watched()
       const { outcome, told } = yield* call("{\n  \"city\": \"Paris\",\n  \"guestName\": \"Ada \"the\" Great\"\n}")
@@ -168,7 +168,7 @@ describe("E1 several readings are tried before giving up", () => {
       }))
   }
 
-  it.effect("but not what stands between words, for a tool that acts", () =>
+  it.effect("but not a text between words, for a tool that acts", () =>
     Effect.gen(function*() {
       const { call, given } = watched("idempotent")
       const { failure } = failed((yield* call(`I will NOT call it with ${JSON.stringify(right)}`)).outcome)
@@ -178,7 +178,7 @@ describe("E1 several readings are tried before giving up", () => {
 })
 
 describe("E2 did you mean", () => {
-  it.effect("is asked of a tool's name, of a key, and of a choice", () =>
+  it.effect("is suggested for a tool's name, a key and a choice", () =>
     Effect.gen(function*() {
       const { call, toolkit } = watched()
       const outcome = yield* Dispatch.call(toolkit, { id: "1", name: "oder", arguments: "{}" })
@@ -191,8 +191,8 @@ describe("E2 did you mean", () => {
     }))
 })
 
-describe("E3 failures are sorted into those that can be mended and those that cannot", () => {
-  it.effect("each with a suggestion, and without anything internal", () =>
+describe("E3 failures are divided into recoverable and unrecoverable ones", () => {
+  it.effect("each with a suggestion, and without internal details", () =>
     Effect.gen(function*() {
       const secret = new Error("postgres://admin:hunter2@10.0.0.1")
       const down = Tool.make("down", { description: "", success: Schema.String, sideEffect: "none" }, () =>
@@ -204,9 +204,9 @@ describe("E3 failures are sorted into those that can be mended and those that ca
       const retryOf = (name: string, args: string) => {
         const call = { id: "1", name, arguments: args }
         return Effect.map(Dispatch.call(kit, call), (outcome) => {
-          const told = Rendering.json(outcome, call)
-          assert.notMatch(told, /hunter2|Error|at .*\.ts|cause|"issues"|"fault"/)
-          const { hint, retry }: { readonly retry: string; readonly hint?: string } = JSON.parse(told)
+          const text = Rendering.json(outcome, call)
+          assert.notMatch(text, /hunter2|Error|at .*\.ts|cause|"issues"|"fault"/)
+          const { hint, retry }: { readonly retry: string; readonly hint?: string } = JSON.parse(text)
           return [hint ?? "", retry].join(" ").trim()
         })
       }
@@ -218,7 +218,7 @@ describe("E3 failures are sorted into those that can be mended and those that ca
 })
 
 describe("F3 repair never invents", () => {
-  it.effect("no text that was cut off reaches the handler, at whatever place", () =>
+  it.effect("no cut-off text reaches the handler, wherever the cut", () =>
     Effect.gen(function*() {
       const { call, given } = watched()
       const text = JSON.stringify({ ...right, breakfast: true })
@@ -230,10 +230,10 @@ describe("F3 repair never invents", () => {
     }))
 })
 
-describe("what was repaired", () => {
+describe("a repair", () => {
   const model = (args: string) => ScriptedModel.layer([ScriptedModel.call("order", args), ScriptedModel.text("Done.")])
 
-  it.effect("is in the event and in the ledger, told to the model or not", () =>
+  it.effect("is in the event and in the ledger, whether the model is told or not", () =>
     Effect.gen(function*() {
       const { toolkit } = watched()
       const events = yield* Stream.runCollect(Agent.make({ toolkit }).stream("Go")).pipe(
@@ -251,7 +251,7 @@ describe("what was repaired", () => {
       assert.deepStrictEqual(answer, [ended[0]!.map((repair) => ({ turn: 1, call: 1, tool: "order", ...repair }))])
     }))
 
-  it.effect("is told also when the call fails in the handler, and survives a journal", () =>
+  it.effect("is reported even if the call fails in the handler, and survives a journal", () =>
     Effect.gen(function*() {
       const { call } = watched()
       const { outcome, told } = yield* call("{\"city\":\"Paris\",\"nights\":2 \"guestName\":\"Nobody\"}")
@@ -264,7 +264,7 @@ describe("what was repaired", () => {
       assert.deepStrictEqual(Schema.decodeUnknownSync(codec)(json).repairs, outcome.repairs)
     }))
 
-  it.effect("is told also when the arguments do not fit in the end", () =>
+  it.effect("is reported even if the arguments do not fit in the end", () =>
     Effect.gen(function*() {
       const { call } = watched()
       const { outcome, told } = yield* call("{'city': \"Rome\" \"nights\": 2}".replace("\"Rome\" ", "false "))
@@ -273,7 +273,7 @@ describe("what was repaired", () => {
       assert.include(told, "\"notes\":[\"A comma was missing in the arguments\"]")
     }))
 
-  it.effect("is nothing for strict arguments that fit", () =>
+  it.effect("does not exist for strict arguments that fit", () =>
     Effect.gen(function*() {
       const { call } = watched()
       const { outcome } = yield* call(right)

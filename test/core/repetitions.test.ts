@@ -7,7 +7,7 @@ import { lost } from "../support/sequence.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
 describe("H3 a repetition", () => {
-  it.effect("of a success is refused, if the tool says so, and is told what it answered", () =>
+  it.effect("of a success is refused if the tool says so, with the earlier answer", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([], { repeats: false })
       const answer = yield* playing(pay, [order, order, { order: "8" }])
@@ -22,7 +22,7 @@ describe("H3 a repetition", () => {
       })
     }))
 
-  it.effect("in a later run of the scope is refused, unless it says that it repeats, or is idempotent by itself", () =>
+  it.effect("in a later run of the scope is refused, unless the tool repeats or is idempotent", () =>
     Effect.gen(function*() {
       const cases: ReadonlyArray<readonly [Options, ReadonlyArray<string>]> = [
         [{}, ["already_done"]],
@@ -42,7 +42,7 @@ describe("H3 a repetition", () => {
       }
     }))
 
-  it.effect("in a later run is refused while nobody knows what became of it, and goes on under its key", () =>
+  it.effect("of a call in doubt, in a later run, is refused, or continues under its key", () =>
     Effect.gen(function*() {
       const unkeyed = payments([lost])
       const first = yield* playing(unkeyed.pay, [order])
@@ -52,12 +52,12 @@ describe("H3 a repetition", () => {
       const before = yield* playing(keyed.pay, [order, order, order, order])
       assert.deepStrictEqual(codesOf(before).slice(2), ["connection", "repeated_call"])
       const answer = yield* playing(keyed.pay, [order, order], { facts: before.facts })
-      // It was meant in the earlier run, and has been done for that one.
+      // The payment was intended in the earlier run, and done for that one.
       assert.deepStrictEqual(codesOf(answer), ["already_done"])
       assert.strictEqual(lettered(keyed.keys), "a a a a")
     }))
 
-  it.effect("in a later run has a key other than what was refused in the one before, also after a success", () =>
+  it.effect("in a later run does not reuse the key of a refused call, even after a success", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments(["paid", declined, "paid"], { repeats: true, identity: ({ order }) => order })
       const first = yield* playing(pay, [order, { ...order, note: "a" }])
@@ -65,7 +65,7 @@ describe("H3 a repetition", () => {
       assert.strictEqual(lettered(keys), "a b c")
     }))
 
-  it.effect("of what was answered from elsewhere is none", () =>
+  it.effect("does not count if another source gave the earlier answer", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([busy, "paid"], { repeats: false })
       const answer = yield* playing(Tool.fallback(pay, () => Effect.succeed("queued")), [order, order, order])
@@ -73,7 +73,7 @@ describe("H3 a repetition", () => {
       assert.deepStrictEqual(codesOf(answer), ["already_done"])
     }))
 
-  it.effect("of a tool that is idempotent by itself is told nothing of keys", () =>
+  it.effect("of an idempotent tool has no mention of keys", () =>
     Effect.gen(function*() {
       const { keys, pay, sent } = payments([lost], { sideEffect: "idempotent", identity: ({ order }) => order })
       const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }])
@@ -82,7 +82,7 @@ describe("H3 a repetition", () => {
       assert.strictEqual(lettered(keys), "a a")
     }))
 
-  it.effect("in a later run goes on with what is in doubt, also where the same has been done before that", () =>
+  it.effect("in a later run continues a call in doubt, even after an earlier success of the same", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments(["paid", lost], { sideEffect: "idempotent_by_key" })
       const first = yield* playing(pay, [order, order])
@@ -91,17 +91,17 @@ describe("H3 a repetition", () => {
       assert.strictEqual(lettered(keys), "a b b")
     }))
 
-  it.effect("in a later run is free, where the earlier one certainly did nothing", () =>
+  it.effect("in a later run is allowed if the earlier call certainly did nothing", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([declined])
       const first = yield* playing(pay, [order])
       const second = yield* playing(pay, [{ ...order, amount: 5, note: "other" }, order], { facts: first.facts })
       assert.deepStrictEqual(codesOf(second), [])
-      // A service may have kept what it refused.
+      // A service may have stored a refused key.
       assert.strictEqual(lettered(keys), "a b c")
     }))
 
-  it.effect("may be made as often as a tool that reads allows", () =>
+  it.effect("is allowed as often as a read-only tool permits", () =>
     Effect.gen(function*() {
       let looked = 0
       const look = Tool.make(

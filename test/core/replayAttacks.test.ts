@@ -1,4 +1,4 @@
-/** Ways in which something was paid twice by a run that began again, and that were found by attack. */
+/** Findings of attacks: ways in which a restarted run paid twice. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, CallFacts, Journal, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -8,7 +8,7 @@ import { byKey, note, paying, Payment, played, type Service, service } from "../
 import { certaintiesOf, codesOf } from "../support/toldFailures.ts"
 
 describe("a run that may have begun before", () => {
-  it.effect("takes a refused key for doubt: a job that a queue delivers again", () =>
+  it.effect("treats a refused key as doubt, for a job that a queue delivers again", () =>
     Effect.gen(function*() {
       for (const options of [{ id: "job-1" }, { scope: "order-7", facts: CallFacts.empty }]) {
         const paid = service()
@@ -19,7 +19,7 @@ describe("a run that may have begun before", () => {
       }
     }))
 
-  it.effect("goes on with stored facts: where one key may stand for several bodies, a refused one is doubt", () =>
+  it.effect("treats a refused key as doubt with stored facts, if one key may have several bodies", () =>
     Effect.gen(function*() {
       const paid = service()
       const { facts } = yield* played(paying(paid), [])
@@ -45,7 +45,7 @@ describe("a run that may have begun before", () => {
       assert.deepStrictEqual(certaintiesOf(invalid), ["not_executed"])
     }))
 
-  it.effect("gets what the first one was answered, if it asks for the same", () =>
+  it.effect("gets the first answer if it makes the same call", () =>
     Effect.gen(function*() {
       const paid = service()
       yield* played(paying(paid), [note("a")], { id: "job-1" })
@@ -54,7 +54,7 @@ describe("a run that may have begun before", () => {
       assert.deepInclude(transcript.at(2), { role: "tool", text: "\"receipt\"" })
     }))
 
-  it.effect("is one of an inner agent, whose outer call is tried again", () =>
+  it.effect("includes the run of an inner agent whose outer call is retried", () =>
     Effect.gen(function*() {
       for (const sideEffect of ["idempotent", "idempotent_by_key"] as const) {
         const paid = service("acts and drops")
@@ -74,7 +74,7 @@ describe("a run that may have begun before", () => {
         )
         yield* played(desk, [note("x"), note("x")])
         assert.strictEqual(paid.acted, 1)
-        // What a model does is not the same each time: no key covers it.
+        // A model may act differently each time, so no key covers it.
         assert.strictEqual(asked, sideEffect === "idempotent" ? 2 : 1)
       }
     }))
@@ -90,7 +90,7 @@ describe("a replay", () => {
     }
   )
 
-  it.effect("asks no fixer again, which may answer something else: the outcome stays unknown", () =>
+  it.effect("asks no fixer again, because it may answer differently, so the outcome stays unknown", () =>
     Effect.gen(function*() {
       const answers = [{ order: "7" }, { order: "No. 7" }, { order: "7" }]
       const fixed = (paid: Service) => {
@@ -135,7 +135,7 @@ describe("a replay", () => {
   const seven = () => ({ order: "7" })
   const stop: Stop = { step: 2, hasRun: true }
 
-  it.effect("runs what needed no fixer by its key, as without one", () =>
+  it.effect("runs a call that needed no fixer under its key, as without one", () =>
     Effect.gen(function*() {
       const { paid, pay } = rejecting("idempotent_by_key", [])
       const answer = yield* broken(Tool.fix(pay, () => ""), [{ order: "8" }], stop)
@@ -143,19 +143,19 @@ describe("a replay", () => {
       assert.strictEqual(paid.length, 1)
     }))
 
-  it.effect("runs nothing again that a fixer may have corrected: neither what it made of it, nor what it was", () =>
+  it.effect("repeats neither the original nor the corrected call if a fixer may have corrected it", () =>
     Effect.gen(function*() {
       const first = rejecting("non_idempotent", ["rejects", "rejects"])
       const answer = yield* broken(Tool.fix(first.pay, seven), [{ order: "8" }, { order: "7" }], stop)
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
       assert.strictEqual(first.paid.length, 1)
-      // It is not down any more.
+      // The service is up again.
       const second = rejecting("idempotent_by_key", ["is down"])
       yield* broken(Tool.fix(second.pay, seven, { on: ["ToolUnavailable"] }), [{ order: "8" }], stop)
       assert.strictEqual(second.paid.length, 1)
     }))
 
-  it.effect("of what is rejected again, leaves it open what a fixer had made of it, which has its key", () =>
+  it.effect("of a call that is rejected again leaves its earlier correction, which has its key, in doubt", () =>
     Effect.gen(function*() {
       const { paid, pay } = rejecting("idempotent_by_key", ["rejects", "rejects"])
       const answer = yield* broken(Tool.fix(pay, seven), [{ order: "8" }, { order: "7" }], stop)
@@ -163,7 +163,7 @@ describe("a replay", () => {
       assert.strictEqual(paid.length, 1)
     }))
 
-  it.effect("proves nothing by a check that is asked about other arguments", () =>
+  it.effect("proves nothing by a check with other arguments", () =>
     Effect.gen(function*() {
       const paid: Array<string> = []
       let asked = 0
@@ -184,7 +184,7 @@ describe("a replay", () => {
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
     }))
 
-  it.effect("runs no call that cannot be read any more: its tool has been changed, or is gone", () =>
+  it.effect("runs no call that is no longer readable because its tool changed or disappeared", () =>
     Effect.gen(function*() {
       const changed = Schema.Struct({ ...Payment.fields, currency: Schema.String })
       for (const sideEffect of ["non_idempotent", "idempotent_by_key"] as const) {
@@ -219,14 +219,14 @@ describe("a replay", () => {
           const exit = yield* now(deployed, file)
           const answer = exit === undefined || Exit.isFailure(exit) ? assert.fail("It has no answer.") : exit.value
           assert.strictEqual(codesOf(answer)[0], "outcome_unknown")
-          // Also where it is there again in a later run.
+          // The same applies if the tool is back in a later run.
           yield* played(payBy(Payment), [note("a")], { facts: answer.facts })
           assert.strictEqual(paid, 1)
         }
       }
     }))
 
-  it.effect("tells of no doubt where the call never ran: it was refused", () =>
+  it.effect("reports no doubt about a call that was refused and never ran", () =>
     Effect.gen(function*() {
       const once = Tool.make(
         "pay",
@@ -234,11 +234,14 @@ describe("a replay", () => {
         () => Effect.succeed("receipt")
       )
       const refused = yield* broken(once, [note("a"), note("a")], { step: 4, hasRun: false })
-      const told = refused.transcript.at(4)
-      assert.include(told?.role === "tool" ? told.text : "", "Do not repeat this call: it has already taken effect.")
+      const message = refused.transcript.at(4)
+      assert.include(
+        message?.role === "tool" ? message.text : "",
+        "Do not repeat this call: it has already taken effect."
+      )
     }))
 
-  it.effect("that its journal breaks leaves the tool in doubt", () =>
+  it.effect("leaves the tool in doubt if the journal breaks it off", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = Tool.make("pay", { description: "", parameters: Payment, success: Schema.String }, () =>
@@ -256,7 +259,7 @@ describe("a replay", () => {
         Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay", note("a")), ScriptedModel.text("Done.")]))
       )
       assert.isFalse(events.some((event) => "replayed" in event))
-      // What may be done again is.
+      // A tool that may be repeated is repeated.
       const put = Tool.make(
         "put",
         { description: "", parameters: Payment, success: Schema.String, sideEffect: "idempotent" },

@@ -1,4 +1,4 @@
-/** Which parameter a tool's author says asks for less. */
+/** The parameter that asks for less, as a tool's definition declares it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Dispatch, Guard, Rendering, type SideEffect, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
 import { Effect, Schema } from "effect"
@@ -18,7 +18,7 @@ describe("size", () => {
     Tool.make("search_orders", { ...base, ...words }, () => Effect.never).pipe(Tool.timeout("5 seconds"))
   const mirror = Tool.make("mirror", base, () => Effect.succeed(one))
 
-  it.effect("tells the model by which parameter to ask for less of what came cut off", () =>
+  it.effect("tells the model which parameter asks for less after a cut-off result", () =>
     Effect.gen(function*() {
       assert.deepInclude(yield* told(cut({ size: "limit" })), {
         code: "truncated",
@@ -28,7 +28,7 @@ describe("size", () => {
       })
     }))
 
-  it.effect("tells it so of what did not come in time, in a hint and a retry that agree", () =>
+  it.effect("tells it the same after a timeout, in a hint and a retry that agree", () =>
     Effect.gen(function*() {
       const { failure, ...outcome } = yield* passing(Effect.map(outcomeOf(hanging({ size: "limit" })), (outcome) =>
         outcome._tag === "Failed" ? outcome : assert.fail(outcome._tag)))
@@ -52,7 +52,7 @@ describe("size", () => {
       assert.notProperty(yield* told(cut({})), "hint")
     }))
 
-  it.effect("stands beside a tool that serves instead", () =>
+  it.effect("is shown beside an alternative tool", () =>
     Effect.gen(function*() {
       const tool = hanging({ size: "limit", instead: ["mirror"] })
       const outcome = yield* passing(Dispatch.call(Toolkit.make(tool, mirror), call()))
@@ -61,7 +61,7 @@ describe("size", () => {
       })
     }))
 
-  it.effect("says nothing of a tool that acts, and nothing of one that was not run", () =>
+  it.effect("is not mentioned for a tool that acts or was not run", () =>
     Effect.gen(function*() {
       assert.notInclude(JSON.stringify(yield* told(cut({ size: "limit" }, "non_idempotent"))), "smaller")
       const late = yield* passing(told(hanging({ size: "limit" }).pipe(Tool.timeout("1 millis"), Tool.concurrency(1))))

@@ -33,7 +33,7 @@ describe("Agent.resume", () => {
       Effect.flatMap(Schema.decodeUnknownEffect(AgentFailure.Suspension))
     )
 
-  it.effect("ends as a value when a tool asks the user, and goes on with the reply in another process", () =>
+  it.effect("ends as a value when a tool asks the user, and continues with the reply in another process", () =>
     Effect.gen(function*() {
       ran.length = 0
       const first = yield* suspended(agent.run("A table, please."))
@@ -49,7 +49,7 @@ describe("Agent.resume", () => {
         `${first.suspension.runId}/turn/1/call/1`
       )
       assert.deepInclude(answer.transcript.at(2), { role: "tool", text: "\"Four outside at eight\"" })
-      // The sibling ran once, and its result was kept.
+      // The sibling ran once, and its result is kept.
       assert.deepInclude(answer.transcript.at(3), { role: "tool", text: "\"pong\"" })
       assert.strictEqual(answer.ledger.turns, 2)
       assert.strictEqual(answer.ledger.calls, 2)
@@ -58,7 +58,7 @@ describe("Agent.resume", () => {
       ScriptedModel.text("Booked.")
     ]))))
 
-  it.effect("accounts for what ran before and after the question, and streams what happens after it", () =>
+  it.effect("accounts for calls before and after the question, and streams the events after it", () =>
     Effect.gen(function*() {
       const first = yield* suspended(agent.run("A table, please."))
       const second = yield* suspended(agent.resume(first.suspension, "Four"))
@@ -82,7 +82,7 @@ describe("Agent.resume", () => {
       ScriptedModel.text("Booked.")
     ]))))
 
-  it.effect("runs what the question held back, once it is answered, and in order", () =>
+  it.effect("runs the calls that the question held back, in order, once it is answered", () =>
     Effect.gen(function*() {
       const order: Array<string> = []
       const pay = Tool.make(
@@ -106,7 +106,7 @@ describe("Agent.resume", () => {
       Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["confirm"], ["pay"]), ScriptedModel.text("Paid.")]))
     ))
 
-  it.effect("gives a reply to the question that it answers, and to no other", () =>
+  it.effect("gives a reply only to the question that it answers", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
       const asking = (question: string) =>
@@ -138,7 +138,7 @@ describe("Agent.resume", () => {
       assert.deepInclude(answer.transcript.at(3), { text: "\"no\"" })
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["a"], ["b"]), ScriptedModel.text("done")]))))
 
-  it.effect("finds a reply by its question, though others are not asked any more, and again in every attempt", () =>
+  it.effect("finds a reply by its question in every attempt, even if other questions are no longer asked", () =>
     Effect.gen(function*() {
       let runs = 0
       const order = Tool.make(
@@ -162,7 +162,7 @@ describe("Agent.resume", () => {
       assert.deepInclude(answer.transcript.at(2), { text: "\"large\"" })
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("order"), ScriptedModel.text("done")]))))
 
-  it.effect("keeps the replies of a tool that runs inside of another apart from those of the outer one", () =>
+  it.effect("keeps the replies of an inner tool apart from those of the outer one", () =>
     Effect.gen(function*() {
       const inner = Tool.make(
         "inner",
@@ -181,7 +181,7 @@ describe("Agent.resume", () => {
       assert.deepInclude(answer.transcript.at(2), { text: "\"inner yes outer yes\"" })
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("outer"), ScriptedModel.text("done")]))))
 
-  it.effect("resumes as a step of its own, so that no journal gives back the suspended outcome", () =>
+  it.effect("resumes as a separate step, so no journal replays the suspended outcome", () =>
     Effect.gen(function*() {
       const { journal, names } = namingJournal()
       const first = yield* suspended(agent.run("A table, please."))
@@ -189,7 +189,7 @@ describe("Agent.resume", () => {
       assert.deepStrictEqual(names, ["turn/1/call/1/reply/1"])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("book", { at: "eight" })]))))
 
-  it("refuses a stored suspension that has not an outcome for each call, one of them suspended", () => {
+  it("refuses a stored suspension without an outcome for each call, or without a suspended one", () => {
     const suspension = {
       version: 4,
       runId: "run-1",
@@ -232,7 +232,7 @@ describe("Agent.resume", () => {
       ScriptedModel.text("Both booked.")
     ]))))
 
-  it.effect("leaves a transcript that is valid while it waits", () =>
+  it.effect("leaves a valid transcript while it waits", () =>
     Effect.gen(function*() {
       const { transcript } = yield* suspended(agent.run("A table, please."))
       assert.deepStrictEqual(Array.from(transcript, ({ role }) => role), ["user", "assistant", "tool"])
@@ -242,7 +242,7 @@ describe("Agent.resume", () => {
       })
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("book", { at: "eight" })]))))
 
-  it.effect("ends the run, typed, when a tool stops it", () =>
+  it.effect("ends the run with a typed failure when a tool stops it", () =>
     Effect.gen(function*() {
       const brake = Tool.make("brake", { description: "", success: Schema.Void }, () =>
         ToolCall.stop("The account is locked."))

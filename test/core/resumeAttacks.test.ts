@@ -1,4 +1,4 @@
-/** Ways in which something was paid twice by a call that was resumed, and that were found by attack. */
+/** Findings of attacks: ways in which a resumed call paid twice. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -22,7 +22,7 @@ describe("a resumed call", () => {
     return Effect.provide(program, ScriptedModel.layer(script))
   }
 
-  it.effect("has its key, also where it had acted before it asked", () =>
+  it.effect("has its key, even if it acted before it asked", () =>
     Effect.gen(function*() {
       const paid = service()
       const pay = paying(paid)
@@ -41,7 +41,7 @@ describe("a resumed call", () => {
       assert.strictEqual(paid.acted, 1)
     }))
 
-  it.effect("has the key that it had, where a fixer corrected what the service had refused", () =>
+  it.effect("keeps its key if a fixer corrected arguments that the service had refused", () =>
     Effect.gen(function*() {
       const paid = service("refuses")
       const pay = Tool.make(
@@ -58,7 +58,7 @@ describe("a resumed call", () => {
       assert.deepStrictEqual(paid.requests, ["refuses", "acts", "known"])
     }))
 
-  it.effect("may have been resumed before: then a refused key is doubt", () =>
+  it.effect("treats a refused key as doubt, because it may have been resumed before", () =>
     Effect.gen(function*() {
       const paid = service()
       const sure = Tool.make("sure", { description: "", success: Schema.String, sideEffect: "none" }, () =>
@@ -85,7 +85,7 @@ describe("a resumed call", () => {
       assert.deepStrictEqual(certaintiesOf(again), ["unknown", "unknown"])
     }))
 
-  it.effect("runs with its key, whatever became of an equal one beside it", () =>
+  it.effect("runs with its key, whatever the outcome of an equal call beside it", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const look = Tool.make(
@@ -105,7 +105,7 @@ describe("a resumed call", () => {
       assert.strictEqual(keys[2], keys[1])
     }))
 
-  it.effect("does not repeat what no key covers", () =>
+  it.effect("does not repeat an effect without a key", () =>
     Effect.gen(function*() {
       const { mail, sent } = mailing()
       const pay = Tool.make(
@@ -119,7 +119,7 @@ describe("a resumed call", () => {
 })
 
 describe("doubt", () => {
-  it.effect("of a tool that goes by keys is settled by a success after a question, too", () =>
+  it.effect("of a tool that is idempotent by key is settled by a success after a question too", () =>
     Effect.gen(function*() {
       const paid = service("acts and drops")
       let asks = false

@@ -17,7 +17,7 @@ import {
 
 describe("Tool", () => {
   describe("retry", () => {
-    it.effect("tries a transient failure again on the schedule", () =>
+    it.effect("retries a transient failure on the schedule", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const flaky = tool([Effect.fail(refused), Effect.fail(refused), sunny])
@@ -33,7 +33,7 @@ describe("Tool", () => {
         ])
       }))
 
-    it.effect("passes the last failure on when the schedule is done", () =>
+    it.effect("passes on the last failure when the schedule ends", () =>
       Effect.gen(function*() {
         let attempts = 0
         const failing = doing(
@@ -42,7 +42,7 @@ describe("Tool", () => {
         assert.strictEqual((yield* Effect.flip(failing.run(paris))).detail, "Refused 3.")
       }))
 
-    it.effect("tries nothing but a transient ToolUnavailable again", () =>
+    it.effect("retries only a transient ToolUnavailable", () =>
       Effect.gen(function*() {
         for (const failure of [disabled, unknownCity, noTotal]) {
           const { play, tool } = new Sequence()
@@ -65,7 +65,7 @@ describe("Tool", () => {
         ])
       }))
 
-    it.effect("repeats a tool that acts only when it certainly did not", () =>
+    it.effect("repeats a tool that acts only if it certainly did nothing", () =>
       Effect.gen(function*() {
         const attempts = Effect.fnUntraced(function*(sideEffect: SideEffect.SideEffect, failure: ToolUnavailable) {
           const { play, tool } = new Sequence()
@@ -82,7 +82,7 @@ describe("Tool", () => {
         assert.deepStrictEqual(table, [[2, 2, 2], [2, 2, 2], [1, 2, 1]])
       }))
 
-    it.effect("starts the schedule anew on every run", () =>
+    it.effect("restarts the schedule on every run", () =>
       Effect.gen(function*() {
         let attempts = 0
         const failing = doing(Effect.suspend(() => {
@@ -94,7 +94,7 @@ describe("Tool", () => {
         assert.strictEqual(attempts, 6)
       }))
 
-    it.effect("lets the schedule look at the failure", () =>
+    it.effect("lets the schedule see the failure", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const onlyRefused = Schedule.recurs(5).pipe(
@@ -112,7 +112,7 @@ describe("Tool", () => {
         ])
       }))
 
-    it.effect("does not know of a tool that acts that it did nothing, when an earlier attempt does not say so", () =>
+    it.effect("does not assume that a tool that acts did nothing if an earlier attempt does not say so", () =>
       Effect.gen(function*() {
         const { tool } = new Sequence()
         const both = tool([Effect.fail(refused), Effect.fail(notExecuted)], "idempotent")
@@ -120,7 +120,7 @@ describe("Tool", () => {
         assert.strictEqual(failure.outcome, "unknown")
       }))
 
-    it.effect("leaves defects and interruption alone", () =>
+    it.effect("retries neither defects nor interruptions", () =>
       Effect.gen(function*() {
         for (const end of [Effect.die("bug"), Effect.interrupt]) {
           let attempts = 0
@@ -133,7 +133,7 @@ describe("Tool", () => {
         }
       }))
 
-    it.effect("tells each attempt its schedule's metadata, as Effect.retry does", () =>
+    it.effect("gives each attempt its schedule's metadata, as Effect.retry does", () =>
       Effect.gen(function*() {
         const attemptsUnder = (
           retry: (self: Effect.Effect<string, ToolUnavailable>) => Effect.Effect<string, Failure>

@@ -1,6 +1,6 @@
 /**
- * What must not happen twice: calls that act, under every policy that could repeat them, or that could let somebody believe that
- * nothing was done.
+ * Calls that act must not happen twice. Tested under every policy that could repeat them, or that could
+ * suggest that nothing was done.
  */
 import { assert, describe, it } from "@effect/vitest"
 import {
@@ -42,8 +42,8 @@ const status = Tool.make(
   () => Effect.succeed("yes")
 )
 
-/** What a model reads of a call. */
-const told = <T extends Tool.Any>(tool: T) => {
+/** Returns the text that a model reads about a call. */
+const messageOf = <T extends Tool.Any>(tool: T) => {
   const call = { id: "1", name: tool.name }
   return Effect.map(Dispatch.call(Toolkit.make(tool, status), call), (outcome) => ({
     outcome,
@@ -53,8 +53,8 @@ const told = <T extends Tool.Any>(tool: T) => {
 
 const careful = "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
 
-describe("what acts", () => {
-  it.effect("is not called not executed because its last attempt was not", () =>
+describe("a tool that acts", () => {
+  it.effect("does not report not_executed just because its last attempt did nothing", () =>
     Effect.gen(function*() {
       let attempts = 0
       const pay = acting("pay", Effect.suspend(() => Effect.fail(++attempts === 1 ? lost : refused)), "idempotent")
@@ -62,10 +62,10 @@ describe("what acts", () => {
           Tool.retry(Schedule.recurs(1))
         )
       assert.strictEqual((yield* Effect.flip(pay.run({}))).outcome, "unknown")
-      assert.strictEqual((yield* told(pay)).outcome._tag, "Failed")
+      assert.strictEqual((yield* messageOf(pay)).outcome._tag, "Failed")
     }))
 
-  it.effect("stays suspect over all attempts after the one that may have acted; what only reads never is", () =>
+  it.effect("stays in doubt after an attempt that may have acted, unlike a tool that only reads", () =>
     Effect.gen(function*() {
       const after = (sideEffect: SideEffect.SideEffect) => {
         let attempts = 0
@@ -77,7 +77,7 @@ describe("what acts", () => {
       assert.strictEqual((yield* Effect.flip(after("none").run({}))).outcome, "not_executed")
     }))
 
-  it.effect("is not tried again because a tool inside of it was not executed, once another one was", () =>
+  it.effect("is not retried once an inner tool was executed, even if another one was not", () =>
     Effect.gen(function*() {
       const booked: Array<string> = []
       const flight = acting("flight", Effect.sync(() => `${booked.push("flight")}`))
@@ -88,25 +88,25 @@ describe("what acts", () => {
           { description: "Books", success: Schema.String, sideEffect },
           () => Effect.as(Effect.forEach(tools, (tool) => tool.run({})), "booked")
         ).pipe(Tool.retry(Schedule.recurs(2)))
-      // It does nothing itself.
+      // The outer tool itself does nothing.
       const book = booking("none")
       assert.strictEqual((yield* Effect.flip(book(flight, hotel).run({}))).outcome, "executed")
       assert.deepStrictEqual(booked, ["flight"])
-      // What certainly did nothing leaves it certain that nothing was done.
+      // An inner tool that certainly did nothing leaves no doubt.
       assert.strictEqual((yield* Effect.flip(book(hotel).run({}))).outcome, "not_executed")
       const look = acting("look", Effect.succeed("seen"), "none")
       assert.strictEqual((yield* Effect.flip(book(look, hotel).run({}))).outcome, "not_executed")
-      // Two levels down is inside, too.
+      // A tool two levels down counts as inner too.
       const agency = Tool.make("agency", { description: "", success: Schema.String }, () => flight.run({}))
       assert.strictEqual((yield* Effect.flip(book(agency, hotel).run({}))).outcome, "executed")
-      // Whether it does anything itself, nobody knows.
+      // It is unknown whether the outer tool itself acts.
       const all = booking("non_idempotent")(flight, hotel)
       booked.length = 0
       assert.strictEqual((yield* Effect.flip(all.run({}))).outcome, "unknown")
       assert.deepStrictEqual(booked, ["flight"])
     }))
 
-  it.effect("is not tried again because what was caught came to nothing elsewhere", () =>
+  it.effect("is not retried because a catch or a fallback failed without an effect", () =>
     Effect.gen(function*() {
       let attempts = 0
       const pay = acting(
@@ -124,22 +124,22 @@ describe("what acts", () => {
       ) {
         attempts = 0
         const tried = recovered.pipe(Tool.retry(Schedule.recurs(2)))
-        assert.include((yield* told(tried)).text, careful)
+        assert.include((yield* messageOf(tried)).text, careful)
         assert.strictEqual(attempts, 1)
       }
     }))
 
-  it.effect("may have acted, whatever its failure is called then", () =>
+  it.effect("may have acted, whatever its failure is mapped to", () =>
     Effect.gen(function*() {
       const garbage = new SemanticGarbage({ code: "no_such_card", detail: "There is no such card." })
       const permanent = new ToolUnavailable({ code: "permission_denied", detail: "No.", transient: false })
       for (const failure of [garbage, permanent, refused]) {
         const pay = acting("pay", Effect.fail(lost)).pipe(Tool.mapFailure(() => failure))
-        assert.include((yield* told(pay)).text, careful, failure.code)
+        assert.include((yield* messageOf(pay)).text, careful, failure.code)
       }
     }))
 
-  it.effect("is not suspected because of a tool inside that only reads", () =>
+  it.effect("is not in doubt because of a read-only inner tool", () =>
     Effect.gen(function*() {
       let looks = 0
       const look = acting(
@@ -155,12 +155,12 @@ describe("what acts", () => {
           Effect.fail(new SemanticGarbage({ code: "no_such_order", detail: "No such order." }))
         )
       )
-      const { outcome, text } = yield* told(pay)
+      const { outcome, text } = yield* messageOf(pay)
       assert.deepStrictEqual(outcome.handled.length, 1)
       assert.notInclude(text, "may already have taken effect")
     }))
 
-  it.effect("is not run again after a journal has given back that it may have acted", () =>
+  it.effect("does not run again after a journal replayed that it may have acted", () =>
     Effect.gen(function*() {
       const pay = Tool.make("pay", {
         description: "Pays",
@@ -173,7 +173,7 @@ describe("what acts", () => {
         }))
       let paid = 0
       const written = new Map<string, unknown>()
-      // Writes down what came of a step, and gives it back the next time.
+      // Records the result of a step, and replays it the next time.
       const journal: Journal.Journal = {
         step: (step, effect) => {
           const codec = Schema.toCodecJson(step.success as Schema.Codec<unknown, unknown>)
@@ -202,42 +202,47 @@ describe("what acts", () => {
       )
     }))
 
-  it.effect("has an unknown outcome when its answer cannot be read, whoever finds out", () =>
+  it.effect("has an unknown outcome if its answer is unreadable, whichever part notices it", () =>
     Effect.gen(function*() {
       const unreadable = new SchemaMismatch({ side: "result", code: "truncated", detail: "Cut off." })
-      const lying = Tool.make("pay", { description: "Pays", success: Schema.Int, check: "status" }, () =>
-        Effect.succeed(1.5))
+      const lying = Tool.make(
+        "pay",
+        { description: "Pays", success: Schema.Int, check: "status" },
+        () => Effect.succeed(1.5)
+      )
       for (const tool of [acting("pay", Effect.fail(unreadable)), lying]) {
-        const { outcome, text } = yield* told(tool)
+        const { outcome, text } = yield* messageOf(tool)
         assert.strictEqual(outcome.certainty, "unknown")
         assert.include(text, "\"error\":\"SchemaMismatch\"")
         assert.include(text, careful)
         assert.include(text, "\"hint\":\"Call status to find out.\"")
       }
-      const reading = yield* told(acting("read", Effect.fail(unreadable), "none"))
+      const reading = yield* messageOf(acting("read", Effect.fail(unreadable), "none"))
       assert.notInclude(reading.text, careful)
     }))
 
-  it.effect("has an unknown outcome after a passing failure that says nothing of it", () =>
+  it.effect("has an unknown outcome after a transient failure without an outcome", () =>
     Effect.gen(function*() {
-      const { outcome, text } = yield* told(acting("pay", Effect.fail(silent)).pipe(Tool.retry(Schedule.recurs(2))))
+      const { outcome, text } = yield* messageOf(
+        acting("pay", Effect.fail(silent)).pipe(Tool.retry(Schedule.recurs(2)))
+      )
       assert.strictEqual(outcome.attempts, 1)
       assert.include(text, "\"code\":\"outcome_unknown\"")
       assert.include(text, careful)
       const permanent = new ToolUnavailable({ code: "permission_denied", detail: "No.", transient: false })
-      assert.notInclude((yield* told(acting("pay", Effect.fail(permanent)))).text, careful)
+      assert.notInclude((yield* messageOf(acting("pay", Effect.fail(permanent)))).text, careful)
     }))
 
-  it.effect("may have acted, though its fallback failed in another way", () =>
+  it.effect("may have acted, even if its fallback failed differently", () =>
     Effect.gen(function*() {
       const garbage = new SemanticGarbage({ code: "no_such_card", detail: "There is no such card." })
       const pay = acting("pay", Effect.fail(lost)).pipe(Tool.fallback(() => Effect.fail(garbage)))
-      const { outcome, text } = yield* told(pay)
+      const { outcome, text } = yield* messageOf(pay)
       assert.strictEqual(outcome.certainty, "unknown")
       assert.include(text, careful)
     }))
 
-  it.effect("is the same call whatever its arguments leave to defaults", () =>
+  it.effect("is the same call whether or not its arguments spell out defaults", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = Tool.make("pay", {
@@ -269,7 +274,7 @@ describe("what acts", () => {
       ])
     }))
 
-  it.effect("stays suspect once it may have acted, also when it certainly did not the next time", () =>
+  it.effect("stays in doubt once it may have acted, even if it certainly did nothing the next time", () =>
     Effect.gen(function*() {
       let attempts = 0
       const pay = acting("pay", Effect.suspend(() => Effect.fail(++attempts === 1 ? lost : refused)), "idempotent")
@@ -284,7 +289,7 @@ describe("what acts", () => {
       )
     }))
 
-  it.effect("is not tried again while an attempt that was left behind may still be running", () =>
+  it.effect("is not retried while an abandoned attempt may still run", () =>
     Effect.gen(function*() {
       let attempts = 0
       const pay = acting(
@@ -304,7 +309,7 @@ describe("what acts", () => {
       assert.strictEqual(attempts, 1)
     }))
 
-  it.effect("counts what a tool inside of it left behind", () =>
+  it.effect("counts the attempts that an inner tool abandoned", () =>
     Effect.gen(function*() {
       let attempts = 0
       const inner = acting("inner", Effect.uninterruptible(Effect.never)).pipe(
@@ -335,7 +340,7 @@ describe("idempotency keys", () => {
         })
     )
 
-  it.effect("of a fallback are the same for every attempt, also when the handler is never reached", () =>
+  it.effect("of a fallback are the same for every attempt, even if the handler never runs", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const mirror = keyed("mirror", keys)
@@ -346,7 +351,7 @@ describe("idempotency keys", () => {
       assert.strictEqual(lettered(keys), "a a")
     }))
 
-  it.effect("of what runs inside differ, also when a timeout has left it behind in between, when it only reads", () =>
+  it.effect("of inner calls differ, even if a timeout abandoned a read-only one in between", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const inner = keyed("inner", keys, "none")
@@ -369,8 +374,8 @@ describe("idempotency keys", () => {
     }))
 })
 
-describe("a handler that was left behind", () => {
-  it.effect("says nothing of the answer that came instead of its own, and does not count as another attempt", () =>
+describe("an abandoned handler", () => {
+  it.effect("adds no notes to the answer that replaced its own, and does not count as another attempt", () =>
     Effect.gen(function*() {
       let attempts = 0
       const tool = Tool.make(

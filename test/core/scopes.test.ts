@@ -20,7 +20,7 @@ describe("H3 a scope", () => {
       )
     }))
 
-  it.effect("with the facts of another one is refused", () =>
+  it.effect("with the facts of another scope is refused", () =>
     Effect.gen(function*() {
       const failure = yield* run({ scope: "order-7", facts: { ...CallFacts.empty, scope: "order-8" } })
       assert.strictEqual(
@@ -29,7 +29,7 @@ describe("H3 a scope", () => {
       )
     }))
 
-  it.effect("takes no name that is none, and no facts that were not decoded", () =>
+  it.effect("refuses an invalid name, and undecoded facts", () =>
     Effect.gen(function*() {
       const encoded: unknown = JSON.parse(JSON.stringify(Schema.encodeSync(CallFacts.schema)(CallFacts.empty)))
       const wrong: ReadonlyArray<object> = [
@@ -46,7 +46,7 @@ describe("H3 a scope", () => {
       for (const options of wrong) assert.strictEqual((yield* run(options))._tag, "RunRefused", JSON.stringify(options))
     }))
 
-  it.effect("goes on with the facts of a run that failed", () =>
+  it.effect("continues with the facts of a failed run", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([])
       const once = Agent.make({ toolkit: Toolkit.make(pay), limits: { turns: 1 } })
@@ -58,7 +58,7 @@ describe("H3 a scope", () => {
       assert.strictEqual(keys.length, 1)
     }))
 
-  it.effect("of a thousand runs keeps what was done, and forgets what did nothing", () =>
+  it.effect("of a thousand runs keeps the calls that acted, and forgets those that did nothing", () =>
     Effect.gen(function*() {
       const { pay } = payments(Array.from({ length: 400 }, (_, index) => index % 2 === 0 ? declined : "paid"))
       let facts = CallFacts.empty

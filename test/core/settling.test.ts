@@ -6,7 +6,7 @@ import { found, lost, nothing, once, outcomeOf } from "../support/reconciling.ts
 import { after, doing, refused, Sequence, sunny } from "../support/sequence.ts"
 
 describe("F4 Tool.reconcile", () => {
-  it.effect("settles on any clock: what a fraction of a millisecond lacks is waited for", () =>
+  it.effect("settles on any clock, and waits for a missing fraction of a millisecond", () =>
     Effect.gen(function*() {
       for (let number = 1; number < 300; number++) {
         let looked = 0
@@ -28,7 +28,7 @@ describe("F4 Tool.reconcile", () => {
     const settling = (settle: Duration.Input, schedule?: Schedule.Schedule<unknown>) =>
       schedule === undefined ? { settle } : { settle, schedule }
 
-    it.effect("asks again until it is over, and then for the last time", () =>
+    it.effect("checks again until it is over, and then a last time", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         const pays = tool([Effect.never, sunny], "non_idempotent").pipe(
@@ -55,7 +55,7 @@ describe("F4 Tool.reconcile", () => {
         ])
       }))
 
-    it.effect("goes on as soon as something is found", () =>
+    it.effect("continues as soon as the check finds an effect", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         let checks = 0
@@ -75,7 +75,7 @@ describe("F4 Tool.reconcile", () => {
         ])
       }))
 
-    it.effect("asks once more at its end where the schedule is done before", () =>
+    it.effect("checks once more at its end if the schedule ends before", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
@@ -90,7 +90,7 @@ describe("F4 Tool.reconcile", () => {
         ])
       }))
 
-    it.effect("asks again when a check fails, and leaves it unknown when the last one does", () =>
+    it.effect("checks again if a check fails, and leaves the outcome unknown if the last one does", () =>
       Effect.gen(function*() {
         const settled = (answers: ReadonlyArray<typeof nothing | Effect.Effect<never, ToolUnavailable>>) => {
           let checks = 0
@@ -110,7 +110,7 @@ describe("F4 Tool.reconcile", () => {
         assert.deepStrictEqual(unknown.handled.map(({ by, code }) => `${by} ${code}`), ["reconcile connection"])
       }))
 
-    it.effect("counts from the end of the last attempt, also of one that was left behind", () =>
+    it.effect("counts from the end of the last attempt, even of an abandoned one", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         const pays = tool([Effect.uninterruptible(after(6_500, Effect.fail(lost)))], "non_idempotent").pipe(
@@ -127,7 +127,7 @@ describe("F4 Tool.reconcile", () => {
           "6000 check",
           "waits 1000",
           "6500 interrupted",
-          // It is seen now to have ended.
+          // The attempt is now known to have ended.
           "7000 check",
           "waits 1000",
           "8000 check",
@@ -139,7 +139,7 @@ describe("F4 Tool.reconcile", () => {
         ])
       }))
 
-    it.effect("leaves it unknown while an attempt goes on for longer", () =>
+    it.effect("leaves the outcome unknown if an attempt runs longer", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         const pays = tool([Effect.uninterruptible(after(60_000, sunny))], "non_idempotent").pipe(
@@ -159,7 +159,7 @@ describe("F4 Tool.reconcile", () => {
         ])
       }))
 
-    it.effect("asks once, and leaves it unknown at once, where it would not be over before the time around it", () =>
+    it.effect("checks once, and leaves the outcome unknown at once, if it would exceed the outer limit", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
         const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(

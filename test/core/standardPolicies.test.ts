@@ -12,7 +12,7 @@ const busy = (retryAfter: Duration.Input) =>
   )
 const notConnected = new ToolUnavailable({ ...refused, code: "timeout", outcome: "not_executed" })
 
-/** Each wait is half of its bound. */
+/** Makes each wait half of its bound. */
 const halfway = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0.5, nextIntUnsafe: () => 0 })
 
 type Weather = Tool.Tool<string, typeof paris, string, Failure>
@@ -216,7 +216,7 @@ describe("Policy.standard", () => {
     }
   })
 
-  it.effect("leave a payment the time to settle that its tool asks for", () =>
+  it.effect("leave a payment the time to settle that its tool needs", () =>
     Effect.gen(function*() {
       let asked = 0
       const settled = ({ tool }: Sequence) =>
@@ -243,7 +243,7 @@ describe("Policy.standard", () => {
       ])
     }))
 
-  it.effect("of a toolkit and of an agent are the same, and an agent's win", () =>
+  it.effect("of a toolkit and of an agent are the same, and the agent's take precedence", () =>
     Effect.gen(function*() {
       const attemptsUnder = Effect.fnUntraced(function*(
         defaults: ReadonlyArray<Policy.Policy>,
@@ -278,7 +278,7 @@ describe("Policy.standard", () => {
       ])
     }))
 
-  it("is in the order of policies, around what a tool has and inside of its breaker and fallback", () => {
+  it("follow the order of policies: around a tool's own, inside its breaker and fallback", () => {
     const bare = doing(sunny)
     assert.deepStrictEqual(descriptions(Tool.withDefaults(bare, Policy.standard())), standard)
     const mine = Tool.fallback(bare, () => sunny, { name: "mirror" })
@@ -294,7 +294,7 @@ describe("Policy.standard", () => {
     ])
   })
 
-  it("gives way, piece by piece, to what stands before it in a list", () => {
+  it("yield, policy by policy, to earlier policies in a list", () => {
     const defaults = [Policy.timeout("1 second"), ...Policy.standard()]
     assert.deepStrictEqual(descriptions(Tool.withDefaults(doing(sunny), defaults)), [
       "timeout of 1s",
@@ -302,7 +302,7 @@ describe("Policy.standard", () => {
     ])
   })
 
-  it("has bounds that are known, and nothing that is likely not meant", () => {
+  it("have known bounds, and no warnings", () => {
     const explain = (options?: Policy.StandardOptions) => {
       const { attempts, time, waiting, warnings } = Tool.explain(
         Tool.withDefaults(doing(sunny), Policy.standard(options))
@@ -320,9 +320,9 @@ describe("Policy.standard", () => {
     assert.deepStrictEqual(explain({ attempts: 1 }), [1, "0ms", "10s", 0])
   })
 
-  it("give an attempt no longer than a total that is short", () => {
-    const told = Policy.standard({ totalTimeout: "5 seconds" }).map(({ description }) => description)
-    assert.deepStrictEqual(told, ["timeout of 5s", "retry of transient failures", "deadline of 5s"])
+  it("give an attempt at most a short total time", () => {
+    const descriptions = Policy.standard({ totalTimeout: "5 seconds" }).map(({ description }) => description)
+    assert.deepStrictEqual(descriptions, ["timeout of 5s", "retry of transient failures", "deadline of 5s"])
   })
 
   const refusals: ReadonlyArray<readonly [options: object, message: RegExp]> = [
@@ -340,12 +340,12 @@ describe("Policy.standard", () => {
     [{ retryTimeouts: "no" }, /^A retry's retryTimeouts must be a boolean; got "no"\.$/]
   ]
   for (const [options, message] of refusals) {
-    it(`throws where an option was not meant, and says what would do: ${JSON.stringify(options)}`, () => {
+    it(`throw at an invalid option, and say what is valid: ${JSON.stringify(options)}`, () => {
       assert.throws(() => Policy.standard(options), message)
     })
   }
 
-  it("takes an attempt as long as the total", () => {
+  it("accept an attempt as long as the total", () => {
     assert.strictEqual(Policy.standard({ attemptTimeout: "30 seconds" }).length, 3)
   })
 })

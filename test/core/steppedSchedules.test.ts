@@ -7,7 +7,7 @@ describe("Tool.explain", () => {
   describe("steps a schedule", () => {
     class Station extends Context.Service<Station, { readonly patience: Duration.Duration }>()("Station") {}
 
-    /** Attempts and waiting of a tool that is retried, or why they are unbounded. */
+    /** Returns the attempts and the waiting of a retried tool, or why they are unbounded. */
     const costs = <R>(retries: Policy.Retries<R>) => {
       const { attempts, waiting } = Tool.explain(quote().pipe(Tool.retry(retries)))
       const because = [...new Set([...attempts.because, ...waiting.because])].join("; ")
@@ -21,7 +21,7 @@ describe("Tool.explain", () => {
     const times = (times: number) => Schedule.upTo({ times })
     const second = Schedule.spaced("1 second")
 
-    // The expressions here can be read, so that it does not fail.
+    // The expressions here are valid, so the schedule does not fail.
     const cron = (expression: string) => Schedule.cron(expression) as Schedule.Schedule<unknown>
 
     it("to its end", () => {
@@ -36,35 +36,35 @@ describe("Tool.explain", () => {
       assert.strictEqual(costs(Schedule.concat(Schedule.recurs(2), second.pipe(times(2)))), "5 attempts, 2s")
     })
 
-    it("that never ends, no further than it must", () => {
+    it("that never ends, only as far as necessary", () => {
       for (const schedule of [Schedule.forever, second, Schedule.exponential(1), Schedule.during("5 seconds")]) {
         assert.strictEqual(costs(schedule), "the retry never ends")
       }
     })
 
-    it("with the greatest draws, and with the least where they mean more attempts", () => {
+    it("with the greatest random draws, or with the least if they mean more attempts", () => {
       assert.strictEqual(costs(Schedule.jittered(twice)), "3 attempts, 720ms")
       assert.strictEqual(costs(Schedule.fixed("1 second").pipe(Schedule.jittered, times(3))), "4 attempts, 3s 600ms")
       const drawn = Schedule.recurs(2).pipe(Schedule.modifyDelay(() => Random.nextIntBetween(1, 50)))
       assert.strictEqual(costs(drawn), "3 attempts, 100ms")
-      // 800 ms apart, 13 of them begin within 10 s.
+      // At 800 ms intervals, 13 attempts begin within 10 s.
       const { attempts } = Tool.explain(
         quote().pipe(Tool.retry(second.pipe(Schedule.jittered, Schedule.upTo({ duration: "10 seconds" }))))
       )
       assert.strictEqual(attempts.most, 14)
     })
 
-    it("of this library for the failure that costs the most, also where it is part of another one", () => {
+    it("of this library for the most expensive failure, even as part of another schedule", () => {
       assert.strictEqual(costs(RetryPolicy.transient), "3 attempts, 1m")
       assert.strictEqual(costs(RetryPolicy.rateLimited), "3 attempts, 2m 3s")
       assert.strictEqual(costs(RetryPolicy.transient.pipe(times(1))), "2 attempts, 30s")
       assert.strictEqual(costs(Schedule.max([RetryPolicy.transient, second])), "3 attempts, 1m")
       assert.strictEqual(costs(Schedule.concat(RetryPolicy.transient, second.pipe(times(1)))), "4 attempts, 1m 1s")
-      // The second failure may ask for 30 s, when the first one did not.
+      // The second failure may ask for 30 s even if the first one did not.
       assert.strictEqual(costs(RetryPolicy.transient.pipe(Schedule.upTo({ duration: "1 second" }))), "3 attempts, 1m")
     })
 
-    it("of one's own that honours Retry-After, for the longest wait that it grants", () => {
+    it("of a user that honours Retry-After, for the longest wait that it grants", () => {
       const { honouring } = RetryPolicy
       assert.strictEqual(costs(honouring(Schedule.recurs(3))), "4 attempts, 1m 30s")
       assert.strictEqual(costs(honouring(second.pipe(times(2)), "10 seconds")), "3 attempts, 20s")
@@ -83,7 +83,7 @@ describe("Tool.explain", () => {
       )
     })
 
-    it("that RetryPolicy.make makes, whatever it looks at", () => {
+    it("that RetryPolicy.make returns, whatever it depends on", () => {
       const { make } = RetryPolicy
       assert.strictEqual(costs(make({ attempts: 1 })), "1 attempts, 0")
       assert.strictEqual(costs(make({ attempts: 5, honourRetryAfter: "10 seconds" })), "5 attempts, 40s")
@@ -94,14 +94,14 @@ describe("Tool.explain", () => {
       assert.strictEqual(costs(make({ honourRetryAfter: false, retryTimeouts: false })), "3 attempts, 600ms")
     })
 
-    it("with a timeout, where another schedule goes on after a policy that does not retry it", () => {
+    it("with a timeout, if another schedule continues after a policy that does not retry it", () => {
       const once = RetryPolicy.make({ honourRetryAfter: false, retryTimeouts: false })
       const slow = Schedule.spaced("10 seconds").pipe(times(1))
       assert.strictEqual(costs(Schedule.min([once, slow])), "3 attempts, 10s 400ms")
       assert.strictEqual(costs(Schedule.concat(once, slow)), "4 attempts, 20s 400ms")
     })
 
-    it("but not one that looks at the failure, unless at what all of them have in common", () => {
+    it("but not one that depends on the failure, except on common properties of all failures", () => {
       const depends = "the waits of the retry depend on the failure"
       assert.strictEqual(costs(delayed(({ retryAfter }) => retryAfter ?? 0)), depends)
       assert.strictEqual(costs(delayed((failure) => Object.keys(failure).length)), depends)
@@ -123,10 +123,10 @@ describe("Tool.explain", () => {
       assert.strictEqual(costs(lucky), depends)
     })
 
-    it("but not one that looks at what this library's own policies look at, alone or beside them", () => {
+    it("but not one that depends on the fields that our own policies use, alone or beside them", () => {
       const depends = "the waits of the retry depend on the failure"
       const cap = Duration.seconds(30)
-      // Never longer than 30 s for any wait that is tried; 7777 ms would be an hour.
+      // At most 30 s for each tried retryAfter, but an hour for 7777 ms.
       const trap = delayed(({ code, retryAfter = Duration.zero }) =>
         code === "rate_limited" && Duration.toMillis(retryAfter) === 7_777 ? "1 hour" : Duration.min(retryAfter, cap)
       )
@@ -136,7 +136,7 @@ describe("Tool.explain", () => {
       assert.strictEqual(costs(Schedule.min([RetryPolicy.rateLimited, trap])), depends)
     })
 
-    it("by hand around one of this library, which still is what it was", () => {
+    it("by hand around one of this library, which does not change", () => {
       const { transient } = RetryPolicy
       const step = Schedule.toStep(transient)
       assert.strictEqual(costs(Schedule.fromStep(step)), "3 attempts, 1m")
@@ -148,32 +148,32 @@ describe("Tool.explain", () => {
       assert.strictEqual(costs(Schedule.fromStep(others)), "the waits of the retry depend on the failure")
     })
 
-    it("that a function makes", () => {
+    it("that a function returns", () => {
       assert.strictEqual(
         costs(($) => $(Schedule.recurs(3)).pipe(Schedule.addDelay(() => Effect.succeed(5)))),
         "4 attempts, 15ms"
       )
     })
 
-    it("but not one that goes by the time of day", () => {
+    it("but not one that depends on the time of day", () => {
       for (const expression of ["0 4 * * *", "0 0 1 * *", "* * * * *", "* * * * * *"]) {
         assert.strictEqual(costs(cron(expression).pipe(times(1))), "the waits of the retry depend on the time of day")
       }
     })
 
-    it("with attempts that take time, where what comes then waits longer", () => {
+    it("with attempts that take time, if later waits are longer", () => {
       const brief = Schedule.spaced(200).pipe(Schedule.upTo({ duration: "1 second" }))
-      // With attempts of a second, only one wait is a short one.
+      // With attempts of one second, only one wait is short.
       assert.strictEqual(costs(Schedule.concat(brief, Schedule.spaced(3_000)).pipe(times(4))), "5 attempts, 9s 200ms")
       assert.strictEqual(costs(Schedule.min([brief, Schedule.spaced(3_000)]).pipe(times(4))), "5 attempts, 9s 200ms")
     })
 
-    it("but not one that waits the longer, the longer attempts take", () => {
+    it("but not one whose waits grow with the duration of attempts", () => {
       const growing = Schedule.recurs(2).pipe(Schedule.modifyDelay(({ elapsed }) => Effect.succeed(elapsed)))
       assert.strictEqual(costs(growing), "the waits of the retry grow with the time that attempts take")
     })
 
-    it("but not one that needs what is not there, that waits for something, or that dies", () => {
+    it("but not one that needs a missing service, waits for an event, or dies", () => {
       const patient = second.pipe(Schedule.modifyDelay(() => Effect.map(Station, ({ patience }) => patience)))
       const cannot = (why: string) => `the retry's schedule cannot be stepped before running (${why})`
       assert.strictEqual(costs(patient), cannot("Service not found: Station"))
@@ -188,15 +188,15 @@ describe("Tool.explain", () => {
       assert.strictEqual(costs(unlucky), cannot("unlucky"))
     })
 
-    it("and counts the time that a schedule takes for itself", () => {
+    it("and counts the time that a schedule itself takes", () => {
       assert.strictEqual(costs(Schedule.recurs(2).pipe(Schedule.tap(() => Effect.sleep(100)))), "3 attempts, 200ms")
     })
 
-    it("and begins no wait without end", () => {
+    it("and starts no infinite wait", () => {
       assert.strictEqual(costs(Schedule.spaced(Duration.infinity)), "1 attempts, 0")
     })
 
-    it("without leaving anything behind: no fiber, no log", async () => {
+    it("without leaving a fiber or a log line", async () => {
       let steps = 0
       const asynchronous = Schedule.tap(second, () =>
         Effect.promise(async () => {

@@ -7,7 +7,7 @@ import { unclosed, weather } from "../support/fixing.ts"
 const stop = () => Fixer.throwException("Somebody tries something.")
 
 describe("C5: throwException", () => {
-  it.effect("ends the run with RunStopped and the reason, where the arguments cannot be decoded or are rejected", () =>
+  it.effect("ends the run with RunStopped and the reason if the arguments cannot be decoded or are rejected", () =>
     Effect.gen(function*() {
       for (const args of [unclosed, "{\"city\":\"paris\"}"]) {
         const { asked, tool } = weather()
@@ -28,7 +28,7 @@ describe("C5: throwException", () => {
       }
     }))
 
-  it.effect("ends it also where a program without types gives no reason", () =>
+  it.effect("ends the run even if a program without types gives no reason", () =>
     Effect.gen(function*() {
       const reasons: ReadonlyArray<readonly [never, string]> = [
         [undefined as never, "The fixer gave no reason."],
@@ -43,7 +43,7 @@ describe("C5: throwException", () => {
       }
     }))
 
-  it.effect("ends a run that has a deadline, too", () =>
+  it.effect("ends a run with a deadline too", () =>
     Effect.gen(function*() {
       const tool = weather().tool.pipe(Tool.fix(() => Effect.andThen(Effect.yieldNow, stop())))
       const agent = Agent.make({ toolkit: Toolkit.make(tool), limits: { elapsed: "1 minute" } })
@@ -53,7 +53,7 @@ describe("C5: throwException", () => {
       assert.strictEqual(failure._tag, "RunStopped")
     }))
 
-  it.effect("dies where there is no run", () =>
+  it.effect("dies outside a run", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(weather().tool.pipe(Tool.fix(stop)).run({ city: "paris" }))
       assert.isTrue(Exit.hasDies(exit))

@@ -16,7 +16,7 @@ import {
 
 describe("Tool", () => {
   describe("timeout", () => {
-    it.effect("waits 4999 ms of 5000 and then fails", () =>
+    it.effect("waits through 4,999 ms of 5,000, then fails", () =>
       Effect.gen(function*() {
         const hangs = doing(Effect.never).pipe(Tool.timeout("5 seconds"))
         const [before, after] = yield* around(Effect.flip(hangs.run(paris)), 5_000)
@@ -29,7 +29,7 @@ describe("Tool", () => {
         })
       }))
 
-    it.effect("passes on what comes in time: a value, a failure, a defect", () =>
+    it.effect("passes on a value, a failure or a defect that comes in time", () =>
       Effect.gen(function*() {
         const end = Effect.fnUntraced(function*(handler: Effect.Effect<string, Failure>) {
           const tool = doing(after(4_999, handler)).pipe(Tool.timeout("5 seconds"))
@@ -41,7 +41,7 @@ describe("Tool", () => {
         assert.deepStrictEqual(yield* end(Effect.die("bug")), Exit.die("bug"))
       }))
 
-    it.effect("ends the wait for a handler that ignores its interruption", () =>
+    it.effect("stops waiting for a handler that ignores its interruption", () =>
       Effect.gen(function*() {
         const hangs = doing(Effect.uninterruptible(Effect.never)).pipe(Tool.timeout("5 seconds"))
         const [before, after] = yield* around(Effect.flip(hangs.run(paris)), 5_000)
@@ -63,7 +63,7 @@ describe("Tool", () => {
         ])
       }))
 
-    it.effect("of a tool that may have acted says so, and what to do", () =>
+    it.effect("of a tool that may have acted says so, with advice", () =>
       Effect.gen(function*() {
         const end = Effect.fnUntraced(function*(sideEffect: SideEffect.SideEffect) {
           const hangs = doing(Effect.never, sideEffect).pipe(Tool.timeout("1 second"))
@@ -139,7 +139,7 @@ describe("Tool", () => {
         assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
       }))
 
-    it.effect("takes no time where the handler takes none", () =>
+    it.effect("takes no time if the handler takes none", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* doing(sunny).pipe(Tool.timeout("5 seconds")).run(paris), "sunny")
         const needing = doing(ToolCall.current.pipe(Effect.map(({ idempotencyKey }) => idempotencyKey)))

@@ -1,9 +1,9 @@
-/** Which messages of errors a model is told, and what is left out of them. */
+/** The error messages that a model gets, and the parts that are removed. */
 import { assert, describe, it } from "@effect/vitest"
 import { caught } from "../support/caught.ts"
 
 describe("ToolFailure.from", () => {
-  describe("tells the message", () => {
+  describe("includes the message", () => {
     class Listed extends Error {}
     class Below extends Listed {}
     const tell = [Listed]
@@ -11,13 +11,13 @@ describe("ToolFailure.from", () => {
     const sentence = "Room A1 is taken."
     const untold = "The tool failed. Only its operators can see why."
 
-    it("of a plain Error, of a class that is listed, and of those below it", () => {
+    it("of a plain Error, of a listed class, and of its subclasses", () => {
       for (const error of [new Error(sentence), new Listed(sentence), new Below(sentence)]) {
         assert.strictEqual(words(error), sentence)
       }
     })
 
-    it("of no other class, and of nothing that is not an error", () => {
+    it("of no other class, and of no value that is not an error", () => {
       class Other extends Error {}
       for (const error of [new Other(sentence), sentence, { message: sentence }, [sentence], 5, null, undefined]) {
         assert.strictEqual(words(error), untold)
@@ -25,25 +25,25 @@ describe("ToolFailure.from", () => {
     })
 
     for (const field of ["code", "errno", "sql", "config", "request", "response"]) {
-      it(`not where there is a '${field}'`, () => {
+      it(`unless the error has a '${field}'`, () => {
         assert.strictEqual(words(Object.assign(new Error(sentence), { [field]: undefined })), untold)
         assert.strictEqual(words(Object.assign(new Listed(sentence), { [field]: {} })), untold)
       })
     }
 
-    it("not where it repeats its cause", () => {
+    it("unless it repeats its cause", () => {
       const cause = new RangeError("row 7 of ledger_private")
       assert.strictEqual(words(new Error(`Failed: ${cause.message}`, { cause })), untold)
       assert.strictEqual(words(new Error(sentence, { cause })), sentence)
     })
 
-    it("not where it is a web page", () => {
+    it("unless it is a web page", () => {
       const cause = { status: 422 }
       assert.strictEqual(words(new Error(" <!DOCTYPE html><h1>No</h1>", { cause })), "The service answered 422.")
       assert.strictEqual(words(new Error("<b> is no tag here.", { cause })), "<b> is no tag here.")
     })
 
-    it("beside what its fields say", () => {
+    it("beside the information in its fields", () => {
       assert.deepInclude({ ...caught(Object.assign(new Error("No order 7."), { status: 404 })) }, {
         code: "not_found",
         detail: "No order 7."
@@ -130,12 +130,12 @@ describe("ToolFailure.from", () => {
       "db.hunter22.internal:5432",
       "api.hunter22.example.com"
     ]
-    it("without what may be a secret, a path or an address", () => {
-      const told = hidden.map((message) => words(new Error(`It failed: ${message}`)) ?? "")
-      assert.deepStrictEqual(told.filter((words) => words.includes("hunter22")), [])
+    it("without possible secrets, paths and addresses", () => {
+      const quoted = hidden.map((message) => words(new Error(`It failed: ${message}`)) ?? "")
+      assert.deepStrictEqual(quoted.filter((words) => words.includes("hunter22")), [])
     })
 
-    it("without addresses of any kind, and names of classes", () => {
+    it("without addresses of any kind, and without class names", () => {
       const message =
         "BookingError: no route to [::1]:5432, fe80::1, 2001:db8:85a3:0:0:8a2e:370:7334, localhost:5432 or db.internal:5432; a NullPointerException"
       assert.strictEqual(
@@ -144,7 +144,7 @@ describe("ToolFailure.from", () => {
       )
     })
 
-    it("as it is, where it says what a model needs", () => {
+    it("unchanged if it says what a model needs", () => {
       const plain = [
         "Room A1 is taken from 10:30 to 12:30:00. Free rooms: B2, C3.",
         "The basic training is full.",
@@ -164,16 +164,16 @@ describe("ToolFailure.from", () => {
       for (const sentence of plain) assert.strictEqual(words(new Error(sentence)), sentence)
     })
 
-    it("in linear time, whatever it is", () => {
+    it("in linear time, whatever the message", () => {
       const pieces = ["a-1-", "a.", "/a", "password ", "a:", "::", "1.", "a\\", "token=\"\\", " at ", "status ", "4 4"]
       for (const piece of pieces) {
         const error = Object.assign(new Error(piece.repeat(200_000)), { name: piece.repeat(200_000) })
-        // What takes more than linear time would not end.
+        // Anything slower than linear time would not end.
         assert.isString(caught(error)?.detail)
       }
     })
 
-    it("of one below it that has the form of a failure", () => {
+    it("of a subclass that has the form of a failure", () => {
       const detail = "postgres://app:hunter22@db/x broke\n    at foo (/srv/app/db.js:3:1)"
       const cause = { _tag: "ToolUnavailable", code: "broken", detail, transient: false }
       assert.strictEqual(words(Object.assign(new Error("No."), { cause, code: "X" })), "<address> broke")

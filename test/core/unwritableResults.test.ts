@@ -1,16 +1,16 @@
-/** Results that are no JSON, or that are nested too deeply to be written. */
+/** Results that are not JSON, or are nested too deeply to be written. */
 import { assert, describe, it } from "@effect/vitest"
 import { PartialData, Tool, ToolOutcome } from "@fallible/core"
 import { Effect, Schema } from "effect"
 import { outcomeOf, read } from "../support/illTyped.ts"
 
-describe("a result of anything", () => {
+describe("a result of any type", () => {
   const tool = (value: unknown) =>
     Tool.make("pay", { description: "", success: Schema.Any }, () => Effect.succeed(value))
   const cyclic: Record<string, unknown> = {}
   cyclic["self"] = cyclic
 
-  it.effect("that cannot be written as JSON is refused, and what acts may have acted", () =>
+  it.effect("that cannot be written as JSON is refused, and a tool that acts may have acted", () =>
     Effect.gen(function*() {
       for (const value of [{ id: 10n }, undefined, Symbol("paid"), { toJSON: () => assert.fail("no") }, cyclic]) {
         const outcome = yield* outcomeOf(tool(value), {})
@@ -39,7 +39,7 @@ describe("a value that is nested too deeply", () => {
   const tool = (effect: Effect.Effect<Schema.Json, PartialData<Schema.Json>>) =>
     Tool.make("p", { description: "", success: Schema.Json, sideEffect: "none" }, () => effect)
 
-  it.effect("is refused at the guard, from 513 levels on, also as a part of a whole", () =>
+  it.effect("is refused by the guard from 513 levels on, even as a part of a value", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* outcomeOf(tool(Effect.succeed(nested(512))), {}))._tag, "Completed")
       for (const depth of [513, 20_000]) {
@@ -57,7 +57,7 @@ describe("a value that is nested too deeply", () => {
       }
     }))
 
-  it.effect("is looked at once, however often it is shared", () =>
+  it.effect("is visited once, however often it is shared", () =>
     Effect.gen(function*() {
       let shared: Schema.Json = 1
       for (let level = 0; level < 600; level++) shared = [shared, shared]
@@ -67,7 +67,7 @@ describe("a value that is nested too deeply", () => {
       assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === "invalid_result")
     }))
 
-  it.effect("is left out of the arguments that continue", () =>
+  it.effect("is omitted from the arguments to continue with", () =>
     Effect.gen(function*() {
       const next = { cursor: nested(20_000) }
       const outcome = yield* outcomeOf(

@@ -1,4 +1,4 @@
-/** What becomes of a call whose result is not what its tool's author says of it. */
+/** The outcome of a call whose result violates its tool's contract. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
@@ -16,7 +16,7 @@ import { Effect, Exit, Schedule } from "effect"
 import { ada, base, call, none, one, type Orders, outcomeOf, type Params, saying, told } from "../support/orders.ts"
 import { passing } from "../support/virtualTime.ts"
 
-describe("a tool that acts, and whose result is found wanting", () => {
+describe("a tool that acts, with a result that violates its contract", () => {
   type Pay = Tool.Tool<string, Params, Orders, ToolFailure.ToolFailure<Orders>>
 
   const words: ReadonlyArray<readonly [what: string, words: Tool.Contract<Orders, Params>, code: string]> = [
@@ -60,7 +60,7 @@ describe("a tool that acts, and whose result is found wanting", () => {
 
   for (const [what, word, code] of words) {
     for (const [how, around] of Object.entries(policies)) {
-      it.effect(`runs once, and is known to have taken effect, where it ${what}, under ${how}`, () =>
+      it.effect(`runs once, and counts as executed, if its result ${what}, under ${how}`, () =>
         Effect.gen(function*() {
           let runs = 0
           const pay: Pay = Tool.make(
@@ -86,7 +86,7 @@ describe("a tool that acts, and whose result is found wanting", () => {
         }))
     }
 
-    it.effect(`is not run again when the model repeats the call, where it ${what}`, () =>
+    it.effect(`does not run again if its result ${what} and the model repeats the call`, () =>
       Effect.gen(function*() {
         let runs = 0
         const pay = Tool.make("search_orders", { ...base, sideEffect: "non_idempotent", ...word }, () =>
@@ -107,7 +107,7 @@ describe("a tool that acts, and whose result is found wanting", () => {
   }
 
   for (const sideEffect of ["none", "non_idempotent"] as const) {
-    it.effect(`is known to the tool that runs it, which has the side effect "${sideEffect}"`, () =>
+    it.effect(`also counts as executed in an outer tool with the side effect "${sideEffect}"`, () =>
       Effect.gen(function*() {
         let runs = 0
         const inner = Tool.make(
@@ -128,7 +128,7 @@ describe("a tool that acts, and whose result is found wanting", () => {
       }))
   }
 
-  it("has no pages, for each of which it would be called", () => {
+  it("has no pages, because each would be another call", () => {
     assert.throws(
       () =>
         Tool.make(
@@ -141,8 +141,8 @@ describe("a tool that acts, and whose result is found wanting", () => {
   })
 })
 
-describe("a tool that only reads, and whose result is found wanting", () => {
-  it.effect("is not tried again by a retry", () =>
+describe("a tool that only reads, with a result that violates its contract", () => {
+  it.effect("is not retried", () =>
     Effect.gen(function*() {
       let runs = 0
       const tool = saying({ empty: "None." }, () => {
@@ -154,13 +154,13 @@ describe("a tool that only reads, and whose result is found wanting", () => {
       assert.strictEqual(runs, 1)
     }))
 
-  it.effect("is answered for by what handles it", () =>
+  it.effect("can be answered by a handler of the failure", () =>
     Effect.gen(function*() {
       const tool = saying({ empty: "None." }, none).pipe(Tool.catchTag("SemanticGarbage", () => Effect.succeed(one)))
       assert.strictEqual(yield* tool.run(ada), one)
     }))
 
-  it.effect("is not looked at where its handler fails by itself", () =>
+  it.effect("is not checked if its handler itself fails", () =>
     Effect.gen(function*() {
       const part = new PartialData({ code: "cut", detail: "Cut.", data: none })
       const tool = Tool.make("t", { ...base, empty: "None." }, () => Effect.fail(part))

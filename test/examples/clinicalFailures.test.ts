@@ -142,7 +142,7 @@ const outcomeOf = ({ call, states }: Row) => Effect.map(Effect.provide(atOnce(ca
 
 describe("the model's message", () => {
   for (const row of rows) {
-    it.effect(`B6 has a code and advice of its own for ${row.what}: ${row.error}, ${row.code}`, () =>
+    it.effect(`B6 has its own code and advice for ${row.what}: ${row.error}, ${row.code}`, () =>
       Effect.gen(function*() {
         const { error, code, hint, retry } = told(yield* outcomeOf(row))
         assert.deepStrictEqual([error, code], [row.error, row.code])

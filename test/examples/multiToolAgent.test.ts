@@ -181,14 +181,14 @@ describe("the demo with a model over HTTP", () => {
           for (const args of [[], ["--quiet"], ["--json"]]) {
             const { code, stderr, stdout } = yield* atOnce(InProcess.runIn(env(server.url), program, ...args))
             assert.strictEqual(code, 1)
-            const said = args.includes("--json") ? stdout : stderr
+            const output = args.includes("--json") ? stdout : stderr
             assert.match(
-              said,
+              output,
               /could not be reached at \S+: it refused the connection \(ECONNREFUSED\)\. Tried 3 times\./
             )
-            assert.match(said, wire === "Ollama" ? /'ollama serve'.*'ollama pull llama3\.2'/ : /OPENAI_BASE_URL/)
+            assert.match(output, wire === "Ollama" ? /'ollama serve'.*'ollama pull llama3\.2'/ : /OPENAI_BASE_URL/)
             if (args.length === 0) {
-              assert.match(said, /^0 turns, 0 calls, 3 failures \(0 told to the model, 3 of the model\)$/m)
+              assert.match(output, /^0 turns, 0 calls, 3 failures \(0 told to the model, 3 of the model\)$/m)
             }
           }
         }))
@@ -287,8 +287,8 @@ describe("the demo as a process", { tags: "slow" }, () => {
 describe("the four tools", () => {
   const run = <A, E>(effect: Effect.Effect<A, E, Geocoder.Geocoder>) => Effect.provide(effect, Geocoder.layer)
   const tool = <const Name extends string>(name: Name) => {
-    const found = Array.from(toolkit.tools.values()).find((tool) => tool.name === name)
-    return found as Extract<typeof found, { readonly name: Name }>
+    const match = Array.from(toolkit.tools.values()).find((tool) => tool.name === name)
+    return match as Extract<typeof match, { readonly name: Name }>
   }
 
   it.effect("tell the local time by real time zones, across the date line and daylight saving", () =>
@@ -391,7 +391,7 @@ describe("the stand-in for the model", () => {
 
   it.effect("reacts to every kind of failure message", () =>
     Effect.gen(function*() {
-      const told = (message: object) =>
+      const replyTo = (message: object) =>
         Planner.reply(
           [
             { role: "user", text: "What is the population of Paris?" },
@@ -404,17 +404,17 @@ describe("the stand-in for the model", () => {
           ] satisfies ReadonlyArray<Transcript.Message>
         ).text
       assert.strictEqual(
-        told({ error: "SchemaMismatch", detail: "No such tool." }),
+        replyTo({ error: "SchemaMismatch", detail: "No such tool." }),
         "Paris: I could not find out. No such tool."
       )
       assert.strictEqual(
-        told({ error: "PartialData", detail: "Only the centre.", data: { population: 2 } }),
+        replyTo({ error: "PartialData", detail: "Only the centre.", data: { population: 2 } }),
         "Paris: {\"population\":2} (Only the centre.)"
       )
       assert.strictEqual(
-        told({ error: "SemanticGarbage", detail: "Unknown.", alternatives: ["London"] }),
+        replyTo({ error: "SemanticGarbage", detail: "Unknown.", alternatives: ["London"] }),
         "Paris is unknown. I know London."
       )
-      assert.match(told({ error: "ToolUnavailable", detail: "Down." }), /^Paris: not available right now\. Down\./)
+      assert.match(replyTo({ error: "ToolUnavailable", detail: "Down." }), /^Paris: not available right now\. Down\./)
     }))
 })

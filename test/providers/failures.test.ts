@@ -145,7 +145,7 @@ describe("an error", () => {
 
 describe("a failure", () => {
   // Bodies in the servers' own words.
-  const said: ReadonlyArray<readonly [status: number, body: string, code: string, transient: boolean]> = [
+  const errors: ReadonlyArray<readonly [status: number, body: string, code: string, transient: boolean]> = [
     [400, "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Too long.\"}}", "context_overflow", false],
     [
       400,
@@ -265,7 +265,7 @@ describe("a failure", () => {
     [200, "{\"error\":{\"status_code\":503,\"message\":\"Busy.\"}}", "server_error", true]
   ]
 
-  for (const [status, body, code, transient] of said) {
+  for (const [status, body, code, transient] of errors) {
     it.effect(`is ${code} if a server answers ${status} ${body.slice(0, 70)}…, streamed or not`, () =>
       Effect.gen(function*() {
         const whole = yield* Effect.flip(respond)

@@ -62,7 +62,7 @@ describe("a key", () => {
       ["http://ann:p%E2%82%AC@10.0.0.7", "Basic YW5uOnDigqw="]
     ] as const
   ) {
-    it.effect(`may be a password such as that of ${address}`, () =>
+    it.effect(`may be a password, as in ${address}`, () =>
       Effect.gen(function*() {
         let sent: string | undefined
         const client = HttpClient.make((request) => {
@@ -103,8 +103,8 @@ describe("a key", () => {
           Effect.provide(FetchHttpClient.layer),
           Effect.provideService(Tracer.Tracer, tracer)
         )
-        const known = forms.filter((form) => "apiKey" in apiKey || !form.startsWith("sk"))
-        assert.deepStrictEqual(known.filter((form) => failure.detail.includes(form)), [])
+        const hiddenForms = forms.filter((form) => "apiKey" in apiKey || !form.startsWith("sk"))
+        assert.deepStrictEqual(hiddenForms.filter((form) => failure.detail.includes(form)), [])
         assert.include(failure.detail, "<redacted>")
         assert.notInclude(failure.detail, "-and-more")
       }
@@ -148,12 +148,12 @@ describe("a key", () => {
         const { spans, tracer } = recordingTracer()
         const address = server.url.replace("//", `//ann:${encodeURIComponent("s%cret w~rd")}@`)
         const query = `?api-key=${encodeURIComponent("key in a query!")}&api-version=1`
-        const told: Array<string> = []
+        const failures: Array<string> = []
         const ask = <A>(effect: Effect.Effect<A, ModelFailure, Model.Model>) =>
           Effect.match(effect, {
             onSuccess: () => {},
             onFailure: (failure) => {
-              told.push(inspect(failure, { depth: Infinity, showHidden: true }), Cause.pretty(Cause.fail(failure)))
+              failures.push(inspect(failure, { depth: Infinity, showHidden: true }), Cause.pretty(Cause.fail(failure)))
             }
           }).pipe(
             Effect.provide(layer(address, query)),
@@ -169,13 +169,13 @@ describe("a key", () => {
           const sent = new URL(url, server.url).searchParams
           assert.deepStrictEqual(Array.from(sent), [["api-key", "key in a query!"], ["api-version", "1"]])
         }
-        assert.deepStrictEqual([requests.length, spans.length, told.length], [7, 8, 12])
-        assert.isTrue(told.some((text) => text.includes(`Check the base URL: requests went to ${server.url}/`)))
+        assert.deepStrictEqual([requests.length, spans.length, failures.length], [7, 8, 12])
+        assert.isTrue(failures.some((text) => text.includes(`Check the base URL: requests went to ${server.url}/`)))
         for (const span of spans) {
           assert.strictEqual(span.attributes.get("url.query"), "api-key=REDACTED&api-version=REDACTED")
-          told.push(toldBy(span))
+          failures.push(toldBy(span))
         }
-        assert.deepStrictEqual(forms.filter((form) => told.some((text) => text.includes(form))), [])
+        assert.deepStrictEqual(forms.filter((form) => failures.some((text) => text.includes(form))), [])
       }).pipe(Effect.scoped))
   }
 

@@ -182,8 +182,8 @@ describe("a whole reply", () => {
 
   it.effect("that is a refusal is a distinct failure", () =>
     Effect.gen(function*() {
-      const said = yield* Effect.flip(chat.whole(completion({ content: null, refusal: "I can't help with that." })))
-      assert.deepInclude({ ...said }, {
+      const failure = yield* Effect.flip(chat.whole(completion({ content: null, refusal: "I can't help with that." })))
+      assert.deepInclude({ ...failure }, {
         code: "refused",
         detail: "The model refused: \"I can't help with that.\"",
         transient: false

@@ -161,20 +161,20 @@ describe("a streamed reply", () => {
       const page = "<html>Bad gateway</html>"
       const piece = JSON.stringify(delta({ content: "Hi" }))
       const ownPiece = "{\"message\":{\"content\":\"Hi\"},\"done\":false}\n"
-      const told = (ask: Ask) => (body: string) =>
+      const failureOf = (ask: Ask) => (body: string) =>
         Effect.map(Effect.flip(ask(body)), ({ code, hint = "" }) => [code, hint.startsWith("Check the base URL: ")])
       const foreign = ["malformed_reply", true]
-      assert.deepStrictEqual(yield* told(chat.streamed)(page), foreign)
-      assert.deepStrictEqual(yield* told(chat.streamed)("{\"status\":\"ok\"}"), foreign)
-      assert.deepStrictEqual(yield* told(chat.streamed)(events(page)), foreign)
-      assert.deepStrictEqual(yield* told(own.streamed)(page), foreign)
-      assert.deepStrictEqual(yield* told(own.streamed)("{\"status\":\"ok\"}\n"), foreign)
+      assert.deepStrictEqual(yield* failureOf(chat.streamed)(page), foreign)
+      assert.deepStrictEqual(yield* failureOf(chat.streamed)("{\"status\":\"ok\"}"), foreign)
+      assert.deepStrictEqual(yield* failureOf(chat.streamed)(events(page)), foreign)
+      assert.deepStrictEqual(yield* failureOf(own.streamed)(page), foreign)
+      assert.deepStrictEqual(yield* failureOf(own.streamed)("{\"status\":\"ok\"}\n"), foreign)
       const garbled = ["malformed_reply", false]
-      assert.deepStrictEqual(yield* told(chat.streamed)(events(piece, page)), garbled)
-      assert.deepStrictEqual(yield* told(own.streamed)(ownPiece + page), garbled)
-      assert.deepStrictEqual(yield* told(chat.streamed)("{\"choices\":[{\"del"), garbled)
-      assert.deepStrictEqual(yield* told(own.streamed)("{\"message\":{\"con"), garbled)
-      assert.deepStrictEqual(yield* told(chat.streamed)(events(piece)), ["cut_off", false])
+      assert.deepStrictEqual(yield* failureOf(chat.streamed)(events(piece, page)), garbled)
+      assert.deepStrictEqual(yield* failureOf(own.streamed)(ownPiece + page), garbled)
+      assert.deepStrictEqual(yield* failureOf(chat.streamed)("{\"choices\":[{\"del"), garbled)
+      assert.deepStrictEqual(yield* failureOf(own.streamed)("{\"message\":{\"con"), garbled)
+      assert.deepStrictEqual(yield* failureOf(chat.streamed)(events(piece)), ["cut_off", false])
     }))
 
   it.effect("may omit the empty line after its last event", () =>

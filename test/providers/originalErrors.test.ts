@@ -61,13 +61,13 @@ describe("the original error", () => {
   /** Makes a client that fails for a given reason. */
   const failing = (reason: (request: HttpClientRequest.HttpClientRequest) => HttpClientError.HttpClientErrorReason) =>
     HttpClient.make((request) => Effect.fail(new HttpClientError.HttpClientError({ reason: reason(request) })))
-  const asked = (client: HttpClient.HttpClient) =>
+  const failureWith = (client: HttpClient.HttpClient) =>
     Effect.flip(respond).pipe(
       Effect.provide(ollama("http://10.0.0.7", { retry: Schedule.recurs(2), apiKey: "sk-0123456789" })),
       Effect.provideService(HttpClient.HttpClient, client)
     )
   const transport = (cause: unknown) =>
-    asked(failing((request) => new HttpClientError.TransportError({ request, cause })))
+    failureWith(failing((request) => new HttpClientError.TransportError({ request, cause })))
 
   it.effect("that is the client's own timeout is not retried", () =>
     Effect.gen(function*() {
@@ -102,7 +102,7 @@ describe("the original error", () => {
           new Response(new ReadableStream({ pull: (controller) => controller.error(error) }), { status: 200 })
         )
       const failure = (code: string) =>
-        asked(HttpClient.make((request) =>
+        failureWith(HttpClient.make((request) =>
           Effect.succeed(
             response(request, new TypeError("terminated", { cause: { code, sent: "Bearer sk-0123456789" } }))
           )
@@ -121,7 +121,7 @@ describe("the original error", () => {
 
   it.effect("that is not about a connection is not retried", () =>
     Effect.gen(function*() {
-      const failure = yield* asked(failing((request) => new HttpClientError.EncodeError({ request })))
+      const failure = yield* failureWith(failing((request) => new HttpClientError.EncodeError({ request })))
       assert.deepInclude({ ...failure }, { code: "bad_request", transient: false })
     }))
 

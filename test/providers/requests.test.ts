@@ -116,17 +116,17 @@ describe("the environment", () => {
 
   it.effect("has its missing or wrong variables reported by name, and never quoted", () =>
     Effect.gen(function*() {
-      const said = (layer: Layer.Layer<Model.Model, unknown, HttpClient.HttpClient>) =>
+      const messageOf = (layer: Layer.Layer<Model.Model, unknown, HttpClient.HttpClient>) =>
         Effect.map(Effect.flip(sentBy(layer)), String)
       assert.match(
-        yield* said(OpenAi.layerConfig({ baseUrl: "http://10.0.0.7" })),
+        yield* messageOf(OpenAi.layerConfig({ baseUrl: "http://10.0.0.7" })),
         /Expected the name of a model[\s\S]*OPENAI_MODEL/
       )
-      assert.match(yield* said(Ollama.layerConfig({ apiKey: Redacted.make("key") })), /OLLAMA_MODEL/)
-      const address = yield* said(OpenAi.layerConfig(quick))
+      assert.match(yield* messageOf(Ollama.layerConfig({ apiKey: Redacted.make("key") })), /OLLAMA_MODEL/)
+      const address = yield* messageOf(OpenAi.layerConfig(quick))
       assert.match(address, /Expected an address that begins with http:\/\/ or https:\/\/[\s\S]*OPENAI_BASE_URL/)
       assert.notMatch(address, /s3cret/)
-      const key = yield* said(Ollama.layerConfig(quick))
+      const key = yield* messageOf(Ollama.layerConfig(quick))
       assert.match(key, /Expected a key of letters[\s\S]*OLLAMA_API_KEY/)
       assert.notMatch(key, /sk-/)
     }).pipe(withEnv({ OPENAI_BASE_URL: "ann:s3cret@host", OLLAMA_API_KEY: "sk-0123\u00e9456" })))

@@ -34,7 +34,7 @@ const result = (id: string) => ({ role: "tool", tool_call_id: id, tool_name: "pi
 
 describe("FakeModelServer", () => {
   for (const format of ["openai", "ollama"] as const) {
-    const asked = (fields: object, options?: FakeModelServer.Options) =>
+    const sendRequest = (fields: object, options?: FakeModelServer.Options) =>
       Effect.gen(function*() {
         const server = yield* FakeModelServer.make([hello], options)
         const answered = yield* post(`${server.url}${paths[format]}`, { model: "any", stream: false, ...fields })
@@ -52,7 +52,7 @@ describe("FakeModelServer", () => {
             role: "assistant",
             content: "."
           }, user]
-          const { body, status } = yield* asked({ messages })
+          const { body, status } = yield* sendRequest({ messages })
           assert.strictEqual(status, 200)
           assert.include(body, "Hello.")
         }))
@@ -85,7 +85,7 @@ describe("FakeModelServer", () => {
       ) {
         it.live(`refuses ${what}, with 400 and a reason`, () =>
           Effect.gen(function*() {
-            const { body, status } = yield* asked({ messages })
+            const { body, status } = yield* sendRequest({ messages })
             assert.strictEqual(status, 400)
             assert.match(body, says)
           }))
@@ -94,7 +94,7 @@ describe("FakeModelServer", () => {
       it.live("refuses arguments in the other format's form", () =>
         Effect.gen(function*() {
           const other = format === "openai" ? "ollama" : "openai"
-          const { body, status } = yield* asked({ messages: [user, calling(other, "1"), result("1")] })
+          const { body, status } = yield* sendRequest({ messages: [user, calling(other, "1"), result("1")] })
           assert.strictEqual(status, 400)
           assert.match(body, /arguments/)
         }))

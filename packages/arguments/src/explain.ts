@@ -18,24 +18,27 @@ import { kindOf, mark, nameOf, type NumberAt, pathOf, placeOf, show, Unsafe, typ
 /** Options of `explain`. */
 export interface Explaining extends Pick<Options, "secrets"> {
   readonly limits?: Pick<Limits, "issues">
-  /** Returns the source text of the number at a path, if it is known. */
+  /** Returns the source text of the number at a path, if that text is known. */
   readonly numberAt?: NumberAt
-  /** The value that the model wrote, if it was coerced. Issues then quote it. */
+  /** The value that the model wrote, if `explain` is given a coerced value. Issues then quote the written value. */
   readonly written?: { readonly value: Json; readonly numberAt?: NumberAt }
   /**
-   * Findings of another validator. If both report the same field, the schema's words are used. For a bound,
-   * a finding may replace them with its author's words or its `keywords`.
+   * Findings of another validator. If the schema and a finding report the same field, the schema's words are
+   * used. For a bound, however, they are replaced by the finding's words (`isAuthors`) or `keywords`.
    */
   readonly findings?: ReadonlyArray<Finding>
-  /** Formats a value. Default: an excerpt. Of a secret, only the kind of value is shown. */
+  /**
+   * Formats a value for an issue. By default, an excerpt is shown. Secrets are never formatted by it: only
+   * their kind is shown.
+   */
   readonly show?: (value: unknown) => string
 }
 
 /**
- * Returns everything about a value that does not fit: one issue for each field, at most twenty.
+ * Explains why a value does not fit its schema: one issue for each field, by default at most twenty.
  *
- * When to use: to join the findings of another validator (`findings`), such as Effect's decoder or zod, or
- * for a value that must not be coerced. `fit` and `decode` call it themselves.
+ * When to use: to include the findings of another validator (`findings`), such as Effect's decoder or zod, or
+ * for a value that must not be coerced. `fit` and `decode` already call `explain`.
  *
  * @example
  * ```ts
@@ -47,9 +50,9 @@ export interface Explaining extends Pick<Options, "secrets"> {
  * explain({ days: 3 }, schema) // => undefined
  * ```
  *
- * @param value any JSON
- * @param schema the JSON Schema that describes it, with its definitions inside; `undefined` if only another
- * validator knows the value
+ * @param value any JSON value
+ * @param schema the JSON Schema of the value, including its definitions; `undefined` if only another
+ * validator checks the value
  * @returns `undefined` if there is nothing to report
  */
 export const explain = (
@@ -60,7 +63,7 @@ export const explain = (
   const { findings = [], numberAt, written } = options
   const { issues: limit } = limitsOf(options)
   const root = schema ?? anything
-  // Without a schema, the value may not even be JSON, so it is not walked.
+  // Without a schema, the value might not be JSON at all, so it is not walked.
   const json = asJson(value)
   const marked = schema === undefined ? json : mark(json, numberAt)
   const conformance = conformanceTo(root, schema === undefined ? null : marked)
@@ -84,8 +87,9 @@ export const explain = (
     )
   }))
 
-  // Findings that no misfit covers. Below a union that no member fits, findings may concern another member,
-  // so they are dropped. The same holds for keys and types inside any union.
+  // Keeps the findings that no misfit covers. If a value fits no member of a union, findings inside it may
+  // concern a different member than the misfits do, so they are dropped. Inside any union, findings about
+  // keys and types are dropped, too.
   const isCovered = within(fields)
   const settledUnions = new ByPath<true>()
   if (findings.length > 0) { for (const place of unions) settledUnions.set(pathOf(place), true) }
@@ -140,7 +144,7 @@ const noSuchKey = "no such key"
 
 const expectedBy = (misfit: Misfit, { document }: Conformance, isSecret: boolean): string => {
   const { kind, schema, value } = misfit
-  // One part of the schema may require a key that another part describes.
+  // One part of the schema may require a key, and a different part may describe it.
   const words = (otherwise: string) =>
     describe(schema, document) ?? describe(document.at(misfit.path), document) ?? otherwise
   if (kind === "unknown_key") return noSuchKey
@@ -150,7 +154,7 @@ const expectedBy = (misfit: Misfit, { document }: Conformance, isSecret: boolean
   if (kind === "count") return `exactly one of ${words("several forms")}`
   if (kind === "contains") return containing(schema, document)
   if (schema === false) return "nothing"
-  // Choices are not sorted by their distance to a secret.
+  // For a secret, choices keep their order: sorting them by distance would reveal the value.
   return expectationFor(isSecret ? undefined : value, schema, document) ??
     (value instanceof Unsafe ? unsafeInteger : kind === "union" ? "another form" : "another value")
 }
@@ -161,7 +165,7 @@ const containing = (schema: unknown, document: Conformance["document"]): string 
   return `array with at least ${Number(minContains)}${most} of: ${describe(contains, document) ?? "certain items"}`
 }
 
-// The schema's expectation, with the keywords that the other validator knows more exactly.
+// Describes the schema's expectation, with the more exact keywords of the other validator.
 const expectation = (
   flat: JsonSchema,
   document: Document,
@@ -174,7 +178,7 @@ const expectation = (
   return describe({ ...base, type, ...keywords }, document)
 }
 
-// An issue that only another validator has found.
+// Turns a finding that only the other validator has reported into an issue.
 const issueFrom = (finding: Field, schema: JsonSchema, value: Json, isSecret: boolean, actual: string): Issue => {
   const { keywords, kind, path } = finding
   const document = documentOf(schema)
@@ -190,7 +194,7 @@ const issueFrom = (finding: Field, schema: JsonSchema, value: Json, isSecret: bo
     ? described ?? "a valid value"
     : finding.expected
   const exact = expectation(document.at(path) ?? {}, document, keywords, received)
-  // In a union, another validator may name only the nearest members; the schema names all.
+  // For a union, the other validator may name only the nearest members; the schema names all of them.
   const isOfUnion = !finding.isAuthors && document.formsAt(path).length > 1
   const expected = kind === "key"
     ? described ?? "a value"
@@ -208,7 +212,7 @@ const mentions = (words: string, value: unknown): boolean =>
 
 const asValue = (value: unknown): Value | undefined => value as Value | undefined
 
-// One issue for the remaining items with the same mistake. At most three of them have their own issue.
+// Makes one issue for the remaining items of an array with the same mistake. Up to three items have their own issues.
 const issueForOthers = ({ first, path }: Group<Issue>, count: number, isWhole: boolean): Issue => {
   const index = path.findIndex((key) => typeof key === "number")
   const [array, field] = [path.slice(0, index), path.slice(index + 1)]
@@ -250,11 +254,12 @@ const refusalWith = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Js
   }
 }
 
-/** True for the schema of an object that has no keys. */
+/** True for the schema of an object that allows no keys. */
 const takesNothing = (schema: JsonSchema): boolean =>
   schema["additionalProperties"] === false && Object.keys(propertiesOf(schema)).length === 0
 
-// The keys of the object with an unknown key; otherwise the choices of the only field at fault.
+// Returns the allowed keys of the object with an unknown key. If no key is unknown, returns the choices of
+// the only field with an issue.
 const alternatives = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Json): ReadonlyArray<string> => {
   const unknown = issues.find(({ kind }) => kind === "unknown_key")
   if (unknown !== undefined) {

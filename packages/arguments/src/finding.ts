@@ -1,20 +1,20 @@
-/** Findings of another validator, by field. */
+/** Findings of another validator, grouped by field. */
 import type { JsonSchema, Path } from "./json.ts"
 import { ByPath } from "./schema/byPath.ts"
 
-/** A report of another validator about one field. The validator is a decoder, a filter or a brand. */
+/** A report about one field from another validator: a decoder, a filter or a brand. */
 export interface Finding {
   readonly path: Path
-  /** `key`: a key is missing or unexpected. `type`: another kind of value. `check`: anything else. */
+  /** `key`: a key is missing or unexpected. `type`: the value has the wrong type. `check`: anything else. */
   readonly kind: "key" | "type" | "check"
-  /** The expectation, in a few words; `""` if `keywords` say all of it. */
+  /** The expectation, in a few words; `""` if `keywords` express all of it. */
   readonly expected: string
   /**
-   * Whether the author of the schema wrote these words. They then replace what the JSON Schema says about a
-   * bound.
+   * Whether the schema's author wrote the words in `expected`. If so, they replace the words that are derived
+   * from the JSON Schema for a bound.
    */
   readonly isAuthors?: boolean
-  /** The check as JSON Schema keywords, if it knows them more exactly than the schema: `{ maxLength: 5 }`. */
+  /** The check as JSON Schema keywords, if they are more exact than the schema's own: `{ maxLength: 5 }`. */
   readonly keywords?: JsonSchema
 }
 
@@ -48,7 +48,8 @@ export class Field {
     return Object.assign({}, ...this.#relevant.map(({ keywords }) => keywords))
   }
 
-  // If one member of a union got as far as a check, the findings of the other members do not matter.
+  // A validator checks a value only if its keys and types are right. So if there is a check, the other
+  // findings come from other members of a union, and do not matter.
   get #relevant(): ReadonlyArray<Finding> {
     const checks = this.#findings.filter(({ kind }) => kind === "check")
     return checks.length > 0 ? checks : this.#findings

@@ -5,9 +5,9 @@
  *               └ no ─ coerce ─ fits? ───────── value and repairs
  *                                └ no ───────── a refusal: one issue for each field
  *
- * Why so few coercions? A wrong value that passes the schema runs; a refused one is sent again. So `"100"`
- * is read as an integer where one is expected. `"1,000"` and `"1.000"` are refused, because they may mean
- * one thousand or one.
+ * Why so few coercions? A tool acts on a wrong value that passes the schema, whereas a model corrects a value
+ * that is refused. So `"100"` is read as an integer where an integer is expected. `"1,000"` and `"1.000"` are
+ * refused, because each may mean one thousand or one.
  */
 import { repairsOf } from "./coercion/repairNotes.ts"
 import { undo } from "./coercion/undo.ts"
@@ -23,40 +23,44 @@ import { usable } from "./schema/inspect.ts"
 import { secretsOf } from "./secret.ts"
 import { isJson, kindOf, mark, type NumberAt, pathOf, show } from "./value.ts"
 
-/** A value that fits. */
+/** The result for a value that fits, perhaps after repairs. */
 export interface Fitted {
   readonly ok: true
   readonly value: Json
-  /** At most twenty with a note, and twenty without. */
+  /** At most `limits.issues` repairs (default: 20) with a note, and as many without. */
   readonly repairs: ReadonlyArray<ValueRepair>
 }
 
 /** A value, coerced as far as possible. */
 export interface Coerced {
   readonly value: Json
-  /** At most twenty with a note, and twenty without. The last note counts the repairs that are left out. */
+  /**
+   * At most `limits.issues` repairs (default: 20) with a note, and as many without. The last note counts the
+   * repairs that are left out.
+   */
   readonly repairs: ReadonlyArray<ValueRepair>
   readonly fits: boolean
 }
 
-/** How a value was written, and how it is reported. */
+/** How a value was written, and how problems with it are reported. */
 export interface Origin extends Pick<Options, "secrets"> {
   readonly limits?: Pick<Limits, "issues">
   /**
-   * Returns the source text of the number at a path, if it is known: `"1.10"`, `"12345678901234567890"`.
-   * Default: the text that JavaScript writes.
+   * Returns the source text of the number at a path, if that text is known: `"1.10"`,
+   * `"12345678901234567890"`. By default, numbers have the texts that JavaScript would write.
    */
   readonly numberAt?: NumberAt
 }
 
 /**
- * Returns the value in the form that the schema describes, or why it does not fit. It undoes every drift
- * that has exactly one reading.
+ * Coerces a value to the form that its schema describes, or returns a refusal that explains why the value
+ * does not fit.
  *
  * When to use: for a value that is already parsed, for example by an SDK. For a text, see {@link decode}.
  *
- * A value that fits is not touched, and nothing is changed in place. Throws a `SchemaRefused` for a schema
- * that cannot be used (see `inspect`).
+ * A *drift* is a deviation that models often make, such as a number in quotes. Every drift that has exactly
+ * one reading is undone. A value that already fits stays as it is, and nothing is changed in place. Throws a
+ * `SchemaRefused` for a schema that cannot be used (see `inspect`).
  *
  * @example
  * ```ts
@@ -73,17 +77,17 @@ export interface Origin extends Pick<Options, "secrets"> {
  * fit({ userId: "7 or 8" }, schema).ok // => false
  * ```
  *
- * @param value any JSON, as `JSON.parse` returns it
- * @param schema the JSON Schema that describes it, with its definitions inside. Reuse the object: results
- * are cached with it, so it must not change after its first use
+ * @param value any JSON value, as `JSON.parse` returns it
+ * @param schema the JSON Schema of the value, including its definitions. Reuse the object, because results
+ * are cached for it, and do not change it after its first use
  */
 export const fit = (value: unknown, schema: JsonSchema, options: Origin = {}): Fitted | Refused<Misfit> => {
   const { fits, repairs, value: coerced } = coerce(value, schema, options)
   if (fits) return { ok: true, value: coerced, repairs }
   const refusal = explain(coerced, schema, {
     ...options,
-    // After a repair, paths may no longer match the text. No number has lost digits then: `coerce` returns
-    // plain JSON only.
+    // After a repair, paths may no longer match the source text, so that text is not consulted. It is not
+    // needed either: `coerce` repairs a value only if no number lost digits.
     ...(repairs.length === 0 ? {} : { numberAt: noSource, written: { value: asJson(value), ...sourcesOf(options) } })
   })
   return { ok: false, refusal: refusal ?? { kind: "misfit", issues: [], alternatives: [] } }
@@ -94,13 +98,14 @@ const noSource = () => ""
 const sourcesOf = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numberAt }
 
 /**
- * Undoes every drift that has exactly one reading, whether the value then fits or not.
+ * Undoes every drift (see {@link fit}) that has exactly one reading, even if the value still does not fit
+ * afterwards.
  *
  * When to use: if another decoder makes the final decision. `fit` also says why a value does not fit.
  *
- * A value that fits is not touched, and a part without a single reading stays as it is. Nothing is changed
- * in place: if nothing was undone, the value is the same reference. Throws a `SchemaRefused` for a schema
- * that cannot be used (see `inspect`).
+ * A value that already fits stays as it is, and so does a part that has no reading or several. Nothing is
+ * changed in place: if nothing was undone, the value is the same reference. Throws a `SchemaRefused` for a
+ * schema that cannot be used (see `inspect`).
  *
  * @example
  * ```ts
@@ -117,7 +122,8 @@ export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {})
   const conformance = conformanceTo(usable(schema), marked)
   if (conformance.fits(marked, schema)) return { value: asJson(value), repairs: [], fits: true }
   const undone = undo(marked, schema, conformance, numberAt)
-  // A number that lost digits is reported by its place in the text, which a moved value no longer has.
+  // The digits that a number lost are found in the source text by the number's path, and a repair may change
+  // that path. So with such a number, nothing is repaired.
   if (undone === undefined || !conformance.spend(0) || !isJson(undone.value)) {
     return { value: asJson(value), repairs: [], fits: false }
   }
@@ -132,7 +138,8 @@ export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {})
 /**
  * Reports whether a value fits a schema.
  *
- * When to use: if a decoder accepts more than the schema that the model was shown.
+ * When to use: to hold a value to the schema that the model was shown, if the decoder accepts more than that
+ * schema.
  *
  * @example
  * ```ts
@@ -147,7 +154,7 @@ export const fits = (value: unknown, schema: JsonSchema, { numberAt }: Origin = 
   return conformanceTo(usable(schema), marked).fits(marked, schema)
 }
 
-/** A text that was read, and fits. */
+/** The result for an argument text that was read and fits its schema. */
 export interface Decoded {
   readonly ok: true
   readonly value: JsonObject
@@ -160,8 +167,8 @@ export interface Decoded {
  *
  * When to use: before a tool runs, in place of `JSON.parse` and a validator.
  *
- * Throws a `SchemaRefused` for a schema that cannot be used. Every problem with the text or the value is a
- * refusal, which `message` puts into words.
+ * Throws a `SchemaRefused` for a schema that cannot be used. Every problem with the text or the value is
+ * returned as a refusal, which `message` puts into words.
  *
  * @example
  * ```ts
@@ -182,8 +189,8 @@ export interface Decoded {
  * // => "'city': expected string, got nothing. 'town': no such key. Expected keys: 'city', 'days'."
  * ```
  *
- * @param text what the model wrote; `undefined` if it sent nothing
- * @param schema the JSON Schema of the arguments, with its definitions inside. Reuse the object, and do not
+ * @param text what the model wrote; `undefined` if the model sent nothing
+ * @param schema the JSON Schema of the arguments, including its definitions. Reuse the object, and do not
  * change it after its first use
  */
 export const decode = (

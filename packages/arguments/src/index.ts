@@ -1,6 +1,6 @@
 /**
- * Reads a model's argument text. Returns a value that fits a JSON Schema, or a refusal that says what to
- * write. It has no dependencies, and uses nothing from `node:`.
+ * Reads the argument text of a model's tool call. Returns a value that fits a JSON Schema, or a refusal that
+ * tells the model what to write. This package has no dependencies, and imports nothing from `node:`.
  */
 export { explain, type Explaining } from "./explain.ts"
 export type { Finding } from "./finding.ts"

@@ -1,6 +1,6 @@
 /**
- * Returns a function that computes its result once for each object, and keeps it for as long as the object
- * lives.
+ * Returns a function that computes its result once for each object, and keeps that result for as long as the
+ * object lives.
  */
 export const memoized = <K extends object, V extends {}>(make: (key: K) => V): (key: K) => V => {
   const values = new WeakMap<K, V>()

@@ -1,9 +1,9 @@
-/** The options of this package: accepted texts, secrets and limits. */
+/** The options of this package: which text it accepts, which values are secret, and its limits. */
 import type { Path } from "./json.ts"
 
-/** Limits on texts, nesting and messages. */
+/** Limits on the length of the text, on nesting and on messages. */
 export interface Limits {
-  /** The longest text, in bytes of UTF-8. Default: 1,048,576. */
+  /** The longest text that is read, in bytes of UTF-8. Default: 1,048,576. */
   readonly bytes?: number
   /** The deepest nesting of objects and arrays. Default: 128; at most 256. */
   readonly depth?: number
@@ -13,14 +13,14 @@ export interface Limits {
 
 export interface Options {
   /**
-   * Accepts words around the object, as in `Here you are: {"a":1}`. Default: `false`. Leave it off for a
-   * tool that changes anything: "I will not call it with {…}" is prose, too.
+   * Whether words around the object are accepted, as in `Here you are: {"a":1}`. Default: `false`. Leave this
+   * off for a tool that acts (has side effects): the words may be "I will not call it with {…}".
    */
   readonly prose?: boolean
   /**
-   * The paths of secrets. A secret is never quoted, nor is a value that contains it. `"*"` stands for any
-   * key and any index. A field that the schema marks as `writeOnly`, or with the format `password`, is
-   * secret anyway.
+   * The paths of secrets. Default: none. A secret is never quoted, nor is a value that contains a secret.
+   * `"*"` stands for any key or index. Fields that the schema marks as `writeOnly`, or with the format
+   * `password`, are always secret.
    */
   readonly secrets?: ReadonlyArray<Path>
   readonly limits?: Limits
@@ -42,5 +42,5 @@ export const limitsOf = ({ limits }: Pick<Options, "limits">): Required<Limits> 
 /** The default limits. */
 export const defaults: Required<Limits> = { bytes: 1_048_576, depth: 128, issues: 20 }
 
-/** The deepest nesting of a value that is examined. */
+/** The deepest nesting at which values are examined. */
 export const deepest = 256

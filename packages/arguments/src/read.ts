@@ -16,23 +16,24 @@ import { numbersOf, Reader } from "./text/reader.ts"
 import { openingOf } from "./text/wrapping.ts"
 import { ofText, unreadable } from "./words.ts"
 
-/** A text that was read. */
+/** The result for an argument text that was read. */
 export interface Readable {
   readonly ok: true
   readonly value: JsonObject
-  /** In the order of the text. */
+  /** The repairs, in the order of the text. */
   readonly repairs: ReadonlyArray<TextRepair>
-  /** Whether its numbers kept all digits of the text. If not, {@link numberAt} returns the digits. */
-  readonly isExact: boolean
   /**
-   * The text that the object was read from, and where the object begins in it: the whole text, or the
-   * content of a string.
+   * Whether all numbers in `value` kept every digit of the text. If not, {@link numberAt} returns their
+   * source texts.
    */
+  readonly isExact: boolean
+  /** The text that contains the object: the whole argument text, or the content of a JSON string in it. */
   readonly source: string
+  /** The offset at which the object begins in `source`. */
   readonly start: number
 }
 
-/** A text or a value that was refused. */
+/** The result for a text or a value that was refused. */
 export interface Refused<out R> {
   readonly ok: false
   readonly refusal: R
@@ -41,15 +42,14 @@ export interface Refused<out R> {
 /**
  * Reads a model's argument text as one JSON object.
  *
- * When to use: without a schema, or if another validator checks the value. Without a schema, the text
- * `null` is an object without keys, and an integer beyond the safe range loses digits (`isExact` is then
- * false).
+ * When to use: without a schema, or if another validator checks the value. The text `null` is read as an
+ * object without keys. An integer beyond the safe range loses digits, and `isExact` is then `false`.
  *
- * A text is accepted only if it has exactly one reading. A text that was cut off is never completed, even
- * if only closers are missing: `{"amount": 1` may have been 1500.
+ * The text is accepted only if it has exactly one reading. Text that was cut off is never completed, even if
+ * only closing brackets are missing: `{"amount": 1` may have been the beginning of 1500.
  *
- * The idea of repairing a text by a grammar instead of regular expressions comes from jsonrepair. Unlike
- * jsonrepair, `read` never completes a text.
+ * The idea of repairing text by a grammar instead of regular expressions comes from jsonrepair. Unlike
+ * `read`, jsonrepair also completes text that was cut off.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ export interface Refused<out R> {
  * cut.ok || cut.refusal.kind // => "cut_off"
  * ```
  *
- * @param text what the model wrote; `undefined` if it sent nothing
+ * @param text what the model wrote; `undefined` if the model sent nothing
  * @param options default: no prose, no secrets, 1 MiB, 128 levels
  */
 export const read = (text: string | undefined, options: Options = {}): Readable | Refused<Unreadable> => {
@@ -98,7 +98,7 @@ const none: ReadonlyArray<never> = []
 /**
  * Returns the source text of a number, such as `1.10`; `undefined` if there is no number at the path.
  *
- * When to use: for amounts and ids, whose digits count.
+ * When to use: for amounts and ids, in which every digit matters.
  *
  * @example
  * ```ts
@@ -116,24 +116,27 @@ export const numberAt = (text: Readable, path: Path): string | undefined => {
   return lookUp(path)
 }
 
-// The text is read again for its numbers, when the first one is requested.
+// The number look-up of each text. To make it, the text is read again when its first number is requested.
 const numbers = new WeakMap<Readable, (path: Path) => string | undefined>()
 
 /** The complete part of arguments that are still being written. It is only for display. */
 export interface Preview {
-  /** An object with the complete members. Its type is unknown, so no tool accepts it. */
+  /**
+   * An object with the members that are complete. It is typed as `unknown`, so that no tool accepts it by
+   * mistake.
+   */
   readonly soFar: unknown
 }
 
 /**
  * Returns the complete part of arguments that are still streaming in.
  *
- * When to use: to show a person what a model is about to call. Do not run it: parts are missing, and the
- * rest may still be refused. A text or a number at the end is left out, because it may go on. Never fails;
- * the first fault ends the preview.
+ * When to use: to show a person what a model is about to call. Do not run a tool with it: parts are missing,
+ * and the rest may still be refused. A string or a number at the end of the text is left out, because it may
+ * continue. Never fails: at the first fault, the preview ends.
  *
- * Each call reads the text from its start. Call it as often as the display is refreshed, not for every
- * piece.
+ * Each call reads the text from its start. So call `preview` when the display is refreshed, not for every
+ * streamed piece.
  *
  * @example
  * ```ts
@@ -154,14 +157,14 @@ export const preview = (text: string, options: Options = {}): Preview => {
 // Strict texts
 // -----------------------------------------------------------------------------
 
-// A UTF-16 unit takes at most three bytes of UTF-8, and one if it is ASCII.
+// A UTF-16 code unit takes at most three bytes of UTF-8, and one byte if it is ASCII.
 const isTooLong = (text: string, bytes: number): boolean =>
   text.length > bytes / 3 && (text.length > bytes || /[\u0080-\uffff]/.test(text) && utf8Length(text) > bytes)
 
-// A text that cannot be a strict object is not worth the cost of an exception.
+// Text that cannot be a strict object is not passed to `JSON.parse`, to save the cost of an exception.
 const beginsStrictly = /^\s*\{\s*["}]/
 
-// The first test recognizes nearly all texts; the second allows for white space.
+// The first test recognizes nearly all strict objects; the second allows for white space.
 const mayBeStrict = (text: string): boolean =>
   text.charCodeAt(0) === 0x7b && text.charCodeAt(1) === 0x22 && text.charCodeAt(text.length - 1) === 0x7d ||
   beginsStrictly.test(text) && text.trimEnd().endsWith("}")

@@ -1,19 +1,19 @@
-/** Why a text or a value was refused, as data. `message` puts it into words. */
+/** Refusals of a text or a value, as data. `message` puts a refusal into words. */
 import type { Path } from "./json.ts"
 import type { FaultKind } from "./text/fault.ts"
 
-/** A text that cannot be read as one JSON object. */
+/** The refusal of a text that cannot be read as one JSON object. */
 export interface Unreadable {
   readonly kind: FaultKind
-  /** In UTF-16 units from the start of the text. */
+  /** The 0-based offset of the fault in the text, in UTF-16 code units. */
   readonly offset: number
-  /** From 1. */
+  /** The line of the fault, 1-based. */
   readonly line: number
-  /** From 1, in UTF-16 units. */
+  /** The column of the fault, 1-based, in UTF-16 code units. */
   readonly column: number
-  /** The text around the place; absent if it may contain a secret. */
+  /** An excerpt of the text around the fault; absent if the text may contain a secret. */
   readonly excerpt?: string
-  /** The expectation at this place. */
+  /** The expectation at the offset. */
   readonly expected: string
   /** Advice, in one sentence; absent if `expected` says enough. */
   readonly advice?: string
@@ -36,36 +36,39 @@ export interface Issue {
   /**
    * The kind of issue:
    *
-   * | kind                         | meaning                                                               |
-   * | ---------------------------- | --------------------------------------------------------------------- |
-   * | `missing_key`, `unknown_key` | an object lacks a key, or has one that it may not have                |
-   * | `type`                       | another kind of value                                                 |
-   * | `choice`                     | not one of the choices                                                |
-   * | `format`                     | a text without the required format, such as a day that does not exist |
-   * | `bound`                      | too long, too large, or not matching the pattern                      |
-   * | `form`                       | none of the forms of a union, or more than one                        |
-   * | `complex`                    | too deep, or with too many forms, to be checked completely            |
-   * | `other`                      | reported by another validator                                         |
+   * | kind                         | meaning                                                                |
+   * | ---------------------------- | ---------------------------------------------------------------------- |
+   * | `missing_key`, `unknown_key` | an object lacks a required key, or has a key that is not allowed       |
+   * | `type`                       | the value has the wrong type                                           |
+   * | `choice`                     | the value is not one of the choices                                    |
+   * | `format`                     | the string lacks the required format, or is a date that does not exist |
+   * | `bound`                      | the value is too long, too large, or does not match the pattern        |
+   * | `form`                       | the value fits no form of a union, or more than one                    |
+   * | `complex`                    | the value is too deep, or has too many forms, to be checked completely |
+   * | `other`                      | another validator reported the issue                                   |
    */
   readonly kind: IssueKind
   readonly path: Path
   readonly expected: string
-  /** An excerpt of what was sent; of a secret, only the kind of value. */
+  /** An excerpt of the value that was sent. For a secret, only the kind of value. */
   readonly actual: string
   /** Advice on what to write, in one sentence; absent if `expected` says enough. */
   readonly advice?: string
-  /** How many more items of the array at `path` have this issue. The other items have issues of their own. */
+  /**
+   * Present if the issue stands for several items of the array at `path`: how many. A few other items with
+   * the same mistake have issues of their own.
+   */
   readonly more?: number
 }
 
-/** A value that does not fit its schema. */
+/** The refusal of a value that does not fit its schema. */
 export interface Misfit {
   readonly kind: "misfit"
-  /** At least one, and at most as many as the limit allows. Missing keys come before unknown ones. */
+  /** At least one issue, and at most `limits.issues` (default: 20). Missing keys come before unknown keys. */
   readonly issues: ReadonlyArray<Issue>
   /** The keys or choices that may have been meant, nearest first; empty if there are none. */
   readonly alternatives: ReadonlyArray<string>
-  /** The keys that an object may have, if one of its keys is missing or unknown. */
+  /** The keys that the object at `path` allows, if one of its keys is missing or unknown. */
   readonly keys?: { readonly path: Path; readonly names: ReadonlyArray<string> }
 }
 

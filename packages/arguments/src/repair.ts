@@ -1,7 +1,7 @@
-/** Repairs: changes to a text or a value that made it readable. `RULES.md` has an example of each. */
+/** Repairs: changes to what a model wrote, which made it readable. `RULES.md` has an example of each. */
 import type { Path } from "./json.ts"
 
-/** The kinds of repairs of a text. */
+/** The kinds of repairs to the text. */
 export const textRepairKinds = [
   "byte_order_mark",
   "code_fence",
@@ -24,7 +24,7 @@ export const textRepairKinds = [
 
 export type TextRepairKind = typeof textRepairKinds[number]
 
-/** The kinds of repairs of a value. */
+/** The kinds of repairs to a value. */
 export const valueRepairKinds = [
   "array_for_single",
   "blank_for_optional",
@@ -50,7 +50,7 @@ export const valueRepairKinds = [
 
 export type ValueRepairKind = typeof valueRepairKinds[number]
 
-/** True if the model is told about a repair. A text may have at most two kinds of these. */
+/** True if repairs of a kind are reported to the model. Text that needs more than two of these kinds is refused. */
 export const isTold = (kind: TextRepairKind | ValueRepairKind): boolean => toldKinds.has(kind)
 
 const toldKinds: ReadonlySet<TextRepairKind | ValueRepairKind> = new Set<TextRepairKind | ValueRepairKind>([
@@ -78,7 +78,7 @@ const toldKinds: ReadonlySet<TextRepairKind | ValueRepairKind> = new Set<TextRep
 /** A change to the text. */
 export interface TextRepair {
   readonly kind: TextRepairKind
-  /** The place of the first repair of this kind, in UTF-16 units from the start of the text. */
+  /** The 0-based offset of the first repair of this kind in the text, in UTF-16 code units. */
   readonly offset: number
   /** A note for the model, in one short sentence; absent if the repair needs no mention. */
   readonly note?: string

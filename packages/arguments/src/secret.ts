@@ -6,7 +6,7 @@ import { folded } from "./value.ts"
 
 /**
  * Returns a test for paths whose value is secret, contains a secret, or is part of one. The schema and the
- * option `secrets` declare them.
+ * option `secrets` declare which values are secret.
  */
 export const secretsOf = (schema: JsonSchema, { secrets = [] }: Pick<Options, "secrets">): (path: Path) => boolean => {
   if (secrets.length === 0 && !hasSecrets(schema)) return () => false
@@ -20,5 +20,5 @@ export const secretsOf = (schema: JsonSchema, { secrets = [] }: Pick<Options, "s
     secrets.length > 0 && path.length > 0 && Object.keys(schema).length > 0 && at(path) === undefined
 }
 
-// A key in another spelling is renamed, and its value is just as secret.
+// A key in a different spelling may be renamed to the declared key, so its value is just as secret.
 const isSpelledAs = (key: string, written: string): boolean => key === written || folded(key) === folded(written)

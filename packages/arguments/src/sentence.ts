@@ -1,5 +1,5 @@
 /**
- * Formats values for sentences: on one line, short, and with a count of what is left out. This package uses
- * it for its messages. Use it for messages that are joined to them.
+ * Formats values for sentences: on one line, short, and with a count of what is left out. The messages of
+ * this package are made with these functions. Use them for messages that appear together with those.
  */
 export { cut, excerpt, kind, list, oneLine, utf8Length } from "./text/excerpt.ts"

@@ -1,24 +1,24 @@
-/** Strict JSON, for texts that no model wrote: the replies of services and providers. */
+/** Strict JSON, for text that was not written by a model: the replies of services and providers. */
 import type { Json, Path } from "./json.ts"
 import type { Refused } from "./read.ts"
 import type { Unreadable } from "./refusal.ts"
 import { type Source, sourcesIn, strictFault } from "./text/strict.ts"
 import { unreadable } from "./words.ts"
 
-/** A text that is JSON. */
+/** The result for text that is JSON. */
 export interface Parsed {
   readonly ok: true
   readonly value: Json
 }
 
-/** A text that is not JSON, with the path of the value that was being read. */
+/** The refusal of text that is not JSON, with the path of the value that was being read. */
 export interface Unparsed extends Unreadable {
   readonly path: Path
 }
 
 /**
- * Parses JSON, or reports where and why a text is not JSON. The errors of `JSON.parse` differ in every
- * engine, and often lack the place.
+ * Parses JSON, or reports where and why the text is not JSON. The errors of `JSON.parse` differ between
+ * engines, and often lack the place.
  *
  * When to use: for the reply of a service. `cut_off` means that the text ends too early, so a retry may
  * help.
@@ -43,10 +43,10 @@ export const parse = (text: string): Parsed | Refused<Unparsed> => {
 }
 
 /**
- * Returns the source texts of some values in a JSON text, in the order of the text.
+ * Returns the source texts of the values at a path in JSON text, in the order of the text.
  *
- * When to use: if `JSON.parse` would lose the digits of a long number, or all but the last of several equal
- * keys.
+ * When to use: if `JSON.parse` would lose the digits of a long number, or all but the last of several values
+ * with the same key.
  *
  * @example
  * ```ts
@@ -57,6 +57,6 @@ export const parse = (text: string): Parsed | Refused<Unparsed> => {
  * ```
  *
  * @param text valid JSON that has been parsed
- * @param path the path of the values; `"*"` stands for any key and any index
+ * @param path the path of the values; `"*"` stands for any key or index
  */
 export const sources = (text: string, path: Path): ReadonlyArray<Source> => sourcesIn(text, path)

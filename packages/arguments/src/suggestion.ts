@@ -1,11 +1,11 @@
 /**
- * Nearest names: what a model most likely meant by a name that does not exist.
+ * Nearest names: the names that a model most likely meant by a name that does not exist.
  *
  * The measure is the Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap
  * neighbours). Names are compared in lower case and without `_`, `-` and spaces, so `getWeather` equals
  * `get_weather`. If one name contains the other, and both have at least three letters, their distance is 1.
  *
- * A suggestion is for a reader; this library never acts on one.
+ * A suggestion is only shown. This library never acts on a suggestion.
  */
 
 /**
@@ -35,8 +35,8 @@ export const nearest = (
 }
 
 /**
- * Returns the one candidate that is probably meant, or `undefined` if none is near enough. Its distance is
- * at most a third of the longer name's length, and no other candidate is as near.
+ * Returns the one candidate that is probably meant, or `undefined` if none is near enough. The candidate's
+ * distance is at most a third of the longer name's length, and no other candidate is as near.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ const fold = (name: string): string => name.slice(0, longest).toLowerCase().repl
 const distance = (a: string, b: string): number => {
   if (a === b) return 0
   if (Math.min(a.length, b.length) >= 3 && (a.includes(b) || b.includes(a))) return 1
-  // Names of such different lengths are unrelated, so the exact distance does not matter.
+  // Names whose lengths differ this much are unrelated, so their exact distance does not matter.
   const apart = Math.abs(a.length - b.length)
   if (apart > Math.max(a.length, b.length) / 2) return apart
   let beforeLast: Array<number> = []

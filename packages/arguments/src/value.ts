@@ -2,8 +2,9 @@
  * JSON values as they were written. An integer that lost digits becomes an {@link Unsafe}, with its source
  * text.
  *
- * A JavaScript number cannot hold every integer, and only the text shows which integer it was. Such
- * integers are marked once. Code that checks or moves the value later needs no text and no path.
+ * A JavaScript number cannot hold every integer, and only the source text shows which integer was written.
+ * Integers that lost digits are marked once, at the beginning. Code that later checks or moves the value then
+ * needs neither the text nor a path.
  */
 import { isObject, type Json, type JsonArray, type JsonObject, type Path } from "./json.ts"
 import { deepest } from "./options.ts"
@@ -34,12 +35,12 @@ export const isRecord = (value: unknown): value is Record => isObject(value) && 
 export const own = (record: Record, key: string): Value | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
-/** Returns the number at a path as it was written. */
+/** A function that returns the source text of the number at a path. */
 export type NumberAt = (path: Path) => string | undefined
 
 /**
- * Marks the integers that lost digits, with their source texts if they are known. Without such integers, it
- * returns the same reference.
+ * Replaces each integer that lost digits by an {@link Unsafe}, with its source text if that is known. If no
+ * integer lost digits, returns the same reference.
  */
 export const mark = (value: Json, numberAt?: NumberAt): Value => {
   if (!holdsLarge(value, 0)) return value
@@ -63,7 +64,7 @@ export const mark = (value: Json, numberAt?: NumberAt): Value => {
 
 const isHeld = (value: number): boolean => value <= Number.MAX_SAFE_INTEGER && value >= Number.MIN_SAFE_INTEGER
 
-// Most values hold none of them, and are not copied.
+// Most values have no such integers, and are not copied.
 const holdsLarge = (value: Json, depth: number): boolean => {
   if (typeof value === "number") return !isHeld(value)
   if (typeof value !== "object" || value === null || depth > deepest) return false
@@ -79,7 +80,7 @@ export const isJson = (value: Value, depth = 0): value is Json => {
   return (isList(value) ? value : Object.values(value)).every((child) => isJson(child, depth + 1))
 }
 
-/** Formats an excerpt of a value; an integer with all its digits. */
+/** Formats an excerpt of a value. An integer that lost digits is shown as it was written. */
 export const show = (value: Value | undefined): string =>
   value instanceof Unsafe ? cut(value.token, 80) : excerpt(value)
 
@@ -93,8 +94,9 @@ export const nameOf = (path: Path): string => path.length === 0 ? "the value" : 
 export const keyOf = (written: string): string => oneLine(written) === written ? nameOf([written]) : excerpt(written)
 
 /**
- * Removes what models change in names: case, `-`, `_` and spaces. A sign at either end stays, and so does a
- * separator between digits. A name of nothing but separators becomes empty, and matches no other name.
+ * Removes the differences that models introduce into names: case, `-`, `_` and spaces. A separator at either
+ * end stays, because it may be a sign, and so does a separator between digits. A name that consists only of
+ * separators becomes empty, and matches no other name.
  */
 export const folded = (name: string): string => {
   // Keys and choices repeat, so results are cached.
@@ -118,7 +120,7 @@ const computeFold = (name: string): string => {
   })
 }
 
-/** Groups texts by a key, in their order. (Node 20 has no `Map.groupBy`.) */
+/** Groups strings by a key, in their order. (Node 20 has no `Map.groupBy`.) */
 export const grouped = (
   texts: ReadonlyArray<string>,
   by: (text: string) => string
@@ -144,7 +146,8 @@ const thousands = /^-?\d{1,3}\.\d{3}$/
 
 const integerToken = /^-?(?:0|[1-9]\d*)$/
 
-// Maps each child of a container. An own key may be `__proto__`, so it is defined, never assigned.
+// Maps each child of a container. `Object.fromEntries` defines keys instead of assigning them, so `__proto__`
+// is safe.
 const mapped = (container: JsonArray | JsonObject, f: (child: Json, key: string | number) => Value): List | Record =>
   isArray(container)
     ? container.map(f)
@@ -156,7 +159,7 @@ const isArray = (value: JsonArray | JsonObject): value is JsonArray => Array.isA
 // Places
 // -----------------------------------------------------------------------------
 
-/** A place in a value that is being walked. It becomes a path only for a report. */
+/** A place in a value that is being walked. It is turned into a path only for a report. */
 export interface Place {
   readonly above: Place | undefined
   readonly key: string | number

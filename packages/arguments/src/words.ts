@@ -1,6 +1,6 @@
 /**
- * All sentences: about repairs, texts that cannot be read, and values that do not fit. They are made last,
- * so that no code has to read one to learn a fact.
+ * All sentences of this package: about repairs, text that cannot be read, and values that do not fit.
+ * Sentences are made last, so that no code has to parse a sentence to learn a fact.
  */
 import type { Issue, Misfit, Refusal, Unreadable } from "./refusal.ts"
 import type { Repair, TextRepair, TextRepairKind, ValueRepairKind } from "./repair.ts"
@@ -12,8 +12,8 @@ import { nameOf } from "./value.ts"
 /**
  * Puts a refusal, an issue or a repair into words that a model can act on.
  *
- * When to use: for the message that goes back to the model. A repair without a note gives `undefined`. A
- * list of repairs gives one text with all notes.
+ * When to use: for the message that goes back to the model. Returns `undefined` for a repair without a note.
+ * For a list of repairs, returns one string with all their notes.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ const isList = (what: Sayable): what is ReadonlyArray<Repair> => Array.isArray(w
 // Texts
 // -----------------------------------------------------------------------------
 
-/** Notes for the model about repairs of a text. */
+/** Notes for the model about repairs to the text. */
 const notes: { readonly [K in TextRepairKind]?: string } = {
   duplicate_key: "A key of the arguments was sent twice, with the same value",
   escaped_quotes: "All quotes of the arguments were escaped; send plain JSON",
@@ -63,7 +63,7 @@ const notes: { readonly [K in TextRepairKind]?: string } = {
   surplus_closers: "There were extra closing brackets after the arguments"
 }
 
-/** Makes a repair of a text, with its note. */
+/** Makes a text repair, with its note if its kind has one. */
 export const ofText = ([kind, offset]: readonly [TextRepairKind, number]): TextRepair => {
   const note = notes[kind]
   return note === undefined ? { kind, offset } : { kind, offset, note }
@@ -101,7 +101,7 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   unquoted_key: ["A key has no quotes"]
 }
 
-/** Expectations, in words. Some of them name something (`of`). */
+/** Expectations, in words. Some mention a key, a bracket, a quote or a limit (`of`). */
 const expectations: { readonly [E in Expected]: string | ((of: string) => string) } = {
   another_key: (of) => `a key other than ${of}`,
   bytes: (of) => `at most ${of} bytes`,
@@ -140,7 +140,7 @@ const expectations: { readonly [E in Expected]: string | ((of: string) => string
 }
 
 /** Returns what was expected, in words. */
-export const expectedIn = ({ expected, of = "" }: Pick<Fault, "expected" | "of">): string => {
+const expectedIn = ({ expected, of = "" }: Pick<Fault, "expected" | "of">): string => {
   const words = expectations[expected]
   return typeof words === "string" ? words : words(of)
 }
@@ -148,7 +148,7 @@ export const expectedIn = ({ expected, of = "" }: Pick<Fault, "expected" | "of">
 /** @param isSecret whether the text must not be quoted */
 export const unreadable = (text: string, fault: Fault, isSecret: boolean): Unreadable => {
   const { offset } = fault
-  // Except for a text that was cut off, an invisible character is reported before any other fault.
+  // An invisible character is reported instead of any other fault at its place, unless the text was cut off.
   const kind = fault.kind !== "cut_off" && isInvisible(text, offset) ? "invisible_character" : fault.kind
   const advice = faults[kind][1]
   return {
@@ -191,7 +191,7 @@ const describeUnreadable = ({ advice, column, excerpt: near, expected, kind, lin
 // Values
 // -----------------------------------------------------------------------------
 
-/** The words for a repair of a value. `from` and `to` are ready to be quoted. */
+/** The words for a note about a repair to a value. `from` and `to` are already formatted. */
 interface Change {
   readonly name: string
   readonly from: string
@@ -217,7 +217,7 @@ const changes: { readonly [K in ValueRepairKind]?: (change: Change) => string } 
   wrapper: ({ from, name }) => `${name} go without ${from} around them`
 }
 
-/** Returns what to tell the model about a repair of a value. */
+/** Returns the note for the model about a repair to a value; `""` if its kind needs no note. */
 export const noteOf = (kind: ValueRepairKind, change: Change): string => changes[kind]?.(change) ?? ""
 
 const describeMisfit = ({ issues, keys }: Misfit): string =>

@@ -4,11 +4,12 @@
  *     const agent = Agent.make({ instructions: "You help with orders.", toolkit })
  *     agent.run("Where is my order?")     // Effect<Answer, AgentFailure, Model | …the requirements of the tools>
  *
- * A run is an Effect like any other. It can run in a queue, a request handler or a workflow. Interrupting it
- * interrupts its tools and its model call, which release their resources.
+ * A run is an Effect like any other. It can run in a queue worker, a request handler or a workflow. Interrupting
+ * a run interrupts its tools and its model call, which then release their resources.
  *
- * A run ends with an answer, or with an `AgentFailure` that carries the transcript and the ledger. It waits
- * for its tools. So give each tool that can hang a `Tool.timeout`, or give all tools `Policy.standard()`.
+ * A run ends with an answer, or with an `AgentFailure` that carries the transcript and the ledger. Unless a run
+ * has a time limit, it waits for its tools as long as they take. So give each tool that can hang a
+ * `Tool.timeout`, or give all tools `Policy.standard()`.
  *
  * @since 0.1.0
  */
@@ -55,34 +56,36 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
   /** The limits of a run. Default: 10 turns, and no other limit. */
   readonly limits?: AgentBudget.Limits
   /**
-   * Policies for the tools that have none of the same kind. A tool's own policies win over them, and they win
-   * over a toolkit's defaults. `Policy.standard()` is right for most tools. Default: none.
+   * Default policies for the tools. A policy is skipped for a tool that already has a policy of the same kind.
+   * Precedence: the tool's own policies, then these, then a toolkit's defaults. `Policy.standard()` is right
+   * for most tools. Default: none.
    */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure>>
   /**
-   * The fixers of rejected arguments (`Fixer`), by the names of tools; `"*"` is for all others. A tool's own
-   * fixers win over them, and they win over a toolkit's. A name that no tool has throws. Default: none.
+   * Fixers (`Fixer`) for rejected arguments, keyed by tool name; `"*"` applies to all other tools. If a tool has
+   * fixers of its own, only those are used. Otherwise, a fixer given here replaces a toolkit's. Throws if a name
+   * matches no tool. Default: none.
    */
   readonly fixers?: F | undefined
   /**
-   * The tools that the model is offered: all, or only those that may be called at the moment
-   * (`Availability`). With `"all"`, a call of an unavailable tool is refused, and the refusal names tools to
-   * use instead. Default: `"all"`.
+   * Which tools the model is offered: all of them, or only the tools that may be called now (`Availability`).
+   * With `"all"`, a call to an unavailable tool is refused, and the refusal names the tools to use instead, if
+   * any. Default: `"all"`.
    */
   readonly offer?: "all" | "available"
-  /** How outcomes are written for the model. Default: `Rendering.json`. */
+  /** How the outcomes of calls are rendered for the model. Default: `Rendering.json`. */
   readonly rendering?: Rendering.Rendering
   /** How the model replies. Default: the provider's own defaults. */
   readonly modelOptions?: ModelOptions
   /**
    * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, which makes 3
-   * attempts in all. A failure after 3 attempts by the provider is not retried.
+   * attempts in all. By default, a request that the provider has already tried 3 times is not retried.
    */
   readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
 }
 
 /**
- * A question to an agent: a string, or a text with images.
+ * A question to an agent: a string, or a text together with images.
  *
  * @category models
  * @since 0.1.0
@@ -97,35 +100,38 @@ export type Question = string | { readonly text: string; readonly images: Readon
  */
 export interface RunOptions {
   /**
-   * The transcript of an earlier run to continue. Pass its `facts` too, so that its effects are not repeated.
-   * Default: a new conversation.
+   * The transcript of an earlier run, which this run continues. Pass the `facts` of the earlier run too, so that
+   * its effects are not repeated. Default: a new conversation.
    */
   readonly transcript?: Transcript.Transcript
-  /** How the model replies in this run. Each option wins over the same option of the agent. */
+  /** How the model replies in this run. Each option takes precedence over the same option of the agent. */
   readonly modelOptions?: ModelOptions
   /**
-   * The id of the run, in logs and events. A run that is started again under the same id makes the same
-   * idempotency keys. So reuse an id only for the same run, such as a job that a queue may deliver twice. It
-   * has 1 to 256 characters. Default: a random id. Inside a tool's handler, the default id is the same whenever
-   * that call is tried again.
+   * The id of the run, in logs and events. An id has 1 to 256 characters. If a run is started again under the
+   * same id, it uses the same idempotency keys. So reuse an id only for the same run, such as a job that a queue
+   * may deliver twice.
+   *
+   * Default: a random id. For a run started inside a tool's handler, the default id is derived from the tool
+   * call, so the run has the same id in each attempt of the call.
    */
   readonly id?: string
   /**
-   * The scope of the idempotency keys: a conversation, an order. Runs of one scope share their {@link facts},
-   * which must be passed together with it; the first run gets `CallFacts.empty`. Default: the scope of the
-   * facts, or else the run's id.
+   * The scope of the idempotency keys, such as a conversation id or an order id. Runs of one scope share their
+   * {@link facts}. So always pass `facts` together with `scope`; for the first run, pass `CallFacts.empty`.
+   * Default: the scope of the facts, or else the run's id.
    */
   readonly scope?: string
   /**
-   * The calls of earlier runs of the scope: the `facts` of their `Answer` or of their failure. Effects of
-   * these calls are not repeated, even if it is unknown whether they happened. Default: no facts, which
-   * begins a new scope.
+   * The facts of earlier runs of the scope: the `facts` of the last run's `Answer` or `AgentFailure`. Effects of
+   * earlier calls are not repeated, even if it is unknown whether they happened. By default there are no facts,
+   * and the run begins a new scope.
    */
   readonly facts?: CallFacts.CallFacts
 }
 
 /**
- * An agent with tools of the union `T`. Its policies and fixers require `R`.
+ * An agent. `T` is the union of the types of its tools. `R` is the union of the services that its policies and
+ * fixers require.
  *
  * @category models
  * @since 0.1.0
@@ -138,8 +144,8 @@ export interface Agent<out T extends Tool.Any, out R = never> {
   ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /**
-   * The same run as a stream of its events. The stream ends with `RunEnded`, or fails. Closing the stream
-   * ends the run.
+   * Like `run`, but returns the events of the run as a stream. The stream ends with `RunEnded`, or fails.
+   * Closing the stream interrupts the run.
    */
   readonly stream: (
     question: Question,
@@ -147,9 +153,10 @@ export interface Agent<out T extends Tool.Any, out R = never> {
   ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /**
-   * Resumes a run that waits for its user: the call that asked runs again, and gets the reply. If several
-   * calls asked, the reply goes to the first, and then the run waits for the next reply. A suspension that
-   * was parsed but not decoded fails with `RunRefused`, and nothing runs.
+   * Resumes a run that waits for its user: the call that asked the question runs again, and gets the reply. If
+   * several calls asked, the first of them gets the reply, and then the run waits for the next reply. If the
+   * suspension was read with `JSON.parse` but not decoded with its schema, nothing runs, and the Effect
+   * fails with `RunRefused`.
    */
   readonly resume: (
     suspension: Suspension,
@@ -157,7 +164,7 @@ export interface Agent<out T extends Tool.Any, out R = never> {
     options?: Pick<RunOptions, "modelOptions">
   ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
-  /** The same as a stream of the events from there on. */
+  /** Like `resume`, but returns the events from that point on as a stream. */
   readonly resumeStream: (
     suspension: Suspension,
     reply: string,
@@ -166,9 +173,10 @@ export interface Agent<out T extends Tool.Any, out R = never> {
 }
 
 /**
- * Makes an agent from its toolkit.
+ * Makes an agent from its options.
  *
- * Throws for a limit that is not a whole number from 1, or not a positive time.
+ * Throws if a count limit is not a whole number of at least 1, or a time limit is not positive. Also throws if
+ * `fixers` has a name that matches no tool.
  *
  * @example
  * ```ts
@@ -196,7 +204,7 @@ export const make: {
   if (problem !== undefined) throw new TypeError(problem)
   const budget = AgentBudget.make(options.limits)
   const toolkit = equipped(options)
-  // New for each run, since a transcript shares its memory with the transcripts that were made from it.
+  // Each run gets a new transcript, because a transcript shares its memory with all transcripts made from it.
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
 
@@ -215,7 +223,7 @@ export const make: {
     budget,
     offersAvailable: options.offer === "available",
     modelOptions: { ...options.modelOptions, ...modelOptions },
-    modelRetry: options.modelRetry ?? unlessRetriedBelow,
+    modelRetry: options.modelRetry ?? unlessProviderRetried,
     watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
   })
 
@@ -240,7 +248,8 @@ export const make: {
                   facts: CallFacts.beginning(
                     facts,
                     scope ?? facts.scope ?? id,
-                    // A caller that names a run, or a scope without facts, may have started it before.
+                    // If the caller names the run, or passes a scope with empty facts, this run may have been
+                    // started before.
                     scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
                   )
                 }))
@@ -248,7 +257,7 @@ export const make: {
       )
     })
 
-  const goOn = (suspension: Suspension, reply: string, options: RunOptions | undefined) => (watch: Watch) =>
+  const continueRun = (suspension: Suspension, reply: string, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
       const refusal = refusedContinuation({ suspension, reply })
       if (refusal !== undefined) return Effect.fail(refusal)
@@ -273,12 +282,12 @@ export const make: {
   return {
     run: (question, options) => start(question, options)(undefined),
     stream: (question, options) => streamed(start(question, options)),
-    resume: (suspension, reply, options) => goOn(suspension, reply, options)(undefined),
-    resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options))
+    resume: (suspension, reply, options) => continueRun(suspension, reply, options)(undefined),
+    resumeStream: (suspension, reply, options) => streamed(continueRun(suspension, reply, options))
   }
 }
 
-// The compiler checks all of this, but not in a program without types.
+// The compiler checks these types, but it does not check plain JavaScript.
 const problemIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown, unknown>): string | undefined => {
   if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent needs a Toolkit; got ${kind(toolkit)}.`
   if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
@@ -292,7 +301,8 @@ const problemIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unkno
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
-// The requirements of policies and fixers are part of `Agent<T, R>`, and not of the tools' own types.
+// Adds the agent's policies and fixers to its tools. The services that these require are part of `Agent<T, R>`, not of
+// the tools' types.
 const equipped = <T extends Tool.Any, R>(
   { fixers = {}, policies, toolkit }: Options<T, R, Fixers>
 ): Toolkit.Toolkit<T> => {
@@ -303,8 +313,8 @@ const equipped = <T extends Tool.Any, R>(
   return withFixers.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...withFixers)
 }
 
-// Only one layer retries. If both did, three attempts would become nine.
-const unlessRetriedBelow = RetryPolicy.transient.pipe(
+// Either the agent or the provider retries. If both did, three attempts would become nine.
+const unlessProviderRetried = RetryPolicy.transient.pipe(
   Schedule.setInputType<ModelFailure>(),
   Schedule.while(({ input }) => input.attempts === undefined || input.attempts < 3)
 )

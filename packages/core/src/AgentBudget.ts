@@ -1,11 +1,12 @@
 /**
- * The limits of a run: turns, calls, tokens, time, and calls of one tool in a row.
+ * The limits of a run: on its turns, calls, tokens and time, and on consecutive calls to one tool.
  *
- * Turns, tokens and time end the run before the model is asked again. A call beyond a limit on calls is
- * refused, and the model is told to use what it has. If it then exceeds `calls` once more, the run ends.
+ * When the turns, tokens or time are used up, the run ends before the model is asked again. A call beyond
+ * `calls` or `consecutive` is refused, and the refusal tells the model to use what it has. If the model calls
+ * tools again after it has exceeded `calls`, the run ends.
  *
- * The turns, calls, tokens and time of an agent that corrects arguments (`Fixer.agent`) count in the run
- * whose call it corrects. The limits of that run end it, and so do its own limits.
+ * An agent may correct the arguments of another run's call (`Fixer.agent`). Its turns, calls, tokens and time
+ * then also count in that other run. The agent's own run ends when a limit of either run is used up.
  *
  * @since 0.1.0
  */
@@ -22,24 +23,24 @@ import { positive, whole } from "./internal/value/numberOption.ts"
  * @since 0.1.0
  */
 export interface Limits {
-  /** How often the model may reply: a whole number from 1. Default: 10. */
+  /** How many times the model may reply: a whole number of at least 1. Default: 10. */
   readonly turns?: number
   /** How many tool calls the model may make, whatever their outcomes. Default: no limit. */
   readonly calls?: number
   /** How many input and output tokens the run may use, as far as the provider counts them. Default: no limit. */
   readonly tokens?: number
   /**
-   * How long a run may take. A `Deadline` around the run limits it too. When the time is up, a model call
-   * under way ends, and every tool call under way ends with a timeout as its outcome. The time in which a run
-   * waits for its user does not count. Default: no limit.
+   * How long a run may take. A `Deadline` around the run also limits it. When the time is up, a running
+   * model call ends, and every running tool call ends with a timeout as its outcome. The time that a run spends
+   * waiting for its user does not count. Default: no limit.
    */
   readonly elapsed?: Duration.Input
-  /** How often one tool may be called in a row. Default: no limit. */
+  /** How many times in a row one tool may be called. Default: no limit. */
   readonly consecutive?: number
 }
 
 /**
- * A limit that a run has used up.
+ * The name of a limit that can end a run.
  *
  * @category models
  * @since 0.1.0
@@ -55,7 +56,7 @@ export type Limit = typeof Limit.Type
 export const Limit = Schema.Literals(["turns", "calls", "tokens", "elapsed"])
 
 /**
- * {@link Limits} with all values filled in: `Infinity` for no limit, and milliseconds for the time.
+ * {@link Limits} with all values filled in: `Infinity` means no limit, and the time is in milliseconds.
  *
  * @category models
  * @since 0.1.0
@@ -63,7 +64,8 @@ export const Limit = Schema.Literals(["turns", "calls", "tokens", "elapsed"])
 export type AgentBudget = { readonly [K in keyof Limits]-?: number }
 
 /**
- * Makes a budget from limits. Throws for a limit that is not a whole number from 1, or not a positive time.
+ * Makes a budget from limits. Throws if a count limit is not a whole number of at least 1, or if the time limit
+ * is not positive.
  *
  * @category constructors
  * @since 0.1.0
@@ -81,7 +83,7 @@ export const make = (limits: Limits = {}): AgentBudget => {
 }
 
 /**
- * Returns the limit that keeps the model from being asked again, if any.
+ * Returns the used-up limit that forbids asking the model again, or `undefined` if there is none.
  *
  * @param used the turns and tokens used so far
  * @category limits
@@ -93,9 +95,9 @@ export const usedUp = (
 ): Limit | undefined => used.turns >= budget.turns ? "turns" : used.tokens >= budget.tokens ? "tokens" : undefined
 
 /**
- * Returns the refusal of a call that exceeds a limit; `undefined` if it may run.
+ * Returns the refusal of a call that exceeds a limit, or `undefined` if the call may run.
  *
- * @param number the number of the call in its run, from 1
+ * @param number the 1-based number of the call in its run
  * @category limits
  * @since 0.1.0
  */
@@ -120,7 +122,7 @@ export const refusal = (
 }
 
 /**
- * Describes a limit for people: "10 turns".
+ * Returns a limit as a text for people, such as "10 turns".
  *
  * @category limits
  * @since 0.1.0

@@ -3,8 +3,8 @@
  *
  *     TurnStarted ─ TextDelta … ModelRetried … ModelReplied ─ CallStarted ─ events of the call ─ CallEnded ─ TurnStarted …
  *
- * The events of a call are those in `CallEvent`, each with its call and its attempt. Every event has its time.
- * {@link schema} encodes an event to plain JSON, and decodes it again.
+ * The events of a call are defined in `CallEvent`. In a run, each of them also has its call and the number of
+ * its attempt. Every event has its time. {@link schema} encodes an event to plain JSON, and decodes it again.
  *
  * @since 0.1.0
  */
@@ -18,20 +18,20 @@ import { ToolCall } from "./ToolCall.ts"
 import { schema as ToolOutcome } from "./ToolOutcome.ts"
 
 const inRun = {
-  /** The id of the run, as in logs. */
+  /** The id of the run. Log lines contain the same id. */
   run: Schema.String,
-  /** When it happened, in milliseconds of the `Clock`. */
+  /** When the event happened, in milliseconds of the `Clock`. */
   at: Schema.Finite
 }
 
 const inTurn = {
   ...inRun,
-  /** The turn, from 1. */
+  /** The 1-based number of the turn. */
   turn: Schema.Int
 }
 
 const step = {
-  /** Set if a journal returned the recorded result, and the step did not run now. */
+  /** Set if the step did not run now, because a journal returned its recorded result. */
   replayed: Schema.optionalKey(Schema.Literal(true))
 }
 
@@ -39,7 +39,7 @@ const ofStep = { ...inTurn, ...step }
 
 const position = {
   ...inTurn,
-  /** The position of the call in its turn, from 1. */
+  /** The 1-based position of the call in its turn. */
   index: Schema.Int,
   call: ToolCall
 }
@@ -48,7 +48,10 @@ const ofCall = { ...position, ...step }
 
 const inCall = {
   ...position,
-  /** The attempt under way, from 1, counted over the tool and the sources of its fallbacks; 0 before the first. */
+  /**
+   * The 1-based number of the current attempt, counted over the tool and the sources of its fallbacks; 0 before the
+   * first attempt.
+   */
   attempt: Schema.Int
 }
 
@@ -58,11 +61,11 @@ const TurnStarted = Schema.Struct({ _tag: Schema.tag("TurnStarted"), ...ofStep }
 /** A piece of the model's text. */
 const TextDelta = Schema.Struct({ _tag: Schema.tag("TextDelta"), ...inTurn, text: Schema.String })
 
-/** The model failed and is asked again after the wait. Discard the turn's text so far. */
+/** The model failed, and is asked again after the `wait`. Discard the text of this turn so far. */
 const ModelRetried = Schema.Struct({
   _tag: Schema.tag("ModelRetried"),
   ...inTurn,
-  /** How often the model was asked in this turn, from 1. */
+  /** How many times the model has been asked in this turn so far: at least 1. */
   attempt: Schema.Int,
   failure: ModelFailure.schema,
   wait: Schema.DurationFromMillis
@@ -90,14 +93,14 @@ const CallEnded = Schema.Struct({
 /** A limit of the run is used up, and the run ends. */
 const LimitReached = Schema.Struct({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
 
-/** The run has its answer. This is the last event. A run without an answer fails the stream. */
+/** The run has its answer. This is the last event. If a run ends without an answer, the stream fails instead. */
 const RunEnded = Schema.Struct({ _tag: Schema.tag("RunEnded"), ...inRun, answer: Answer.schema })
 
 /**
- * The schema of an {@link AgentEvent}: encodes to plain JSON.
+ * The schema of an {@link AgentEvent}. It encodes to plain JSON.
  *
- * When to use: to send events over a wire, or to store them. They contain the output of the model and of the
- * tools, so leave out what others must not see.
+ * When to use: to send events over a network, or to store them. Events contain the output of the model and of
+ * the tools, so remove what their readers must not see.
  *
  * @example
  * ```ts

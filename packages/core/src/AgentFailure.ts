@@ -1,17 +1,17 @@
 /**
- * The failures of a run that ends without an answer. Each carries the transcript, the ledger and the facts of
- * the run, so that no result of the run is lost.
+ * The failures of a run that ends without an answer. Each failure carries the transcript (all messages), the
+ * ledger (the counts and failures) and the facts (what the calls did), so that no result of the run is lost.
  *
- * | failure        | it means                                           | what to do                                     |
- * | -------------- | -------------------------------------------------- | ---------------------------------------------- |
- * | `ModelFailed`  | the model did not answer, even after retries       | try later; continue from the `transcript`      |
- * | `LimitReached` | a limit of the agent was used up                   | raise it; or continue from the `transcript`    |
- * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`      |
- * | `RunStopped`   | a tool stopped the run                             | read the reason                                |
- * | `RunRefused`   | an input of the run is not of its type             | read the detail; decode stored data            |
+ * | failure        | it means                                           | what to do                                         |
+ * | -------------- | -------------------------------------------------- | -------------------------------------------------- |
+ * | `ModelFailed`  | the model did not answer, even after retries       | try later; continue from the `transcript`          |
+ * | `LimitReached` | a limit of the agent was used up                   | raise the limit, or continue from the `transcript` |
+ * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`          |
+ * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
+ * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
  *
- * {@link schema} encodes each failure for a store, a wire or a log, and decodes it to its class. To encode
- * the whole exit of a run, use
+ * {@link schema} encodes a failure for a store, a network or a log, and decodes it to the same class. To encode
+ * the whole `Exit` of a run, use
  * `Schema.toCodecJson(Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect()))`.
  *
  * @since 0.1.0
@@ -30,15 +30,15 @@ import * as Transcript from "./Transcript.ts"
 interface RunFields {
   /** One line: why the run ended. */
   readonly detail: string
-  /** All messages so far, valid for every provider. */
+  /** All messages so far, in a form that every provider accepts. */
   readonly transcript: Transcript.Transcript
   /** Turns, calls, tokens and failures so far. */
   readonly ledger: Ledger
-  /** The calls so far, and what they did. Pass them to the run that continues from the `transcript`. */
+  /** The facts of the calls so far. Pass these facts to the run that continues from the `transcript`. */
   readonly facts: CallFacts.CallFacts
 }
 
-/** The encoded form of each failure, with its `Own` fields. */
+/** The encoded form of a failure: the fields of all failures, and the failure's `Own` fields. */
 type EncodedRun<Tag extends string, Own> = Own & {
   readonly _tag: Tag
   readonly version: number
@@ -60,7 +60,7 @@ const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
 const ModelFailedFields = stored({ _tag: Schema.tag("ModelFailed"), failure: ModelFailure.schema })
 
 /**
- * The model did not answer. Its `failure` is the last one, after any retries.
+ * The model did not answer. `failure` is the model's last failure, after any retries.
  *
  * @category failures
  * @since 0.1.0
@@ -68,7 +68,7 @@ const ModelFailedFields = stored({ _tag: Schema.tag("ModelFailed"), failure: Mod
 export class ModelFailed extends Failure<RunFields & { readonly failure: ModelFailure; readonly cause?: unknown }> {
   readonly _tag = "ModelFailed"
 
-  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
   static readonly schema: Schema.Codec<
     ModelFailed,
     EncodedRun<"ModelFailed", { readonly failure: typeof ModelFailure.schema.Encoded }>
@@ -89,7 +89,7 @@ const LimitReachedFields = stored({ _tag: Schema.tag("LimitReached"), limit: Lim
 export class LimitReached extends Failure<RunFields & { readonly limit: Limit }> {
   readonly _tag = "LimitReached"
 
-  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
   static readonly schema: Schema.Codec<LimitReached, EncodedRun<"LimitReached", { readonly limit: Limit }>> = codec(
     LimitReachedFields,
     () => LimitReached
@@ -97,7 +97,7 @@ export class LimitReached extends Failure<RunFields & { readonly limit: Limit }>
 }
 
 /**
- * A run that waits for its user, as plain data: encode it, store it, resume it in another process.
+ * A run that waits for its user, as plain data. It can be encoded, stored, and resumed in another process.
  *
  * @category models
  * @since 0.1.0
@@ -105,7 +105,7 @@ export class LimitReached extends Failure<RunFields & { readonly limit: Limit }>
 export interface Suspension extends Schema.Schema.Type<typeof Suspension> {}
 
 /**
- * The schema of a {@link Suspension}: encodes to plain JSON, with a version.
+ * The schema of a {@link Suspension}. It encodes to plain JSON with a version number.
  *
  * @category schemas
  * @since 0.1.0
@@ -114,15 +114,15 @@ export const Suspension = Schema.Struct({
   version: Schema.Literal(4),
   runId: Schema.String,
   turn: Schema.Int,
-  /** The messages before the turn that waits. */
+  /** The messages before the suspended turn. */
   transcript: Transcript.schema,
   ledger: Ledger,
   reply: Reply,
-  /** The outcomes of the reply's calls. A call that waits is `Suspended`. */
+  /** The outcomes of the calls in the model's `reply`. A call that waits for the user is `Suspended`. */
   outcomes: Schema.Array(ToolOutcome.schema),
-  /** The calls so far, so that the resumed run does not repeat their effects. */
+  /** The facts of the calls so far. The resumed run uses these facts so as not to repeat effects. */
   facts: CallFacts.schema,
-  /** The time that the run has used. The time in which it waits for its user does not count. */
+  /** How long the run has taken so far, without the time that it spent waiting for its user. */
   used: Schema.DurationFromMillis
 }).check(
   Schema.makeFilter(({ outcomes, reply }) =>
@@ -145,8 +145,8 @@ const RunSuspendedFields = stored({
  *     JSON.stringify(yield* Schema.encodeEffect(AgentFailure.Suspension)(failure.suspension))
  *     yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
  *
- * The output of `JSON.stringify(failure.suspension)` alone cannot be decoded. The {@link schema} of the whole
- * failure includes the suspension.
+ * The output of `JSON.stringify(failure.suspension)` cannot be decoded, because the suspension was not encoded.
+ * The {@link schema} of the whole failure also encodes the suspension.
  *
  * @category failures
  * @since 0.1.0
@@ -154,7 +154,7 @@ const RunSuspendedFields = stored({
 export class RunSuspended extends Failure<RunFields & { readonly question: string; readonly suspension: Suspension }> {
   readonly _tag = "RunSuspended"
 
-  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
   static readonly schema: Schema.Codec<
     RunSuspended,
     EncodedRun<"RunSuspended", {
@@ -178,7 +178,7 @@ const RunStoppedFields = stored({ _tag: Schema.tag("RunStopped"), reason: Schema
 export class RunStopped extends Failure<RunFields & { readonly reason: string }> {
   readonly _tag = "RunStopped"
 
-  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
   static readonly schema: Schema.Codec<RunStopped, EncodedRun<"RunStopped", { readonly reason: string }>> = codec(
     RunStoppedFields,
     () => RunStopped
@@ -188,10 +188,9 @@ export class RunStopped extends Failure<RunFields & { readonly reason: string }>
 const RunRefusedFields = stored({ _tag: Schema.tag("RunRefused"), issues: Schema.Array(FieldIssue) })
 
 /**
- * An input of the run is not of its type, such as the question, the transcript, the suspension or the reply.
- * Nothing has run.
+ * An input of the run is invalid: for example its question, transcript, suspension or reply. Nothing has run.
  *
- * Stored data must be decoded: `Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))`.
+ * Decode stored data before use: `Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))`.
  *
  * @category failures
  * @since 0.1.0
@@ -199,7 +198,7 @@ const RunRefusedFields = stored({ _tag: Schema.tag("RunRefused"), issues: Schema
 export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyArray<FieldIssue> }> {
   readonly _tag = "RunRefused"
 
-  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
   static readonly schema: Schema.Codec<
     RunRefused,
     EncodedRun<"RunRefused", { readonly issues: ReadonlyArray<FieldIssue> }>
@@ -218,11 +217,11 @@ export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyA
 export type AgentFailure = ModelFailed | LimitReached | RunSuspended | RunStopped | RunRefused
 
 /**
- * The schema of an {@link AgentFailure}: encodes to plain JSON with a version, without the `cause`, and
- * decodes to the same class.
+ * The schema of an {@link AgentFailure}. It encodes to plain JSON with a version number, without the `cause`,
+ * and decodes to the same class.
  *
- * When to use: wherever a failure leaves the process. No schema decodes the output of `JSON.stringify` for a
- * failure that was not encoded.
+ * When to use: wherever a failure leaves the process. If a failure was written with `JSON.stringify` but not
+ * encoded first, no schema can decode it.
  *
  * @example
  * ```ts

@@ -10,7 +10,7 @@ import { Ledger } from "./Ledger.ts"
 import * as Transcript from "./Transcript.ts"
 
 /**
- * The answer of a run, with its transcript, its ledger and its facts.
+ * The answer of a run, with the run's transcript, ledger and facts.
  *
  * @category models
  * @since 0.1.0
@@ -18,15 +18,15 @@ import * as Transcript from "./Transcript.ts"
 export interface Answer {
   /** The model's last text. */
   readonly text: string
-  /** Whether the text was cut off at the maximum number of tokens in a reply. */
+  /** True if the text was cut off at the maximum number of tokens in a reply. */
   readonly truncated: boolean
-  /** All messages so far. Pass it to the next `run` to continue from here. */
+  /** All messages so far. Pass this transcript to the next `run` to continue from here. */
   readonly transcript: Transcript.Transcript
-  /** Turns, calls and tokens, and every failure of a call or of the model with how it ended. */
+  /** The turns, calls and tokens of the run, and every failure of a call or of the model with how it was handled. */
   readonly ledger: Ledger
   /**
-   * The calls so far, and what they did. Pass them to the next `run` of the conversation, so that effects are
-   * not repeated.
+   * The facts of the calls so far: what the calls did. Pass these facts to the next `run` of the conversation,
+   * so that effects are not repeated.
    */
   readonly facts: CallFacts.CallFacts
 }
@@ -47,8 +47,8 @@ export interface Encoded {
 }
 
 /**
- * The schema of an {@link Answer}: encodes to plain JSON with a version. Decoding any other version fails,
- * and the error names the version.
+ * The schema of an {@link Answer}. It encodes to plain JSON with a version number. Decoding data of any other
+ * version fails, and the error names that version.
  *
  * @example
  * ```ts

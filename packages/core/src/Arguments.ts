@@ -6,16 +6,16 @@
  *                     └ fails ─ coerce ─ decode ─── params and repairs
  *                                          └ fails ─ one issue for each field
  *
- * The rule: **text with exactly one reading is accepted, and nothing else**. A text that was cut off is
- * never completed, even if only closing brackets are missing: `{"amount": 1` may have been 1500, and a
- * schema cannot tell. No value is guessed. A refusal says where the fault is, why, and what to write.
+ * The rule: **text with exactly one reading is accepted, and nothing else**. Text that was cut off is never
+ * completed, even if only closing brackets are missing: `{"amount": 1` may have been 1500, and a schema cannot
+ * tell. No value is guessed. A refusal says where the fault is, what it is, and what to write instead.
  *
- * `@fallible/arguments` reads and coerces. Its `RULES.md` has an example of each repair and each refusal.
- * This module adds two things from Effect's schemas. One is the JSON Schema that a model sees, which is
- * closed: unknown keys are refused. The other is the decoder, which has the last word.
+ * The package `@fallible/arguments` reads text and coerces values. Its `RULES.md` has an example of each repair
+ * and each refusal. This module derives two things from a tool's Effect schema. One is the JSON Schema that the
+ * model sees. It is closed: unknown keys are refused. The other is the decoder, which makes the final decision.
  *
- * Prose around the arguments is skipped only for a tool that only reads. "I will NOT call it with …" must
- * not run even an idempotent deletion.
+ * Prose around the arguments is skipped only if the tool is read-only. For example, "I will NOT call it with …"
+ * must not run a deletion, even an idempotent one.
  *
  * @since 0.1.0
  */
@@ -33,7 +33,7 @@ import type { TextRepair } from "./ToolOutcome.ts"
 export type { Decoded, Target } from "./internal/arguments/decoding.ts"
 
 /**
- * A readable argument text: its JSON object and its repairs.
+ * Argument text that could be read: its JSON object, and the repairs that were needed to read it.
  *
  * @category models
  * @since 0.1.0
@@ -41,14 +41,14 @@ export type { Decoded, Target } from "./internal/arguments/decoding.ts"
 export interface Parsed {
   readonly value: Schema.JsonObject
   readonly repairs: ReadonlyArray<TextRepair>
-  /** True if the numbers of `value` keep all digits of the text. Otherwise `numberAt` returns them in full. */
+  /** True if the numbers in `value` kept all their digits. If not, `numberAt` returns them in full. */
   readonly isExact: boolean
   /** Returns the source text of the number at a path, for example `1.10`; `undefined` if the path has no number. */
   readonly numberAt: (path: FieldIssue["path"]) => string | undefined
 }
 
 /**
- * The maximum size of an argument text, in bytes of UTF-8: 1 MiB.
+ * The maximum size of argument text, in bytes of UTF-8: 1 MiB.
  *
  * @category limits
  * @since 0.1.0
@@ -56,7 +56,7 @@ export interface Parsed {
 export const maxBytes: number = defaults.bytes
 
 /**
- * The maximum nesting of objects and arrays in an argument text: 128 levels.
+ * The maximum nesting of objects and arrays in argument text: 128 levels.
  *
  * @category limits
  * @since 0.1.0
@@ -66,15 +66,15 @@ export const maxDepth: number = defaults.depth
 /**
  * Reads a model's argument text as one JSON object.
  *
- * When to use: without a tool. Decisions that need a schema are left to {@link decode}. Here, `null`
- * becomes an empty object, and a whole number beyond the safe range loses digits (then `isExact` is
- * `false`).
+ * When to use: if there is no tool, and so no schema. {@link decode} makes decisions that need a schema, but
+ * `parse` does not. It turns `null` into an empty object. A whole number beyond the safe range loses digits;
+ * `isExact` is then `false`.
  *
- * Fails with code `invalid_json`. The `fault` of the failure has its kind and position. The only issue has
- * what was expected, and an excerpt of the actual text.
+ * Fails with a `SchemaMismatch`, code `invalid_json`. Its `fault` gives the kind and the position of the fault.
+ * Its only issue says what was expected, and quotes an excerpt of the actual text.
  *
- * The idea of repairing a text with a real grammar, and not with regular expressions, comes from
- * jsonrepair. Unlike jsonrepair, this function never completes a text.
+ * The idea of repairing text with a real grammar, and not with regular expressions, comes from jsonrepair.
+ * Unlike jsonrepair, this function never completes text that was cut off.
  *
  * @example
  * ```ts
@@ -107,11 +107,12 @@ const toParsed = (text: Readable): Parsed => {
 /**
  * Reads a model's argument text as the typed parameters of a tool.
  *
- * When to use: to decode arguments without running a tool. `Dispatch` already decodes the arguments of each
- * call.
+ * When to use: to decode arguments without running a tool. `Dispatch` already decodes the arguments of each call
+ * that it runs.
  *
- * Fails like {@link parse}, or with code `invalid_arguments`. That failure has one message for all fields,
- * one issue for each field, and the expected keys or choices as `alternatives`, nearest first.
+ * Fails like {@link parse}, or with code `invalid_arguments`. A failure with that code has one message for all
+ * invalid fields, and one issue for each of them. Its `alternatives` are the expected keys or choices, nearest
+ * first.
  *
  * @example
  * ```ts
@@ -135,32 +136,32 @@ export const decode = <Params>(
   Effect.mapErrorEager(attempt(text, target), ({ failure }) => failure)
 
 /**
- * The complete part of arguments that are still streaming in. It is for display only.
+ * A preview of arguments that are still streaming in: the part that is already complete. It is only for display.
  *
- * It has a different type than arguments: members may be missing, and the finished text may still be
- * refused.
+ * A preview does not have the type of arguments, because members may be missing, and the finished text may
+ * still be refused.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Preview {
   /**
-   * An object with all complete members, including members of unfinished objects and arrays. No tool
-   * accepts it, because its type is unknown.
+   * An object with all complete members, including those of unfinished objects and arrays. Its type is
+   * `unknown`, so that no tool accepts it.
    */
   readonly soFar: unknown
 }
 
 /**
- * Returns the complete part of arguments that are still streaming in.
+ * Returns a preview of arguments that are still streaming in: the part that is already complete.
  *
- * When to use: to show a user what a model is about to call, if you read its stream yourself. (The events
- * of an agent have whole calls.) The preview cannot be run: no tool's type accepts it.
+ * When to use: to show a user which call a model is about to make, if you read the model's stream yourself. (An
+ * agent's events contain only whole calls.) A preview cannot be run, because no tool accepts its type.
  *
- * A text or a number at the end is left out, because it may continue. It never fails: a part that cannot be
- * read ends the preview.
+ * A value at the end of the text is left out as long as it may continue. `preview` never fails: if a part
+ * cannot be read, the preview ends before that part.
  *
- * Each call reads the text from its start, so call it once per screen update and not for every chunk.
+ * Each call reads the text from its start, so call `preview` once per screen update, not for every chunk.
  *
  * @example
  * ```ts
@@ -175,8 +176,8 @@ export interface Preview {
 export const preview = (text: string): Preview => readPreview(text)
 
 /**
- * Returns the JSON Schema that a model sees for a tool's parameters: a closed object that includes its
- * definitions.
+ * Returns the JSON Schema that a model sees for a tool's parameters. It describes a closed object, and contains
+ * all definitions that it refers to.
  *
  * @example
  * ```ts

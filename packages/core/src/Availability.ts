@@ -1,11 +1,11 @@
 /**
- * Which tools of a toolkit may be called now, and why the others may not.
+ * Tells which tools of a toolkit may be called now, and why the others may not be called.
  *
- * Dispatch uses it to suggest other tools after a failure. An agent can use it to offer its model only the
- * tools that may be called.
+ * Dispatch uses this module to suggest other tools after a failure. An agent with `offer: "available"` uses it
+ * to offer its model only the tools that may be called.
  *
- * It reads `ToolHealth`. Without that service, every tool counts as available, and only a breaker refuses
- * calls.
+ * The module reads the `ToolHealth` service. Without that service, every tool counts as available, although a
+ * breaker may still refuse a call.
  *
  * @since 0.1.0
  */
@@ -19,7 +19,8 @@ import * as ToolHealth from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
 
 /**
- * Whether a tool may be called. If not, why, and how long until it is back, if known.
+ * Whether a tool may be called. If it may not, `reason` says why, and `retryAfter` says how long the tool will
+ * stay unavailable. `retryAfter` is absent if that is unknown.
  *
  * @category models
  * @since 0.1.0
@@ -59,7 +60,7 @@ export const of = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyMap<string, 
   )
 
 /**
- * Returns the definitions, for a model, of the tools that may be called now.
+ * Returns the definitions of the tools that may be called now, to offer them to a model.
  *
  * @category availability
  * @since 0.1.0
@@ -71,8 +72,8 @@ export const offered = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyArray<T
   )
 
 /**
- * A function that tells whether a tool may be called now. It can be used for several tools: the clock is
- * read only once.
+ * Returns a function from a tool to its current availability. Use the function for any number of tools: the
+ * clock is read only once.
  *
  * @category availability
  * @since 0.1.0
@@ -98,7 +99,7 @@ const judge = (tool: Tool.Any, health: ToolHealth.ToolHealth["Service"], now: nu
       }
     case "CircuitOpen": {
       const { until } = status
-      // After `until`, the next call is the probe.
+      // After `until`, the next call may run: it probes the service.
       if (until !== undefined && until <= now || hasOuterFallback(tool)) return available
       return {
         _tag: "Unavailable",
@@ -113,6 +114,6 @@ const judge = (tool: Tool.Any, health: ToolHealth.ToolHealth["Service"], now: nu
   }
 }
 
-// A fallback outside the breaker answers while the circuit is open.
+// True if the tool has a fallback outside its breaker. The fallback answers while the circuit is open.
 const hasOuterFallback = ({ policies }: Tool.Any): boolean =>
   policies.findLastIndex(({ kind }) => kind === "fallback") > policies.findIndex(({ kind }) => kind === "breaker")

@@ -1,15 +1,19 @@
 /**
  * The events of one call: attempts, waits, handled failures, caveats and sources.
  *
- * A call notes each event once, when it happens. Every report about a call is a fold over its events: its
- * outcome, the ledger, the events of an agent (`AgentEvent`), and the assertions of a test.
+ * A call notes each event once, when the event happens. Every report about the call is derived from these
+ * events: its outcome (`ToolOutcome`), its ledger entries (`Ledger`), the events of an agent (`AgentEvent`), and
+ * the assertions of a test.
  *
- *     handler, policies ── note(event) ─┬─ the account: attempts, waits, failures, caveats, source
+ *     handler, policies ── note(event) ─┬─ the record: attempts, waits, failures, caveats, source
  *                                       └─ a watcher, if present: the event, its time, its attempt
  *
- * Only a watcher receives times and attempt numbers. An event never contains the result. Of the arguments
- * it contains only what the repair notes quote for the model, and nothing if they hold a `Redacted` value.
- * A detail or a caveat contains whatever its author wrote.
+ * An *inner tool* is a tool that runs inside a call: the handler, a fallback, a policy or a fixer runs it. A
+ * tool *acts* if it has side effects.
+ *
+ * Only a watcher receives times and attempt numbers. An event never contains the call's result. It quotes the
+ * arguments only in notes about repairs, which the model reads, too. If the arguments contain a `Redacted`
+ * value, nothing is quoted. Details of failures and caveats contain whatever their authors wrote.
  *
  * @since 0.1.0
  */
@@ -24,45 +28,51 @@ import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
 
 /**
- * The origin of an answer that does not come from the tool's primary source.
+ * The origin of an answer, for example a cache that answered in place of the tool's usual service.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Source {
   readonly name: string
-  /** How old the answer is. Absent if it is fresh. */
+  /** How old the answer is. Absent if the answer is fresh. */
   readonly age?: Duration.Duration
 }
 
 const policy = {
   /** The kind of the policy. */
   by: PolicyKind,
-  /** The name of a custom policy. */
+  /** The name of the policy, if it is a custom one. */
   policy: Schema.optionalKey(Schema.String),
-  /** The inner tool that has the policy. Absent for a policy of the called tool. */
+  /** The inner tool to which the policy belongs. Absent if the policy belongs to the called tool. */
   inside: Schema.optionalKey(Schema.String)
 }
 
 /** The handler starts. */
 const AttemptStarted = Schema.Struct({ _tag: Schema.tag("AttemptStarted") })
 
-/** The handler has ended. For a read-only tool it is noted only if the call has a watcher. */
+/** The handler has ended. For a read-only tool, this event is noted only if the call has a watcher. */
 const AttemptEnded = Schema.Struct({
   _tag: Schema.tag("AttemptEnded"),
-  /** How it ended: with a value, a failure, a defect or an interruption. A question to the user counts as `"died"`. */
+  /**
+   * How the handler ended: with a value, a failure, a defect or an interruption. If the handler asked the user a
+   * question, `end` is `"died"`.
+   */
   end: Schema.Literals(["succeeded", "failed", "died", "interrupted"]),
-  /** The code of the failure, if it failed. */
+  /** The code of the failure, if the handler failed. */
   code: Schema.optionalKey(Schema.String),
-  /** For a tool that acts: whether it took effect, including everything that ran inside the handler. */
+  /** If the tool acts: whether the attempt took effect, including everything that ran inside the handler. */
   certainty: Schema.optionalKey(Certainty),
-  /** Part of the attempt took effect, while another part is in doubt. */
+  /** True if part of the attempt took effect, while the effect of another part is in doubt. */
   acted: Schema.optionalKey(Schema.Literal(true)),
-  /** The tool refused the call, and would refuse it again. */
+  /** True if the tool refused the call, and would refuse it again. */
   refused: Schema.optionalKey(Schema.Literal(true)),
-  /** The attempt ended after its caller had stopped waiting. */
+  /** True if the attempt ended after its caller had stopped waiting. */
   late: Schema.optionalKey(Schema.Literal(true)),
-  /** The inner tool whose handler ended. Attempts of inner tools are reported only if they end late. */
+  /**
+   * The inner tool whose handler ended. Absent for the called tool. An inner tool's attempt is reported only if it
+   * ends late.
+   */
   inside: Schema.optionalKey(Schema.String)
 })
 
@@ -72,7 +82,7 @@ const AttemptAbandoned = Schema.Struct({ _tag: Schema.tag("AttemptAbandoned"), .
 /** The handler starts again to fetch the next page of the same answer. */
 const PageStarted = Schema.Struct({ _tag: Schema.tag("PageStarted") })
 
-/** A fallback starts another tool as its source. */
+/** Another tool starts, to answer in place of the called tool. */
 const SourceStarted = Schema.Struct({ _tag: Schema.tag("SourceStarted"), source: Schema.String })
 
 /** The handler of an inner tool starts. */
@@ -82,46 +92,54 @@ const inner = {
   /** The name of the inner tool, source or policy. */
   inside: Schema.String,
   /**
-   * What ran it. `"handler"`: the handler. `"source"`: a fallback or a catch, which answers in place of the
-   * handler. `"policy"`: a policy or a fixer for its own purposes; that effect does not count as the
-   * tool's.
+   * The part of the call that ran it:
+   *
+   * - `"handler"`: the handler.
+   * - `"source"`: a fallback or a catch, which answers in place of the handler.
+   * - `"policy"`: a policy or a fixer, for its own purposes. The effect does not count as the called tool's.
    */
   by: Schema.Literals(["handler", "source", "policy"])
 }
 
-/** Something that acts, or may act, starts inside the call. Its outcome is unknown until `InnerEnded`. */
+/**
+ * An inner tool or fallback source with possible side effects starts. Whether it takes effect is unknown until the
+ * matching `InnerEnded`.
+ */
 const InnerActs = Schema.Struct({ _tag: Schema.tag("InnerActs"), ...inner })
 
-/** Something that acts has ended inside the call: a tool, the source of a fallback, or a policy. */
+/** An inner tool, fallback source or policy with possible side effects has ended. */
 const InnerEnded = Schema.Struct({
   _tag: Schema.tag("InnerEnded"),
   ...inner,
-  /** Whether it took effect. */
+  /** Whether the inner tool, source or policy took effect. */
   certainty: Certainty,
-  /** Part of it took effect, while another part is in doubt. */
+  /** True if part of it took effect, while the effect of another part is in doubt. */
   acted: Schema.optionalKey(Schema.Literal(true)),
-  /** Running it again would act again, so a later attempt of the outer call does not clear its doubt. */
+  /**
+   * True if the inner tool would act again when it is run again. A later attempt of the outer call then does not clear
+   * the doubt about this run.
+   */
   lasting: Schema.optionalKey(Schema.Literal(true)),
-  /** It answered in place of the tool, and the library cannot tell whether it acts. */
+  /** True if the source answered in place of the called tool, and the library cannot tell whether the source acts. */
   answered: Schema.optionalKey(Schema.Literal(true)),
-  /** Its start was noted as `InnerActs`. */
+  /** True if the start of this inner tool or source was noted as `InnerActs`. */
   acts: Schema.optionalKey(Schema.Literal(true))
 })
 
-/** A check gave its final answer: whether the attempts so far took effect. */
+/** A check (`Tool.reconcile`) has given its final answer on whether the attempts so far took effect. */
 const OutcomeSettled = Schema.Struct({ _tag: Schema.tag("OutcomeSettled"), certainty: Certainty })
 
-/** A policy handled a failure: the tool runs again, or something else answers. */
+/** A policy or a fixer handled a failure: for example, the tool is retried, or a fallback answers. */
 const FailureHandled = Schema.Struct({
   _tag: Schema.tag("FailureHandled"),
   ...Handled.fields,
   /** The outcome that the failure itself states. The certainty of the call may differ. */
   outcome: Schema.optionalKey(Certainty),
-  /** The failure was permanent and about the arguments only: the tool works. */
+  /** Present if the failure was permanent, but applies only to the arguments: the tool itself works. */
   scope: Schema.optionalKey(Schema.Literal("arguments")),
-  /** The inner tool that failed. */
+  /** The inner tool that failed. Absent if the called tool failed. */
   inside: Schema.optionalKey(Schema.String),
-  /** For a retry, as far as known: its number from 1, the maximum number of retries, and the wait before it. */
+  /** For a retry, as far as known: its 1-based number, the maximum number of retries, and the wait before it. */
   retry: Schema.optionalKey(Schema.Struct({
     number: Schema.optionalKey(Schema.Int),
     limit: Schema.optionalKey(Schema.Int),
@@ -135,15 +153,15 @@ const RetryRefused = Schema.Struct({
   ...policy,
   code: Schema.String,
   /**
-   * The reason why:
+   * The reason:
    *
    * - `"schedule"`: the schedule is exhausted.
-   * - `"deadline"`: the wait would end after the deadline.
+   * - `"deadline"`: the wait before the retry would end after the deadline.
    * - `"retry_budget"`: the retry budget is used up.
    * - `"policy"`: the policy has another reason.
-   * - `"may_have_acted"`: the call acts, and an earlier attempt may have taken effect.
-   * - `"still_running"`: the call acts, and an earlier attempt still runs.
-   * - `"refused"`: the call acts, and the tool has refused it.
+   * - `"may_have_acted"`: an earlier attempt may have taken effect, so another attempt could act twice.
+   * - `"still_running"`: the tool acts, and an earlier attempt is still running.
+   * - `"refused"`: the tool acts, and has refused the call.
    */
   why: Schema.Literals([
     "schedule",
@@ -156,10 +174,13 @@ const RetryRefused = Schema.Struct({
   ])
 })
 
-/** A call or an attempt is refused before it runs: a limit is reached, a circuit is open, or it would act again. */
+/** A call or an attempt is refused before it runs: a limit is reached, a circuit is open, or it could act twice. */
 const CallRefused = Schema.Struct({
   _tag: Schema.tag("CallRefused"),
-  /** The kind of the policy. Absent if the run refuses the call, or if the call refuses another attempt. */
+  /**
+   * The kind of the policy that refuses. Absent if the agent's run refuses the call, or if the call itself refuses
+   * another attempt.
+   */
   by: Schema.optionalKey(PolicyKind),
   policy: Schema.optionalKey(Schema.String),
   inside: Schema.optionalKey(Schema.String),
@@ -169,7 +190,7 @@ const CallRefused = Schema.Struct({
 /** The call repeats an earlier one under the same key. `certainty` says whether the earlier call took effect. */
 const CallRepeated = Schema.Struct({ _tag: Schema.tag("CallRepeated"), certainty: Certainty })
 
-/** The circuit of a breaker changed its state. */
+/** A breaker's circuit has changed its state. */
 const CircuitChanged = Schema.Struct({
   _tag: Schema.tag("CircuitChanged"),
   /** The circuit's name. */
@@ -182,20 +203,21 @@ const CircuitChanged = Schema.Struct({
 const WaitStarted = Schema.Struct({
   _tag: Schema.tag("WaitStarted"),
   ...policy,
-  /** How long it is going to wait. Absent if that is not known. */
+  /** How long the policy is going to wait. Absent if unknown. */
   wait: Schema.optionalKey(Schema.DurationFromMillis)
 })
 
 /**
- * A policy has waited. The wait may have been cut short. If a custom policy does not report its waits, the
- * time in which nothing inside it runs counts as a wait. No `WaitStarted` comes before it.
+ * A policy has finished waiting, possibly earlier than planned. If a custom policy does not report its waits,
+ * the time during which none of its inner runs is in progress counts as a wait. Such a wait has no
+ * `WaitStarted`.
  */
 const WaitEnded = Schema.Struct({ _tag: Schema.tag("WaitEnded"), ...policy, wait: Schema.DurationFromMillis })
 
 /** A caveat about the answer was added for the model. */
 const CaveatAdded = Schema.Struct({ _tag: Schema.tag("CaveatAdded"), text: Schema.String })
 
-/** The origin of the answer was named. */
+/** The source of the answer was reported. */
 const SourceNamed = Schema.Struct({
   _tag: Schema.tag("SourceNamed"),
   name: Schema.String,
@@ -205,24 +227,27 @@ const SourceNamed = Schema.Struct({
 /** Another answer will follow. The caveats and the source of the previous answer no longer apply. */
 const AnswerDiscarded = Schema.Struct({ _tag: Schema.tag("AnswerDiscarded") })
 
-/** A fixer is asked about a failure. */
+/** A fixer (`Tool.fix`) is asked about a failure. */
 const FixerAsked = Schema.Struct({
   _tag: Schema.tag("FixerAsked"),
   /** The name of the fixer. */
   fixer: Schema.String,
   /** The code of the failure. */
   code: Schema.String,
-  /** How many times it was asked in this call, including this time. */
+  /** How many times this call has asked that fixer, including this time. */
   tries: Schema.Int
 })
 
-/** An agent that corrects the arguments used some of the run's limits, or met failures. Only new ledger entries. */
+/**
+ * An agent that corrects the arguments has used turns, calls or tokens, or has had failures. The event contains only
+ * what is new since the previous event of this kind.
+ */
 const FixerSpent = Schema.Struct({ _tag: Schema.tag("FixerSpent"), ...Ledger.fields })
 
 /** The arguments were changed before the handler saw them. */
 const ArgumentsRepaired = Schema.Struct({ _tag: Schema.tag("ArgumentsRepaired"), repairs: Schema.Array(Repair) })
 
-/** A fixer corrected the arguments. `repairs` are its changes; the notes of earlier repairs no longer apply. */
+/** A fixer corrected the arguments. `repairs` are the fixer's changes. The notes of earlier repairs no longer apply. */
 const ArgumentsCorrected = Schema.Struct({ _tag: Schema.tag("ArgumentsCorrected"), repairs: Schema.Array(Repair) })
 
 /**
@@ -268,9 +293,12 @@ export const watchedSchema = schema.mapMembers(Tuple.map(Schema.fieldsAssign({
   tool: Schema.String,
   /** The name of the call. In an agent it is `run-…/turn/1/call/1`. */
   id: Schema.String,
-  /** When it happened, in milliseconds of the `Clock`. */
+  /** When the event happened, in milliseconds of the `Clock`. */
   at: Schema.Finite,
-  /** The attempt, from 1, counted over the tool and the sources of its fallbacks. It is 0 before the first one. */
+  /**
+   * The 1-based number of the attempt; 0 before the first attempt. Attempts of the tool and of its fallbacks' sources
+   * are counted together.
+   */
   attempt: Schema.Int
 })))
 
@@ -287,7 +315,7 @@ export type CallEvent = typeof schema.Type
 // -----------------------------------------------------------------------------
 
 /**
- * An event as a watcher receives it: with its tool, its call, its time and its attempt.
+ * An event as a watcher receives it: with the called tool, the call, the time and the attempt.
  *
  * @category models
  * @since 0.1.0
@@ -295,8 +323,8 @@ export type CallEvent = typeof schema.Type
 export type Watched = typeof watchedSchema.Type
 
 /**
- * The watcher of all calls that start within its scope. It receives each event as it happens. Default:
- * none.
+ * The watcher of calls: a function that receives each event as it happens. Provide a watcher to an Effect to
+ * watch all calls that start inside. By default, there is no watcher.
  *
  * When to use: in tests of a tool's policies, and for your own metrics. An agent's stream has the same
  * events (`AgentEvent`).
@@ -330,8 +358,8 @@ export const watcher: Context.Reference<Watcher | undefined> = Context.Reference
 )
 
 /**
- * A function that receives events. For an event about a failure, it also receives the failure with its
- * `cause`, which stays in this process.
+ * A function that receives events. If an event is about a failure, the function also receives the failure
+ * itself. A watcher runs in the process of the call, so the failure still has its `cause`.
  *
  * @category models
  * @since 0.1.0

@@ -1,30 +1,35 @@
 /**
- * The record of the calls of a run and their outcomes. It is a fold over the calls, and decides which of
- * them may be repeated.
+ * The facts of a scope (one run, or several): a record of its calls and their outcomes. The record is a fold over
+ * them, and decides which calls may be repeated.
  *
- * Two calls are the same if they have the same intent. The tool's `identity` of their arguments decides
- * that, or else all arguments, however they are written. Models repeat calls unless they are told not to,
- * so:
+ * Two calls count as the same if they have the same intent: the effect that they are meant to have. The
+ * tool's `identity` function derives the intent from the arguments. Without an `identity`, all arguments are
+ * compared, regardless of how they are written.
  *
- * | the earlier call                                            | the next call with the same intent                               |
- * | ----------------------------------------------------------- | ---------------------------------------------------------------- |
- * | succeeded in this run                                       | is a new effect with a new key; refused if `repeats: false`      |
- * | succeeded in an earlier run of the scope                    | `already_done`, unless `repeats: true` or `"idempotent"`         |
- * | may have taken effect, and the tool is `"non_idempotent"`   | `repeated_call`                                                  |
- * | may have taken effect, and it is `"idempotent_by_key"`      | runs again, with the same key and the first arguments            |
- * | was refused by a `"non_idempotent"` tool                    | `repeated_call` if the arguments are the same                    |
- * | ran and failed as often as the tool's `failureLimit`        | `repeated_call`                                                  |
+ * Models repeat calls unless they are told not to. So the earlier call decides what happens to the next call. A
+ * code such as `repeated_call` means that the next call is refused with this code:
  *
- * Failures are limited because retrying is up to a tool's own policies. They know whether a retry is safe,
- * and how long to wait. Once the model is told of a failure, the same call is unlikely to succeed.
+ * | the earlier call                                             | the next call with the same intent                             |
+ * | ------------------------------------------------------------ | -------------------------------------------------------------- |
+ * | succeeded in this run                                        | is a new effect with a new key; refused if `repeats: false`    |
+ * | succeeded in an earlier run of the scope                     | `already_done`, unless `repeats: true` or `"idempotent"`       |
+ * | may have taken effect, and the tool is `"non_idempotent"`    | `repeated_call`                                                |
+ * | may have taken effect, and the tool is `"idempotent_by_key"` | runs again, with the same key and the earlier call's arguments |
+ * | was refused by a `"non_idempotent"` tool                     | `repeated_call` if the arguments are the same                  |
+ * | failed in as many executions as the tool's `failureLimit`    | `repeated_call`                                                |
  *
- * An **idempotency key** is derived from the scope, the tool, the identity and a number. The number grows
- * with each success. It also grows when a call that certainly did nothing is repeated with other arguments,
- * or in a later run.
+ * Repeated failures are cut off here because retrying is the job of a tool's own policies. The policies know
+ * whether a retry is safe, and how long to wait. Once the model sees a failure, the same call is unlikely to
+ * succeed.
  *
- * The **scope** is the run, or a name given by the caller, for example of a conversation or an order. The
- * runs of a scope pass their facts on, from `Answer.facts` to `RunOptions.facts`. Facts hold digests,
- * shortened answers, failure details, and the arguments of calls that may have to be sent again.
+ * An **idempotency key** is derived from the scope, the intent, the run that first had the intent, and a
+ * number. The number grows with each success, so that the next call gets a new key. A call that certainly did
+ * nothing also gets a new key if it is repeated with other arguments, or in a later run.
+ *
+ * The **scope** is the run, or a name given by the caller, such as a conversation id or an order id. Each run
+ * of a scope receives the facts of the run before it: `Answer.facts` becomes `RunOptions.facts`. Facts contain
+ * digests, shortened answers and failure details. They also contain arguments that a service may have to be
+ * sent again.
  *
  * @since 0.1.0
  */
@@ -48,7 +53,7 @@ import { executions as executionsOf, type Failed, Handled, type Intent, type Too
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
 
 /**
- * The record of a failed call.
+ * The record of the failed calls with one intent.
  *
  * @category models
  * @since 0.1.0
@@ -62,21 +67,21 @@ export interface FailedCall extends Schema.Schema.Type<typeof FailedCall> {}
  * @since 0.1.0
  */
 export const FailedCall = Schema.Struct({
-  /** The run of the scope in which it was first called, from 0. */
+  /** The index (0-based), within the scope, of the run that first made this call. */
   run: Count,
-  /** How many times the handler ran, over all calls. */
+  /** How many times the handler ran, over all calls with this intent. Reset to 1 when a later run begins. */
   executions: Count,
   /** Whether any of these executions took effect. */
   certainty: Certainty,
-  /** The digest of the arguments of the first call. */
+  /** The digest of the arguments of the first call under the current idempotency key. */
   arguments: Schema.String,
-  /** The arguments of the first call, if the service must be sent the same again. */
+  /** The same arguments as text, kept if a repetition must send the service exactly the same arguments. */
   text: Schema.optionalKey(Schema.String),
   /** The digest of the arguments that the tool last refused. */
   refused: Schema.optionalKey(Schema.String),
-  /** Something inside the call would act again. */
+  /** Set if repeating the call would make something inside it act again. */
   lasting: Schema.optionalKey(Schema.Literal(true)),
-  /** The code of the last failure. `detail`, `hint` and `tag` are from the same failure. */
+  /** The code of the last failure. `detail`, `hint` and `tag` belong to the same failure. */
   code: Schema.String,
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
@@ -98,13 +103,13 @@ export interface Fact extends Schema.Schema.Type<typeof Fact> {}
  * @since 0.1.0
  */
 export const Fact = Schema.Struct({
-  /** The run of the scope in which the effect was first intended, from 0. */
+  /** The index (0-based), within the scope, of the run that first intended this effect. */
   run: Count,
-  /** The number of its next idempotency key, from 1. */
+  /** The number that the next idempotency key of this intent is derived from. The first key has the number 1. */
   number: Count,
-  /** The last success: its run of the scope, and its shortened answer as JSON. Absent if there was none. */
+  /** The last success: the index of its run, and its shortened answer as JSON. Absent if no call succeeded. */
   done: Schema.optionalKey(Schema.Struct({ run: Count, answer: Schema.optionalKey(Schema.String) })),
-  /** The failures since the last success. */
+  /** The failed calls since the last success. Absent if there were none. */
   failed: Schema.optionalKey(FailedCall)
 })
 
@@ -115,24 +120,24 @@ export const Fact = Schema.Struct({
  * @since 0.1.0
  */
 export interface CallFacts {
-  /** The scope. Idempotency keys are derived from it. Absent before the first run. */
+  /** The scope, from which idempotency keys are derived. Absent before the first run. */
   readonly scope?: string
-  /** The number of earlier runs of the scope. */
+  /** The index (0-based) of the current run within the scope. */
   readonly run: number
   /** Whether this run may have started before, so that its keys may already have been sent. */
   readonly mayHaveRun: Likelihood
-  /** The facts, by the digest of the intent. */
+  /** The facts, keyed by the digest of the intent. */
   readonly intents: HashMap.HashMap<string, Fact>
-  /** The number of failed calls. */
+  /** The number of failed calls in this run, plus 1 if a call of an earlier run is in doubt. */
   readonly failures: number
-  /** The name of the last called tool. `inARow` counts its consecutive calls. */
+  /** The name of the tool that was called last. `inARow` is the number of its consecutive calls. */
   readonly last: string
   readonly inARow: number
 }
 
 /**
- * How likely it is that a run has started before. It is `"likely"` if the caller gave the run a name, and
- * `"unlikely"` if the run continues from stored data.
+ * How likely it is that a run was started before. The value is `"likely"` if the caller gave the run an
+ * id, and `"unlikely"` if the run continues from stored data.
  *
  * @category models
  * @since 0.1.0
@@ -157,8 +162,8 @@ export interface Encoded {
 }
 
 /**
- * The schema of {@link CallFacts}. It encodes to plain JSON with a version. Decoding another version fails
- * with a message that names the version.
+ * The schema of {@link CallFacts}. It encodes to plain JSON with a version number. Decoding data of any other
+ * version fails, and the message names that version.
  *
  * @category schemas
  * @since 0.1.0
@@ -182,7 +187,7 @@ export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of 
 })
 
 /**
- * Facts without any call, for the first run of a scope.
+ * Facts that contain no calls, for the first run of a scope.
  *
  * @category constructors
  * @since 0.1.0
@@ -201,12 +206,12 @@ export const empty: CallFacts = {
 // -----------------------------------------------------------------------------
 
 /**
- * Returns the facts at the start of a run. Failures of earlier runs no longer count, unless the call may
- * have taken effect.
+ * Returns the facts at the start of a run. A failed call of an earlier run no longer counts, unless that call
+ * may have taken effect.
  *
  * @param scope the scope of the run
  * @param mayHaveRun whether the run may have started before, for example as a job that a queue delivers
- * twice; default: `"no"`. With facts of an earlier run it is at least `"unlikely"`
+ * twice; default: `"no"`. If there are facts of an earlier run, `"no"` is raised to `"unlikely"`
  * @category folding
  * @since 0.1.0
  */
@@ -227,13 +232,13 @@ const carryOver = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
   if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })
   }
-  // The service may have stored a refused request under its key, so the next call gets a new one.
+  // The service may have stored the rejected request under its key, so the next call gets a new key.
   const number = failed === undefined ? fact.number : fact.number + 1
   return fact.done === undefined ? Result.failVoid : Result.succeed({ ...fact, number })
 }
 
 /**
- * Returns the facts of a resumed run. It may have been resumed before, because its user may answer twice.
+ * Returns the facts of a resumed run. The run may have been resumed before, because its user may answer twice.
  *
  * @category folding
  * @since 0.1.0
@@ -242,7 +247,7 @@ export const resuming = (facts: CallFacts): CallFacts =>
   facts.mayHaveRun === "no" ? { ...facts, mayHaveRun: "unlikely" } : facts
 
 /**
- * Restores the key number of a suspended call that continues.
+ * Returns facts with which a resumed call keeps the key number that it had before its suspension.
  *
  * @category folding
  * @since 0.1.0
@@ -279,7 +284,7 @@ export const ended = (
 ): CallFacts => {
   const { intent } = outcome
   if (intent === undefined || wasNotRun(outcome)) return facts
-  // The call ran and did nothing. Then its corrected arguments were refused.
+  // In this case the call first ran and did nothing; only its corrected arguments were refused.
   if (outcome._tag === "Failed" && outcome.stage === "admit") return ended(facts, asRejected(outcome), tool)
   const before: Fact = factOf(facts, intent.id)
   const { number = before.number } = intent
@@ -290,7 +295,7 @@ export const ended = (
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
-  // An effect that was in doubt since an earlier run counts as done in that run.
+  // An effect that has been in doubt since an earlier run counts as done in that earlier run.
   const run = before.failed?.run ?? facts.run
   const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, { run: before.run, number: number + 1, done }) }
@@ -307,11 +312,11 @@ const failedCallOf = (
   const { certainty: last } = outcome
   const { _tag: tag, code, detail } = failure
   const certainty = join(failed?.certainty ?? "not_executed", last)
-  // The hint is about this call only. It does not apply if an earlier call may have taken effect.
+  // The hint is about the latest call only. It does not apply if an earlier call may have taken effect.
   const hint = certainty === last ? failure.hint : undefined
   const isRefused = last === "not_executed" && !isNotExecuted(failure)
   const refused = isRefused ? intent.arguments : failed?.refused
-  // Under a new number, nothing has been sent yet.
+  // Nothing has been sent yet under a new key number.
   const first = number === numberBefore ? failed : undefined
   const text = certainty === "not_executed" ? undefined : first?.text ?? intent.text
   return {
@@ -329,7 +334,7 @@ const failedCallOf = (
   }
 }
 
-// Partial data does not count as a failure, unless the call is in doubt. Any other outcome in doubt counts as one.
+// Partial data, and any outcome other than `Failed`, count as failures only if the call is in doubt.
 const failureOf = (outcome: ToolOutcome): ToolFailure | undefined => {
   if (outcome._tag === "Failed") {
     return outcome.failure._tag === "PartialData" && outcome.certainty !== "unknown" ? undefined : outcome.failure

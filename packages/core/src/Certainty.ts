@@ -1,34 +1,36 @@
 /**
  * Whether a call took effect.
  *
- * The call learns this when its handler ends. No policy changes it: not by mapping a failure, catching it,
- * retrying, or answering from another source. For a tool that acts, the end of the handler decides:
+ * A call's certainty is decided when the tool's handler ends. A policy cannot change it by mapping or catching
+ * a failure, by retrying, or by answering from another source. For a tool that acts (has side effects), the
+ * certainty depends on how the handler ends:
  *
- * | the handler ends with                                                                     | certainty      | may it run again in this call? |
- * | ----------------------------------------------------------------------------------------- | -------------- | ------------------------------ |
- * | a value, `PartialData`                                                                    | `executed`     | never                          |
- * | `outcome: "not_executed"`, a `SchemaMismatch` of its arguments, a question to the user    | `not_executed` | yes                            |
- * | a refusal: `SemanticGarbage`, a permanent `ToolUnavailable` without an `outcome`          | `not_executed` | no                             |
- * | `outcome: "unknown"`, a transient failure without an `outcome`, an unreadable result      | `unknown`      | no                             |
- * | a defect, a promise, an interruption, or not at all, because the attempt was abandoned    | `unknown`      | no                             |
+ * | the handler ends with                                                                  | certainty      | may the handler run again in this call? |
+ * | -------------------------------------------------------------------------------------- | -------------- | --------------------------------------- |
+ * | a value, `PartialData`                                                                 | `executed`     | never                                   |
+ * | `outcome: "not_executed"`, a `SchemaMismatch` of the arguments, a question to the user | `not_executed` | yes                                     |
+ * | a refusal: `SemanticGarbage`, a permanent `ToolUnavailable` without an `outcome`       | `not_executed` | no                                      |
+ * | `outcome: "unknown"`, a transient failure without an `outcome`, an unreadable result   | `unknown`      | no                                      |
+ * | a defect, a promise, an interruption; or it has not ended, because it was abandoned    | `unknown`      | no                                      |
  *
- * Afterwards, the tool's definition may reject the value (`Tool.Contract`: it is empty, it breaks an
- * invariant). That does not change the certainty.
+ * After the handler has returned a value, the tool's definition may still reject the value, for example because
+ * it is empty or breaks an invariant (`Tool.Contract`). The rejection does not change the certainty.
  *
- * `outcome: "not_executed"` counts only if the handler's author wrote it. Derived from an error or an HTTP
- * status, it describes one request. From a tool that runs inside, it describes that tool. In both cases the
- * certainty is `unknown`, unless the tool is declared `refusesFirst`. Once a tool inside has failed this
- * way in an attempt, the same outcome from the handler counts as a copy.
+ * `outcome: "not_executed"` is believed only if the handler's author wrote it. If it was derived from an error
+ * or an HTTP status, it describes only one request. If it comes from a tool that the handler ran, it describes
+ * only that inner tool. In both cases the certainty is `unknown`, unless the handler's own tool is declared
+ * `refusesFirst`. If an inner tool has failed with this outcome in the same attempt, even the handler's own
+ * `not_executed` is not believed, since the handler may have copied it.
  *
- * The last column applies to tools that are neither read-only nor idempotent. Doubt about one part of a
- * call is doubt about the call: about a tool that the handler ran, or about the source of a fallback. The
- * final answer of a check (`Tool.reconcile`) clears the doubt about the attempts, but not about a fallback.
- * For an idempotent tool, a later success clears it, too. Nothing reverts `executed`.
+ * The last column applies to tools that are neither read-only nor idempotent. A call is in doubt (`unknown`) if
+ * any part of it is, such as a tool that the handler ran, or the source of a fallback. The final answer of a check
+ * (`Tool.reconcile`) clears the doubt about the attempts, but not the doubt about a fallback. For an idempotent
+ * tool, a later success also clears the doubt about earlier attempts. Once a call is `executed`, it stays so.
  *
- * The library cannot check two things, and trusts them. First, that a tool does not act if it is declared
- * read-only, and is idempotent if it is declared so. Second, the answer of a policy, or of a fallback that
- * is not a tool: either may act on its own. Tools that policies and fixers run for their own purposes do not
- * count as effects of the tool.
+ * The library trusts two things that it cannot check. The first is a tool's declaration that it is read-only or
+ * idempotent. The second is an answer from a policy, or from a fallback that is not a tool. The library cannot see
+ * whether the code of a policy or a fallback has side effects. The effects of tools that policies and fixers run
+ * for their own purposes do not count as effects of the called tool.
  *
  * @since 0.1.0
  */
@@ -46,7 +48,7 @@ export const Certainty = Schema.Literals(["executed", "not_executed", "unknown"]
  * The certainty of a call.
  *
  * - `"executed"`: the call took effect.
- * - `"not_executed"`: the call changed nothing, like any call that only reads.
+ * - `"not_executed"`: the call changed nothing. This includes every call that only reads.
  * - `"unknown"`: the call may have taken effect, fully or in part.
  *
  * @category models
@@ -55,7 +57,7 @@ export const Certainty = Schema.Literals(["executed", "not_executed", "unknown"]
 export type Certainty = typeof Certainty.Type
 
 /**
- * Combines the certainty of two effects: doubt about one is doubt about both.
+ * Combines the certainties of two effects: if either is `unknown`, so is the result.
  *
  * @example
  * ```ts

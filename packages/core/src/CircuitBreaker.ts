@@ -1,29 +1,35 @@
 /**
- * Stops calling a tool that has failed too often, until a probe succeeds.
+ * Stops the calls to a tool that has failed too often, until a test call (the *probe*) succeeds.
  *
- * The breaker is effect's own (`effect/persistence`). Its layer decides when a circuit opens and for how
- * long, and where circuits are stored. This module makes it a policy. It decides what counts as a failure of
- * the tool, how a refused call fails, and who is notified.
+ * Each tool has a *circuit*. While the circuit is closed, calls pass. When the tool has failed too often,
+ * the circuit opens, and calls are refused. After some time, the next call is the probe, and the circuit is
+ * half-open until that call has ended. If the probe succeeds, the circuit closes; if it fails, the circuit
+ * opens again.
+ *
+ * The breaker is effect's own (`effect/persistence`). The layer of effect's breaker decides when a circuit
+ * opens and for how long, and where circuits are stored. This module makes the breaker a policy. The policy
+ * decides what counts as a failure of the tool, with which failure a call is refused, and when `ToolHealth`
+ * is notified.
  *
  *     tool.pipe(
  *       Tool.timeout("5 seconds"),
- *       Tool.retry(RetryPolicy.transient),     inside: the breaker sees one outcome per call
+ *       Tool.retry(RetryPolicy.transient),     inside the breaker, which sees one outcome per call
  *       CircuitBreaker.protect(),
- *       Tool.fallback(mirror.run)              outside: it answers while the circuit is open
+ *       Tool.fallback(mirror.run)              outside: the mirror answers while the circuit is open
  *     )
  *
- * | outcome of the call                                                             | counts as                 |
- * | ------------------------------------------------------------------------------- | ------------------------- |
- * | a value; any failure but `ToolUnavailable`; a permanent one about the arguments | success: the tool answers |
- * | any other `ToolUnavailable`, a defect                                           | failure                   |
- * | a refusal by a policy inside, a question to the user, a stop, an interruption   | nothing                   |
+ * | outcome of the call                                                                              | counts as                       |
+ * | ------------------------------------------------------------------------------------------------ | ------------------------------- |
+ * | a value; any failure except `ToolUnavailable`; a permanent `ToolUnavailable` about the arguments | a success, since the tool works |
+ * | any other `ToolUnavailable`; a defect                                                            | a failure                       |
+ * | a refusal by an inner policy; a question to the user; a stop of the run; an interruption         | neither                         |
  *
- * A probe that never ends keeps the circuit from closing: put a `Tool.timeout` inside.
+ * A probe that never ends keeps the circuit from closing, so put a `Tool.timeout` inside the breaker.
  *
- * If there is a `ToolHealth`, it is notified when the circuit opens, is probed, and closes. A tool that is
- * enabled by hand there gets a new circuit. With `openDuration: Duration.infinity`, nothing else closes the
- * circuit. With a `ToolHealth`, a refused call reports how many consecutive errors the tool had, and the code
- * of the last one.
+ * If a `ToolHealth` is provided, the breaker notifies it when the circuit opens, is probed, and closes. The
+ * failure of a refused call then also says how many consecutive errors the tool had, and gives the code of
+ * the last error. `ToolHealth.enable` gives a tool a new, closed circuit. With
+ * `openDuration: Duration.infinity`, this is the only way to close an open circuit.
  *
  * @since 0.1.0
  */
@@ -55,9 +61,10 @@ import { type Status, ToolHealth } from "./ToolHealth.ts"
  */
 export interface Options {
   /**
-   * The name of the circuit. Tools that use the same service share it. Do not share it between a tool and a
-   * tool that runs inside it, since a probe would refuse its own inner call. Default: the tool's name, so
-   * that the tool has its own circuit.
+   * The name of the circuit. To let tools that use the same service share one circuit, give them the same
+   * key. But if a tool's handler runs another tool, give these two different keys: while the outer call is
+   * the probe, the inner call would be refused. Default: the tool's name, so that each tool has its own
+   * circuit.
    */
   readonly key?: string
 }
@@ -67,10 +74,10 @@ export interface Options {
 // -----------------------------------------------------------------------------
 
 /**
- * Makes a breaker as a policy of kind `"breaker"`. See {@link protect}.
+ * Makes a circuit breaker: a policy of kind `"breaker"`. See {@link protect}.
  *
- * When to use: as a default of a toolkit or an agent. Each tool then has its own circuit, unless there is a
- * `key`.
+ * When to use: as a default of a toolkit or an agent. Each tool then has its own circuit, unless `key` is
+ * set.
  *
  * @category policies
  * @since 0.1.0
@@ -115,21 +122,24 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
   }))
 
 /**
- * Refuses the calls of a tool while its circuit is open.
+ * Refuses calls to a tool while the tool's circuit is open.
  *
- * When to use: for a service that goes down for minutes. Then repeated timeouts cost the callers time, and
- * repeated calls keep the service down. Put it outside `retry` and `timeout`, and inside `fallback`.
+ * When to use: for a service that can be down for minutes. During that time, repeated timeouts would cost
+ * the callers time, and repeated calls could keep the service down. Put the breaker outside `retry` and
+ * `timeout`, and inside `fallback`.
  *
- * Fails with a transient `ToolUnavailable` whose outcome is `not_executed`:
+ * A refused call fails with a transient `ToolUnavailable` whose outcome is `not_executed`. Its code is one
+ * of these:
  *
- * - `circuit_open` while the circuit is open, with the time until the probe as `retryAfter`; and while
- *   another call is the probe, without `retryAfter`
- * - `breaker_unavailable` if effect's breaker is configured to fail with its store
+ * - `circuit_open`: the circuit is open, and `retryAfter` is the time until the probe; or another call is
+ *   the probe, and there is no `retryAfter`
+ * - `breaker_unavailable`: the breaker's store failed, and effect's breaker is configured to refuse calls
+ *   in that case
  *
- * A failure's own `retryAfter` keeps the circuit open for at least that time, up to effect's
- * `maxOpenDuration`.
+ * If the failure that opens the circuit has a `retryAfter`, the circuit stays open for at least that time,
+ * up to effect's `maxOpenDuration`.
  *
- * A tool that was enabled by hand (`ToolHealth.enable`) gets a new circuit in this process. If tools share a
+ * Enabling a tool (`ToolHealth.enable`) gives it a new circuit in this process. If several tools share a
  * key, enable all of them.
  *
  * @example
@@ -165,7 +175,8 @@ export const protect = (options?: Options) => {
 // Internals
 // -----------------------------------------------------------------------------
 
-// Effect's breaker has no reset. So a tool that was enabled by hand continues under another key.
+// Effect's breaker cannot reset a circuit. So a tool that was enabled in `ToolHealth` continues under a
+// different key.
 const keyOf = (circuit: string, tool: string, health: ToolHealth["Service"] | undefined): string => {
   const enabled = health?.enabled(tool) ?? 0
   return enabled === 0 ? circuit : `${circuit}#${enabled}`
@@ -175,18 +186,19 @@ type Circuit = Parameters<Policy.Call["changed"]>[0]["to"]
 
 const circuitOf = { Closed: "closed", Open: "open", HalfOpen: "half_open" } as const
 
-/** How long a store may take to report a circuit to a watcher, in milliseconds. */
+/** How long the store may take to return the state of a circuit for a watcher, in milliseconds. */
 const storeMillis = 1_000
 
 /**
- * Reports each change of a circuit to watchers. It reads the state after failures, and while a circuit is
- * known not to be closed. So a successful call costs nothing extra, and neither does a call without a
- * watcher.
+ * Reports each change of a circuit to watchers. The state of the circuit is read only after failures, and
+ * while the circuit is known not to be closed. So calls that succeed, and calls without a watcher, usually
+ * cost nothing extra.
  */
 class Changes {
   readonly #circuit: string
   readonly #call: Policy.Call
-  // By breaker, because each process and each test has its own. Closed circuits are not stored.
+  // The last known state of the circuit, by breaker, because each process and each test has its own
+  // breaker. Closed circuits are not stored.
   readonly #seen = new WeakMap<Breaker.CircuitBreaker, { readonly circuit: Circuit; readonly key: string }>()
 
   constructor(circuit: string, call: Policy.Call) {
@@ -198,7 +210,10 @@ class Changes {
     return this.#seen.has(breaker)
   }
 
-  /** Reports a call that passed an open circuit: the probe, unless the circuit is new. */
+  /**
+   * Reports that a call has passed a circuit that was not closed. The call is the probe, unless the circuit
+   * is new.
+   */
   passes(breaker: Breaker.CircuitBreaker, key: string): Effect.Effect<void> {
     return Effect.suspend(() => this.#saw(breaker, key, this.#seen.get(breaker)?.key === key ? "half_open" : "closed"))
   }
@@ -213,7 +228,8 @@ class Changes {
   }
 
   look(breaker: Breaker.CircuitBreaker, key: string): Effect.Effect<void> {
-    // A store may hang, or be user code. Watching must not make a call fail or wait for long.
+    // The store may be user code, and may hang. Watching a circuit must not make a call fail or wait for
+    // long.
     const state = withinTime(
       Effect.suspend(() => answered("The circuit breaker", breaker.state(key))),
       storeMillis,
@@ -247,7 +263,8 @@ class Changes {
   }
 }
 
-// The store may be user code. Its answers are checked until a call succeeds, and not on every call.
+// The breakers whose answers have the right types. The store may be user code, so its answers are checked
+// until a call succeeds, but not on every call after that.
 const wellTyped = new WeakSet<Breaker.CircuitBreaker>()
 
 const checkUntilProven = <A, E extends ToolFailure, R>(
@@ -262,7 +279,8 @@ const checkUntilProven = <A, E extends ToolFailure, R>(
 const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
   if (Exit.isSuccess(exit)) return Breaker.success
   const { cause } = exit
-  // An interruption says nothing about the tool, and neither do defects of its finalizers.
+  // Neither an interruption nor a defect of a finalizer that runs during the interruption says anything
+  // about the tool.
   if (Cause.hasDies(cause)) {
     return Cause.hasInterrupts(cause) || signalIn(defectsOf(cause)) !== undefined ? Breaker.ignored : Breaker.failure()
   }
@@ -305,12 +323,12 @@ const refusalFor = (
 }
 
 /**
- * Runs a call, and reports its circuit to the tool's health. It reads the state only where it may have
- * changed: after a failure, and while the health shows an open circuit or a probe. So a successful call costs
- * nothing extra.
+ * Runs a call, and reports the state of its circuit to `ToolHealth`. The state is read only when it may
+ * have changed: after a failure, and while `ToolHealth` shows an open circuit or a probe. So a successful
+ * call usually costs nothing extra.
  *
- * Only the probe itself sets the status `Probing`, because only the probe is sure to report how it ended. A
- * call that is refused meanwhile would leave the tool in `Probing` for ever.
+ * Only the probe itself sets the status `Probing`, because only the probe is sure to report how it ended.
+ * If a call that is refused in the meantime set this status, the tool could stay in `Probing` forever.
  */
 const reportingToHealth = <A, E extends ToolFailure, R>(
   self: Effect.Effect<A, E, R>,
@@ -333,7 +351,7 @@ const reportingToHealth = <A, E extends ToolFailure, R>(
     )
   const look = (whileHalfOpen: Effect.Effect<void>) =>
     Effect.matchEffect(breaker.state(circuit), {
-      // The store does not answer. The next call asks it again.
+      // The store failed. The next call reads the state again.
       onFailure: () => inTrouble() ? whileHalfOpen : Effect.void,
       onSuccess: (state) => {
         switch (state._tag) {
@@ -347,11 +365,12 @@ const reportingToHealth = <A, E extends ToolFailure, R>(
       }
     })
   const probing = () => look(health.noticed(tool, { _tag: "Probing" }))
-  // A circuit that is still half-open waits for another probe, which may be any call from now on.
+  // If the circuit is still half-open after the call, the next call may be another probe. So the circuit is
+  // reported as open until now.
   const probed = () => look(open(Duration.zero))
   const watched = Effect.suspend(() => inTrouble() ? Effect.andThen(probing(), self) : self)
   return Effect.onExit(breaker.execute(watched, { key: circuit, classify }), (exit) => {
-    // The tool was enabled meanwhile, so this circuit is no longer the tool's.
+    // The tool was enabled in the meantime, so this circuit is no longer the tool's.
     if (circuit !== keyNow()) return Effect.void
     const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
     if (error?._tag === "CircuitBreakerError") {
@@ -362,6 +381,6 @@ const reportingToHealth = <A, E extends ToolFailure, R>(
   })
 }
 
-// JSON has no infinite number.
+// JSON has no infinite numbers, so a circuit that stays open forever has no `until`.
 const openUntil = (until: number): Status & { readonly _tag: "CircuitOpen" } =>
   Number.isFinite(until) ? { _tag: "CircuitOpen", until } : { _tag: "CircuitOpen" }

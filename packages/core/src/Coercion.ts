@@ -1,10 +1,10 @@
 /**
- * Repairs values that drifted from an Effect schema but have only one reading, and explains values that
- * have none.
+ * Repairs a value that deviates from an Effect schema but can be read in only one way. Explains what is wrong
+ * with any other value that does not fit.
  *
- * `@fallible/arguments` does both, for JSON Schema. This module supplies the JSON Schema that a model sees
- * for an Effect schema, and the issues of Effect's decoder. The `RULES.md` of that package lists all
- * drifts, and which of them the model is told.
+ * The package `@fallible/arguments` does both for a JSON Schema. This module supplies that JSON Schema, which is
+ * also the one that the model sees, and the issues of Effect's decoder. The `RULES.md` of that package lists all
+ * kinds of deviations (*drifts*), and says which of them are reported to the model.
  *
  * @since 0.1.0
  */
@@ -19,7 +19,7 @@ import type { FieldIssue } from "./ToolFailure.ts"
 import type { ValueRepair } from "./ToolOutcome.ts"
 
 /**
- * How a value was written, as far as its source text is known.
+ * How a value was written, as far as this is known.
  *
  * @category models
  * @since 0.1.0
@@ -27,13 +27,13 @@ import type { ValueRepair } from "./ToolOutcome.ts"
 export interface Origin {
   /**
    * Returns the source text of the number at a path (keys and indices), if known: `"1.10"`,
-   * `"12345678901234567890"`. Default: numbers count as written the way JavaScript writes them.
+   * `"12345678901234567890"`. By default, each number is taken to be written as JavaScript would write it.
    */
   readonly numberAt?: (path: FieldIssue["path"]) => string | undefined
 }
 
 /**
- * A coerced value, and the repairs that were made.
+ * A coerced value, and the repairs that were made to it.
  *
  * @category models
  * @since 0.1.0
@@ -41,22 +41,22 @@ export interface Origin {
 export interface Coerced {
   readonly value: Schema.Json
   /**
-   * At most twenty repairs with a note, and twenty without. The last note counts the omitted ones. If
-   * the items of an array need the same repair in the same field, only the first repair has a note. It counts
-   * the others.
+   * At most twenty repairs with a note, and twenty without. If repairs are omitted, the last note says how many.
+   * Items of an array often need the same repair in the same field. Then only the first of these repairs has a
+   * note, which says how many others there are.
    */
   readonly repairs: ReadonlyArray<ValueRepair>
-  /** True if the value fits the JSON Schema that a model sees. */
+  /** True if the coerced value fits the JSON Schema that a model sees. */
   readonly fits: boolean
 }
 
 /**
- * Undoes every drift of a value that has exactly one reading.
+ * Repairs the parts of a value that do not fit a schema but can be read in only one way.
  *
- * When to use: after a value failed to decode, before you decode it again.
+ * When to use: after a value has failed to decode, before you decode it again.
  *
- * Parts that fit are never touched. Parts without a single reading stay as they are. Nothing is changed in
- * place: if nothing was undone, the result has the same reference.
+ * All other parts stay as they are, whether or not they fit. The given value is never modified: a repaired value
+ * is a copy. If nothing needs repair, the result contains the given value itself.
  *
  * @example
  * ```ts
@@ -71,7 +71,7 @@ export interface Coerced {
  * ```
  *
  * @param value any JSON value
- * @param parameters the schema that describes the value
+ * @param parameters the schema that the value should fit
  * @param origin how the value was written; default: as JavaScript would write it
  * @category coercion
  * @since 0.1.0
@@ -80,7 +80,7 @@ export const coerce = (value: Schema.Json, parameters: Schema.Constraint, origin
   coerceJson(value, schemaOf(parameters), origin)
 
 /**
- * Converts the issue of a decoder into one issue for each field, at most twenty.
+ * Converts the issue of a decoder into one issue for each invalid field, at most twenty.
  *
  * When to use: for a value that was not written by a model, such as a tool's result.
  *

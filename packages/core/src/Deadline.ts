@@ -1,12 +1,13 @@
 /**
- * The moment at which a caller stops waiting, known to everything that runs inside.
+ * The time at which a caller stops waiting. All code that runs for that caller can read it.
  *
- * A run with an `elapsed` limit, a `Tool.timeout` and a `Tool.deadline` each set it for everything inside.
- * The earliest one wins. Code that waits reads it: a retry does not start if its wait would end after the
- * deadline, so a fallback gets its turn at once.
+ * A `Tool.timeout`, a `Tool.deadline` and the `elapsed` limit of an agent's run each set a deadline for
+ * everything inside them. The earliest deadline applies. If the wait before a retry would end after the
+ * deadline, the retry is not started, and a fallback runs immediately instead.
  *
- * A deadline alone does not end a `tool.run`. It ends the run of a `Tool.timeout` or a `Tool.deadline`
- * inside, if it comes first. It also ends a call of `Dispatch`, and an agent's run.
+ * Setting a deadline does not by itself end a `tool.run`. But if the tool has a `Tool.timeout` or a
+ * `Tool.deadline`, its run ends at the surrounding deadline, if that comes first. The deadline always ends a call
+ * through `Dispatch`, and an agent's run.
  *
  * @since 0.1.0
  */
@@ -17,7 +18,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 
 /**
- * The deadline, in milliseconds of the `Clock`. It is `Infinity` if none is set.
+ * The deadline, in milliseconds of the `Clock`; `Infinity` if no deadline is set.
  *
  * @category context
  * @since 0.1.0
@@ -27,11 +28,11 @@ export const current: Context.Reference<number> = Context.Reference("@fallible/c
 })
 
 /**
- * Sets a deadline for everything that runs inside, unless an earlier one is already set.
+ * Sets a deadline for an Effect and everything that it runs, unless an earlier deadline is already set.
  *
  * When to use: in a backend that knows when its own caller stops waiting, for example around `tool.run` in
- * a request handler. Timeouts inside end no later than the deadline, and no wait starts that would end
- * later. A `tool.run` without a timeout does not end at the deadline, but an agent's run does.
+ * a request handler. Inside, timeouts end no later than the deadline, and a wait that would end later is not
+ * started. A `tool.run` without a timeout does not end at the deadline, but an agent's run does.
  *
  * @example
  * ```ts
@@ -58,11 +59,10 @@ export const within: {
 )
 
 /**
- * The time left until the deadline. It is infinite without a deadline, and zero once the deadline has
- * passed.
+ * The time left until the deadline: infinite without a deadline, and zero after the deadline has passed.
  *
- * When to use: in a handler that passes its time on, as the timeout of a query or the deadline of a remote
- * call.
+ * When to use: in a handler that passes the remaining time on, as the timeout of a query or the deadline of a
+ * remote call.
  *
  * @category context
  * @since 0.1.0

@@ -1,9 +1,9 @@
 /**
- * Defects: programming errors, as opposed to failures. For example, a handler throws, a port dies, or
- * a rendering throws.
+ * Defects: programming errors, as opposed to failures. For example, a tool's handler or a rendering throws, or
+ * the journal dies.
  *
- * The model learns of a defect without its internals, and the run continues. {@link reporter} receives each
- * defect once, with its full cause.
+ * The model is told that a call had an internal error, without any details, and the run continues. The
+ * {@link reporter} receives each defect once, with its full cause.
  *
  * @since 0.1.0
  */
@@ -14,7 +14,7 @@ import * as Fiber from "effect/Fiber"
 import { reported } from "./internal/fiber/runReporter.ts"
 
 /**
- * A function that takes a defect: one sentence about what happened, and the full cause.
+ * A function that receives a defect: one sentence about what happened, and the full cause.
  *
  * @category models
  * @since 0.1.0
@@ -22,11 +22,11 @@ import { reported } from "./internal/fiber/runReporter.ts"
 export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.Effect<void>
 
 /**
- * The reporter that receives all defects. Default: logs them as errors, annotated with the run, the turn,
- * the tool and the call.
+ * The reporter that receives all defects. By default, defects are logged as errors, annotated with the run,
+ * the turn, the tool and the call.
  *
- * When to use: to send defects to an error tracker. The library waits for the reporter for one second at
- * most. If the reporter dies or rejects a promise, that is ignored.
+ * When to use: to send defects to an error tracker. The library waits at most one second for the reporter. It
+ * ignores a reporter that dies or returns a rejected promise.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ const logged: Reporter = (message, cause) =>
   )
 
 /**
- * Reports a defect. It waits for the reporter for one second at most.
+ * Reports a defect, and waits at most one second for the reporter.
  *
  * @category reporting
  * @since 0.1.0

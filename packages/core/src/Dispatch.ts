@@ -1,18 +1,20 @@
 /**
- * Runs one call, from the model's text to its outcome:
+ * Runs one tool call, from the model's text to the call's outcome:
  *
  *     model text ─ resolve ─ parse ─ decode ─ admit ─── run under its policies ─ guard ─ outcome
  *                  Toolkit   Arguments        CallFacts Tool                     success schema
  *                            └──────── fixers: better arguments ──┘
  *
- * Each stage passes its result on, or ends with a failure. Only fixers lead back: their arguments are
- * decoded, admitted and run like a model's. Failures are caught in no other place.
+ * `resolve` finds the tool, `admit` decides whether the call may run, and `guard` encodes the result. Each stage
+ * passes its result to the next one, or ends with a failure. Only fixers (functions that correct rejected
+ * arguments) loop back: the corrected arguments are decoded, admitted and run like a model's. A failure that no
+ * fixer corrects goes straight to the outcome.
  *
  * Dispatch is total: its error channel is `never`, and every call gets exactly one outcome. The failure of
- * one call never costs another call its result. Only interruption passes through.
+ * one call does not affect the results of other calls. Only an interrupted call has no outcome.
  *
- * Dispatch runs calls and knows nothing about turns. The agent's loop knows nothing about the internals of
- * tools.
+ * Dispatch runs single calls and knows nothing about an agent's turns. The agent's loop, in turn, knows nothing
+ * about the internals of tools.
  *
  * @since 0.1.0
  */
@@ -38,12 +40,12 @@ import { toWatcher } from "./internal/call/notifyWatcher.ts"
 import { completedOutcome, failedOutcome } from "./internal/call/outcome.ts"
 import { CallAdmission, lostInProcess } from "./internal/dispatch/callAdmission.ts"
 import { countInHealth, disabledRefusal } from "./internal/dispatch/healthCount.ts"
-import { advised, cutOffNote, doubted } from "./internal/dispatch/nextStepAdvice.ts"
 import { outcomeOfCause } from "./internal/dispatch/outcomeOfCause.ts"
-import { guard } from "./internal/dispatch/resultGuard.ts"
+import { advised, cutOffNote, doubted } from "./internal/dispatch/toolHints.ts"
 import type { Done } from "./internal/failure/effectsDone.ts"
 import { CorrectionStage } from "./internal/fixing/correctionStage.ts"
 import { limitedByDeadline } from "./internal/policy/timeLimit.ts"
+import { guard } from "./internal/result/resultGuard.ts"
 import { isCutOff } from "./internal/result/resultText.ts"
 import { runWithoutFrame, subjectOf, tokenOf } from "./internal/tool/toolParts.ts"
 import { randomId } from "./internal/value/randomId.ts"
@@ -56,46 +58,50 @@ import type * as Toolkit from "./Toolkit.ts"
 import type { Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
- * The options of a call: its name, the facts of earlier calls, and its watcher.
+ * The options of {@link call}.
  *
  * @category models
  * @since 0.1.0
  */
 export interface CallOptions {
   /**
-   * The name of the call in logs, events and replies. Default: its idempotency key, or else a random name.
-   * The id that a model gives to a call is not used, because it may repeat.
+   * The name of the call in logs, in events, and in the user's replies to its questions. Default: the
+   * `idempotencyKey` option, or else a random name. The id that a model gives to a call is not used, because
+   * models repeat ids.
    */
   readonly id?: string
   /**
-   * The idempotency key. Default: derived from `facts`. Without facts, a call inside a tool's handler
-   * derives it from the outer call's key, unless `id` is given. Otherwise it is the call's id.
+   * The idempotency key. By default it is the first of these that applies:
+   *
+   * - derived from `facts`, if they are given
+   * - derived from the outer call's key, if this call runs inside a tool's handler and has no `id` option
+   * - the call's id
    */
   readonly idempotencyKey?: string
   /**
-   * The facts of earlier calls. They decide whether this call may run, and under which key. Default: none,
-   * so no call is refused as a repetition.
+   * The facts of earlier calls. They decide whether this call may run, and under which idempotency key. By
+   * default there are no facts, and no call is refused as a repetition.
    */
   readonly facts?: CallFacts
-  /** Refuses the call whatever its arguments are, for example because a limit is used up. */
+  /** The failure with which the call is refused, for example because a limit is used up. Default: none. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  /** The user's replies to the questions of a suspended call, when it is resumed. */
+  /** If a suspended call is resumed: the user's replies to its questions. */
   readonly replies?: ReadonlyArray<ToolCall.Reply>
   /**
-   * The outcome of the call when it was suspended. The call continues with its corrected arguments, and is
-   * not refused as a repetition.
+   * If a suspended call is resumed: its outcome at the time of its suspension. The call continues with the
+   * corrected arguments in that outcome, and is not refused as a repetition.
    */
   readonly before?: Pick<Suspended, "arguments" | "repairs" | "intent"> & Partial<Pick<Suspended, "certainty">>
   /** True if the call was running when an earlier process ended, so that it may have taken effect. Default: `false`. */
   readonly wasBegun?: boolean
-  /** Receives each event of the call as it happens. Default: `CallEvent.watcher`. */
+  /** Receives each event of the call as it happens. Default: the current `CallEvent.watcher`. */
   readonly onEvent?: CallEvent.Watcher | undefined
-  /** The annotations of the call's log lines. Default: its tool and its id. */
+  /** The annotations of the call's log lines. Default: the tool's name and the call's `id`. */
   readonly annotations?: Readonly<Record<string, unknown>>
 }
 
 /**
- * Runs one call to its outcome. It never fails.
+ * Runs one tool call and returns its outcome. The Effect never fails.
  *
  * @example
  * ```ts
@@ -167,7 +173,7 @@ const runCall = <T extends Tool.Any>(
       },
       isCalled: admission.isCalled
     })
-    // Suspends again, so that an error thrown by decoding is caught below, too.
+    // Suspended, so that an error thrown while decoding is caught below, too.
     const outcome = Effect.suspend(() =>
       Effect.flatMap(corrections.from(text, admission.read(() => decodeArguments(text, tool, before))), (value) => {
         stage = "guard"
@@ -190,7 +196,7 @@ const runCall = <T extends Tool.Any>(
           fiber
         )
       ),
-      // One update of the context and not two, because every call takes this step.
+      // Updates the context once instead of twice, because every call takes this step.
       Effect.updateContext((context: Context.Context<Tool.Requirements<T>>) =>
         Context.add(
           Context.add(context, current, frame),
@@ -211,14 +217,14 @@ const runCall = <T extends Tool.Any>(
     return outer === detached ? counted : reportToOuter(outer, tool, frame, counted)
   })
 
-// Arguments that were corrected before the suspension already have their repairs.
+// Decodes the arguments. If they were corrected before a suspension, `restore` has already noted their repairs.
 const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallOptions["before"]) =>
   before?.arguments === undefined
     ? attempt(text, tool)
     : Effect.mapEager(attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
 
-// A tool may dispatch calls, for example an agent that serves as a tool. Their effects are effects of the
-// outer call.
+// Reports the effects of a call to its outer call. A tool (an agent used as a tool, for example) may itself dispatch
+// calls. The effects of those calls count as effects of the outer call.
 const reportToOuter = <R>(
   outer: Frame,
   { name }: Tool.Any,
@@ -227,7 +233,7 @@ const reportToOuter = <R>(
 ): Effect.Effect<ToolOutcome, never, R> =>
   Effect.onExit(outcome, (exit) =>
     Effect.sync(() => {
-      // The certainty of a refused call may be about an equal call before it, which has already reported it.
+      // The certainty of a refused call may be about an earlier call with the same intent, which already reported it.
       const certainty = Exit.isSuccess(exit) && !wasRefused(exit.value) ? exit.value.certainty : frame.certainty
       if (Exit.isSuccess(exit) && exit.value._tag === "Failed" && saysNothingDone(exit.value.failure)) {
         outer.live.mayQuote = true
@@ -236,7 +242,8 @@ const reportToOuter = <R>(
       outer.note({ _tag: "InnerEnded", inside: name, by: outer.role, certainty, lasting: true })
     }))
 
-// Marks the failure as this tool's. If an outer handler fails with it, it does not describe the outer handler.
+// Marks the failure as this tool's own. If an outer handler fails with the same object, the failure then says nothing
+// about what that handler did.
 const withForeignFailure = (outcome: ToolOutcome, done: Done): ToolOutcome => {
   if (outcome._tag !== "Failed") return outcome
   const failure = ofAnother(outcome.failure, done)
@@ -245,16 +252,16 @@ const withForeignFailure = (outcome: ToolOutcome, done: Done): ToolOutcome => {
 
 const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.stage === "admit"
 
-// Restores the corrected arguments and the certainty that the call had when it was suspended. A call in
-// doubt does not run again unless that is safe. Code that certainly acted before the question runs twice:
-// its author allowed that.
+// Restores the corrected arguments, and the certainty that the call had when it was suspended. A call in
+// doubt runs again only if that is safe. A handler that certainly acted before it asked the user acts again
+// on resume; its author accepted that.
 const restore = (
   frame: CallFrame,
   { arguments: text, certainty = "not_executed", intent, repairs = [] }: CallOptions["before"] & {},
   { name, parameters, sideEffect }: Tool.Any
 ) => {
   if (certainty === "unknown" && sideEffect.startsWith("idempotent") && intent?.lasting === undefined) {
-    // A later success clears the doubt.
+    // The tool is idempotent, so a later success clears the doubt.
     frame.note({ _tag: "CallRepeated", certainty })
   } else if (certainty !== "not_executed") {
     const by = certainty === "unknown" ? "handler" : "policy"
@@ -265,8 +272,8 @@ const restore = (
   if (repairs.length > 0) frame.note({ _tag: "ArgumentsRepaired", repairs })
 }
 
-// `Tool.make` guarantees that a tool's parameters fit its handler. In a union of tools, the compiler cannot
-// see that values decoded by one tool's schema go to the handler of the same tool.
+// `Tool.make` guarantees that a tool's handler accepts what its parameters decode to. For a union of tools,
+// the compiler cannot see that the decoded values go to the handler of the same tool.
 const runOf = <T extends Tool.Any>(tool: T) =>
   runWithoutFrame(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
 
@@ -282,7 +289,7 @@ const withFailureLog = (
 ): Effect.Effect<ToolOutcome> =>
   isLogged(fiber)
     ? Effect.tap(outcome, (outcome) => {
-      // Defects and results that do not fit are logged where they are detected, with details for the log only.
+      // A defect or an invalid result is logged where it is detected, with details that only the log may show.
       if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
         return Effect.void
       }

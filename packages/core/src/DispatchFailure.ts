@@ -1,24 +1,26 @@
 /**
- * The failures that only dispatch can add to a tool's own.
+ * The failures that dispatch (`Dispatch`) can add to a tool's own failures.
  *
- * They use the same four classes, so models, ledgers and programs read one shape. The type keeps them
- * apart: a tool's `E` never includes one, and `tool.run` never fails with one. A program that handles every
- * failure matches on the union of both.
+ * They are instances of the same classes as a tool's failures, so models, ledgers and programs read one shape.
+ * The types keep the two apart: a tool's `E` never includes a dispatch failure, and `tool.run` never fails with
+ * one. A program that handles every failure matches on the union of both types.
  *
- * | code                    | class             | created when                                                              |
- * | ----------------------- | ----------------- | ------------------------------------------------------------------------- |
- * | `unknown_tool`          | `SchemaMismatch`  | the toolkit has no tool with the called name                              |
- * | `invalid_json`          | `SchemaMismatch`  | the argument text is not a JSON object                                    |
- * | `invalid_arguments`     | `SchemaMismatch`  | the arguments do not fit the tool's parameters                            |
- * | `invalid_result`        | `SchemaMismatch`  | the handler's value does not fit the tool's declared result               |
- * | `defect`                | `ToolUnavailable` | the handler threw, died, or interrupted itself                            |
- * | `not_run`               | `ToolUnavailable` | an earlier call of the turn stopped the run, or asked the user            |
- * | `disabled`              | `ToolUnavailable` | the tool is disabled (`ToolHealth`)                                       |
- * | `call_limit`            | `ToolUnavailable` | the agent's limit on calls is used up                                     |
- * | `no_identity`           | `SchemaMismatch`  | the arguments do not identify the intended effect                         |
- * | `repeated_call`         | `SemanticGarbage` | the same call has failed too often in this run                            |
- * | `repeated_call`         | `ToolUnavailable` | the same, if it failed with `ToolUnavailable` or may have taken effect    |
- * | `already_done`          | `ToolUnavailable` | the same call has succeeded, and must not be repeated                     |
+ * | code                | class             | created when                                                                            |
+ * | ------------------- | ----------------- | --------------------------------------------------------------------------------------- |
+ * | `unknown_tool`      | `SchemaMismatch`  | the toolkit has no tool with the name in the call                                       |
+ * | `invalid_json`      | `SchemaMismatch`  | the argument text is not a JSON object                                                  |
+ * | `invalid_arguments` | `SchemaMismatch`  | the arguments do not fit the tool's parameters                                          |
+ * | `invalid_result`    | `SchemaMismatch`  | the handler's value does not fit the tool's declared result                             |
+ * | `defect`            | `ToolUnavailable` | the handler threw, died, or interrupted itself                                          |
+ * | `not_run`           | `ToolUnavailable` | an earlier call of the same turn stopped the run, or asked the user                     |
+ * | `disabled`          | `ToolUnavailable` | the tool is disabled (`ToolHealth`)                                                     |
+ * | `call_limit`        | `ToolUnavailable` | the agent's limit on calls is used up                                                   |
+ * | `no_identity`       | `SchemaMismatch`  | the arguments do not identify the intended effect                                       |
+ * | `repeated_call`     | `SemanticGarbage` | the same call has failed too often in this run, or a non-idempotent tool has refused it |
+ * | `repeated_call`     | `ToolUnavailable` | the same, if the earlier call failed with `ToolUnavailable` or may have taken effect    |
+ * | `already_done`      | `ToolUnavailable` | the same call has already succeeded, and must not be repeated                           |
+ *
+ * Two calls are the same if they have the same intent: the effect that they are meant to have (`CallFacts`).
  *
  * @since 0.1.0
  */
@@ -35,7 +37,7 @@ import {
 } from "./ToolFailure.ts"
 
 /**
- * Any failure that only dispatch can add. Its `code` is one of the literal codes in the table above.
+ * Any failure that dispatch can add. Its `code` is one of the literal codes in the table above.
  *
  * @category models
  * @since 0.1.0
@@ -43,7 +45,7 @@ import {
 export type DispatchFailure = Mismatch | Unavailable | Repeated
 
 /**
- * A call or a result that breaks a contract.
+ * The failure of a call or a result that breaks a contract.
  *
  * @category models
  * @since 0.1.0
@@ -53,7 +55,7 @@ export type Mismatch = SchemaMismatch & {
 }
 
 /**
- * A call whose handler has a defect, or was not reached.
+ * The failure of a call whose handler had a defect, or was never reached.
  *
  * @category models
  * @since 0.1.0
@@ -63,7 +65,7 @@ export type Unavailable = ToolUnavailable & {
 }
 
 /**
- * A call that has failed too often to be tried again unchanged.
+ * The failure of a call that must not be tried again unchanged, because it has failed too often or was refused.
  *
  * @category models
  * @since 0.1.0
@@ -71,7 +73,7 @@ export type Unavailable = ToolUnavailable & {
 export type Repeated = SemanticGarbage & { readonly code: "repeated_call" }
 
 /**
- * Creates the failure of a call to an unknown tool. The valid names are its `alternatives`, nearest first.
+ * Creates the failure for a call to an unknown tool. Its `alternatives` are the valid names, nearest first.
  *
  * @category constructors
  * @since 0.1.0
@@ -95,7 +97,7 @@ export const unknownTool = (name: string, names: ReadonlyArray<string>) => {
 }
 
 /**
- * Creates the failure of an argument text that is not a JSON object.
+ * Creates the failure for argument text that is not a JSON object.
  *
  * @category constructors
  * @since 0.1.0
@@ -119,7 +121,7 @@ export const invalidJson = (options: {
   })
 
 /**
- * Creates the failure of arguments that do not fit the tool's parameters.
+ * Creates the failure for arguments that do not fit the tool's parameters.
  *
  * @category constructors
  * @since 0.1.0
@@ -138,17 +140,18 @@ export const invalidArguments = (options: {
   })
 
 /**
- * Creates the failure of a handler whose value does not fit the tool's declared result.
+ * Creates the failure for a handler's value that does not fit the tool's declared result.
  *
- * Dispatch logs a warning with each field that does not fit: its path, what is expected, and the kind of
- * the actual value. The value is quoted only if it is not one of the schema's choices, and not a secret.
+ * Dispatch logs a warning that lists each field that does not fit: its path, what is expected, and the kind of
+ * the actual value. The value itself is quoted only if the schema lists the valid choices, and never if it is a
+ * secret.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const invalidResult = (options: {
   readonly tool: string
-  /** Default: a sentence that says that the result does not have the declared form. */
+  /** Default: a sentence that says that the result does not match its schema. */
   readonly detail?: string
   readonly issues: ReadonlyArray<FieldIssue>
   readonly cause: unknown
@@ -162,8 +165,8 @@ export const invalidResult = (options: {
   })
 
 /**
- * Creates the failure of a handler that threw, died, or interrupted itself. The detail reveals no
- * internals; the `cause` has all of them.
+ * Creates the failure for a handler that threw, died, or interrupted itself. Its `detail` reveals no internals;
+ * its `cause` contains them.
  *
  * @category constructors
  * @since 0.1.0
@@ -182,8 +185,8 @@ export const defect = (options: {
   })
 
 /**
- * Creates the failure of a call that was held back, because an earlier call of its turn stopped the run or
- * asks the user.
+ * Creates the failure for a call that was not run, because an earlier call of the same turn stopped the run or
+ * asked the user.
  *
  * @category constructors
  * @since 0.1.0
@@ -197,7 +200,7 @@ export const notRun = (tool: string) =>
   })
 
 /**
- * Creates the failure of a call to a disabled tool.
+ * Creates the failure for a call to a disabled tool.
  *
  * @category constructors
  * @since 0.1.0
@@ -211,7 +214,7 @@ export const disabled = (tool: string, reason: string | undefined) =>
   })
 
 /**
- * Creates the failure of a call after an agent's limit on calls is used up.
+ * Creates the failure for a call that the model makes after the agent's limit on calls is used up.
  *
  * @category constructors
  * @since 0.1.0
@@ -220,8 +223,8 @@ export const callLimit = (detail: string, hint: string) =>
   unavailable({ code: "call_limit", detail, hint, transient: false, outcome: "not_executed" })
 
 /**
- * Creates the failure of a call whose arguments do not identify the intended effect: the tool's `identity`
- * is empty.
+ * Creates the failure for a call whose arguments do not identify the intended effect: the tool's `identity`
+ * function returns only empty values for them.
  *
  * @category constructors
  * @since 0.1.0
@@ -235,7 +238,8 @@ export const noIdentity = (tool: string) =>
   })
 
 /**
- * Creates the failure of a call that has failed too often in this run, or may have taken effect before.
+ * Creates the failure for a call that must not be repeated: the same call has already failed too often in this
+ * run, was refused, or may have taken effect.
  *
  * @category constructors
  * @since 0.1.0
@@ -248,7 +252,7 @@ export const repeatedCall = (earlier: {
   readonly tag: ToolFailure["_tag"]
   /** Whether any of the earlier executions took effect. */
   readonly certainty: Certainty
-  /** True if the earlier call had other arguments with the same identity. */
+  /** True if the earlier call had different arguments with the same identity. */
   readonly isChanged?: boolean
 }): Unavailable | Repeated => {
   const times = earlier.executions <= 1 ? "" : ` ${earlier.executions} times, the last time`
@@ -260,7 +264,7 @@ export const repeatedCall = (earlier: {
     }failed${times} with ${cut(oneLine(earlier.code), 60)}: ${cut(oneLine(earlier.detail), 300)}`,
     ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
   } as const
-  // This call does nothing, but the earlier one may have had the intended effect.
+  // This call does nothing, but the earlier call may have had the intended effect.
   const outcome = earlier.certainty
   // Other arguments may still succeed.
   return outcome !== "not_executed" || earlier.tag === "ToolUnavailable"
@@ -269,7 +273,7 @@ export const repeatedCall = (earlier: {
 }
 
 /**
- * Creates the failure of a call that has already succeeded and must not be repeated.
+ * Creates the failure for a call that has already succeeded and must not be repeated.
  *
  * @param answer the answer of the earlier call, as JSON
  * @category constructors

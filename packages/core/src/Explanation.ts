@@ -1,6 +1,6 @@
 /**
- * The worst case of a tool, computed before it runs: how often it is tried, how long it waits, and how long
- * it takes.
+ * The worst case of a call to a tool, computed before the tool runs: the number of attempts, the waiting time and
+ * the total time.
  *
  *     const explanation = Tool.explain(tool)
  *     Explanation.table(explanation)       the bounds, policy by policy
@@ -8,20 +8,22 @@
  *
  *     Explanation.overview(Toolkit.explain(toolkit))    the worst cases of all tools, for a file that a test compares
  *
- * The handler runs once and may take for ever. Each policy around it changes the bounds inside it: a retry
- * multiplies and waits, a timeout cuts, a fallback adds. The waits of a retry come from its Schedule. The
- * Schedule is stepped with a simulated clock, on which attempts take no time. It is stepped with the smallest
- * and with the greatest random draws.
+ * Without policies, a handler runs once and may take forever. Each policy around the handler changes these bounds:
+ * a retry multiplies them and adds waits, a timeout limits them, a fallback adds its own time.
  *
- * An unknown value is unbounded, and the bound says why. To bound it, put a timeout inside or outside. A
- * bound may be too high, because each is computed separately: no single call need reach all of them. The call
- * that waits the longest may be tried the least.
+ * The waits of a retry come from its Schedule. To compute the waits, the Schedule is stepped on a simulated clock,
+ * on which attempts take no time. This is done with the smallest and with the largest random draws.
  *
- * A bound may be too low only with a schedule of your own, in two cases. Its longest waits lie at neither end
- * of its draws, or its waits get shorter after some time.
+ * A value that cannot be known in advance counts as unbounded, and its bound says why. To bound it, put a timeout
+ * inside or outside the policy in question. A bound may be too high, because each bound is computed separately.
+ * For example, the call that waits the longest may be the one that makes the fewest attempts.
  *
- * Work inside a handler, a fallback or a check counts only as time, and so do the waits of tools that it
- * runs. A defect or an interruption by the caller ends a call early.
+ * A bound may be too low only with your own schedule, in two cases. Either its longest waits come from random draws
+ * between the smallest and the largest, or its waits get shorter after some time.
+ *
+ * Code inside a handler, a fallback function or a check counts only toward the `time` bound. If such code runs other
+ * tools, their waits count only toward that bound, too. A defect, or an interruption by the caller, ends a call
+ * early.
  *
  * @since 0.1.0
  */
@@ -30,14 +32,14 @@ import { durationText } from "./internal/value/durationText.ts"
 import type { SideEffect } from "./SideEffect.ts"
 
 /**
- * An upper bound. It is infinite if there is none, and then says why.
+ * An upper bound. If a value has no upper bound, `most` is infinite, and `because` says why.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Bound<out A extends number | Duration.Duration> {
   readonly most: A
-  /** The reasons why it is unbounded, in a few words each. Empty if it is bounded. */
+  /** The reasons why the value is unbounded, in a few words each. Empty if the value is bounded. */
   readonly because: ReadonlyArray<string>
 }
 
@@ -50,28 +52,29 @@ export interface Bound<out A extends number | Duration.Duration> {
 export interface Explanation {
   readonly tool: string
   readonly sideEffect: SideEffect
-  /** How often the handler may run in one call. */
+  /** The most times that the handler can run in one call. */
   readonly attempts: Bound<number>
-  /** How long a call may wait in all: between attempts, and for a permit. */
+  /** The longest that a call can wait in all: between attempts, and for a permit. */
   readonly waiting: Bound<Duration.Duration>
-  /** How long a call may take, from start to end. */
+  /** The longest that a call can take, from start to end. */
   readonly time: Bound<Duration.Duration>
   /**
-   * How often a model can make the same failing call in one run before it is refused. Calls that never reach
-   * the handler do not count.
+   * The most times that a model can make the same failing call in one run, before further calls are refused. Calls
+   * that never reach the handler are not counted.
    */
   readonly calls: number
   /**
-   * The same for a call that may have acted. It is lower for a tool that is neither read-only nor idempotent.
+   * The same number for a failing call that may have taken effect: 1 if the tool is non-idempotent, and equal to
+   * `calls` otherwise.
    */
   readonly actingCalls: number
-  /** How often the handler may run for the same failing call in one run of an agent. */
+  /** The most times that the handler can run for the same failing call in one run of an agent. */
   readonly executions: Bound<number>
   /** The bounds policy by policy, from the handler outwards. */
   readonly steps: ReadonlyArray<Step>
   /** The first 30 moments of the worst case. */
   readonly moments: ReadonlyArray<Moment>
-  /** The number of moments after these; infinite if there are too many to count. */
+  /** The number of moments after the first 30; infinite if there are too many to count. */
   readonly more: number
   readonly warnings: ReadonlyArray<Warning>
 }
@@ -91,7 +94,7 @@ export interface Step {
 }
 
 /**
- * An event of the worst case, and when it happens.
+ * An event of the worst case, and the time at which it happens.
  *
  * @category models
  * @since 0.1.0
@@ -100,12 +103,12 @@ export interface Moment {
   /** The time since the start of the call. */
   readonly at: Duration.Duration
   readonly event: string
-  /** The length of a wait that starts only if it can end in time. Absent for other events. */
+  /** Present if the event is the start of a wait: the length of the wait. A wait starts only if it can end in time. */
   readonly wait?: Duration.Duration
 }
 
 /**
- * A warning about policies that are probably a mistake.
+ * A warning about a probable mistake in a tool's definition or policies.
  *
  * @category models
  * @since 0.1.0
@@ -119,25 +122,25 @@ export interface Warning {
 }
 
 /**
- * The codes of warnings. They are stable; a policy may use codes of its own.
+ * The codes of warnings. These codes are stable. A custom policy may use other codes.
  *
- * | code                         | meaning                                                                            |
- * | ---------------------------- | ---------------------------------------------------------------------------------- |
- * | `unjittered_retry`           | all callers wait equally long, and return at the same time                         |
- * | `uncapped_retry`             | the retry never ends, or waits longer than a minute on its own                     |
- * | `retry_of_acting_tool`       | the tool is hardly ever retried; never reported for the retry of `Policy.standard` |
- * | `retry_around_retry`         | attempts multiply                                                                  |
- * | `retry_around_breaker`       | the breaker sees each attempt, and the retry waits for an open circuit             |
- * | `retry_around_fallback`      | the fallback leaves nothing to retry                                               |
- * | `timeout_leaves_no_retry`    | the time for all attempts ends no later than that of the first one                 |
- * | `breaker_around_fallback`    | the breaker sees no failure, and never opens                                       |
- * | `timeout_around_reconcile`   | a call that a timeout or a deadline ends is not reconciled                         |
- * | `reconcile_without_finality` | the outcome stays unknown if the check finds nothing                               |
- * | `settle_longer_than_timeout` | a timeout or a deadline ends before the outcome has settled                        |
- * | `fallback_of_acting_tool`    | the fallback may repeat an action that has already been done                       |
- * | `catch_of_acting_tool`       | the catch answers whether or not the tool has taken effect                         |
- * | `no_identity`                | the tool acts, and no idempotency key can be made of its arguments                 |
- * | `missing_tool`               | a `check` or an `instead` names a tool that the toolkit does not have              |
+ * | code                         | meaning                                                                                 |
+ * | ---------------------------- | --------------------------------------------------------------------------------------- |
+ * | `unjittered_retry`           | all callers wait equally long, and then call again at the same time                     |
+ * | `uncapped_retry`             | the retry never ends, or its schedule waits longer than a minute                        |
+ * | `retry_of_acting_tool`       | a non-idempotent tool is hardly ever retried; not reported for `Policy.standard`        |
+ * | `retry_around_retry`         | the attempts of nested retries multiply                                                 |
+ * | `retry_around_breaker`       | the breaker counts each attempt as a call, and the retry waits for an open circuit      |
+ * | `retry_around_fallback`      | the fallback handles every failure, so nothing is left to retry                         |
+ * | `timeout_leaves_no_retry`    | the timeout around all attempts is no longer than one attempt                           |
+ * | `breaker_around_fallback`    | the breaker sees no failure, and never opens                                            |
+ * | `timeout_around_reconcile`   | if a timeout or a deadline ends a call, the call is not reconciled                      |
+ * | `reconcile_without_finality` | the outcome stays unknown if the check finds nothing                                    |
+ * | `settle_longer_than_timeout` | a surrounding timeout or deadline ends before the outcome has settled                   |
+ * | `fallback_of_acting_tool`    | the fallback may repeat an effect that the tool has already had                         |
+ * | `catch_of_acting_tool`       | the catch answers whether or not the tool has taken effect                              |
+ * | `no_identity`                | the tool acts (has side effects), and no idempotency key can be made from its arguments |
+ * | `missing_tool`               | the definition's `check` or `instead` names a tool that is not in the toolkit           |
  *
  * @category models
  * @since 0.1.0
@@ -158,21 +161,22 @@ export type WarningCode =
   | "catch_of_acting_tool"
   | "no_identity"
   | "missing_tool"
-  // Any other snake_case code. The intersection keeps the codes above in the completions of editors.
+  // Any other snake_case code. The intersection keeps the codes above in editor completions.
   | (string & {})
 
 /**
- * The bounds inside a policy, which it turns into its own. See the option `bound` of `Policy.make`.
+ * The bounds of everything inside a policy. The policy derives its own bounds from these: see the option `bound`
+ * of `Policy.make`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Bounds {
-  /** How many attempts can start within a time, if each fails at once and each wait is the shortest. */
+  /** The most attempts that can start within a time, if each fails immediately and each wait is the shortest. */
   readonly attempts: (within: Duration.Duration) => Bound<number>
   readonly waiting: Bound<Duration.Duration>
   readonly time: Bound<Duration.Duration>
-  /** The worst case, in order. An `attempt` gets its number later, in the explanation. */
+  /** The moments of the worst case, in order. Attempts are numbered later, in the {@link Explanation}. */
   readonly moments: () => Iterable<Moment>
   readonly warnings: ReadonlyArray<Warning>
 }
@@ -182,11 +186,11 @@ export interface Bounds {
 // -----------------------------------------------------------------------------
 
 /**
- * Returns a time without a bound.
+ * Returns the bound of a time that is not limited.
  *
- * When to use: in the `bound` of a policy of your own that takes an unknown time.
+ * When to use: in the `bound` of your own policy, if the policy takes an unknown time.
  *
- * @param because the reason, in a few words
+ * @param because why the time is not limited, in a few words
  *
  * @example
  * ```ts
@@ -218,8 +222,8 @@ export const unbounded = (because: string): Bound<Duration.Duration> => ({
 // -----------------------------------------------------------------------------
 
 /**
- * Renders the bounds as a table, policy by policy, from the handler outwards. Below it are the limit for
- * repeats of a failing call, the reasons for unbounded values, and the warnings.
+ * Renders the bounds as a table, policy by policy, from the handler outwards. Below the table are the limit on
+ * repetitions of a failing call, the reasons for unbounded values, and the warnings.
  *
  * @example
  * ```ts
@@ -257,8 +261,7 @@ export const table = (explanation: Explanation): string => {
 }
 
 /**
- * Renders the worst case, moment by moment: each attempt takes as long as it may, and each wait is the
- * longest.
+ * Renders the worst case, moment by moment: each attempt and each wait takes as long as it can.
  *
  * @example
  * ```ts
@@ -293,9 +296,9 @@ export const timeline = ({ moments, more, time, tool }: Explanation): string => 
 /**
  * Renders the worst cases of several tools, sorted by name: a block for each tool, a line for each fact.
  *
- * When to use: to record the bounds of a toolkit. A change to one tool changes no line of another, so a diff
- * shows only that tool. `WorstCase.matchesFile` of `@fallible/testing` compares the text with a file in your
- * repository.
+ * When to use: to record the bounds of a toolkit. A change to one tool does not change the lines of other tools,
+ * so a diff shows only that tool. `WorstCase.matchesFile` of `@fallible/testing` compares the rendered text with a
+ * file in your repository.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 /**
- * Log lines for failures of tools and of the model. Each failure is logged once: when it is handled, when
- * the model is told, or when it ends the run.
+ * Log lines for failures of tools and of the model. Each failure is logged once: when it is handled, when it
+ * is reported to the model, or when it ends the run.
  *
  *     flaky failed (connection): Refused. Retry 1 of 2 in 1.0 s.
  *     flaky failed (connection): Refused. The fallback was tried.
@@ -17,10 +17,10 @@ import * as Context from "effect/Context"
 import type * as LogLevel from "effect/LogLevel"
 
 /**
- * The level of the lines. Default: `"Debug"`, which Effect's loggers omit by default. `"None"` logs
- * nothing.
+ * The log level of these lines. By default, it is `"Debug"`, a level that Effect's loggers omit unless they are
+ * configured otherwise. With `"None"`, nothing is logged.
  *
- * When to use: set it to `"Warn"` or `"Info"` in a backend whose operators watch its logs.
+ * When to use: to raise the level to `"Warn"` or `"Info"` in a backend whose operators watch the logs.
  *
  * @example
  * ```ts

@@ -1,26 +1,27 @@
 /**
- * Fixers correct rejected arguments before the model reads the failure.
+ * Fixers correct a model's rejected arguments before the model sees the failure.
  *
- *     tool.pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))      a tool's own: a function, without a model call
- *     tool.pipe(Tool.fix(Fixer.agent(corrector), { tries: 2 }))          a tool's own: an agent
- *     Agent.make({ toolkit, fixers: { fetch_page: fix, "*": other } })   an agent's, by tool name; `"*"` for all others
- *     toolkit.pipe(Toolkit.withFixers({ "*": other }))                   a toolkit's
+ *     tool.pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))      on a tool: a function, without a model call
+ *     tool.pipe(Tool.fix(Fixer.agent(corrector), { tries: 2 }))          on a tool: an agent
+ *     Agent.make({ toolkit, fixers: { fetch_page: fix, "*": other } })   on an agent, by tool name; `"*"`: all other tools
+ *     toolkit.pipe(Toolkit.withFixers({ "*": other }))                   on a toolkit, in the same form
  *
- * A tool's own fixers take precedence over an agent's, and those over a toolkit's.
+ * A tool's own fixers replace its agent's, which replace its toolkit's.
  *
- * A fixer is a function from a `Rejection` to an answer, or to an Effect of one:
+ * A fixer is a function that takes a `Rejection` (the rejected arguments and the failure). It returns an
+ * answer, or an Effect of an answer. A fixer does one of these:
  *
- * | the fixer     | with                    | result                                         | in the ledger           |
- * | ------------- | ----------------------- | ---------------------------------------------- | ----------------------- |
- * | corrects      | arguments that decode   | the tool runs with them, and the model is told | `"fix"`                 |
- * | answers       | {@link answer}          | this value answers, with the fixer as source   | `"answered"`            |
- * | escalates     | {@link escalate}        | the model reads its text and may call again    | `"escalated"`, `"told"` |
- * | stops         | {@link throwException}  | the run ends with `RunStopped`                 | `"stopped"`             |
- * | has no answer | `undefined`, empty text | the failure stays as it was                    | nothing                 |
- * | fails         | any error of its own    | the failure stays as it was                    | `fixer_failed`          |
+ * | the fixer     | with                           | result                                                         | in the ledger           |
+ * | ------------- | ------------------------------ | -------------------------------------------------------------- | ----------------------- |
+ * | corrects      | arguments that decode          | the tool runs with them, and the model is told                 | `"fix"`                 |
+ * | answers       | {@link answer}                 | the call succeeds with this value; its source is the fixer     | `"answered"`            |
+ * | escalates     | {@link escalate}               | the model reads the fixer's text, and may call again           | `"escalated"`, `"told"` |
+ * | stops the run | {@link throwException}         | the run ends with `RunStopped`                                 | `"stopped"`             |
+ * | has no answer | `undefined` or an empty string | the failure stays as it was                                    | nothing                 |
+ * | fails         | any other error                | the failure stays as it was                                    | `fixer_failed`          |
  *
- * `Tool.fix` says when a fixer is asked, and how it affects policies. An agent that fixes can escalate and
- * stop with its {@link tools}.
+ * `Tool.fix` says when a fixer is asked, and how a correction affects policies. An agent that is used as a
+ * fixer calls one of the {@link tools} to escalate or to stop the run.
  *
  * @since 0.1.0
  */
@@ -56,9 +57,11 @@ export type {
 /**
  * Answers the call with a value, in place of the tool.
  *
- * When to use: in a fixer that knows the result itself: from a table, or from an agent. The value is decoded
- * as a result of the tool; if it does not decode, the fixer has failed. The outcome names the fixer as its
- * source, or the source that the fixer names with `ToolCall.source`.
+ * When to use: in a fixer that knows the result itself, for example from a table or from an agent.
+ *
+ * The value is decoded as a result of the tool; if it does not decode, the fixer has failed. The outcome
+ * names the fixer as the source of the answer, unless the fixer names a different source with
+ * `ToolCall.source`.
  *
  * @param value a result of the tool in its JSON form
  *
@@ -94,18 +97,21 @@ export const answer = (value: Schema.Json): Answered => new Answered(value)
 // -----------------------------------------------------------------------------
 
 /**
- * Gives up softly: the call fails as it did, but with the fixer's text and under its name.
+ * Gives up: the call fails with the class and code of the original failure, but with the fixer's text, and
+ * names the fixer as its source.
  *
- * When to use: in a fixer that knows more than it can decide. For example, it knows which two readings are
- * possible, or it knows corrected arguments that the model should send itself.
+ * When to use: in a fixer that understands the mistake, but must leave the decision to the model. For
+ * example, two readings of the arguments are possible, or the model should send the corrected arguments
+ * itself.
  *
- * The model gets the fixer's hint as its only advice. The alternatives of the failure are left out. The
- * failure's `source` is the name of the fixer. The next fixer of a chain gets the failure with this text.
+ * The fixer's hint is the only advice that the model gets: the alternatives in the failure are left out.
+ * The failure's `source` is the name of the fixer. If the tool has another fixer, that fixer gets the
+ * failure with this text.
  *
  * @param words `detail`: what is wrong, in one line. `hint`: what to do next, in one line of at most 600
- * characters; default: none. `arguments`: the arguments with which the model should call again; they are left
- * out if their JSON has more than 4,000 characters. `severity`: how much it matters, for people who read the
- * failure; default: `"medium"`
+ * characters; default: none. `arguments`: the arguments with which the model should call again; they are
+ * left out if their JSON has more than 4,000 characters. `severity`: how serious the failure is, for people
+ * who read it; default: `"medium"`
  *
  * @example
  * ```ts
@@ -139,14 +145,14 @@ export const escalate = (
 ): Effect.Effect<never, Escalation> => Effect.fail(new Escalation(words))
 
 /**
- * Stops the whole run: it ends with `RunStopped` and the reason, and nothing is retried.
+ * Stops the agent's whole run: the run ends with `RunStopped` and the reason, and nothing is retried.
  *
- * When to use: if continuing would do harm, for example with arguments that an attacker planted. Otherwise,
- * escalate.
+ * When to use: if continuing would do harm, for example because an attacker planted the arguments. In all
+ * other cases, use {@link escalate}.
  *
- * Without an agent, it dies with the reason.
+ * Without an agent, the Effect dies with the reason.
  *
- * @param reason one line, for people who read the end of the run
+ * @param reason one line, for people who want to know why the run ended
  *
  * @example
  * ```ts
@@ -176,8 +182,8 @@ export const throwException = (reason: string): Effect.Effect<never> =>
 // -----------------------------------------------------------------------------
 
 /**
- * A running correction by an agent. `decision` is set if the agent calls one of {@link tools} instead of
- * answering.
+ * A correction that an agent is working on. `decision` is set if the agent calls one of the {@link tools}
+ * instead of answering.
  */
 interface RunningFix {
   decision: Effect.Effect<never, Escalation> | undefined
@@ -189,24 +195,28 @@ const runningFix: Context.Reference<RunningFix | undefined> = Context.Reference<
 )
 
 /**
- * Makes a fixer of an agent. The agent reads the tool, its schema, the arguments and what is wrong with them.
- * The text of its answer is read as arguments.
+ * Makes a fixer from an agent. The agent reads the tool's name, the schema of the tool's arguments, the
+ * rejected arguments, and what is wrong with them. The text of the agent's answer is read as corrected
+ * arguments.
  *
- * When to use: for mistakes that need judgement. Give it {@link tools}, so that it can decline, and few
- * turns. If a function can correct some of the mistakes, put it before the agent in the chain. The agent is
- * then asked only for the rest.
+ * When to use: for mistakes that need judgement. Give the agent the {@link tools}, so that it can decline,
+ * and a small limit of turns. If a function can correct some of the mistakes, put the function before the
+ * agent in the chain. The agent is then asked only about the other mistakes.
  *
- * The agent's turns, calls and tokens count towards the limits and the ledger of the run whose arguments it
- * corrects. Its failures are in that ledger, too. If that run has used up its turns, tokens or time, the
- * agent's run ends, and the call fails as it did. If it has used up its calls, the agent's calls are refused,
- * except for {@link tools}. The agent is not asked if the arguments have more than 20,000 characters.
+ * The agent's turns, calls and tokens count towards the limits of the outer run (the run whose arguments it
+ * corrects). They are in the outer run's ledger, together with the agent's failures. If the outer run has
+ * used up its turns, tokens or time, the agent's run ends, and the call fails as it would without a fixer.
+ * If the outer run has used up its calls, the agent's calls are refused, except calls to the {@link tools}.
+ * The agent is not asked if the arguments have more than 20,000 characters.
  *
- * The agent reads the arguments as the model wrote them, secrets included. If the tool's parameters contain a
- * `Redacted`, it reads only the failure. If a tool of the agent stops its run, the outer run stops, too. If a
- * tool of the agent asks the user, the fixer fails, since that question could not be resumed.
+ * The agent reads the arguments as the model wrote them, including secrets. But if the tool's parameters
+ * contain a `Redacted`, the agent reads only the failure. If one of the agent's tools stops the agent's
+ * run, the outer run stops, too. If one of the agent's tools asks the user, the fixer fails, since the
+ * agent's run could not be resumed with the reply.
  *
- * @param agent anything with the `run` of an `Agent`; the tool needs the services of that `run`. To give the
- * agent another model, use `{ run: (question) => Effect.provide(corrector.run(question), smallModel) }`
+ * @param agent any object with a `run` method like that of an `Agent`; the tool then needs the services
+ * that this `run` needs. To give the agent a different model, use
+ * `{ run: (question) => Effect.provide(corrector.run(question), smallModel) }`
  *
  * @example
  * ```ts
@@ -295,7 +305,7 @@ const question = ({ before, schema, tool, ...last }: Rejection): string => {
   return [...sections, ...again].join("\n\n")
 }
 
-// As JSON, a text cannot break out of its line.
+// JSON contains no line breaks, so the data cannot look like another line.
 const line = (name: string, data: unknown): string => `${name}: ${JSON.stringify(data)}`
 
 const problem = ({ failure }: Rejected): string => {
@@ -306,11 +316,11 @@ const problem = ({ failure }: Rejected): string => {
 }
 
 // -----------------------------------------------------------------------------
-// Tools of agents that fix
+// Tools for agents that are used as fixers
 // -----------------------------------------------------------------------------
 
-// Both are declared read-only, so that both run if a reply calls both. A stop takes precedence over an
-// escalation.
+// Both tools are declared read-only, so that both run if one reply of the model calls both. The stop then
+// takes precedence over the escalation.
 const escalating = Tool.make("escalate", {
   description:
     "Gives up on these arguments and tells the caller, who can call again. Use it when you cannot tell what was " +
@@ -361,10 +371,10 @@ const noFix = new ToolUnavailable({
 
 /**
  * {@link escalate} and {@link throwException} as tools with these names, for the toolkit of an agent that
- * fixes: `Toolkit.make(...Fixer.tools)`.
+ * is used as a fixer: `Toolkit.make(...Fixer.tools)`.
  *
- * A call of either one ends the run of that agent. No limit on calls refuses them. In any other run they fail
- * with `no_fix`.
+ * A call to either tool ends the run of that agent. Limits on calls do not apply to these tools. In a run
+ * that does not correct arguments, they fail with `no_fix`.
  *
  * @category agents
  * @since 0.1.0

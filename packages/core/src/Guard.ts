@@ -1,12 +1,12 @@
 /**
- * Turns a handler's raw result into a typed value, in stages:
+ * Turns the raw answer of a service into a typed value, in stages:
  *
  *     upstream text ─ json ─ decode ─ check ─ partial ─ value
  *
  * Each stage adds one failure to the Effect's error channel. Text that is not JSON, or a value of the wrong
- * shape, is a `SchemaMismatch` of the result. A value that makes no sense is `SemanticGarbage`. An
- * incomplete value is `PartialData`. Use the stages in this order: a check may rely on the shape, and only
- * a meaningful value is worth continuing.
+ * shape, is a `SchemaMismatch` of the result. A value that makes no sense is `SemanticGarbage`. An incomplete
+ * value is `PartialData`. Use the stages in this order: a check may rely on the shape of the value, and only a
+ * value that makes sense is worth completing.
  *
  * A guard is a plain function on Effects. It needs neither a tool nor an agent.
  *
@@ -33,9 +33,9 @@ export type { Incomplete } from "./internal/result/partialResult.ts"
  *
  * When to use: on the result of a library or a service, before other code relies on its shape.
  *
- * Fails with a `SchemaMismatch` of the result, code `invalid_result`, with one issue for each field. An
- * issue names the kind of the actual value. It quotes a value only if that is not one of the schema's
- * choices, and not a secret (`Schema.Redacted`).
+ * Fails with a `SchemaMismatch` of the result, code `invalid_result`, with one issue for each invalid field. An
+ * issue names only the kind of the actual value. If the schema lists the valid choices, the issue quotes the
+ * value, unless the value is a secret (`Schema.Redacted`).
  *
  * @example
  * ```ts
@@ -58,13 +58,13 @@ export const decode = <T, RD>(
 }
 
 /**
- * Reads a text as JSON and decodes it with a schema, in the schema's canonical JSON form.
+ * Parses a string as JSON, and decodes the parsed value with the JSON form of a schema (`Schema.toCodecJson`).
  *
  * When to use: on the body of a response.
  *
- * Fails with a `SchemaMismatch` of the result: code `truncated` if the text ends too early, `invalid_json`
- * if it is not JSON, `invalid_result` if the shape is wrong. The detail names the field where the text is
- * at fault, for example `orders[0].total`.
+ * Fails with a `SchemaMismatch` of the result. Its code is `truncated` if the string ends too early, `invalid_json`
+ * if it is not JSON, and `invalid_result` if the value has the wrong shape. Its detail names the field in which the
+ * fault is, for example `orders[0].total`.
  *
  * @example
  * ```ts
@@ -96,11 +96,13 @@ export const json = <T, RD>(
 /**
  * Checks the meaning of a value: an invariant, its freshness, one field against another.
  *
- * When to use: for rules that a schema cannot express. The check returns `undefined` if the value is good,
- * or else a failure. It may return any Effect, for example to look something up first.
+ * When to use: for rules that a schema cannot express. The check function returns `undefined` if the value is
+ * good, and a failure if it is not. The function may also return an Effect, for example to look something up
+ * before it decides.
  *
- * In the handler of a tool that acts, a failed check counts as a refusal that did nothing. If the tool has
- * already acted by then, put the check into its definition (`invariants`, `empty`).
+ * Inside the handler of a tool that acts (has side effects), a failed check counts as a refusal: nothing was
+ * done. If the tool has already acted when the check runs, declare the rule in the tool's definition instead
+ * (`invariants`, `empty`).
  *
  * @example
  * ```ts
@@ -145,8 +147,8 @@ export const check: {
  *
  * When to use: on a page of many, or on a result that a service truncated.
  *
- * The function returns `undefined` for a complete value. Otherwise it fails with a `PartialData` that has
- * the value.
+ * The given function returns `undefined` if the value is complete, and a description of the missing part if it is
+ * not. With a description, the guard fails with a `PartialData` that contains the value.
  *
  * @example
  * ```ts
@@ -214,5 +216,5 @@ const notJson = (text: string, cause: unknown) => {
   })
 }
 
-// Stands in for the refusal if the value is not a text at all.
+// Used in place of a refusal if the value is not a string at all.
 const notAText = { expected: "JSON", kind: "no_object", offset: 0, path: [] } as const

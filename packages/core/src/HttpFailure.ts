@@ -1,5 +1,5 @@
 /**
- * Turns an error over HTTP into a tool failure, by what the caller can do next:
+ * Turns HTTP errors into tool failures, according to what the caller can do next:
  *
  * | status        | failure                                                     | transient | outcome        |
  * | ------------- | ----------------------------------------------------------- | --------- | -------------- |
@@ -16,37 +16,37 @@
  * | any other 5xx | `ToolUnavailable`, code `server_error`                      | yes       | by the method  |
  * | any other     | `ToolUnavailable`, code `unexpected_status`                 | no        | by the method  |
  *
- * "By the method" means: after GET, HEAD, OPTIONS or TRACE, which only read, there is no `outcome`. After any
- * other or an unknown method, the outcome is `unknown`. A permanent failure without an outcome is a refusal:
- * nothing was done (`Certainty`). A transient failure has a `retryAfter`, if the service said how long to
+ * "By the method" means that GET, HEAD, OPTIONS and TRACE, which only read, give no `outcome`. Any other method
+ * gives the outcome `unknown`, and so does an unknown method. A permanent failure without an outcome counts as a
+ * refusal: nothing was done (`Certainty`). A transient failure has a `retryAfter` if the service said how long to
  * wait.
  *
- * Some services answer 403 where others answer 429. A 403 with a `Retry-After`, or with no requests left
- * (`x-ratelimit-remaining: 0`), counts as a 429.
+ * Some services answer 403 where others answer 429. A 403 counts as a 429 if it has a `Retry-After` header, or
+ * if no requests are left (`x-ratelimit-remaining: 0`).
  *
- * A failure describes one request, but a handler may have made others before. So after `not_executed` or
- * `invalid_arguments`, a non-idempotent tool runs again only if it is declared `refusesFirst`.
+ * A failure describes only one request, but the handler may have made other requests before. So after
+ * `not_executed` or `invalid_arguments`, a non-idempotent tool runs again only if the tool is declared
+ * `refusesFirst`.
  *
- * An answer after a redirect does not tell what the first request did; `fetch` follows redirects
- * automatically. Redirects that `HttpClient.followRedirects` follows cannot be detected.
+ * An answer to a redirected request does not say what the original request did. So after a redirect, which `fetch`
+ * follows by default, it is unknown whether an acting tool (one with side effects) took effect. Redirects that
+ * `HttpClient.followRedirects` follows cannot be detected.
  *
- * 403, `rejected`, `invalid_request` and `unexpected_status` are about the arguments (`scope`): the service
- * refuses one record or one request, and may answer the next. Every other permanent failure is about the
- * tool.
+ * A 403 and the codes `rejected`, `invalid_request` and `unexpected_status` have the scope `"arguments"`, because
+ * the service may accept the next record or request. Every other permanent failure has the scope `"tool"`.
  *
- * A lost connection or a timeout is a transient `ToolUnavailable`, code `connection` or `timeout`. Its
- * outcome is `not_executed` if nothing was sent, and otherwise depends on the method. A request that cannot
- * be made has the code `invalid_request`. An answer that cannot be decoded is a `SchemaMismatch` of the
- * result.
+ * A lost connection or a timeout is a transient `ToolUnavailable`, code `connection` or `timeout`. Its outcome is
+ * `not_executed` if nothing was sent, and otherwise depends on the method. A request that cannot be built has the
+ * code `invalid_request`. An answer that cannot be decoded is a `SchemaMismatch` of the result.
  *
- * A `detail` quotes the service's message: as data, on one line of limited length, without the secrets of the
- * request.
+ * The `detail` of a failure quotes the service's message: as data, on one line of limited length, without the
+ * secrets of the request.
  *
- * Classify in the handler, so that `Tool.retry` outside retries transient failures. Classify before
- * `Guard.json`, which reads the body of a successful response.
+ * Use {@link classify} in the tool's handler, so that a `Tool.retry` around the tool can retry transient failures.
+ * Use it before `Guard.json`, which decodes the body of a successful response.
  *
- * This module uses `effect/http`, which may still change. So the index does not export it:
- * `import * as HttpFailure from "@fallible/core/HttpFailure"`.
+ * This module uses `effect/http`, whose API may still change. The package's index therefore does not export this
+ * module. Import it directly: `import * as HttpFailure from "@fallible/core/HttpFailure"`.
  *
  * @since 0.1.0
  */
@@ -73,7 +73,7 @@ import { cut, oneLine } from "./internal/value/text.ts"
 import { SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
- * The failures that an error over HTTP can become.
+ * The failures that an HTTP error can become.
  *
  * @category models
  * @since 0.1.0
@@ -83,11 +83,11 @@ export type HttpFailure = ToolUnavailable | SemanticGarbage | SchemaMismatch
 /**
  * Turns the errors of an HTTP client into tool failures. Other errors pass through.
  *
- * When to use: in a tool's handler, after all steps that use the response. A client accepts any status, so
- * filter the status before. Put an `Effect.timeout` before it, too: its error becomes a `timeout` with an
- * unknown outcome.
+ * When to use: in a tool's handler, after all steps that use the response. Effect's client accepts any status, so
+ * filter the status before you classify. Put an `Effect.timeout` before `classify`, too. The timeout's error then
+ * becomes a failure with code `timeout` and an unknown outcome.
  *
- * Fails as {@link fromError} does, at most 1 s after the status arrived.
+ * Fails with the failure that {@link fromError} returns, at most 1 s after the status has arrived.
  *
  * @example
  * ```ts
@@ -123,16 +123,16 @@ const classifyError = <E>(error: E): Effect.Effect<Exclude<E, HttpClientError | 
     ? fromError(error)
     : Effect.succeed(asOtherError(error))
 
-// A type guard that does not hold does not narrow a type parameter.
+// TypeScript does not narrow a type parameter where a type guard is false.
 const asOtherError = <E>(error: E) => error as Exclude<E, HttpClientError | Cause.TimeoutError>
 
 /**
  * Returns the failure for an HTTP client's error.
  *
- * When to use: where {@link classify} does too much, such as when one status has a special meaning.
+ * When to use: where {@link classify} does too much, for example if one status has a special meaning.
  *
- * If the error has a response without a success status, {@link fromResponse} decides, whatever else the error
- * says.
+ * If the error has a response whose status is not a success, only that response decides, as in
+ * {@link fromResponse}.
  *
  * @example
  * ```ts
@@ -165,8 +165,8 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300
 /**
  * Returns the failure for a response, with the service's message from its body.
  *
- * When to use: for a response whose status is not acceptable. It reads at most 16 KiB of the body, for at
- * most 1 s, and then releases the connection.
+ * When to use: for a response whose status is not acceptable. At most 16 KiB of the body are read, for at most
+ * 1 s. Then the connection is released.
  *
  * @example
  * ```ts
@@ -193,9 +193,9 @@ export const fromResponse = (response: HttpClientResponse): Effect.Effect<HttpFa
  *
  * When to use: with an HTTP client other than Effect's.
  *
- * @param options `message` is the service's message; the failure quotes its first 300 characters.
- * `retryAfter` is how long the service asked callers to wait; with it, a 403 counts as a 429. `method` is the
- * request's method; without it, the outcome of a 5xx is unknown.
+ * @param options `message` is the service's message; the failure quotes the first 300 characters.
+ * `retryAfter` is how long the service asked callers to wait; if it is given, a 403 counts as a 429. `method` is
+ * the request's method; if it is not given, the outcome of a 5xx is unknown.
  *
  * @example
  * ```ts
@@ -224,10 +224,10 @@ export const fromStatus = (
 // With a status
 // -----------------------------------------------------------------------------
 
-/** The facts about a failure besides its kind. */
+/** What is known about a failure besides its kind. */
 interface Context extends Pick<Described, "cause" | "retryAfter"> {
   readonly method: string | undefined
-  /** Whether the service limits requests. */
+  /** Whether the service says that it limits requests. */
   readonly isLimited?: boolean
 }
 
@@ -271,7 +271,7 @@ const failureOfResponse = (response: HttpClientResponse, cause?: unknown): Effec
     }
   )
 
-// A client that follows redirects, as `fetch` does, reports another URL than the request's.
+// After a redirect, a client such as `fetch` reports a URL that differs from the request's URL.
 const wasRedirected = ({ request, url }: HttpClientResponse): boolean =>
   Option.exists(HttpClientRequest.toUrl(request), (requested) => {
     requested.hash = ""
@@ -287,7 +287,7 @@ const withoutStatus = (error: HttpClientError): HttpFailure => {
   return failureOfKind(kind, sentence, { cause: error, method: error.request.method })
 }
 
-// The time limit may have covered several requests, of any method.
+// No method is given, because the time limit may have covered several requests.
 const timedOut = (cause: Cause.TimeoutError): HttpFailure =>
   failureOfKind(late.kind, late.sentence, { cause, method: undefined })
 
@@ -298,8 +298,8 @@ const timedOut = (cause: Cause.TimeoutError): HttpFailure =>
 const mostBytes = 16 * 1024
 
 /**
- * Returns the part of the body that arrives in time. The kind of failure is already known, so it does not
- * wait for more.
+ * Returns the part of the body that arrives in time. The kind of failure is already known, so the rest is not worth
+ * waiting for.
  */
 const beginningOf = ({ stream }: HttpClientResponse): Effect.Effect<string> =>
   Effect.suspend(() => {
@@ -318,8 +318,8 @@ const beginningOf = ({ stream }: HttpClientResponse): Effect.Effect<string> =>
   })
 
 /**
- * Returns the message of a JSON body, in the form of RFC 9457 and similar ones, or else the whole text. It is
- * empty for HTML pages and for binary data.
+ * Returns the message in a JSON body, if the body has the form of RFC 9457 or a similar form. Otherwise returns the
+ * whole body. Returns an empty string for HTML pages and for binary data.
  */
 const messageIn = (body: string): string => {
   const json = Option.getOrUndefined(parse(body))
@@ -338,8 +338,8 @@ const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((te
 const isText = (value: unknown): value is string => typeof value === "string" && value.trim() !== ""
 
 /**
- * Removes the request's secrets, because some services repeat them. A secret has a telling name, is
- * `Redacted`, or is in the URL's credentials.
+ * Removes the request's secrets from a message, because some services repeat them. The secrets are the URL's
+ * credentials, `Redacted` parameters, and all headers and parameters with names such as `token`.
  */
 const withoutSecrets = (request: HttpClientRequest.HttpClientRequest, text: string): string => {
   const url = Option.getOrUndefined(HttpClientRequest.toUrl(request))
@@ -347,9 +347,9 @@ const withoutSecrets = (request: HttpClientRequest.HttpClientRequest, text: stri
     .flatMap(([name, value]) => secretName.test(name) ? value.split(/[\s,;=]+/) : [])
   const marked = Array.from(request.urlParams, ([, value]) => Redacted.isRedacted(value) ? Redacted.value(value) : "")
   return [...named, ...marked, url?.username ?? "", url?.password ?? ""]
-    // Shorter values may occur in a text by chance.
+    // A shorter value may occur in the message by chance.
     .filter(({ length }) => length >= 8)
-    // The longest first, because a shorter secret may be a part of it.
+    // Longest first, because a shorter secret may be part of a longer one.
     .toSorted((a, b) => b.length - a.length)
     .reduce((text, secret) => text.replaceAll(secret, "<redacted>"), text)
 }

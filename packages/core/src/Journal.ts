@@ -1,22 +1,25 @@
 /**
- * The extension point for durable runs: a run's id, each model reply and each tool outcome is a named step.
+ * The extension point for durable runs. The id of a run, each model reply and each tool outcome are the results
+ * of named steps.
  *
  * By default a step just runs. A custom journal records the result of a step, and returns the recorded result
  * instead of running the step again. Names are positions in the run: `run`, `turn/3/model`, `turn/3/call/1`,
- * and `turn/3/call/1/reply/1` after the user's first reply. The ids that models give to calls are
- * not used, since they repeat.
+ * and `turn/3/call/1/reply/1` after the user's first reply. The ids that models give to calls are not used,
+ * because models repeat ids.
  *
  *     record "began" ─ run ─ record the result ─ return it
  *     replay: a result?                  return it
  *             began, and no result?      run `lost`, if the step has it, and record its result
  *             neither?                   run
  *
- * A step that was under way when its process ended may have taken effect. So a call of a tool that acts has a
- * `lost`. The outcome of a `"non_idempotent"` tool is unknown then, and its `Tool.reconcile` checks first.
- * Any other tool that acts runs again under its key. A call that only reads just runs again.
+ * A tool call that was running when its process ended may have taken effect. So if the tool acts (has side
+ * effects), the step of the call has a `lost` Effect, which a replay runs instead of the step. A
+ * `"non_idempotent"` tool does not run again: the outcome of the call is unknown, unless the tool's
+ * `Tool.reconcile` determines it. Any other acting tool runs again under the same idempotency key. The step of a
+ * read-only call has no `lost`, and the step itself runs again.
  *
- * The time that a run has used is recorded with each result. So a replayed run has only the rest of its
- * `limits.elapsed`.
+ * Each result is recorded together with the time that the run has used so far. So a replayed run has only the
+ * rest of its `limits.elapsed`.
  *
  * @since 0.1.0
  */
@@ -34,12 +37,12 @@ export interface Step<A, E, R = never> {
   readonly name: string
   readonly success: Schema.ConstraintCodec<A, unknown>
   readonly error: Schema.ConstraintCodec<E, unknown>
-  /** Run by a replay if the step began but has no result. Absent: the step itself runs again, without harm. */
+  /** Runs in a replay if the step began but has no result. If absent, the step itself can safely run again. */
   readonly lost?: Effect.Effect<A, E, R> | undefined
 }
 
 /**
- * A journal, which runs steps.
+ * A journal: runs steps, and may record their results.
  *
  * @category models
  * @since 0.1.0
@@ -51,7 +54,7 @@ export interface Journal {
 const passThrough: Journal = { step: (_, effect) => effect }
 
 /**
- * The journal of the run. By default it just runs each step.
+ * The current journal. The default journal runs each step and records nothing.
  *
  * @example
  * ```ts
@@ -84,5 +87,5 @@ export const step = <A, E, R>(step: Step<A, E, R>, effect: Effect.Effect<A, E, R
 const recorded = <A, E, R>(journal: Journal, step: Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
   journal.step(step.lost === undefined ? step : { ...step, lost: withoutJournal(step.lost) }, withoutJournal(effect))
 
-// A step is recorded as a whole. Another agent's run inside it, for example, records no steps.
+// A step is recorded as a whole. For example, if another agent runs inside a step, that run records no steps.
 const withoutJournal = Effect.provideService(current, passThrough)

@@ -1,21 +1,23 @@
 /**
- * Answers with the last known value while a tool is unavailable, and reports how old it is.
+ * Answers with a tool's last known value while the tool is unavailable, and reports how old the value is.
  *
- * Each success of the tool is stored under the tool's name and its arguments. When the tool is unavailable,
- * the stored value answers, and the model reads: "from cache, 3h old; the live service is unavailable".
+ * Each result of the tool is stored under the tool's name and the arguments of the call. When the tool is
+ * unavailable, the stored value is the answer, and the model reads: "from cache, 3h old; the live service
+ * is unavailable".
  *
  *     tool.pipe(
  *       Tool.retry(RetryPolicy.transient),
  *       CircuitBreaker.protect(),
- *       Tool.fallback(mirror.run, { name: "mirror" }),    inside: fresh answers of the mirror are stored, too
- *       LastKnown.fallback({ maxAge: "1 day" })           last: asked if no source has a fresh answer
+ *       Tool.fallback(mirror.run, { name: "mirror" }),    inside: fresh answers from the mirror are stored, too
+ *       LastKnown.fallback({ maxAge: "1 day" })           last: used if no source has a fresh answer
  *     )
  *
- * A store never blocks a call. If it fails or hangs, that costs a warning in the log, and at most one second.
+ * A store cannot make a call fail. If the store fails or hangs, a warning goes to the log, and the call
+ * takes at most one second longer.
  *
- * Only the tool's name and the arguments identify a value. Nothing is stored or found for arguments that hide
- * their content: a `Redacted`, or an instance of a class without `toJSON`. If an answer depends on the user,
- * give each user a separate store, or name the user in the arguments.
+ * Only the tool's name and the arguments identify a value. No value is stored or looked up for arguments
+ * with hidden content: a `Redacted`, or an instance of a class without `toJSON`. If an answer depends on
+ * the user, give each user a separate store, or include the user in the arguments.
  *
  * @since 0.1.0
  */
@@ -47,15 +49,17 @@ import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
- * The options of the last known values.
+ * The options of a fallback to last known values.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** How old a value may be. Default: no limit. */
+  /** The maximum age at which a stored value is still used. Default: no limit. */
   readonly maxAge?: Duration.Input
-  /** The name of the source: for the model, and in the list of sources that were tried. Default: `"cache"`. */
+  /**
+   * The name of this source for the model, and in the list of sources that were tried. Default: `"cache"`.
+   */
   readonly name?: string
 }
 
@@ -66,8 +70,8 @@ export interface Options {
 /**
  * Makes a policy of kind `"fallback"` that answers with last known values. See {@link fallback}.
  *
- * When to use: as a default of a toolkit or an agent whose tools all read. It applies to the tools without
- * their own fallback.
+ * When to use: as a default of a toolkit or an agent whose tools are all read-only. The policy applies to
+ * each tool that does not have its own fallback.
  *
  * @category policies
  * @since 0.1.0
@@ -79,7 +83,7 @@ export const policy = (
   return builtIn(Policy.make<LastKnown>({
     kind: "fallback",
     description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,
-    // The time inside, and the time that the store may take to read or write.
+    // The time of the inner run, plus the time that the store may take to read or write a value.
     bound: (inner) => ({
       ...inner,
       time: { ...inner.time, most: Duration.sum(inner.time.most, Duration.millis(storeMillis)) }
@@ -113,21 +117,26 @@ export const policy = (
 const isUnavailable = <E extends ToolFailure>(failure: E): failure is E & ToolUnavailable =>
   failure._tag === "ToolUnavailable"
 
-// The result has the type of the failure, which the compiler does not see for a type parameter.
+// `exhausted` returns a failure of the same type as its argument, which the compiler does not see for a
+// type parameter.
 const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tool: string, name: string) =>
   exhausted(failure, failure, [...sourcesTried(failure, tool), `${name} (no value)`]) as E & ToolUnavailable
 
 /**
- * Answers with the last known value for the same arguments when the tool is unavailable.
+ * When the tool is unavailable, answers with the last known value for the same arguments.
  *
- * When to use: as the last source of a tool that only reads, if an old answer is better than none. A tool
- * that acts throws at once: its last result says nothing about a new call.
+ * When to use: as the last source of a read-only tool, if an old answer is better than none.
  *
- * A success is stored, unless it is stale itself. So put a fallback to a default value outside. An answer
- * from the store carries its age, so that it is not mistaken for a fresh one.
+ * Throws when added to a tool that acts (has side effects): the last result of an acting tool does not tell
+ * what a new call would do.
  *
- * The failure passes through if no value is stored, or if the value is older than `maxAge` or no longer fits
- * the tool's `success`. Its list of sources that were `tried` then contains `name`.
+ * Every answer of the tool, or of a fallback inside this one, is stored, unless the answer carries an age.
+ * So put a fallback to a default value outside this one; otherwise, the default value would be stored. An
+ * answer from the store carries its age, so that it is not mistaken for a fresh one.
+ *
+ * If no usable value is stored, the call fails with the tool's own failure, which then lists `name` among
+ * the sources that were `tried`. A stored value is not usable if it is older than `maxAge`, or if it no
+ * longer matches the tool's `success` schema.
  *
  * @example
  * ```ts
@@ -164,7 +173,8 @@ export const fallback = (options?: Options) => {
 // -----------------------------------------------------------------------------
 
 /**
- * An earlier answer in JSON, and the time when it was stored, in milliseconds of the `Clock`.
+ * A stored answer: its JSON form, and the time at which it was stored (`at`, in milliseconds of the
+ * `Clock`).
  *
  * @category models
  * @since 0.1.0
@@ -175,7 +185,8 @@ export interface Entry {
 }
 
 /**
- * The store of last known values. A store of your own may fail with anything; the failure is logged.
+ * The store of last known values. If you implement a store, it may fail with any error; the error is
+ * logged.
  *
  * @category services
  * @since 0.1.0
@@ -186,10 +197,10 @@ export class LastKnown extends Context.Service<LastKnown, {
 }>()("@fallible/core/LastKnown") {}
 
 /**
- * Keeps values in the memory of this process.
+ * Provides a store that keeps the values in the memory of this process.
  *
- * @param options `capacity`: how many values it keeps; beyond that, it drops the least recently used one.
- * Default: 1,000
+ * @param options `capacity`: how many values the store keeps; beyond that number, it drops the least
+ * recently used value. Default: 1,000
  *
  * @category layers
  * @since 0.1.0
@@ -201,7 +212,8 @@ export const layerMemory = ({ capacity = 1000 }: { readonly capacity?: number } 
       Cache.make<string, Entry>({ capacity, lookup: () => Effect.die("Values are set, not looked up.") }),
       (cache) => {
         const memory: Memory = {
-          // In effect's cache, a key that is set again keeps its old place. So the key is removed first.
+          // In effect's cache, a key that is set again keeps its old place in the order of use. So the key
+          // is removed first.
           set: (key, entry) => Effect.andThen(Cache.invalidate(cache, key), Cache.set(cache, key, entry))
         }
         const store = LastKnown.of({ get: (key) => Cache.getOption(cache, key), set: memory.set })
@@ -212,10 +224,11 @@ export const layerMemory = ({ capacity = 1000 }: { readonly capacity?: number } 
   )
 
 /**
- * Keeps values in effect's `Persistence`, over any backing: files, SQL, Redis. They survive a restart.
+ * Provides a store that keeps the values in effect's `Persistence`, with files, SQL or Redis as its
+ * backing, for example. The values survive a restart.
  *
  * @param options `storeId`: the name of the store in its backing. `timeToLive`: how long a value is kept.
- * Default: for ever
+ * Default: forever
  *
  * @category layers
  * @since 0.1.0
@@ -225,8 +238,7 @@ export const layerPersisted = (
 ): Layer.Layer<LastKnown, never, Persistence.Persistence> =>
   Layer.effect(
     LastKnown,
-    // A `PersistedCache` does not fit: it runs the tool only if it has no value. Here, the tool always runs
-    // first.
+    // A `PersistedCache` would run the tool only if no value is stored. Here, the tool always runs first.
     Persistence.Persistence.use((persistence) =>
       Effect.map(persistence.make({ storeId, timeToLive: () => timeToLive }), (store) =>
         LastKnown.of({
@@ -244,8 +256,8 @@ export const layerPersisted = (
 // Internals
 // -----------------------------------------------------------------------------
 
-// Backings limit the length of a key (a file name has at most 255 bytes), and arguments may be long. So the
-// key is a hash, and the stored entry contains the full key.
+// Backings limit the length of a key (a file name has at most 255 bytes), but arguments may be long. So an
+// entry is stored under a hash of its key, and contains the full key.
 class StoredEntry extends Persistable.Class<{ payload: { readonly key: string } }>()("LastKnown", {
   primaryKey: ({ key }) => `${key.length}-${Hash.string(key)}`,
   success: Schema.Struct({ key: Schema.String, value: Schema.Json, at: Schema.Finite })
@@ -309,13 +321,13 @@ interface Memory {
   readonly set: (key: string, entry: Entry) => Effect.Effect<void>
 }
 
-// The in-memory stores of this module. They answer at once and never fail, so they need no time limit.
+// The in-memory stores of this module. They answer immediately and never fail, so they need no time limit.
 const inMemory = new WeakMap<object, Memory>()
 
-/** How long a store may take, in milliseconds. */
+/** How long a store may take to read or write a value, in milliseconds. */
 const storeMillis = 1_000
 
-// A store may fail, hang, or ignore an interruption. None of that may affect the caller.
+// A store may fail, hang, or ignore an interruption. None of these must affect the caller.
 const askStore = <A>(
   warning: string,
   ask: (store: LastKnown["Service"], now: number) => Effect.Effect<A, unknown>,

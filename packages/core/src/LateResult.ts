@@ -1,14 +1,14 @@
 /**
- * The result of an abandoned attempt of a tool that acts, for example a payment that succeeds after its
- * timeout.
+ * Late results of tools that act (have side effects). A result is late if the attempt ends after its caller has
+ * stopped waiting: for example, a payment succeeds after its timeout.
  *
- * The call has ended by then, with an unknown outcome. {@link reporter} tells operators how the attempt
- * really ended. A watcher of the call learns it, too: its event `AttemptEnded` is marked `late`.
+ * By then, the call has already ended with an unknown outcome. The {@link reporter} tells operators how the
+ * attempt really ended. A watcher of the call receives the event `AttemptEnded`, marked as `late`.
  *
- * Only an attempt that keeps running can end late. A timeout interrupts the handler, which cuts off an HTTP
- * client. After that, only `Tool.reconcile`, or a job of yours that asks by the key, can find out what the
- * service did. Declare the tool `uninterruptible` to let its request finish. Its `Tool.concurrency` permit
- * stays taken until then.
+ * Only an attempt that keeps running can have a late result. By default, a timeout interrupts the handler, and
+ * the interruption aborts the handler's HTTP request. After that, only two things can find out what the service
+ * did: `Tool.reconcile`, or your own job that queries the service by the idempotency key. To let the request
+ * finish, declare the tool `uninterruptible`. The attempt then keeps its `Tool.concurrency` permit until it ends.
  *
  * @since 0.1.0
  */
@@ -18,29 +18,29 @@ import type { Certainty } from "./Certainty.ts"
 import { reported } from "./internal/fiber/runReporter.ts"
 
 /**
- * The end of an attempt after its caller stopped waiting.
+ * How an attempt ended after its caller had stopped waiting.
  *
  * @category models
  * @since 0.1.0
  */
 export interface LateResult {
   readonly tool: string
-  /** The name of the call. In an agent it is `run-…/turn/1/call/1`; the ledger has the same turn and call. */
+  /** The name of the call. In an agent, it is `run-…/turn/1/call/1`, with the same turn and call as in the ledger. */
   readonly id: string
   /** The idempotency key of the call, as its handler saw it. */
   readonly key: string
-  /** The number of the attempt that ended, from 1. */
+  /** The 1-based number of the attempt that ended. */
   readonly attempt: number
   /** Whether the attempt took effect. */
   readonly certainty: Certainty
   /** The code of the failure, if the attempt failed. */
   readonly code?: string
-  /** When it ended, in milliseconds of the `Clock`. */
+  /** When the attempt ended, in milliseconds of the `Clock`. */
   readonly at: number
 }
 
 /**
- * A function that takes a late result.
+ * A function that receives a late result.
  *
  * @category models
  * @since 0.1.0
@@ -62,10 +62,10 @@ const logged: Reporter = ({ attempt, certainty, code, id, key, tool }) =>
   )
 
 /**
- * The reporter that receives late results. Default: logs them as warnings.
+ * The reporter that receives late results. By default, late results are logged as warnings.
  *
- * When to use: to send late results to the people or the job that resolves them. The library does not wait
- * for the reporter, and ignores its failures and defects.
+ * When to use: to send late results to the people or the job that must act on them. The library does not wait
+ * for the reporter, and ignores the reporter's failures and defects.
  *
  * @example
  * ```ts

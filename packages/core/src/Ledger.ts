@@ -1,8 +1,9 @@
 /**
- * The ledger of a run: its turns, calls and tokens, its failures, and its repairs.
+ * The ledger of an agent's run: the turns, calls and tokens that the run used, its failures, and its repairs.
  *
- * It has every failure of a call or of the model, with how it ended. This includes failures that were
- * retried, or handled below the model. It also has every change to the arguments of a call.
+ * The ledger lists every failure of a call or of the model, and how the failure was handled. This includes
+ * failures that were retried, or otherwise handled before the model saw them. The ledger also lists every
+ * change to the arguments of a call.
  *
  * @since 0.1.0
  */
@@ -14,13 +15,13 @@ import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
 import { Severity } from "./ToolFailure.ts"
 
 /**
- * The tool whose call was corrected, if the entry is from an agent that corrects arguments. The entry then has the turn
- * and the position of that call.
+ * Present if the entry comes from an agent that corrects arguments: the tool whose call was corrected. The entry then
+ * has the turn and the position of that call.
  */
 const inside = Schema.optionalKey(Schema.String)
 
 const call = {
-  /** The turn, from 1. `call` is the position of the call in the turn, from 1. */
+  /** The 1-based number of the turn. `call` is the 1-based position of the call in that turn. */
   turn: Schema.Int,
   call: Schema.Int,
   tool: Schema.String,
@@ -46,21 +47,21 @@ export const CallEntry = Schema.Struct({
   tag: Handled.fields.tag,
   code: Schema.String,
   detail: Schema.String,
-  /** Set by an escalation. */
+  /** How serious the failure is. Present if a fixer escalated the failure. */
   severity: Schema.optionalKey(Severity),
-  /** How many times the call was tried, over all sources: the handler and the tools of its fallbacks. */
+  /** How many times the call was tried, over all sources: its handler, and tools that its fallbacks ran. */
   attempts: Schema.Int,
-  /** Whether the call took effect, as known at its end. */
+  /** Whether the call took effect, as far as was known when the call ended. */
   certainty: Certainty,
-  /** How the failure was handled ({@link HandledBy}), or `"told"`: the model was told. */
+  /** How the failure was handled ({@link HandledBy}), or `"told"` if the model was shown the failure. */
   ended: Schema.Literals([...HandledBy.literals, "told"]),
   /** The name of the policy, if `ended` is `"custom"`. */
   policy: Handled.fields.policy
 })
 
 /**
- * One failure of the model, as the agent and its provider saw it. Either the model was asked again, or the
- * run ended.
+ * One failure of the model, as the agent or the client of the model's provider saw it. After the failure, either
+ * the model was asked again, or the run ended.
  *
  * @category models
  * @since 0.1.0
@@ -74,7 +75,7 @@ export interface ModelEntry extends Schema.Schema.Type<typeof ModelEntry> {}
  * @since 0.1.0
  */
 export const ModelEntry = Schema.Struct({
-  /** The turn in which the model was asked, from 1. */
+  /** The 1-based number of the turn in which the model was asked. */
   turn: Schema.Int,
   inside,
   tag: Schema.Literal("ModelFailure"),
@@ -88,7 +89,8 @@ export const ModelEntry = Schema.Struct({
 })
 
 /**
- * One failure of a run. With the tag `"ModelFailure"` it is a failure of the model, otherwise of a call.
+ * One failure of a run. An entry with the tag `"ModelFailure"` is a failure of the model. Any other entry is a
+ * failure of a call.
  *
  * @category models
  * @since 0.1.0
@@ -115,7 +117,7 @@ export const Repaired = Schema.Union([
 ])
 
 /**
- * One change to the text or to the values of a call's arguments, whether or not the model was told.
+ * One change to the text or to the values of a call's arguments, whether or not the model was shown the change.
  *
  * @category models
  * @since 0.1.0
@@ -137,13 +139,16 @@ export interface Ledger extends Schema.Schema.Type<typeof Ledger> {}
  * @since 0.1.0
  */
 export const Ledger = Schema.Struct({
-  /** Replies of the model, and of the models of agents that correct arguments. */
+  /** The number of replies from the model, and from the models of agents that correct arguments. */
   turns: Schema.Int,
-  /** Tool calls of the model, and of the models of agents that correct arguments. */
+  /** The number of tool calls by the model, and by the models of agents that correct arguments. */
   calls: Schema.Int,
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
-  /** Ordered by turn: first the failures of the model, then of each call, in the order in which they were handled. */
+  /**
+   * Ordered by turn. Within a turn, the model's failures come first. The failures of each call follow, in the order in
+   * which they were handled.
+   */
   failures: Schema.Array(Entry),
   /** Ordered by turn and by call. A repair that recurs often points to a prompt or a schema to improve. */
   repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))

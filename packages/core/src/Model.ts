@@ -3,7 +3,7 @@
  *
  * The port is small on purpose. A request holds the transcript and the tools on offer. A reply holds text,
  * tool calls with their raw argument text, and the tokens that the provider counted. Anything else that a
- * provider needs is its own concern.
+ * provider needs is the provider's own concern.
  *
  * @since 0.1.0
  */
@@ -34,36 +34,39 @@ import type { Transcript } from "./Transcript.ts"
 export interface Request {
   readonly transcript: Transcript
   readonly tools: ReadonlyArray<Definition>
-  /** Default: the provider's own defaults. */
+  /** How the model replies. Default: the provider's own defaults. */
   readonly options?: Options
 }
 
 /**
- * How a model replies. The provider chooses the options that are left out. A provider refuses an option that
- * it does not have (`unsupported`), instead of ignoring it.
+ * How a model replies. The provider chooses a value for each option that is left out. If a provider does not
+ * have an option, it fails with the code `unsupported` instead of ignoring the option.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** The randomness of the reply, from 0 up. At 0 the model always takes the likeliest word. */
+  /** The randomness of the reply: a number of at least 0. At 0 the model always takes the likeliest word. */
   readonly temperature?: number
   /** The maximum number of tokens in a reply. A longer reply is cut off, and is marked as `truncated`. */
   readonly maxTokens?: number
   /**
-   * Whether the model may call tools (`"auto"`), must not (`"none"`), must call one (`"required"`), or must
-   * call a given one. In a run, a required call is only required until a tool has been called. Otherwise the
-   * run could never answer.
+   * Whether the model may call tools (`"auto"`), must not call any (`"none"`), must call at least one
+   * (`"required"`), or must call the named tool. In a run, the model must call a tool only until it has called
+   * one. Otherwise the run could never end with an answer.
    */
   readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string }
   /** Whether a reply may have several calls. */
   readonly parallelCalls?: boolean
-  /** Fields of the provider's own request, passed on unchanged. They win over all fields except `stream`. */
+  /**
+   * Extra fields for the body of the provider's request, passed on unchanged. They override all other fields
+   * except `stream`.
+   */
   readonly provider?: Schema.JsonObject
 }
 
 /**
- * Returns whether the model must call a tool.
+ * Returns whether the options require the model to call a tool.
  *
  * @example
  * ```ts
@@ -113,9 +116,9 @@ export const Reply = Schema.Struct({
   text: Schema.String,
   calls: Schema.Array(ToolCall),
   usage: Schema.optionalKey(Usage),
-  /** Whether the reply was cut off at the maximum number of tokens. Absent: no. */
+  /** True if the reply was cut off at the maximum number of tokens. Absent means false. */
   truncated: Schema.optionalKey(Schema.Boolean),
-  /** The provider's own form of the message. It is sent back unchanged, except for replaced ids of calls. */
+  /** The message in the provider's own format. It is sent back unchanged, except that call ids may be replaced. */
   native: Schema.optionalKey(Schema.Json)
 })
 
@@ -154,18 +157,18 @@ const ModelFailureFields = Schema.Struct({
  * | `rate_limited`      | too many requests                                                    | yes          |
  * | `server_error`      | the server failed                                                    | yes, mostly  |
  * | `cut_off`           | the reply ended before it was complete                               | yes          |
- * | `malformed_reply`   | the response is not a reply, or is too large for one                 | yes, mostly  |
- * | `empty_reply`       | neither text nor a call, three times in a row                        | yes          |
+ * | `malformed_reply`   | the response is not a valid reply, or is too large                   | yes, mostly  |
+ * | `empty_reply`       | the reply had neither text nor a call, three times in a row          | yes          |
  * | `max_tokens`        | the reply used up its maximum number of tokens before any text       | no           |
  * | `refused`           | the model, or a content filter, refused to answer                    | no           |
  * | `context_overflow`  | the conversation is longer than the model can read                   | no           |
- * | `permission_denied` | the key is missing, wrong, or not valid for this                     | no           |
+ * | `permission_denied` | the API key is missing, wrong, or not valid for this request         | no           |
  * | `quota_exhausted`   | the quota of the account is used up                                  | no           |
  * | `unknown_model`     | the server has no such model                                         | no           |
  * | `unsupported`       | the request has an option that the provider does not have            | no           |
  * | `bad_address`       | the server has no such endpoint                                      | no           |
  * | `bad_request`       | the server understood the request and rejected it                    | no           |
- * | `defect`            | a bug in the calling program, such as a reply without a text         | no           |
+ * | `defect`            | a bug in the program, such as a custom model's reply without a text  | no           |
  *
  * @example
  * ```ts
@@ -185,20 +188,20 @@ export class ModelFailure extends CodedFailure<{
   readonly detail: string
   /** One line: what to do about it. */
   readonly hint?: string
-  /** Whether asking again may help. */
+  /** Whether asking the model again may help. */
   readonly transient: boolean
   /** How long to wait before asking again, if the provider said so. */
   readonly retryAfter?: Duration.Duration
   /** The HTTP status, if there was one. */
   readonly status?: number
-  /** How often the model was asked, if it was asked again ({@link retry}). Absent: once. */
+  /** How many times the model was asked, if {@link retry} asked it more than once. Absent means once. */
   readonly attempts?: number
   /** The original error, for logs in this process. Never encoded. */
   readonly cause?: unknown
 }> {
   readonly _tag = "ModelFailure"
 
-  /** Its schema: encodes to plain JSON, without the `cause`. */
+  /** The schema of this failure. It encodes to plain JSON, without the `cause`. */
   static readonly schema: Schema.Codec<ModelFailure, typeof ModelFailureFields.Encoded> = codec(
     ModelFailureFields,
     () => ModelFailure
@@ -218,12 +221,12 @@ export class ModelFailure extends CodedFailure<{
 export class Model extends Context.Service<Model, {
   /** Returns one whole reply. */
   readonly respond: (request: Request) => Effect.Effect<Reply, ModelFailure>
-  /** Streams the same reply while the model writes it. */
+  /** Streams one reply while the model writes it. */
   readonly stream: (request: Request) => Stream.Stream<Part, ModelFailure>
 }>()("@fallible/core/Model") {}
 
 /**
- * Makes a model from a function that returns whole replies. Its stream emits each reply at once.
+ * Makes a model from a function that returns whole replies. The model's `stream` emits all text in one piece.
  *
  * @example
  * ```ts
@@ -253,7 +256,7 @@ export const make = (options: {
   })
 
 /**
- * Makes a layer of a model from the same function as {@link make}.
+ * Makes a layer that provides a model, from the same function as {@link make}.
  *
  * @category layers
  * @since 0.1.0
@@ -267,8 +270,8 @@ export const layer = (options: {
 // -----------------------------------------------------------------------------
 
 /**
- * Called before each wait of {@link retry}, with the failure and the wait. In an agent it writes the entries
- * of the ledger, and the `ModelRetried` events if the agent is watched. By default it does nothing.
+ * A function that {@link retry} calls before each wait, with the failure and the wait. An agent uses it to write
+ * entries of its ledger and, if the run is watched, `ModelRetried` events. By default it does nothing.
  *
  * @category retrying
  * @since 0.1.0
@@ -279,11 +282,11 @@ export const onRetry = Context.Reference<(failure: ModelFailure, wait: Duration.
 )
 
 /**
- * Retries after a transient failure until the schedule is done. The last failure stays as it is, except
- * for its `attempts`.
+ * Asks the model again after each transient failure, until the schedule is done. Then fails with the last failure,
+ * whose `attempts` is the number of all attempts.
  *
  * When to use: in a provider, around a request that is safe to repeat. The ledger of the run still lists each
- * failure. An agent retries by default too, but not a failure with three or more `attempts`.
+ * failure. An agent also retries by default, but not after a failure with three or more `attempts`.
  *
  * @param schedule when to retry; `RetryPolicy.transient` makes three attempts in all
  *

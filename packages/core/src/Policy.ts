@@ -1,30 +1,31 @@
 /**
- * Policies stand between a tool's handler and its caller: retry, timeout, fallback, …
+ * Policies, such as retry, timeout and fallback, stand between a tool's handler and its caller.
  *
- * A policy is a value. A tool holds its policies in a list, innermost first, in the order in which `pipe`
- * added them. Its `run` is built once from the handler and that list. So the policies run in the order in
- * which they are written:
+ * A policy is a value. A tool has a list of policies, innermost first, in the order in which `pipe` added
+ * them. The tool's `run` is built from the handler and that list. So each policy surrounds those written
+ * before it:
  *
  *     tool.pipe(Tool.timeout("5 seconds"), Tool.retry(RetryPolicy.transient), Tool.fallback(lastKnown))
  *
  *     fallback( retry( timeout( handler ) ) )      each attempt has 5 s; the fallback sees the last failure
  *
- * This order fits most tools, from the inside out:
+ * This order, from the inside out, fits most tools:
  *
- * | policy        | place                                                                                         |
- * | ------------- | --------------------------------------------------------------------------------------------- |
- * | `timeout`     | inside `retry`, so that it limits each attempt                                                |
- * | `reconcile`   | directly outside `timeout`, so that `retry` can repeat a call that did nothing                |
- * | `retry`       | inside the breaker, so that the breaker sees one outcome per call                             |
- * | `paginate`    | outside `retry`, so that each page has its own attempts                                       |
- * | `concurrency` | outside `retry`, a call holds one permit, even while it waits; inside, each attempt takes one |
- * | `rate`        | outside `retry`, a call counts once; inside, each attempt counts                              |
- * | `deadline`    | outside every policy that waits: it limits the whole call, with its attempts and waits        |
- * | `breaker`     | outside `concurrency` and `rate`: no call queues while the circuit is open                    |
- * | `fallback`    | outermost: policies outside it never see the failures that it handles                         |
+ * | policy        | place                                                                                       |
+ * | ------------- | ------------------------------------------------------------------------------------------- |
+ * | `timeout`     | inside `retry`, so that it limits each attempt                                              |
+ * | `reconcile`   | directly outside `timeout`, so that `retry` can repeat a call that did nothing              |
+ * | `retry`       | inside the breaker, so that the breaker sees one outcome per call                           |
+ * | `paginate`    | outside `retry`, so that each page has its own attempts                                     |
+ * | `concurrency` | outside `retry`: one permit per call, held between attempts; inside: one permit per attempt |
+ * | `rate`        | outside `retry`: each call counts once; inside: each attempt counts                         |
+ * | `deadline`    | outside every policy that waits, so that it limits the whole call                           |
+ * | `breaker`     | outside `concurrency` and `rate`, so that no call queues while the circuit is open          |
+ * | `fallback`    | outermost, since policies outside it never see the failures that it handles                 |
  *
- * The typed combinators are in `Tool`. This module is for code that reads policies as values, for the
- * defaults of a toolkit or an agent, and for new policies. `docs/writing-a-policy.md` shows how to write one.
+ * To add a policy to a tool, use the typed combinators in `Tool`. This module is for code that reads
+ * policies as values, that gives defaults to a toolkit or an agent, or that makes new policies.
+ * `docs/writing-a-policy.md` shows how to write a policy.
  *
  * @since 0.1.0
  */
@@ -65,7 +66,7 @@ export type { Again, Call, State, WhyNot } from "./internal/policy/policyCall.ts
 export type { ReconcileOptions } from "./internal/policy/reconciliation.ts"
 
 /**
- * The part of a tool that a policy can read.
+ * The fields of a tool that a policy can read.
  *
  * @category models
  * @since 0.1.0
@@ -78,7 +79,8 @@ export interface Subject<A = unknown> {
 }
 
 /**
- * A tool's run, as a policy sees it: it takes parameters, and returns an answer or a failure.
+ * A tool's run, as a policy sees it: a function that takes parameters, and returns an Effect of an answer
+ * or a failure.
  *
  * @category models
  * @since 0.1.0
@@ -88,8 +90,8 @@ export type Run<A = unknown, E extends ToolFailure = ToolFailure, R = unknown> =
 ) => Effect.Effect<A, E, R>
 
 /**
- * The kind of a policy. It decides the policy's place among defaults, and its name in the ledger. `"custom"`
- * is a policy of your own.
+ * The kind of a policy. The kind decides where a default policy is placed, and which name a policy has in
+ * the ledger. `"custom"` is for policies that fit no other kind.
  *
  * @category models
  * @since 0.1.0
@@ -104,18 +106,18 @@ export type Kind = PolicyKind
  */
 export interface Options<out R = never, out E extends ToolFailure = never> {
   /**
-   * The kind of the policy. A policy replaces a default of the same kind; a custom one replaces a default of
-   * the same name.
+   * The kind of the policy. A tool's own policy replaces a default of the same kind. A custom policy
+   * replaces only a custom default of the same name.
    */
   readonly kind: Kind
-  /** Its name in events, ledgers and logs. A custom policy must have one. */
+  /** The name of the policy in events, ledgers and logs. Required for a custom policy. */
   readonly name?: string
-  /** A description for people: `"timeout of 5s"`. */
+  /** A description for people, such as `"timeout of 5s"`. */
   readonly description: string
   /**
-   * Wraps a tool's run. It is called when the tool is built, and the run that it returns is called for each
-   * call. That run succeeds with an answer of the inner run. It fails with a failure of the inner run, or
-   * with an `E`.
+   * Wraps a tool's run, the *inner run*. `wrap` itself is called when the tool is built; the function that
+   * it returns is invoked for each call. That function succeeds only with an answer from the inner run, and
+   * fails with a failure of the inner run or with an `E`.
    */
   readonly wrap: <A, E0 extends ToolFailure, R0>(
     run: Run<A, E0, R0>,
@@ -123,14 +125,15 @@ export interface Options<out R = never, out E extends ToolFailure = never> {
     call: Call
   ) => Run<A, E0 | E, R0 | R>
   /**
-   * Computes the policy's bounds from the bounds inside it, for `Tool.explain`. Use `(inner) => inner` for a
-   * policy that changes none. Without `bound`, nothing is known about the policy, and the tool is unbounded.
+   * Computes, for `Tool.explain`, the bounds of a tool with this policy from the bounds of its inner run.
+   * Use `(inner) => inner` for a policy that does not change the bounds. Without `bound`, nothing is known
+   * about the policy, and the tool counts as unbounded.
    */
   readonly bound?: (inner: Bounds, subject: Subject) => Bounds
 }
 
 /**
- * A policy. It needs an `R`, and may add a failure `E`. {@link make} makes one.
+ * A policy, as made by {@link make}. It needs the services `R`, and may add failures `E` to a tool.
  *
  * @category models
  * @since 0.1.0
@@ -150,8 +153,8 @@ const TypeId = "~@fallible/core/Policy"
 export type Any = Policy<unknown, ToolFailure>
 
 /**
- * A schedule for retries, or a function that makes one. The function's `$` gives a schedule the type of the
- * failures, as in `Effect.retry`.
+ * A schedule for retries, or a function that returns a schedule. The function's argument `$` types the
+ * schedule's input as the tool's failure, as in `Effect.retry`.
  *
  * @category models
  * @since 0.1.0
@@ -171,24 +174,25 @@ export type Retries<R> =
 /**
  * Makes a policy of your own. `Tool.with` adds it to a tool.
  *
- * When to use: for behaviour that no policy of this library has: a hedge, a cache, an audit.
- * `docs/writing-a-policy.md` has examples.
+ * When to use: for behaviour that no policy of this library has, such as hedged requests, a cache or an
+ * audit log. `docs/writing-a-policy.md` has examples.
  *
- * The account of a call is right whatever the policy does:
+ * Whatever the policy does, the library's record of the call stays correct:
  *
- * - Each run inside the policy is an attempt.
- * - A failure that does not leave the policy counts as handled by it.
- * - The time in which nothing runs inside counts as waiting.
- * - A run that has not ended when the policy ends counts as abandoned.
+ * - Each attempt in an inner run is counted.
+ * - If the inner run fails and the policy does not fail with the same failure, the policy counts as having
+ *   handled it.
+ * - Time during which no inner run is in progress counts as waiting.
+ * - An inner run that has not ended when the policy ends counts as abandoned.
  *
- * With `call`, the third argument of `wrap`, a policy can report more details, as they happen.
+ * Through `call`, the third argument of `wrap`, a policy can report further details as they happen.
  *
- * A policy cannot make a tool act twice. A tool that is neither read-only nor idempotent fails with
- * `not_repeated` if it would run after an attempt that may have taken effect (`Certainty`). Side effects of
- * the policy itself are unknown to the library.
+ * A policy cannot repeat a tool's side effects. A tool that is neither read-only nor idempotent fails with
+ * `not_repeated` if a policy runs it after an attempt that may have taken effect (`Certainty`). The library
+ * does not see side effects of the policy itself.
  *
- * Throws if the description is not a text, the kind is unknown, a custom policy has no name, or `wrap` is not
- * a function.
+ * Throws if the description is not a string, the kind is unknown, a custom policy has no name, or `wrap` is
+ * not a function.
  *
  * @example
  * ```ts
@@ -248,8 +252,8 @@ const kinds: ReadonlyArray<Kind> = PolicyKinds.literals
 // -----------------------------------------------------------------------------
 
 /**
- * Retries on a Schedule while the failure is a transient `ToolUnavailable` and a repetition is safe. See
- * `Tool.retry`.
+ * Retries the tool on a Schedule, as long as it fails with a transient `ToolUnavailable` and a repetition
+ * is safe. See `Tool.retry`.
  *
  * @category policies
  * @since 0.1.0
@@ -272,7 +276,8 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
         return {
           schedule,
           retryable: isTransient,
-          // A policy may have changed the outcome of the failure, so the call's own record decides.
+          // An inner policy may have changed the failure's `outcome`, so the call's own record decides
+          // whether a retry is safe.
           refusal: () => Effect.map(call.state, ({ whyNot }) => whyNot),
           onRefused: call.notAgain,
           begin: begun,
@@ -295,9 +300,9 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
 export const timeout = (duration: Duration.Input): Policy => timeLimit("timeout", duration)
 
 /**
- * Limits how long a whole call may take, with all its attempts and waits. See `Tool.deadline`.
+ * Limits how long a whole call may take, including all its attempts and waits. See `Tool.deadline`.
  *
- * As a default, it is longer for a tool with its own timeout: see {@link withDefaults}.
+ * A default deadline is extended if the tool has its own timeout: see {@link withDefaults}.
  *
  * @category policies
  * @since 0.1.0
@@ -312,8 +317,8 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
     description: `${kind} of ${Duration.format(limit)}`,
     bound: bounds.timeLimit(limit),
     wrap: (run, subject) => {
-      // A finite limit runs the handler in the limit's fiber. With an infinite one, the handler needs its
-      // own.
+      // With a finite limit, the handler runs in the limit's fiber. With an infinite limit, it needs its
+      // own fiber.
       const inner = millis === Infinity ? run : withoutOwnFiber(run)
       return (params) => limited(inner(params), subject, millis, kind)
     }
@@ -321,7 +326,7 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
 }
 
 /**
- * Answers from another source when the tool is unavailable. See `Tool.fallback`.
+ * When the tool is unavailable, takes the answer from another source. See `Tool.fallback`.
  *
  * @category policies
  * @since 0.1.0
@@ -367,12 +372,12 @@ export const fallback = <R, E extends ToolFailure>(
  * @since 0.1.0
  */
 export interface FallbackOptions {
-  /** The name of the source: in the outcome, and in the list of sources that were tried. Default: no name. */
+  /** The name of the source in the outcome, and in the list of sources that were tried. Default: no name. */
   readonly name?: string
 }
 
 /**
- * Handles failures with one or more tags. See `Tool.catchTag`.
+ * Handles the failures that have one of the given tags. See `Tool.catchTag`.
  *
  * @category policies
  * @since 0.1.0
@@ -429,7 +434,7 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
 }
 
 /**
- * Checks whether a call with an unknown outcome took effect. See `Tool.reconcile`.
+ * If it is unknown whether a call took effect, runs a check to find out. See `Tool.reconcile`.
  *
  * @category policies
  * @since 0.1.0
@@ -462,15 +467,18 @@ export interface PaginateOptions<A> {
   /** Merges the pages so far with the next page. */
   readonly merge: (soFar: A, page: A) => A
   /**
-   * Coverage to report when the result stays incomplete. Default: the number of pages, and the total if the
-   * pages give it.
+   * Computes the coverage to report when the result stays incomplete. By default, the coverage is the
+   * number of pages, with the total number if the pages state it.
    */
   readonly coverage?: (soFar: A) => Coverage
-  /** The largest number of pages, including the first: a whole number from 2. Default: 10. */
+  /** The largest number of pages, including the first: a whole number of at least 2. Default: 10. */
   readonly pages?: number
-  /** How long the pages after the first may take together. Default: 30 seconds. */
+  /** How long it may take to fetch all pages after the first. Default: 30 seconds. */
   readonly time?: Duration.Input
-  /** The size of the data, in bytes of JSON, after which no further page is fetched. Default: 1,000,000. */
+  /**
+   * The size of the fetched data, in bytes of JSON, at which no further page is fetched. Default:
+   * 1,000,000.
+   */
   readonly bytes?: number
 }
 
@@ -506,18 +514,18 @@ export const paginate = <A>(options: PaginateOptions<A>): Policy => {
 }
 
 /**
- * How a call waits for a permit.
+ * The options of a concurrency limit.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ConcurrencyOptions {
-  /** How long a call waits for a permit; zero refuses it at once. Default: no limit. */
+  /** How long a call waits for a permit; with zero, a call never waits. Default: no limit. */
   readonly maxWait?: Duration.Input
 }
 
 /**
- * Limits how many calls run at once. See `Tool.concurrency`.
+ * Limits how many calls run at the same time. See `Tool.concurrency`.
  *
  * @category policies
  * @since 0.1.0
@@ -531,8 +539,8 @@ export const concurrency = (
   if (Duration.isNegative(patience)) throw new TypeError("A concurrency limit's maxWait must be zero or more.")
   const bulkheadOf = (name: string, call: Call) =>
     bulkhead(permits, patience, Effect.suspend(() => call.refuse(full(name, permits))), call.waiting)
-  // One bulkhead per tool, because a default policy serves many tools. The policy holds them, because all
-  // runs of a tool share one.
+  // Each tool has its own bulkhead, since a default policy serves many tools. The policy stores the
+  // bulkheads, so that all runs of a tool share the same one.
   const bulkheads = new Map<string, ReturnType<typeof bulkheadOf>>()
   return makeBuiltIn({
     kind: "concurrency",
@@ -559,26 +567,27 @@ export const concurrency = (
 export const order: ReadonlyArray<Kind> = defaultKinds
 
 /**
- * Returns a tool's own policies, together with the defaults whose kind it lacks.
+ * Returns a tool's own policies, together with the defaults of those kinds that the tool lacks.
  *
- * A default goes inside the first policy that comes after it in the {@link order}, or else outermost. So a
- * default timeout limits each attempt of a tool that has a retry. A default always goes outside a policy that
- * maps failures.
+ * A default is placed just inside the first of the tool's policies that ranks later in the {@link order}.
+ * If there is none, the default goes outermost. So a default timeout limits each attempt of a tool that has
+ * a retry. A default always goes outside a policy that maps failures.
  *
- * A shorter default {@link deadline} must not cut off a {@link timeout} of the tool, or a {@link reconcile}
- * with a `settle`. So the default deadline is extended by their times. Its original length remains for waits
- * outside the timeout, such as a queue. The default deadline is left out if such a time is infinite or
- * unknown, as for a timeout made by {@link make}.
+ * A default {@link deadline} must not end before the tool's own {@link timeout}, or before the `settle`
+ * time of its {@link reconcile}. So the default deadline is extended by these times; `settle` counts twice,
+ * since a running attempt gets the same time to finish. The deadline's original length thus stays available
+ * for waits outside the timeout, such as a queue. If one of these times is infinite or unknown, the default
+ * deadline is left out. (A custom `timeout` built with {@link make} has no known length.)
  *
- * A default timeout and a default deadline can stand side by side. A default deadline also goes outside a
- * {@link concurrency}, wherever that stands, because a call may wait there for ever. It is added even if the
- * tool has its own deadline inside the `concurrency`.
+ * A tool can have both a default timeout and a default deadline. A default deadline always goes outside a
+ * {@link concurrency}, because a call may wait forever for a permit. The default is added even if the tool
+ * has its own deadline inside the `concurrency`.
  *
  * @category defaults
  * @since 0.1.0
  */
 export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
-  // A deadline inside `concurrency` does not limit the wait in its queue.
+  // A deadline inside `concurrency` does not limit the wait for a permit.
   const queue = own.findLastIndex(({ kind }) => kind === "concurrency")
   const deadlinesInQueue = own.filter(({ kind }, index) => kind === "deadline" && index < queue)
   return defaults.reduce((policies, added) => {
@@ -588,7 +597,8 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
     const policy = added.kind === "deadline" ? extendDeadline(added, own, policies) : added
     if (policy === undefined) return policies
     const place = order.indexOf(policy.kind)
-    // A mapping function knows only the failures that existed when it was written. So defaults go outside it.
+    // A function that maps failures knows only the failures that the tool had when the function was added.
+    // So defaults go outside the mapping.
     const inside = policies.findLastIndex(({ kind }) =>
       kind === "map" || kind === "concurrency" && policy.kind === "deadline"
     )
@@ -597,9 +607,12 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
   }, own)
 }
 
-/** Extends a deadline by the times of the policies inside; `undefined` if one of them is infinite. */
+/**
+ * Returns a deadline extended by the times of the policies inside it, or `undefined` if one of these times
+ * is infinite.
+ */
 const extendDeadline = (original: Any, own: ReadonlyArray<Any>, inside: ReadonlyArray<Any>): Any | undefined => {
-  // A default timeout may be cut short, so it does not count.
+  // A default timeout may be cut short by the deadline, so it does not extend the deadline.
   const times = inside.flatMap((policy) =>
     policy.kind !== "timeout" || own.includes(policy) ? timeOf(policy) ?? [] : []
   )
@@ -624,20 +637,20 @@ const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
  */
 export interface StandardOptions {
   /**
-   * How long each attempt may take, finite and above zero. Default: 10 seconds, or the `totalTimeout` if that
-   * is shorter.
+   * How long each attempt may take: a finite time above zero. Default: 10 seconds, or the `totalTimeout` if
+   * that is shorter.
    */
   readonly attemptTimeout?: Duration.Input
   /**
-   * How long the whole call may take, with all its attempts and waits. At least as long as an attempt.
-   * Default: 30 seconds.
+   * How long the whole call may take, including all its attempts and waits: a finite time, at least as long
+   * as the `attemptTimeout`. Default: 30 seconds.
    */
   readonly totalTimeout?: Duration.Input
-  /** The largest number of attempts, including the first: a whole number from 1. Default: 3. */
+  /** The largest number of attempts, including the first: a whole number of at least 1. Default: 3. */
   readonly attempts?: number
   /**
    * Whether an attempt that timed out is retried. Default: `false`, so that a service that hangs is called
-   * once.
+   * only once.
    */
   readonly retryTimeouts?: boolean
 }
@@ -646,26 +659,28 @@ export interface StandardOptions {
  * Returns policies that fit most tools: a timeout for each attempt, a retry of transient failures, and a
  * deadline for the whole call.
  *
- * When to use: as an agent's `policies`, or as a toolkit's defaults (`Toolkit.withDefaults`). Without them,
- * tools have only their own policies.
+ * When to use: as an agent's `policies`, or as a toolkit's defaults (`Toolkit.withDefaults`). Without these
+ * defaults, tools have only their own policies.
  *
- * - `timeout`: each attempt has 10 seconds.
- * - `retry`: {@link RetryPolicy.make}, three attempts in all. It honours a `Retry-After`, as far as the total
- *   allows.
- * - `deadline`: the whole call has 30 seconds. A wait that cannot end before that does not start.
+ * - `timeout`: each attempt may take 10 seconds.
+ * - `retry`: three attempts in all, with the backoff of {@link RetryPolicy.make}. A `Retry-After` is
+ *   honoured up to the `totalTimeout`.
+ * - `deadline`: the whole call may take 30 seconds. A wait that could not end in time is not started.
  *
- * Both times are those of .NET's standard resilience handler (`Microsoft.Extensions.Http.Resilience`, built
- * on Polly). There is one difference: an attempt that timed out is retried only with `retryTimeouts`.
+ * Both times are the defaults of .NET's standard resilience handler
+ * (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that handler, this retry repeats an
+ * attempt that timed out only with `retryTimeouts`.
  *
- * A tool's own policies take precedence, kind by kind. If a tool has its own timeout, the total is extended
- * by that time. To replace one of the three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
+ * A tool's own policy replaces the standard policy of the same kind. If a tool has its own timeout, the
+ * deadline is extended by that time. To replace one of the three policies for all tools, put yours first:
+ * `[Policy.retry(mine), ...Policy.standard()]`.
  *
- * Policies outside the deadline have their own time: a breaker, a fallback. If the tool has its own
- * {@link timeout} or {@link deadline} around them, that limits them, too. A fixer has its own time
- * (`Tool.fix`).
+ * The deadline does not limit the policies outside it, such as a breaker or a fallback. To limit these,
+ * too, put a {@link timeout} or {@link deadline} of the tool itself around them. A fixer has its own time
+ * limit (`Tool.fix`).
  *
- * A tool with these policies may fail with `ToolUnavailable`. Throws if an option is out of range, or if an
- * attempt may take longer than the total.
+ * A tool with these policies may fail with `ToolUnavailable`. Throws if an option is out of range, or if
+ * `attemptTimeout` is longer than `totalTimeout`.
  *
  * @example
  * ```ts
@@ -720,8 +735,8 @@ interface BuiltInOptions<R> extends Omit<Options<R>, "wrap"> {
   ) => Run<unknown, ToolFailure, R0 | R>
 }
 
-// The combinators in `Tool` declare how each policy changes a tool's types. Here, the policies treat every
-// tool alike.
+// The combinators in `Tool` declare how each policy changes a tool's type. In this module, a policy has the
+// same type for every tool.
 function asTyped<R, E extends ToolFailure>(wrap: BuiltInOptions<R>["wrap"]) {
   return wrap as Options<R, E>["wrap"]
 }
@@ -732,14 +747,14 @@ function makeBuiltIn<R = never, E extends ToolFailure = ToolUnavailable>(
   return builtIn(make<R, E>({ ...options, wrap: asTyped<R, E>(wrap) }))
 }
 
-// The combinators in `Tool` give a policy's function its types (`Tool.fallback` and the others). They
-// guarantee that it gets these parameters and failures.
+// Erases the types of a user's function. The combinators in `Tool`, such as `Tool.fallback`, guarantee that
+// the function gets only parameters and failures of its own types.
 const eraseTypes = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
   if (typeof f !== "function") throw new TypeError(`${what} must be a function; got ${kind(f)}.`)
   return f as unknown as (...args: ReadonlyArray<unknown>) => B
 }
 
-// A function that must answer at once, without a promise.
+// Wraps a function that must return its result directly: throws if the result is a promise.
 const requireSync = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
   const call = eraseTypes(`A ${what}`, f)
   return (...args: ReadonlyArray<unknown>) => outright(`The ${what}`, call(...args))

@@ -1,18 +1,21 @@
 /**
- * Limits how many calls start in a window of time, so that a tool stays within the limit of its service.
+ * Limits how many calls to a tool start in a window of time, so that the tool stays within the quota of its
+ * service.
  *
- * The limiter is effect's own (`effect/persistence`). Its store decides who shares a limit: this process or,
- * over Redis, all processes. This module makes the limiter a policy. It decides whether a call waits for its
- * turn, how a refused call fails, and how waits respect a deadline.
+ * The limiter is effect's own (`effect/persistence`). Its store decides where a limit is shared: within
+ * this process or, with Redis, between all processes. This module makes the limiter a policy. The policy
+ * decides whether a call above the limit waits for its turn or is refused, with which failure it is
+ * refused, and how waits respect a deadline.
  *
  *     tool.pipe(
- *       Tool.retry(RetryPolicy.transient),     inside: a call counts once, however often it is tried
+ *       Tool.retry(RetryPolicy.transient),     inside the limit: a call counts once, however often it is tried
  *       RateLimit.limit({ limit: 60, window: "1 minute" }),
- *       CircuitBreaker.protect()               outside: while the circuit is open, no call takes a turn
+ *       CircuitBreaker.protect()               outside the limit: while the circuit is open, no call takes a turn
  *     )
  *
- * A service that counts requests also counts retries. In that case, put the limit inside `retry`, so that
- * each attempt takes its own turn. `Tool.concurrency` limits something else: how many calls run at once.
+ * If the service counts requests, it also counts retries. In that case, put the limit inside `retry`, so
+ * that each attempt takes its own turn. `Tool.concurrency` limits something else: how many calls run at the
+ * same time.
  *
  * @since 0.1.0
  */
@@ -37,18 +40,18 @@ import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** The number of calls in a window, a whole number from 1. */
+  /** The largest number of calls in a window: a whole number of at least 1. */
   readonly limit: number
-  /** The length of a window, finite and above zero. */
+  /** The length of a window: finite and above zero. */
   readonly window: Duration.Input
   /**
-   * The name of the limit. Tools that use the same service share it, with the same numbers. Default: the
-   * tool's name.
+   * The name of the limit. To let tools that use the same service share one limit, give them the same key
+   * and the same numbers. Default: the tool's name.
    */
   readonly key?: string
   /**
-   * The algorithm of effect's limiter. Default: `"token-bucket"`, a burst of up to `limit` calls, and then an
-   * even rate.
+   * The algorithm of effect's limiter. The default, `"token-bucket"`, allows a burst of up to `limit`
+   * calls, and then an even rate.
    */
   readonly algorithm?: "fixed-window" | "token-bucket"
   /** Whether a call above the limit waits for its turn, or is refused. Default: `"wait"`. */
@@ -60,10 +63,10 @@ export interface Options {
 // -----------------------------------------------------------------------------
 
 /**
- * Makes a limit as a policy of kind `"rate"`. See {@link limit}.
+ * Makes a rate limit: a policy of kind `"rate"`. See {@link limit}.
  *
- * When to use: as a default of a toolkit or an agent. Each tool then has its own limit, unless there is a
- * `key`.
+ * When to use: as a default of a toolkit or an agent. Each tool then has its own limit, unless `key` is
+ * set.
  *
  * @category policies
  * @since 0.1.0
@@ -96,8 +99,9 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
                   : call.refuse(throttled(name, rate, delay)),
               onFailure: (error) => call.refuse(refusalFor(name, rate, error))
             })
-          // The first request does not wait, so a call that is refused here has taken no turn. If others
-          // already wait for a fixed window, its `retryAfter` is the longest possible wait.
+          // This first request does not reserve a turn, so a call that is refused here has not used one up.
+          // If other calls already wait for a fixed window, the limiter's `retryAfter` is an upper bound
+          // for the wait.
           return Effect.matchEffect(consume("fail"), {
             onSuccess: (): Running => run(params),
             onFailure: (error) =>
@@ -113,20 +117,20 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
 }
 
 /**
- * Limits how many calls of a tool start in a window of time.
+ * Limits how many calls to a tool start in a window of time.
  *
- * When to use: for a service with a quota, or one that must not be called too often. Outside `retry`, a call
- * counts once; inside, each attempt counts.
+ * When to use: for a service with a quota, or for a service that must not be called too often. Placed
+ * outside `retry`, the limit counts each call once. Placed inside, it counts each attempt.
  *
- * A call above the limit waits for its turn, in order of arrival. It is refused if its turn comes after the
- * `Deadline`, or if `onExceeded` is `"refuse"`. It then fails with a transient `ToolUnavailable` whose
- * outcome is `not_executed`:
+ * A call above the limit waits for its turn, in order of arrival. The call is refused if its turn would
+ * come after the `Deadline`, or if `onExceeded` is `"refuse"`. A refused call fails with a transient
+ * `ToolUnavailable` whose outcome is `not_executed`. Its code is one of these:
  *
- * - `throttled`, with the time until the next turn as `retryAfter`
- * - `limiter_unavailable`, if the limiter's store does not answer
+ * - `throttled`: the limit is reached; `retryAfter` is the time until the call's turn
+ * - `limiter_unavailable`: the limiter's store failed
  *
- * Throws at once if the limit is not a whole number from 1, or if the window is not a finite duration above
- * zero.
+ * Throws, when the limit is made, if `limit` is not a whole number of at least 1, or if `window` is not a
+ * finite duration above zero.
  *
  * @example
  * ```ts

@@ -1,11 +1,13 @@
 /**
- * The input of a fixer, and its possible answers.
+ * The input and the possible answers of a fixer.
  *
- * A fixer gets arguments that were rejected: while they were decoded, or by the handler. A handler rejects
- * its arguments with a `SchemaMismatch` of side `"arguments"`. With `on`, a fixer also gets failed
- * executions. It answers with better arguments or with a value ({@link Fixed}), escalates
- * ({@link Escalation}), or fails with an error of any kind. `Fixer` has the functions for fixers, and says
- * where to declare them.
+ * A fixer is a function that corrects rejected arguments. It gets arguments that could not be decoded, or
+ * that the handler rejected with a `SchemaMismatch` of side `"arguments"`. With the option `on`, a fixer
+ * also gets failed executions.
+ *
+ * The fixer answers with better arguments or with a value ({@link Fixed}), escalates (gives up and says
+ * why, {@link Escalation}), or fails with any other error. The module `Fixer` has the functions that fixers
+ * use, and says where to declare a fixer.
  *
  * @since 0.1.0
  */
@@ -23,8 +25,8 @@ import type { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from 
 export type FailedExecution = "SemanticGarbage" | "ToolUnavailable" | "defect"
 
 /**
- * A failure that a fixer can get: rejected arguments, or a failed execution that `on` lists. A defect is a
- * `ToolUnavailable` with the code `defect`.
+ * A failure that a fixer can get: rejected arguments, or a failed execution of a kind listed in `on`. A
+ * fixer gets a defect as a `ToolUnavailable` with the code `defect`.
  *
  * @category models
  * @since 0.1.0
@@ -38,15 +40,16 @@ interface FailureOf {
 }
 
 /**
- * Rejected arguments, and the failure of the call.
+ * Arguments that a fixer gets, and the failure that they led to.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Rejected<out On extends FailedExecution = FailedExecution> {
   /**
-   * The text as the model wrote it. In a direct run (`tool.run`), it is the JSON of the parameters. It is
-   * empty if the parameters contain a `Redacted`, or if it is longer than 1 MiB.
+   * The arguments as the model wrote them. In a direct run (`tool.run`), this text is the JSON form of the
+   * parameters. The text is empty if the parameters contain a `Redacted`, or if it would be longer than 1
+   * MiB.
    */
   readonly text: string
   readonly failure: Fixable<On>
@@ -61,21 +64,21 @@ export interface Rejected<out On extends FailedExecution = FailedExecution> {
 export interface Rejection<out On extends FailedExecution = FailedExecution> extends Rejected<On> {
   /** The tool's name. */
   readonly tool: string
-  /** The arguments as an object, if their text can be read and may be shown. */
+  /** The arguments as an object; `undefined` if `text` cannot be read as an object or must not be shown. */
   readonly arguments: Schema.JsonObject | undefined
-  /** The JSON Schema of the arguments, as the model reads it. */
+  /** The JSON Schema of the arguments, as the model gets it. */
   readonly schema: JsonSchema.JsonSchema
-  /** How often this fixer has been asked in this call, this time included. */
+  /** How many times this fixer has been asked in this call, including this time. */
   readonly tries: number
   /** The earlier rejections that this fixer got in this call, oldest first. */
   readonly before: ReadonlyArray<Rejected<On>>
 }
 
 /**
- * The answer of a fixer: arguments, as an object or as text, or a value in place of the tool's result
- * ({@link Answered}). `undefined` and an empty text mean that the fixer has nothing better.
+ * The answer of a fixer: arguments, as an object or as a string, or a value in place of the tool's result
+ * ({@link Answered}). `undefined` or an empty string means that the fixer has nothing better.
  *
- * Arguments are decoded as strictly as a model's.
+ * Arguments from a fixer are decoded as strictly as arguments from a model.
  *
  * @category models
  * @since 0.1.0
@@ -98,7 +101,7 @@ export class Answered {
 }
 
 /**
- * The error of a fixer that gives up, and says why. See `Fixer.escalate`.
+ * The error with which a fixer gives up and says why. See `Fixer.escalate`.
  *
  * @category failures
  * @since 0.1.0

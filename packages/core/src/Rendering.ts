@@ -1,12 +1,13 @@
 /**
  * Turns an outcome into the text that the model reads.
  *
- * A rendering is a pure function from an outcome to a text. An agent accepts any rendering. The two in this
- * module say the same: {@link json} is the default, and {@link prose} is for small models.
+ * A rendering is a pure function from an outcome to a string. An agent accepts any rendering. The two renderings
+ * in this module show the same information: {@link json} is the default, and {@link prose} is for small models.
  *
- * The text of a failure is bounded and on one line. It has no stack traces, and nothing else from the
- * failure's `cause`. A success is rendered in full, whatever its size. Text from outside, such as an
- * upstream message in a `detail`, is data: it stays in its field, in a message of the tool role.
+ * A rendered failure is one line of limited length. It contains no stack trace, and nothing else from the
+ * failure's `cause`. A success is rendered in full, whatever its size. Text from outside, such as an upstream
+ * message in a `detail`, is treated as data. It appears only in messages with the role `tool`, and {@link json}
+ * keeps it in its own field.
  *
  * @since 0.1.0
  */
@@ -20,7 +21,7 @@ import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.
 import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
- * A function from an outcome to the text that the model reads.
+ * A function that renders the outcome of a call as the text that the model reads.
  *
  * @category models
  * @since 0.1.0
@@ -28,8 +29,8 @@ import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
 export type Rendering = (outcome: ToolOutcome, call: ToolCall) => string
 
 /**
- * Renders an outcome as JSON. A success is the bare value, or `{"value":…,"notes":[…]}` if it has notes. A
- * failure is an object:
+ * Renders an outcome as JSON. A success is rendered as the bare value, or as `{"value":…,"notes":[…]}` if the
+ * outcome has caveats (notes for the model). A failure is rendered as an object:
  *
  *     {"ok":false,"error":"SemanticGarbage","code":"unknown_city","detail":"Unknown city: 'Atlantis'.",
  *      "alternatives":["london","mumbai"],
@@ -65,7 +66,7 @@ export const json: Rendering = (outcome, call) => {
 }
 
 /**
- * Renders an outcome as a few plain sentences. A success that is a text stays as it is.
+ * Renders an outcome as a few plain sentences. If the value of a success is a string, it is not quoted.
  *
  * @example
  * ```ts
@@ -141,12 +142,12 @@ const limits = {
   alternative: 80,
   data: 4000,
   next: 1000,
-  // Enough for all notes of a call: on its arguments, on its source, and its caveats. Each kind counts its
-  // omissions.
+  // Large enough for all notes on a call: on its arguments, on its source, and its caveats. Each of these kinds
+  // already has a smaller limit, and a note on how many notes were left out.
   notes: 50
 }
 
-// The hint of an escalation may end with the corrected arguments, which are useless if they are cut.
+// A fixer's escalation may end its hint with the corrected arguments, which would be useless if cut off.
 const hintLimit = ({ severity }: Failed["failure"]): number => severity === undefined ? limits.line : limits.escalation
 
 const boundedLine = (text: string): string => cut(oneLine(text), limits.line)
@@ -169,7 +170,7 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
     ...(failure._tag === "PartialData"
       ? {
         ...(failure.coverage === undefined ? {} : { coverage: boundedCoverage(failure.coverage) }),
-        // The model must not continue a call in doubt.
+        // A call in doubt must not be continued, so the arguments for that are left out.
         ...(isSendable(failure.next) && outcome.certainty !== "unknown" ? { next: failure.next } : {}),
         data: cutData(failure.data)
       }
@@ -182,7 +183,7 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
 const boundedCoverage = ({ unit, ...counts }: Coverage): Coverage =>
   unit === undefined ? counts : { ...counts, unit: cut(oneLine(unit), limits.code) }
 
-// Arguments are rendered in full or not at all. Very long ones are not worth their tokens.
+// The arguments to continue with are rendered in full, or left out if they are too long to be worth their tokens.
 const isSendable = (next: Schema.JsonObject | undefined): next is Schema.JsonObject =>
   next !== undefined && Object.keys(next).length > 0 && JSON.stringify(next).length <= limits.next
 
@@ -191,7 +192,7 @@ const choices = (alternatives: ReadonlyArray<string>): ReadonlyArray<string> => 
   return alternatives.length > shown.length ? [...shown, `… (${alternatives.length - shown.length} more)`] : shown
 }
 
-// Cuts data to the limit: whole items of a list, or the start of the JSON text.
+// Cuts data to the limit. A list keeps its first items; any other value becomes the start of its JSON text.
 const cutData = (data: Schema.Json): Schema.Json => {
   const text = JSON.stringify(data)
   if (text.length <= limits.data) return data
@@ -216,10 +217,10 @@ const endingText = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =
     ? `Waiting for the user's answer to: ${boundedLine(outcome.question)}`
     : `The run was stopped: ${boundedLine(outcome.reason)}`
 
-// Says how often the call was tried, and whether to repeat it: never, with other arguments, or later.
+// Tells the model how often the call was tried, and whether to repeat it: never, with other arguments, or later.
 const advice = (outcome: Failed, call: ToolCall): string => {
   const { attempts, certainty, failure } = outcome
-  // For partial data, the advice below on how to continue still applies.
+  // Partial data skips this check, because the advice below on how to continue still applies to it.
   if (hasActed(outcome) && failure._tag !== "PartialData") {
     return "Do not repeat this call: it has already taken effect."
   }
@@ -231,7 +232,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       ? "Do not repeat this call: it would be refused again, because it may already have taken effect. If you know that it has not, tell the user."
       : "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
   }
-  // The hint of an escalation already says what to do.
+  // A fixer escalated this failure, and its hint already says what to do.
   if (failure.source !== undefined) return "Do not repeat this call as it is."
   switch (failure._tag) {
     case "SchemaMismatch":
@@ -260,7 +261,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         return "Do not repeat this call with the same arguments. Use other arguments or another tool, or answer without it."
       }
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
-      // Its hint says which other arguments to use.
+      // The failure's hint says which other arguments to use.
       if (failure.scope === "arguments" && certainty !== "unknown") {
         return `${triedText(attempts)}Do not repeat this call with the same arguments.`
       }

@@ -1,17 +1,18 @@
 /**
- * A retry budget limits the retries of a process to a share of its successes.
+ * A retry budget limits how many retries a process makes, in proportion to its successes.
  *
- * A limit per call does not limit a thousand calls. If a service is down, three attempts per call triple its
- * load, just when it can bear the least. Nested retries multiply that load again. A budget limits the total:
- * each success deposits a fifth of a retry, and each retry withdraws a whole one. If nothing succeeds any
- * more, only the few retries of the reserve remain, however many calls fail. (The design is that of tower's
- * `retry::budget`, after Finagle's `RetryBudget`.)
+ * A limit on the attempts of one call does not limit the total of a thousand calls. If a service is down,
+ * three attempts per call triple the load on it, just when it can bear the least. Nested retries multiply
+ * the load again. A budget limits the total: each success adds a fifth of a retry to the budget, and each
+ * retry takes a whole one. Once all calls fail, only a small reserve of retries remains, however many calls
+ * there are. (The design is that of `retry::budget` in the Rust library tower, which follows Finagle's
+ * `RetryBudget`.)
  *
  *     tools and model calls ── retry ── withdraw ─┐
  *                              success ─ deposit ─┴─ one budget per process: provide its layer once
  *
- * `Tool.retry` and `Model.retry` use the budget if there is one. Without one, only their schedules limit
- * retries.
+ * `Tool.retry` and `Model.retry` use the budget if one is provided. Without a budget, only their schedules
+ * limit retries.
  *
  * @since 0.1.0
  */
@@ -20,8 +21,8 @@ import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 
 /**
- * A budget that takes deposits and pays for retries. Both methods are plain functions of the time in
- * milliseconds, because every call uses them.
+ * A budget that records successes and pays for retries. Both methods take the current time in milliseconds.
+ * They are plain functions and not Effects, because every call uses them.
  *
  * @category models
  * @since 0.1.0
@@ -29,7 +30,7 @@ import * as Layer from "effect/Layer"
 export interface RetryBudget {
   /** Records a success. */
   readonly deposit: (now: number) => void
-  /** Pays for a retry. Returns `false` if the budget is used up. */
+  /** Takes one retry from the budget. Returns `false` if the budget is used up. */
   readonly withdraw: (now: number) => boolean
 }
 
@@ -40,16 +41,19 @@ export interface RetryBudget {
  * @since 0.1.0
  */
 export interface Options {
-  /** Retries per success, from 0 to 1. Default: 0.2, so at most a fifth more load. */
+  /**
+   * How many retries each success pays for, from 0 to 1. Default: 0.2, so that retries add at most a fifth
+   * to the load.
+   */
   readonly ratio?: number
-  /** Retries per second that are always available, for processes with few calls. Default: 10. */
+  /** The reserve for processes with few calls: retries per second that are allowed without successes. Default: 10. */
   readonly minPerSecond?: number
-  /** How long a deposit counts. Default: 10 seconds. */
+  /** How long a success or a retry counts in the budget. Default: 10 seconds. */
   readonly timeToLive?: Duration.Input
 }
 
 /**
- * The budget of the process. Default: none, so that nothing is counted.
+ * The budget of the process. By default there is none, so that retries are not counted.
  *
  * @category context
  * @since 0.1.0
@@ -60,7 +64,7 @@ export const current: Context.Reference<RetryBudget | undefined> = Context.Refer
 )
 
 /**
- * Makes a budget. Throws if a number is out of range.
+ * Makes a budget. Throws if an option is out of range.
  *
  * @example
  * ```ts
@@ -88,7 +92,8 @@ export const make = ({ minPerSecond = 10, ratio = 0.2, timeToLive = "10 seconds"
   }
   const slot = window / slots
   const reserve = minPerSecond * window / 1000
-  // Deposits minus withdrawals, in a ring of time slots. The time of a slot tells whether it still counts.
+  // Deposits minus withdrawals, in a ring of time slots. `times` tells for each slot whether its balance
+  // still counts.
   const balances = new Float64Array(slots)
   const times = new Float64Array(slots).fill(-Infinity)
   const record = (now: number, amount: number) => {
@@ -104,7 +109,7 @@ export const make = ({ minPerSecond = 10, ratio = 0.2, timeToLive = "10 seconds"
   return {
     deposit: (now) => record(now, ratio),
     withdraw: (now) => {
-      // Sums of fractions such as 0.2 are not exact in binary.
+      // Sums of fractions such as 0.2 are not exact in binary, so a tiny shortfall is ignored.
       if (balance(now) < 1 - 1e-9) return false
       record(now, -1)
       return true
@@ -115,7 +120,7 @@ export const make = ({ minPerSecond = 10, ratio = 0.2, timeToLive = "10 seconds"
 const slots = 10
 
 /**
- * Provides one budget for everything that runs below it. Provide it once, where the process starts.
+ * Provides one budget for the whole process. Provide this layer once, where the process starts.
  *
  * @category layers
  * @since 0.1.0

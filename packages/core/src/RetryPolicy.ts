@@ -2,19 +2,22 @@
  * Retry policies: Schedules that decide when to retry after a failure.
  *
  *     RetryPolicy.make({ attempts: 5, cap: "10 seconds" })              backs off with jitter, and honours Retry-After
- *     RetryPolicy.honouring(Schedule.spaced("1 second"), "1 minute")    a schedule of your own that honours it, too
+ *     RetryPolicy.honouring(Schedule.spaced("1 second"), "1 minute")    your own schedule, made to honour Retry-After
  *
- * Any `Schedule` is a retry policy; these are the ones that most tools need. A schedule decides how long to
- * wait and when to give up. It does not decide whether a failure may be retried: `Tool.retry` retries only
- * transient failures, and only if a repetition is safe.
+ * Any `Schedule` can be a retry policy; this module has the ones that most tools need. A schedule decides
+ * how long to wait and when to give up. It does not decide whether a failure may be retried: `Tool.retry`
+ * retries only transient failures, and only if a repetition is safe.
  *
- * | policy        | waits before the second and third attempt             | longest `retryAfter` that it honours |
- * | ------------- | ----------------------------------------------------- | ------------------------------------ |
- * | `make`        | set by its options                                    | set by its options                   |
- * | `transient`   | 0 to 200 ms, 0 to 400 ms                              | 30 s, beyond that it gives up        |
- * | `rateLimited` | the same, but after `rate_limited` 1 to 2 s, 2 to 4 s | 60 s, beyond that it gives up        |
- * | `honouring`   | set by its schedule                                   | a limit, beyond that it gives up     |
- * | `none`        | none: it never retries                                |                                      |
+ * The `retryAfter` of a failure is the wait that the service asked for, for example in an HTTP header
+ * `Retry-After`.
+ *
+ * | policy        | waits before the second and the third attempt      | longest `retryAfter` that the policy honours           |
+ * | ------------- | -------------------------------------------------- | ------------------------------------------------------ |
+ * | `make`        | set by its options                                 | set by its options                                     |
+ * | `transient`   | 0 to 200 ms, 0 to 400 ms                           | 30 s; beyond that, the policy gives up               |
+ * | `rateLimited` | the same; after `rate_limited`, 1 to 2 s, 2 to 4 s | 60 s; beyond that, the policy gives up               |
+ * | `honouring`   | set by its schedule                                | set by its limit; beyond that, the policy gives up     |
+ * | `none`        | none: it never retries                             |                                                        |
  *
  * @since 0.1.0
  */
@@ -48,38 +51,42 @@ export interface Retryable {
  * @since 0.1.0
  */
 export interface Options {
-  /** The largest number of attempts, including the first: a whole number from 1. Default: 3. */
+  /** The largest number of attempts, including the first: a whole number of at least 1. Default: 3. */
   readonly attempts?: number
-  /** The longest wait before the second attempt. It doubles before each further attempt. Default: 200 ms. */
+  /**
+   * The longest wait before the second attempt. For each further attempt, this limit doubles, up to `cap`.
+   * Default: 200 ms.
+   */
   readonly base?: Duration.Input
   /**
-   * The longest of all waits, unless the service asks for a longer one that `honourRetryAfter` allows.
-   * Default: 5 seconds.
+   * The longest wait before any attempt, unless the service asks for a longer wait that `honourRetryAfter`
+   * allows. Default: 5 seconds.
    */
   readonly cap?: Duration.Input
   /**
-   * Draws each wait evenly from zero to its longest. Without jitter, each wait is its longest. Default:
-   * `true`.
+   * Whether each wait is drawn evenly between zero and the longest wait for that attempt. With `false`,
+   * each wait is the longest. Default: `true`.
    */
   readonly jitter?: boolean
   /**
-   * The longest wait that a service may ask for (`retryAfter`). If it asks for more, there is no other
-   * attempt. `false` ignores `retryAfter`. Default: 30 seconds.
+   * The longest wait that a service may ask for (`retryAfter`). If the service asks for a longer one, the
+   * call is not retried. With `false`, `retryAfter` is ignored. Default: 30 seconds.
    */
   readonly honourRetryAfter?: Duration.Input | false
   /**
-   * Whether an attempt that timed out is retried. With `false`, a service that hangs is called once. A
-   * connection that could not be made in time (`not_executed`) is always retried. Default: `true`.
+   * Whether an attempt that timed out is retried. With `false`, a service that hangs is called only once. A
+   * timeout while connecting (outcome `not_executed`) is retried even with `false`. Default: `true`.
    */
   readonly retryTimeouts?: boolean
 }
 
 /**
- * Makes an exponential backoff with full jitter, which honours `Retry-After`.
+ * Makes an exponential backoff with full jitter that honours `Retry-After`.
  *
- * When to use: if {@link transient} does not fit. Without options, it is {@link transient}.
+ * When to use: if {@link transient} does not fit. Without options, `make` returns the same policy as
+ * {@link transient}.
  *
- * Full jitter keeps the callers of a recovering service from returning all at once (Marc Brooker,
+ * Full jitter keeps the callers of a recovering service from retrying all at the same moment (Marc Brooker,
  * "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
  *
  * Throws if an option is out of range, or if `base` is longer than `cap`.
@@ -123,15 +130,16 @@ const isTimedOut = (failure: Retryable): boolean => {
 }
 
 /**
- * Adds support for `Retry-After` to a schedule of your own. The schedule then waits at least as long as the
- * service asks for, and gives up if that is longer than a limit.
+ * Makes your own schedule honour `Retry-After`: the schedule then waits at least as long as the service
+ * asks for, and gives up if that wait is longer than a limit.
  *
- * When to use: with any schedule for failures of a service. On its own, a schedule ignores `retryAfter` and
- * retries too soon.
+ * When to use: with any schedule of your own that retries calls to a service. On its own, a schedule
+ * ignores `retryAfter`, and may retry too soon.
  *
- * The schedule decides everything else: how often to retry, and how long to wait if the service does not say.
+ * The schedule decides everything else: how often to retry, and how long to wait if the service does not
+ * ask for a wait.
  *
- * @param schedule a value that is not a Schedule throws
+ * @param schedule must be a Schedule; throws otherwise
  * @param longest the longest wait that a service may ask for, finite and above zero; default: 30 seconds
  *
  * @example
@@ -162,13 +170,14 @@ export const honouring = <Output, Input, Error, Env>(
 }
 
 /**
- * A retry policy for failures that are usually over in a moment: refused connections, timeouts, a 503.
+ * A retry policy for failures that usually pass within a moment, such as a refused connection, a timeout or
+ * a 503.
  *
- * Three attempts in all. The wait before the second is drawn evenly from 0 to 200 ms, before the third from 0
- * to 400 ms ({@link make} without options).
+ * It makes three attempts in all. The wait before the second attempt is drawn evenly from 0 to 200 ms;
+ * before the third, from 0 to 400 ms. This is {@link make} without options.
  *
- * A service that asks for more time (`retryAfter`) gets it, up to 30 s. Beyond 30 s, there is no other
- * attempt.
+ * If the service asks for a longer wait (`retryAfter`), the policy waits that long, up to 30 s. If the
+ * service asks for more than 30 s, the call is not retried.
  *
  * @example
  * ```ts
@@ -188,16 +197,18 @@ export const transient: Schedule.Schedule<unknown, Retryable> = make()
 
 const defaults = cappedBackoff({})
 
-// The longest wait that a service with a rate limit may ask for.
+// The longest `retryAfter` that {@link rateLimited} honours.
 const rateLimitTerms = { longest: Duration.minutes(1) }
 
 /**
- * A retry policy for services with rate limits: {@link transient}, but with longer waits after a
+ * A retry policy for services with rate limits. It is like {@link transient}, but waits longer after a
  * `rate_limited` failure.
  *
- * After such a failure, it waits as long as the service asked for (`retryAfter`), or else 1 s, then 2 s. It
- * adds a random wait of up to 1 s, then 2 s, so that callers with the same `retryAfter` do not return all at
- * once. If the service asks for more than 60 s, there is no other attempt.
+ * After a `rate_limited` failure, the policy waits as long as the service asked for (`retryAfter`). If the
+ * service did not ask for a wait, the policy waits 1 s before the second attempt, and 2 s before the third.
+ * To this wait, the policy adds a random one of up to 1 s before the second attempt, and of up to 2 s
+ * before the third. So callers with the same `retryAfter` do not all retry at the same moment. If the
+ * service asks for more than 60 s, the call is not retried.
  *
  * @example
  * ```ts
@@ -230,7 +241,7 @@ export const rateLimited: Schedule.Schedule<unknown, Retryable> = allowing(
 /**
  * A retry policy that never retries.
  *
- * When to use: for a tool that must not be retried, if its toolkit or agent has a default retry.
+ * When to use: for a tool that must not be retried although its toolkit or agent has a default retry.
  *
  * @category policies
  * @since 0.1.0

@@ -1,15 +1,16 @@
 /**
- * The side effect of a tool. It decides which calls may be repeated, and which may run at the same time.
+ * The side effect that a tool declares. It decides which calls to the tool may be repeated, and which calls of
+ * one turn may run at the same time. A tool *acts* if it has side effects.
  *
- * | side effect           | meaning                                               | after a lost answer              | in one turn     |
- * | --------------------- | ----------------------------------------------------- | -------------------------------- | --------------- |
- * | `"none"`              | it only reads                                         | retried                          | up to 8 at once |
- * | `"idempotent"`        | running it twice has the effect of once, like a `PUT` | retried                          | alone, in order |
- * | `"idempotent_by_key"` | its service acts once for each idempotency key        | retried under the same key       | alone, in order |
- * | `"non_idempotent"`    | each run acts; the default                            | not retried (`outcome_unknown`)  | alone, in order |
+ * | side effect           | meaning                                                    | call whose answer is lost       | calls in one turn    |
+ * | --------------------- | ---------------------------------------------------------- | ------------------------------- | -------------------- |
+ * | `"none"`              | the tool only reads                                        | retried                         | up to 8 in parallel  |
+ * | `"idempotent"`        | running it twice has the same effect as once, like a `PUT` | retried                         | one by one, in order |
+ * | `"idempotent_by_key"` | its service acts once per idempotency key                  | retried under the same key      | one by one, in order |
+ * | `"non_idempotent"`    | each run acts (the default)                                | not retried (`outcome_unknown`) | one by one, in order |
  *
- * The library trusts the declaration: a tool that acts although it is declared read-only may act twice.
- * `Certainty` tells whether a call took effect.
+ * The library trusts the declaration: if a tool is declared read-only, but acts, it may act twice. A call's
+ * `Certainty` says whether the call took effect.
  *
  * The Model Context Protocol and `effect/ai` express side effects as annotations. {@link annotations} and
  * {@link fromAnnotations} convert in both directions.
@@ -21,11 +22,11 @@ import { isIdempotent } from "./internal/call/isIdempotent.ts"
 /**
  * The side effect of running a tool.
  *
- * - `"none"`: it only reads.
- * - `"idempotent"`: running it twice with the same arguments has the same effect as running it once.
- * - `"idempotent_by_key"`: the handler sends the call's key (`ToolCall.current`), and the service acts once
- *   for each key.
- * - `"non_idempotent"`: each run acts. It must not run again unless the earlier run certainly did nothing.
+ * - `"none"`: the tool only reads.
+ * - `"idempotent"`: running the tool twice with the same arguments has the same effect as running it once.
+ * - `"idempotent_by_key"`: the handler sends the call's key (`ToolCall.current`) to its service, which acts once
+ *   per key.
+ * - `"non_idempotent"`: each run acts. The tool must not run again unless the earlier run certainly did nothing.
  *
  * @category models
  * @since 0.1.0
@@ -33,7 +34,7 @@ import { isIdempotent } from "./internal/call/isIdempotent.ts"
 export type SideEffect = "none" | "idempotent" | "idempotent_by_key" | "non_idempotent"
 
 /**
- * The annotations of a tool in the Model Context Protocol (2025-06-18). `effect/ai` calls them
+ * The annotations of a tool in the Model Context Protocol (version 2025-06-18). `effect/ai` calls them
  * `Tool.Readonly`, `Tool.Idempotent` and `Tool.Destructive`.
  *
  * @category models
@@ -48,8 +49,8 @@ export interface Annotations {
 /**
  * Converts a side effect to annotations.
  *
- * When to use: to publish a tool to others. It is not known here whether an effect is destructive, so every
- * tool that acts counts as destructive.
+ * When to use: to publish a tool for other programs. A tool does not declare whether its effect is destructive,
+ * so every acting tool is annotated as destructive.
  *
  * @example
  * ```ts
@@ -64,7 +65,7 @@ export interface Annotations {
  */
 export const annotations = (sideEffect: SideEffect): Annotations => ({
   readOnlyHint: sideEffect === "none",
-  // `"idempotent_by_key"` does not count: an external caller has another key for each call.
+  // `"idempotent_by_key"` is not annotated as idempotent: each call by another program gets a different key.
   idempotentHint: isIdempotent(sideEffect),
   destructiveHint: sideEffect !== "none"
 })
@@ -72,8 +73,8 @@ export const annotations = (sideEffect: SideEffect): Annotations => ({
 /**
  * Converts annotations to a side effect.
  *
- * When to use: to use a tool that others publish. A missing annotation leads to the careful assumption.
- * Annotations are only hints, and so is the result.
+ * When to use: to use a tool that another program publishes. If an annotation is missing, the safer assumption
+ * is made. Annotations are only hints, so the result may be wrong.
  *
  * @example
  * ```ts

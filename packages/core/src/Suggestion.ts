@@ -1,14 +1,15 @@
 /**
- * Nearest names: the existing names that a model most likely meant by an unknown one.
+ * Finds the existing names that a model most likely meant when it wrote an unknown name.
  *
- * A suggestion is only for a reader. Nothing in this library acts on one.
+ * A suggestion is only shown to a reader. This library never acts on a suggestion.
  *
  * @since 0.1.0
  */
 export {
   /**
-   * Returns the one candidate that was probably meant, or `undefined` if none is near enough. The
-   * candidate's distance is at most a third of the longer name's length, and no other candidate is as near.
+   * Returns the candidate that was probably meant by a name, or `undefined` if no candidate is near enough. The
+   * candidate's edit distance from the name must be at most a third of the length of the longer of the two. All
+   * other candidates must have a larger distance.
    *
    * @example
    * ```ts
@@ -23,7 +24,7 @@ export {
    */
   didYouMean,
   /**
-   * Returns all candidates, nearest first. Candidates at the same distance keep their order.
+   * Returns all candidates, those nearest to a name first. Candidates at the same distance keep their order.
    *
    * When to use: to list the valid choices in a failure's `alternatives`.
    *

@@ -1,14 +1,18 @@
 /**
- * A tool is a definition that a model reads, a handler, and the policies around it.
+ * A tool has three parts: a definition, which the model reads; a handler, which does the work; and the
+ * policies around the handler.
  *
  *     const searchOrders = Tool.make("search_orders", { description, parameters, success }, handler)
  *     const resilient = searchOrders.pipe(Tool.timeout("5 seconds"), Tool.retry(RetryPolicy.transient))
  *
- * A tool is a value with `pipe`. Each combinator adds one policy around the existing ones, in the order
- * written. It also changes the type: a handled failure leaves `E`, and a service that a policy needs enters
- * `R`. `Policy` says which order to choose.
+ * A tool is a value with a `pipe` method. Each combinator adds one policy around the existing ones, so the
+ * policy written last is outermost. The combinator also changes the tool's type: a failure that it handles
+ * leaves `E`, and a service that it needs enters `R`. The module `Policy` recommends an order.
  *
- * A tool needs no agent: `tool.run(params)` is an Effect whose error type is the tool's.
+ * A tool works without an agent: `tool.run(params)` is an Effect that fails with the tool's own failures.
+ *
+ * A tool *acts* if it has side effects, and is *read-only* otherwise. Its `sideEffect` field declares
+ * which.
  *
  * @since 0.1.0
  */
@@ -74,7 +78,8 @@ export type { Any } from "./internal/tool/anyTool.ts"
 export type { PromiseCall } from "./internal/tool/promiseHandler.ts"
 
 /**
- * A tool with the name `Name`. It turns `Params` into an `A`, can fail with `E`, and needs `R`.
+ * A tool with the name `Name`. Its `run` takes `Params`, succeeds with an `A` or fails with an `E`, and
+ * needs the services `R`.
  *
  * @category models
  * @since 0.1.0
@@ -85,40 +90,41 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly name: Name
   /** The description that the model reads. */
   readonly description: string
-  /** The schema of the arguments. The model reads its JSON Schema. */
+  /** The schema of the arguments. The model gets it as a JSON Schema. */
   readonly parameters: Schema.ConstraintDecoder<Params>
-  /** The schema of the result. The model reads the result in its JSON form. */
+  /** The schema of the result. The model reads the result in the JSON form of this schema. */
   readonly success: Schema.ConstraintCodec<A, unknown>
   readonly sideEffect: SideEffect
-  /** The names of tools that can serve when this one is unavailable. */
+  /** The names of tools that the model can use when this one is unavailable. */
   readonly instead: ReadonlyArray<string>
-  /** The name of the tool that reports whether a call of this one took effect. */
+  /** The name of the tool that reports whether a call to this tool took effect. */
   readonly check: string | undefined
-  /** The parameter that limits the size of a result. */
+  /** The name of the parameter that limits the size of a result. */
   readonly size: string | undefined
-  /** Selects the arguments that identify the effect. Default: all arguments. */
+  /** Selects the arguments that identify the intended effect. By default, all arguments do. */
   readonly identity: ((params: Params) => unknown) | undefined
-  /** Whether the same call may run again after a success. */
+  /** Whether the same call may run again after it has succeeded. */
   readonly repeats: boolean | undefined
-  /** The number of failed executions in a run after which the same call is refused. */
+  /** How many executions may fail in one run before the same call is refused. */
   readonly failureLimit: number
   /** The policies around the handler, innermost first. */
   readonly policies: ReadonlyArray<Policy.Any>
-  /** The fixers that correct rejected arguments, in the order in which they are asked. */
+  /** The functions that correct rejected arguments (fixers), in the order in which they are asked. */
   readonly fixers: ReadonlyArray<Fixing>
   /**
-   * Runs the handler under its policies. It takes typed parameters; `Dispatch` decodes the arguments of a
-   * model.
+   * Runs the handler under the tool's policies. `run` takes decoded parameters; for arguments from a model,
+   * use `Dispatch`, which decodes them.
    *
    * The type does not show two facts:
    *
-   * - Only a `ToolUnavailable` can report whether the call took effect (`outcome`). After another failure, or
-   *   an answer from another source, use {@link outcome}.
-   * - A tool that acts can fail with `ToolUnavailable` even if `E` does not contain it. It does so if a
-   *   custom policy runs it again (`not_repeated`), or if it would start after its `Deadline` (`timeout`).
+   * - Only a `ToolUnavailable` says whether the call took effect (its `outcome` field). After any other
+   *   failure, or an answer from another source, only {@link outcome} can tell; use it instead of `run`.
+   * - A tool that acts can fail with `ToolUnavailable` even if `E` does not include it. This happens if a
+   *   custom policy runs the tool a second time when that is unsafe (`not_repeated`). It also happens if
+   *   the tool would start after its `Deadline` (`timeout`).
    *
-   * Each run is a separate call, even under the same `ToolCall.withKey`. A retry around `run` therefore runs
-   * the tool again; use {@link retry} instead.
+   * Each `run` is a separate call, even with the same key (`ToolCall.withKey`). An `Effect.retry` around
+   * `run` would therefore run the tool again even when that is unsafe; use {@link retry} instead.
    */
   readonly run: (params: Params) => Effect.Effect<A, E, R>
 }
@@ -144,7 +150,7 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
 // -----------------------------------------------------------------------------
 
 /**
- * The definition of a tool: its description, its types, and the rules that its results keep
+ * The definition of a tool: its description, its types, and the rules that its results must satisfy
  * ({@link Contract}).
  *
  * @example
@@ -175,55 +181,59 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   /** The schema of the arguments. Default: no arguments. */
   readonly parameters?: Schema.ConstraintDecoder<Params>
   /**
-   * The schema of the handler's decoded result. The model reads its JSON form, nested at most 512 levels
-   * deep.
+   * The schema of the handler's result. The handler returns the result in its decoded form. The model reads
+   * the JSON form, nested at most 512 levels deep.
    */
   readonly success: Schema.ConstraintCodec<A, unknown>
   /**
-   * The side effect of a run. Default: `"non_idempotent"`, the safest assumption. Within one call, a
-   * non-idempotent tool runs again only if all its attempts certainly did nothing.
+   * Whether a run has side effects, and whether it can safely be repeated. Default: `"non_idempotent"`, the
+   * safest assumption. Within one call, a non-idempotent tool runs again only if all its earlier attempts
+   * certainly did nothing.
    */
   readonly sideEffect?: SideEffect
   /**
-   * The names of tools that can serve when this one is unavailable. The model is told only about those in the
-   * toolkit.
+   * The names of tools that the model can use when this one is unavailable. The model is told only about
+   * those that are in the toolkit.
    */
   readonly instead?: ReadonlyArray<string>
   /**
-   * The name of the tool that reports whether a call of this one took effect. The model is told about it when
-   * a call is in doubt.
+   * The name of a second tool, which reports whether a call to this tool took effect. If it is unknown
+   * whether a call took effect, the model is told about the second tool.
    */
   readonly check?: string
   /**
-   * Declares that the tool refuses before it has any side effect. Then a 429, a refused connection, or an
-   * inner tool that did not run proves that nothing was done, so policies may run the tool again. Default:
-   * `false`.
+   * Declares that when the tool refuses a call, it does so before any side effect. Each of these then
+   * proves that nothing was done: a 429, a refused connection, or a `not_executed` failure of an inner tool
+   * (a tool that the handler runs). So policies may run this tool again. Default: `false`.
    */
   readonly refusesFirst?: boolean
   /**
-   * Selects the arguments that identify the effect: `({ order }) => order`. Calls of a run with equal
-   * identities mean the same effect, and share one idempotency key until one of them succeeds. A call after
-   * that success means another effect.
+   * Selects the arguments that identify the intended effect: `({ order }) => order`. Within a run, calls
+   * with equal identities are taken to intend the same effect. They share one idempotency key until one of
+   * them succeeds; a later call intends a new effect.
    *
-   * The function returns JSON, which may contain dates, bigints, Maps and Sets. It must not change the
-   * parameters. A call is refused (`no_identity`) if its identity contains nothing but `undefined`, `null`
-   * and blank texts. Default: all arguments, however they are written.
+   * By default, all arguments identify the effect, regardless of key order or spacing.
+   *
+   * The function returns data that consists of JSON, dates, bigints, Maps and Sets. It must not change the
+   * parameters. If the identity contains nothing but `undefined`, `null` and blank strings, the call is
+   * refused (`no_identity`).
    */
   readonly identity?: (params: NoInfer<Params>) => unknown
   /**
-   * Whether the same call may run again after a success. In the same run, the default is yes, since two equal
-   * orders may be intended. In a later run of its scope (`RunOptions.facts`), the default is no, unless the
-   * tool is `"idempotent"`. The refusal says that the call has already been done.
+   * Whether the same call may run again after it has succeeded. Within one run, the default is `true`,
+   * since two identical orders may be intended. In a later run of the same scope (`RunOptions.scope`), the
+   * default is `false`, unless the tool is `"idempotent"`. A call that must not run again is refused
+   * (`already_done`).
    */
   readonly repeats?: boolean
   /**
-   * The number of failed executions in a run after which the same call is refused (`repeated_call`). Retries
-   * count. At least 1. Default: 3, or 9 for a tool that is `"idempotent_by_key"`.
+   * How many executions may fail in one run before the same call is refused (`repeated_call`). Each retry
+   * is an execution, too. At least 1. Default: 3, or 9 if the tool is `"idempotent_by_key"`.
    */
   readonly failureLimit?: number
   /**
-   * Lets an attempt finish even if its time is up or its run is interrupted. `LateResult` reports how it
-   * ended. Default: `false`.
+   * Lets an attempt finish even if its time is up or its run is interrupted. If the tool acts, `LateResult`
+   * reports how the attempt ended. Default: `false`.
    */
   readonly uninterruptible?: boolean
 }
@@ -231,8 +241,8 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
 export type { Contract, ContractFailures, Empty, Pages }
 
 /**
- * A definition that has certain fields. `make` infers them, because they decide which failures the tool can
- * have ({@link ContractFailures}).
+ * A definition in which the fields named by `Word` are present. `make` infers `Word`, because these fields
+ * decide which failures the tool can have ({@link ContractFailures}).
  *
  * @category utility types
  * @since 0.1.0
@@ -242,28 +252,33 @@ export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Wo
 /**
  * Makes a tool from a definition and a handler.
  *
- * The handler fails only with the four failures, and a `PartialData` contains data of the tool's success
- * type. Anything else does not compile. A thrown error is a defect. So is a promise that the handler returns
- * in place of an Effect; the log says how to fix it. A definition that does not match its type throws.
+ * The handler can fail only with the four classes of `ToolFailure`, and a `PartialData` must contain data
+ * of the tool's success type. No other handler compiles. An error that the handler throws is a defect. So
+ * is a promise that it returns in place of an Effect; the log then says how to fix the handler.
  *
- * A handler that fails with a `SchemaMismatch` of side `"arguments"` promises that it did nothing with them.
- * So it may run again with better arguments (`Tool.fix`).
+ * Throws if the definition does not match its type.
  *
- * If a tool acts, the end of its handler says whether the call took effect; `Certainty` has the table. A
- * `SemanticGarbage` says that the tool refused and did nothing. If the tool acted, but its answer makes no
- * sense, fail with a `SchemaMismatch` of the result. Or fail with a `ToolUnavailable` whose `outcome` is
- * `"unknown"` or `"executed"`.
+ * By failing with a `SchemaMismatch` of side `"arguments"`, a handler promises that it did nothing with the
+ * arguments. The handler may therefore be run again with better ones (`Tool.fix`).
  *
- * The handler runs in its own fiber, so its child fibers end with it. Fork work that must continue with
- * `Effect.forkDetach`, or in a scope.
+ * If a tool acts (has side effects), the way its handler ends decides whether the call counts as having
+ * taken effect; see the table in `Certainty`. A `SemanticGarbage` means that the tool refused the call and
+ * did nothing. If the tool acted, but the service's answer makes no sense, fail with a `SchemaMismatch` of
+ * side `"result"`. Alternatively, fail with a `ToolUnavailable` whose `outcome` is `"unknown"` or
+ * `"executed"`.
  *
- * @param name letters, digits, `_` and `-`, at most 64 characters, as model providers require; anything else
- * throws
- * @param definition {@link Definition}. The fields of its {@link Contract} are checked after each success of
- * the handler: `invariants`, the age, `pages`, then `empty`. Their failures enter the tool's type. If the
- * tool acts, the call knows by then that it took effect, so no policy runs it again because of them
- * @param handler takes the decoded parameters and returns an Effect. With several failures, an
- * `Effect.fnUntraced(function*({ city }) { … })` with `return yield* new SemanticGarbage({ … })` reads best
+ * The handler runs in its own fiber, so its child fibers end when the handler ends. If work must continue
+ * after that, fork it with `Effect.forkDetach`, or fork it in a scope.
+ *
+ * @param name at most 64 letters, digits, `_` and `-`, as model providers require; throws for any other
+ * name
+ * @param definition {@link Definition}. After each success of the handler, the rules of its
+ * {@link Contract} are checked: `invariants`, `freshness`, `pages`, then `empty`. The failures of these
+ * checks are part of the tool's type. By then an acting tool is known to have taken effect, so no policy
+ * re-runs it when a check fails
+ * @param handler takes the decoded parameters and returns an Effect. A handler that can fail in several
+ * ways reads best as an `Effect.fnUntraced(function*({ city }) { … })` with
+ * `return yield* new SemanticGarbage({ … })`
  *
  * @example
  * ```ts
@@ -296,7 +311,8 @@ export const make = <
 >(
   name: Name,
   definition: Definition<A, Params> & Having<Word>,
-  // `Handled` is inferred as a whole, so that the branches of a handler may return different Effects.
+  // `Handled` is inferred as a whole, so that the branches of a handler may return Effects of different
+  // types.
   handler: (params: NoInfer<Params>) => Handled
 ): Tool<
   Name,
@@ -317,28 +333,31 @@ export const make = <
  *
  * When to use: for promise-based code. For Effects, use {@link make}.
  *
- * An error that the function throws becomes a failure according to its shape (`ToolFailure.from`). The model
- * reads the message of a plain `Error`, and of the classes in `tell`. A `TypeError` and other programming
- * mistakes are defects. The function may also throw a failure of this library.
+ * `ToolFailure.from` turns an error that the function throws into a failure. If the error is a plain
+ * `Error`, or an instance of a class in `tell`, the model reads the error's message. A `TypeError`, or any
+ * other error that shows a programming mistake, is a defect. The function may also throw one of the
+ * `ToolFailure` classes itself.
  *
- * The `signal` aborts when the call's time is up or its run is interrupted. Pass it on, because an attempt
- * counts as running until its promise settles. The caller does not wait for that: a timeout ends the call at
- * once, and an interrupted run waits at most 5 s.
+ * The `signal` is aborted when the call's time is up, or when its run is interrupted. Pass the signal on to
+ * the functions that you call, because an attempt counts as running until its promise settles. A timeout
+ * does not wait for the promise: it ends the call immediately. An interrupted run waits for the promise,
+ * but at most 5 s.
  *
- * An error describes one request, but the function may have made others before. So a refused connection or a
- * 429 leaves the outcome of a tool that acts unknown, and a non-idempotent tool does not run again. Declare
- * `refusesFirst` if the function makes only one request, or is refused before it does anything. Such an error
- * then counts as not executed, and may be retried.
+ * A thrown error describes one request, but the function may have made other requests before. So after a
+ * refused connection or a 429, it is unknown whether an acting tool took effect, and a non-idempotent tool
+ * is not run again. Declare `refusesFirst` if the function makes only one request, or is refused before it
+ * does anything. A refused connection or a 429 then proves that nothing was done (`not_executed`), and the
+ * call may be retried.
  *
- * A plain `Error` says that the tool refused. After the function has acted, throw a `ToolUnavailable` with an
- * `outcome` instead.
+ * A plain `Error` counts as a refusal, so nothing was done. Once the function has acted, throw a
+ * `ToolUnavailable` with an `outcome` instead.
  *
- * @param name letters, digits, `_` and `-`, at most 64 characters; anything else throws
- * @param definition {@link Definition}, and `tell`: classes of errors whose messages the model may read;
+ * @param name at most 64 letters, digits, `_` and `-`; throws for any other name
+ * @param definition {@link Definition}, and `tell`: error classes whose messages the model may read;
  * default: none
- * @param handler takes the decoded parameters and returns a promise. Its second argument has the `signal`,
- * the `idempotencyKey`, which is the same for each attempt of the call, and the number of the `attempt`, from
- * 1
+ * @param handler takes the decoded parameters and returns a promise. Its second argument has three fields:
+ * the `signal`; the `idempotencyKey`, which is the same for each attempt of the call; and the 1-based
+ * number of the `attempt`
  *
  * @example
  * ```ts
@@ -400,8 +419,8 @@ type WrapHandler<Params> = <A, E extends ToolFailure, R>(
 /**
  * Makes a tool from its parts.
  *
- * @param wrapHandler builds the run from the handler, which runs in its own fiber (`isHere` is `false`) or in
- * the fiber of a time limit (`true`)
+ * @param wrapHandler builds the tool's run from the handler; `isHere` says whether the handler runs in the
+ * fiber of a time limit (`true`) or in its own (`false`)
  */
 const makeTool = <
   const Name extends string,
@@ -474,19 +493,20 @@ const makeTool = <
 // -----------------------------------------------------------------------------
 
 /**
- * Retries the tool on a Schedule while it is transiently unavailable.
+ * Retries the tool on a Schedule, as long as the tool fails with a transient `ToolUnavailable`.
  *
  * When to use: around every tool that uses a network. Any Schedule works; `RetryPolicy` has the usual ones.
- * You can pass a function instead. Its `$` gives a schedule the type of the failures, as in `Effect.retry`:
+ * You can also pass a function that returns a Schedule. The function's argument `$` types the schedule's
+ * input as the tool's failure, as in `Effect.retry`:
  * `Tool.retry(($) => $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => input.code !== "rate_limited")))`.
  *
- * Only a transient `ToolUnavailable` is retried, and only if a repetition is safe. It is safe if the tool is
- * read-only or idempotent, or if all attempts of this call certainly did nothing (`Certainty`). Mapping a
- * failure to another one does not change that.
+ * Only a transient `ToolUnavailable` is retried, and only if a repetition is safe. A repetition is safe if
+ * the tool is read-only or idempotent, or if all attempts of this call certainly did nothing (`Certainty`).
+ * Mapping one failure to another does not make a repetition safe.
  *
- * A retry does not start if its wait cannot end before the `Deadline`, or if the `RetryBudget` is used up.
- * When the schedule is done, the call fails with the last failure, unchanged. A call without failures has
- * almost no overhead.
+ * If the wait before a retry could not end before the `Deadline`, or if the `RetryBudget` is used up, the
+ * retry is not started. If there is no further retry, the call fails with the last failure, unchanged. A
+ * call that does not fail has almost no overhead.
  *
  * @example
  * ```ts
@@ -519,26 +539,28 @@ export const retry: {
 /**
  * Limits how long an attempt may take.
  *
- * When to use: around every tool that can hang, inside `retry`. Outside `retry`, use {@link deadline} to
- * limit the whole call.
+ * When to use: around every tool that can hang, inside `retry`. To limit the whole call, use
+ * {@link deadline} outside `retry`.
  *
  * Fails with `ToolUnavailable`:
  *
- * | tool                               | code                               | transient | outcome        |
- * | ---------------------------------- | ---------------------------------- | --------- | -------------- |
- * | read-only                          | `timeout`                          | yes       | none           |
- * | idempotent, also by key            | `timeout`                          | yes       | `unknown`      |
- * | non-idempotent                     | `outcome_unknown`                  | no        | `unknown`      |
- * | acts, but still waits for its turn | `timeout`, or the code of the wait | yes       | `not_executed` |
+ * | tool                         | code                                                   | transient | outcome        |
+ * | ---------------------------- | ------------------------------------------------------ | --------- | -------------- |
+ * | read-only                    | `timeout`                                              | yes       | none           |
+ * | idempotent, including by key | `timeout`                                              | yes       | `unknown`      |
+ * | non-idempotent               | `outcome_unknown`                                      | no        | `unknown`      |
+ * | acting, but not yet started  | `timeout`, or the code of the policy it was waiting in | yes       | `not_executed` |
  *
- * The timeout interrupts the handler, but does not wait for it. A handler that ignores the interruption
- * continues in the background. `LateResult` reports how a handler that acts ended. No other tool that acts
- * starts inside an abandoned handler. A handler that blocks the thread cannot be timed out from the same
- * thread. When the run itself is interrupted, it waits up to 5 s for the handler's finalizers.
+ * The timeout interrupts the handler, but does not wait until the handler has ended. A handler that ignores
+ * the interruption continues in the background, as an *abandoned* attempt. For an acting tool, `LateResult`
+ * reports how the handler ended. An abandoned attempt can no longer start other acting tools. A handler
+ * that blocks the thread cannot be timed out, because the timeout runs in the same thread. If the run
+ * itself is interrupted, it waits up to 5 s for the handler's finalizers.
  *
- * Code inside can read its time limit from `Deadline`. Of several limits, the tightest counts.
+ * The handler, and the policies inside the timeout, can read the limit from `Deadline`. If several limits
+ * apply, `Deadline` gives the earliest.
  *
- * @param duration above zero; anything else throws
+ * @param duration above zero; throws otherwise
  *
  * @example
  * ```ts
@@ -566,16 +588,16 @@ export const timeout: {
 } = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.timeout(duration)))
 
 /**
- * Limits how long a whole call may take, with all its attempts and waits.
+ * Limits how long a whole call may take, including all its attempts and waits.
  *
- * When to use: outside `retry` and every other policy that waits, inside the breaker and the fallback. Inside
- * `retry`, use {@link timeout} to limit each attempt.
+ * When to use: outside `retry` and every other policy that waits, but inside the breaker and the fallback.
+ * To limit each attempt, use {@link timeout} inside `retry`.
  *
- * Fails as {@link timeout} does, and treats an abandoned attempt in the same way. A retry whose wait cannot
- * end before the deadline does not start: the call fails at once with its last failure. A deadline is a
- * separate kind of policy, so a default timeout and a default deadline can stand side by side.
+ * Fails as {@link timeout} does, and treats an abandoned attempt in the same way. If the wait before a
+ * retry could not end before the deadline, the retry is not started: the call fails immediately with its
+ * last failure. Timeout and deadline are different kinds of policy, so a tool can have a default of each.
  *
- * @param duration above zero; anything else throws
+ * @param duration above zero; throws otherwise
  *
  * @example
  * ```ts
@@ -602,18 +624,24 @@ export const deadline: typeof timeout = dual(
 )
 
 /**
- * Answers from another source when the tool is unavailable: a mirror, a cache, a default.
+ * When the tool is unavailable, takes the answer from another source, such as a mirror, a cache or a
+ * default value.
  *
- * When to use: outside `retry`. Several fallbacks form a chain: each is asked only if all sources before it
- * were unavailable. Give each a name. The outcome names the source that answered; if all fail, the failure
- * lists them as `tried`. The model reads the name only if the answer has an age. Report the age of a stale
- * answer with `ToolCall.source`, so that it is not mistaken for a fresh one. `LastKnown` does all of that.
+ * When to use: outside `retry`. Several fallbacks form a chain: each is used only if all sources before it
+ * were unavailable. Give each fallback a name. The outcome names the source that answered; if all sources
+ * were unavailable, the failure lists them as `tried`.
  *
- * The source takes the parameters first, as `run` does, so another tool's `run` can be a source:
- * `Tool.fallback(mirror.run)`. `ToolUnavailable` leaves the type, and the failures of the source enter it.
- * The failure is the second argument. Check its `outcome` before you act elsewhere, since the tool may
- * already have acted. For a tool that acts, a caveat of the answer says whether the tool may have taken
- * effect. `Tool.explain` warns about the fallback.
+ * The model sees the source's name only if the source reports the age of its answer. Report the age of a
+ * stale answer with `ToolCall.source`, so that the answer is not mistaken for a fresh one. `LastKnown` is a
+ * fallback that does all of this.
+ *
+ * The source is a function. Like `run`, it takes the parameters as its first argument, so another tool's
+ * `run` can be a source: `Tool.fallback(mirror.run)`. Its second argument is the failure. Check the
+ * failure's `outcome` before you act elsewhere, since the tool may already have acted. In the tool's error
+ * type, the failures of the source replace `ToolUnavailable`.
+ *
+ * If the tool acts, the answer carries a caveat that says whether the call may have taken effect, and
+ * `Tool.explain` warns about the fallback.
  *
  * @example
  * ```ts
@@ -671,11 +699,13 @@ export const fallback: {
 )
 
 /**
- * Handles failures with one or more tags, as `Effect.catchTag` does.
+ * Handles the failures that have one of the given tags, as `Effect.catchTag` does.
  *
  * When to use: to turn a failure into an answer ("no orders" instead of `SemanticGarbage`), or into another
- * failure that needs the tool's parameters. For a tool that acts, a caveat of the answer says whether the
- * tool may have taken effect. `Tool.explain` warns about the catch.
+ * failure, when you need the tool's parameters to build it.
+ *
+ * If the tool acts, the answer carries a caveat that says whether the call may have taken effect, and
+ * `Tool.explain` warns about the catch.
  *
  * @example
  * ```ts
@@ -749,9 +779,11 @@ type Tags<E extends ToolFailure> = E["_tag"] | readonly [E["_tag"], ...ReadonlyA
 type One<K> = K extends ReadonlyArray<infer Tag extends string> ? Tag : K extends string ? K : never
 
 /**
- * Turns each failure into another one: with a clearer detail, with a hint, or of another class. It does not
- * change whether the call took effect: a payment in doubt is not retried, even if its failure now says
- * `not_executed`.
+ * Turns each failure into another one, for example to give it a clearer detail or a hint, or to change its
+ * class.
+ *
+ * The mapping does not change the library's record of whether the call took effect. A payment that may have
+ * been made is not retried, even if the new failure says `not_executed`.
  *
  * @example
  * ```ts
@@ -779,36 +811,39 @@ export const mapFailure: {
 } = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => withPolicy(self, Policy.mapFailure(f)))
 
 /**
- * Checks whether a call in doubt took effect, and settles its outcome.
+ * If it is unknown whether a call took effect, runs a check to find out, and settles the outcome of the
+ * call.
  *
- * When to use: for a tool that acts, if its service can report what it did: by idempotency key
- * (`ToolCall.current`), or by order. Put it outside `timeout` and inside `retry`.
+ * When to use: for a tool that acts (has side effects), if its service can be asked whether an effect
+ * exists. The check can find the effect by idempotency key (`ToolCall.current`), for example, or by order
+ * number. Put `reconcile` outside `timeout` and inside `retry`.
  *
- * The check runs if the outcome of the call is unknown, whatever failure the policies inside made of it. If
- * the check succeeds with `Option.some` of the result, the call took effect, and the tool succeeds with that
- * result. `Option.none` means that the check cannot find the effect now, and *not there yet is not the same
- * as not there*. So the outcome stays unknown, unless you promise one of these:
+ * The check runs if it is unknown whether the call took effect, even if an inner policy has changed the
+ * failure. If the check succeeds with `Option.some` of a result, the call took effect, and the tool
+ * succeeds with that result. `Option.none` means only that the check does not find the effect now; it may
+ * still appear later. So the outcome stays unknown, unless you make one of these promises:
  *
- * - `settle` is the longest time until the service can find what it was asked to do. It counts from the end
- *   of the last attempt, as this process saw it; an attempt that still runs has the same time to end. The
- *   check runs again until that time is over. If that time cannot end before the `Deadline`, the check runs
- *   once.
- * - `final: true` is for a check that settles the matter, such as one that cancels the key. The service then
- *   refuses a request that still arrives under that key.
+ * - `settle` is the longest time, after the last attempt has ended in this process, before an effect
+ *   becomes visible to the check. An attempt that is still running gets the same length of time to finish.
+ *   The check is repeated until this time is over. If this time could not end before the `Deadline`, the
+ *   check is not repeated.
+ * - `final: true` is for a check whose answer is conclusive, such as a check that cancels the idempotency
+ *   key. The service then refuses any request that still arrives with that key.
  *
- * With such a promise, `Option.none` becomes a transient `not_executed`, which a `retry` outside runs again.
- * If `settle` is too short, or a `final` check is not final, the tool acts twice. So prefer `settle`, and
- * choose it too long rather than too short.
+ * With either promise, `Option.none` becomes a transient `not_executed`, so an outer `retry` runs the tool
+ * again. If `settle` is too short, or the answer of a `final` check is not conclusive after all, the tool
+ * may act twice. So prefer `settle`, and err on the long side.
  *
- * A check that cannot tell should fail. Give it its own time limit. It clears doubt about the tool's own
- * attempts and about tools inside them, but not about the source of a fallback. A handler cannot clear doubt
- * about a tool that it runs by checking in the handler: put the check into that tool's `reconcile`. The event
- * `OutcomeSettled` reports the result of the check.
+ * A check that cannot tell whether the call took effect should fail. Give the check its own time limit. The
+ * result of the check applies to the tool's own attempts and to the tools that they ran, but not to the
+ * source of a fallback. If a handler runs another tool, a check inside the handler cannot settle the
+ * outcome of that tool: give that tool its own `reconcile`. The event `OutcomeSettled` reports the result
+ * of the check.
  *
  * @param check takes the parameters and the failure
- * @param options `settle`: as above. `schedule`: when to check again during that time; default: after 100 ms,
- * then each time after twice as long. `final`: as above; default: `false`. Both `settle` and `final`, or a
- * `schedule` without `settle`, throw
+ * @param options `settle`: as above; default: none. `schedule`: when to repeat the check during that time;
+ * default: after 100 ms, doubling each time. `final`: as above; default: `false`. Throws if both `settle`
+ * and `final` are given, or `schedule` without `settle`
  *
  * @example
  * ```ts
@@ -866,16 +901,17 @@ export const reconcile: {
 )
 
 /**
- * Fetches the rest of a partial result without the model: follows the `next` of `PartialData` page by page,
- * and merges the pages.
+ * Fetches the remaining pages of a partial result without asking the model, and merges the pages. The
+ * `next` field of each `PartialData` contains the arguments of the next page.
  *
- * When to use: where a model would only call for one page after another. Put it outside `retry`, so that each
- * page has its own attempts. Each page runs under its own idempotency key. Only a read-only or idempotent
- * tool can be paginated; any other tool throws at once.
+ * When to use: where the model would otherwise have to request one page after another. Put `paginate`
+ * outside `retry`, so that each page has its own attempts. Each page is fetched under its own idempotency
+ * key. Only read-only and idempotent tools can be paginated; for any other tool, `paginate` throws when the
+ * tool is built.
  *
- * When all pages are fetched, the tool succeeds. If a limit is reached or a page fails, the pages so far are
- * not lost: the tool fails with `PartialData`. It contains the merged pages, their coverage, the reason why
- * pages are missing, and the arguments that continue.
+ * When all pages have been fetched, the tool succeeds with the merged result. If a limit is reached or a
+ * page fails, the pages so far are not lost: the tool fails with a `PartialData`. This failure contains the
+ * merged pages, their coverage, the reason why pages are missing, and the arguments with which to continue.
  *
  * @example
  * ```ts
@@ -915,44 +951,52 @@ export const paginate: {
 )
 
 /**
- * Corrects rejected arguments before the model reads the failure: by a function, an Effect, or an agent
- * (`Fixer.agent`).
+ * Corrects rejected arguments before the model sees the failure. The correction comes from a *fixer*: a
+ * function, which may return an Effect, or an agent (`Fixer.agent`).
  *
- * When to use: if a model keeps making the same mistake, and a few lines can correct it without a model call.
- * Or if a small model can correct arguments that a large model would have to send again. Several fixers form
- * a chain: the next one is asked if the one before has nothing better, or escalates. A tool's own fixers take
- * precedence over an agent's (`fixers`), and those over a toolkit's (`Toolkit.withFixers`).
+ * When to use: if a model keeps making the same mistake, and a few lines of code can correct it without a
+ * model call. A fixer also helps if a small model can correct arguments that a large model would otherwise
+ * have to send again.
  *
- * The fixer is asked if the arguments cannot be decoded. It is also asked if the handler fails with a
- * `SchemaMismatch` of side `"arguments"`, which promises that the handler did nothing with them. With `on`,
- * it is asked about failed executions, too.
+ * Several fixers on one tool form a chain: the next fixer is asked if the one before has nothing better, or
+ * escalates (gives up and says why). A tool's own fixers replace its agent's (`fixers`), which replace its
+ * toolkit's (`Toolkit.withFixers`).
  *
- * A fixer is not a policy: all policies run again with the corrected arguments. A timeout starts again. A
- * catch of `SchemaMismatch` and a breaker do not see the rejection. A fallback gets the corrected arguments.
- * No permit is held while the fixer works. Each execution counts towards concurrency and rate limits. The
- * policies see the rejection only if no fixer has anything better; a custom policy then sees the call a
- * second time.
+ * The fixer is asked if the arguments cannot be decoded. It is also asked if the handler rejects the
+ * arguments by failing with a `SchemaMismatch` of side `"arguments"`. With this failure, the handler
+ * promises that it did nothing with the arguments. With the option `on`, the fixer is asked about failed
+ * executions, too.
  *
- * | the fixer            | result                                                                                     |
- * | -------------------- | ------------------------------------------------------------------------------------------ |
- * | corrects             | its arguments are decoded and admitted like a call's; the tool runs, and the model is told |
- * | answers with a value | it is decoded as a result of the tool; the outcome names the fixer as its source           |
- * | escalates            | the call fails with the fixer's text, under its name (`Fixer.escalate`)                    |
- * | stops                | the run ends (`Fixer.throwException`)                                                      |
- * | does anything else   | the failure stays as it was; a fixer that failed is in the ledger, as `fixer_failed`       |
+ * A fixer is not a policy: all policies run again with the corrected arguments. A timeout starts again from
+ * zero. Neither a breaker nor a catch of `SchemaMismatch` sees the rejection. A fallback gets the corrected
+ * arguments. While the fixer works, the call holds no permit of a concurrency limit. Each execution counts
+ * towards the tool's concurrency and rate limits. Only if no fixer has anything better do the policies see
+ * the rejection; a custom policy then sees the call a second time.
+ *
+ * | the fixer              | result                                                                                      |
+ * | ---------------------- | ------------------------------------------------------------------------------------------- |
+ * | corrects the arguments | they are decoded and admitted like the model's own; the tool runs, and the model is told    |
+ * | answers with a value   | the value is decoded as a result of the tool; the outcome names the fixer as its source     |
+ * | escalates              | the call fails with the fixer's text, and names the fixer as its source (`Fixer.escalate`)  |
+ * | stops the run          | the run ends (`Fixer.throwException`)                                                       |
+ * | does anything else     | the failure stays as it was; if the fixer failed, the ledger records this as `fixer_failed` |
  *
  * The fixer is not asked in these cases:
  *
- * - The tool acts, and may already have acted in this call.
+ * - The tool acts (has side effects), and may already have acted in this call.
  * - The tool would not be called anyway: it is disabled, `ToolHealth` knows that its circuit is open, or the
  *   call exceeds a limit of the run.
- * - A tool inside the handler rejected its arguments in the same attempt, or the call is for a further page
- *   of a result. The model did not write those arguments.
+ * - In the same attempt, an inner tool rejected arguments that the handler gave it. The model did not write
+ *   those.
+ * - The call fetches a further page of a result, so the model did not write its arguments.
  *
- * No timeout of the tool limits a fixer. A fixer has at most half of the time left before the `Deadline`.
+ * The tool's timeouts do not apply to fixers. A fixer gets at most half of the time left before the
+ * `Deadline`.
  *
- * @param options {@link FixerOptions}: in one call, `tries` (1) and `time` (30 seconds); `on` (none); `name`.
- * With `"defect"` in `on`, the tool may fail with `ToolUnavailable`
+ * @param options {@link FixerOptions}. `tries` and `time` limit the fixer within one call (defaults: 1, 30
+ * seconds). `on` lists further failures to ask the fixer about (default: none). `name` names the fixer in
+ * outcomes (default: `the fixer of <tool>`). If `on` includes `"defect"`, the tool may fail with
+ * `ToolUnavailable`
  *
  * @example
  * ```ts
@@ -1007,16 +1051,18 @@ export const fix: {
 )
 
 /**
- * Limits how many calls of the tool run at once, over all runs of the process: a bulkhead.
+ * Limits how many calls to the tool run at the same time, over all runs in the process. This is a bulkhead.
  *
- * When to use: for a service that breaks under load, or that must not starve others. Outside `retry`, a call
- * keeps its permit while it waits; inside, each attempt takes its own.
+ * When to use: for a service that breaks under load, or that must not take resources from other services.
+ * Placed outside `retry`, the limit gives each call one permit, which the call keeps between attempts.
+ * Placed inside, the limit gives each attempt its own permit.
  *
- * A call holds its permit until the handler has really ended, even if a timeout has abandoned the attempt. A
- * call that gets no permit in time fails with `ToolUnavailable`, code `bulkhead_full`.
+ * A permit stays taken until the handler has really ended, even if a timeout no longer waits for it. A call
+ * that gets no permit in time fails with `ToolUnavailable`, code `bulkhead_full`.
  *
- * @param permits how many calls may run at once, from 1
- * @param options `maxWait`: how long a call waits for its permit; zero refuses it at once. Default: no limit
+ * @param permits how many calls may run at the same time: a whole number of at least 1
+ * @param options `maxWait`: how long a call waits for its permit; with zero, a call never waits. Default:
+ * no limit
  *
  * @example
  * ```ts
@@ -1052,14 +1098,16 @@ export const concurrency: {
 )
 
 /**
- * Adds a policy around all existing ones, defaults included.
+ * Adds a policy around all existing ones, including defaults.
  *
  * When to use: for a policy of your own (`Policy.make`), or for a policy that you have as a value. The
- * services and failures of the policy enter the tool's type; nothing leaves it. A policy that runs the tool
- * more than once is only for read-only and idempotent tools. Any other tool then fails with `not_repeated`,
- * unless every earlier attempt certainly did nothing.
+ * tool's type gains the services and failures of the policy, and loses none.
  *
- * @param policy a value that `Policy.make` did not make throws
+ * A policy that runs the tool more than once is only for read-only and idempotent tools. When it runs any
+ * other tool again, that tool fails with `not_repeated`, unless every earlier attempt certainly did
+ * nothing.
+ *
+ * @param policy must be made by `Policy.make`; throws otherwise
  *
  * @example
  * ```ts
@@ -1101,11 +1149,12 @@ const with_: {
 export { with_ as with }
 
 /**
- * Adds default policies: those whose kind the tool lacks, each in its place (`Policy.order`). If the tool has
- * its own `timeout`, a default `deadline` is extended by that time (`Policy.withDefaults`).
+ * Adds default policies. A default is used only if the tool has no policy of the same kind; `Policy.order`
+ * decides its place among the tool's policies. If the tool has its own `timeout`, a default `deadline` is
+ * extended by that time (`Policy.withDefaults`).
  *
- * When to use: in a toolkit (`Toolkit.withDefaults`) or an agent (`policies`), which add them to all their
- * tools.
+ * When to use: for a single tool. To add defaults to all tools of a toolkit or an agent, use
+ * `Toolkit.withDefaults` or the agent's `policies`.
  *
  * @example
  * ```ts
@@ -1137,7 +1186,8 @@ export const withDefaults: {
 )
 
 /**
- * A tool with default policies, which may fail with `ToolUnavailable` or an `E2`.
+ * The type of a tool with default policies. The policies need the services `R2`, and may add the failures
+ * `ToolUnavailable` and `E2`.
  *
  * @category utility types
  * @since 0.1.0
@@ -1147,7 +1197,7 @@ export type WithDefaults<T extends Any, R2, E2 extends ToolFailure = ToolUnavail
   never
 
 /**
- * A tool with fixers. They need an `R2`, and may escalate with a failure `E2`.
+ * The type of a tool with fixers. The fixers need the services `R2`, and may escalate with a failure `E2`.
  *
  * @category utility types
  * @since 0.1.0
@@ -1160,7 +1210,7 @@ export type WithFixers<T extends Any, R2, E2 extends ToolFailure = never> = T ex
 // -----------------------------------------------------------------------------
 
 /**
- * The outcome of a run: how it ended, and the account of the call.
+ * The outcome of a tool's run: how the run ended, and the library's record of the call.
  *
  * @category models
  * @since 0.1.0
@@ -1170,28 +1220,29 @@ export interface Outcome<out A, out E extends ToolFailure> {
   readonly exit: Exit.Exit<A, E>
   /** Whether the call took effect. */
   readonly certainty: Certainty
-  /** The number of attempts: executions of the handler, and tools that its fallbacks asked. */
+  /** The number of attempts: executions of the handler, plus runs of other tools by the call's fallbacks. */
   readonly attempts: number
   /** The number of executions of the handler. */
   readonly executions: number
-  /** How long policies waited. */
+  /** How long the policies waited, in total. */
   readonly waited: Duration.Duration
-  /** The failures that policies handled, in order. */
+  /** The failures that policies handled, oldest first. */
   readonly handled: ReadonlyArray<Handled>
   /** The ledger of the agents that corrected the arguments: their usage and their failures. */
   readonly fixing?: Ledger
-  /** Caveats about the answer, one sentence each. */
+  /** Caveats on the answer, one sentence each. */
   readonly caveats: ReadonlyArray<string>
-  /** The source of the answer, if it was named. */
+  /** The source of the answer. Absent if no source was named. */
   readonly source?: Source
 }
 
 /**
- * Runs a tool, and returns how it ended together with the account of the call. The account says whether the
- * call took effect. An answer from a fallback, or a failure other than `ToolUnavailable`, cannot say so.
+ * Runs a tool, and returns how the run ended together with the record of the call. The record says whether
+ * the call took effect. An answer from a fallback, or a failure other than `ToolUnavailable`, does not
+ * carry that information.
  *
- * When to use: in a program without an agent that must know what a call did before it continues. It never
- * fails; a defect is in the `exit`. Only interruption passes through.
+ * When to use: in a program that has no agent and must know what a call did before continuing. `outcome`
+ * never fails: the tool's failure or defect is in the `exit`. Only an interruption passes through.
  *
  * @example
  * ```ts
@@ -1241,12 +1292,15 @@ export const outcome: {
 // -----------------------------------------------------------------------------
 
 /**
- * Computes the worst case of a tool from its policies, before it runs: how often it is tried, how long it
- * waits, and how long it takes. It also warns about policies that are probably a mistake.
+ * Computes the worst case of a call to a tool, without running it: how many attempts it makes, how long it
+ * waits, and how long it takes. The result also contains warnings about policies that are probably a
+ * mistake.
  *
  * When to use: in a test that guards the bounds of your tools, or to find out why a call takes so long.
- * Defaults of a toolkit or an agent count once they are added to the tool. Effects inside a retry's schedule
- * run for this, but their logs are dropped.
+ *
+ * The bounds come from the tool's policies. Defaults of a toolkit or an agent are included only after they
+ * have been added to the tool. To compute the waits, `explain` runs the Effects inside a retry's schedule,
+ * and discards their log output.
  *
  * @example
  * ```ts
@@ -1269,24 +1323,24 @@ export const outcome: {
  * @category explaining
  * @since 0.1.0
  */
-// Generic, because with the parameter type `Any`, a combinator inside the call would infer `never` as its
-// parameters.
+// Generic, because with the parameter type `Any`, a combinator written inside the call, as in
+// `explain(tool.pipe(…))`, would infer its parameters as `never`.
 export const explain = <T extends Any>(tool: T): Explanation => explained(tool)
 
 // -----------------------------------------------------------------------------
 // Internals
 // -----------------------------------------------------------------------------
 
-// The data-first form begins with a tool, which is an object. The number of arguments does not tell the forms
-// apart, since options may be absent.
+// True if a combinator is called with the tool as its first argument. Only a tool is an object there. The
+// number of arguments cannot decide this, since options may be absent.
 function isDataFirst(args: ArrayLike<unknown>): boolean {
   return typeof args[0] === "object"
 }
 
-// Every Effect is an Effect of its own success, error and service types. The compiler does not see that for a
+// `Handled` is an Effect of its own success, error and service types. The compiler does not see this for a
 // type parameter.
 const asOwnEffect = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>
   handled as Effect.Effect<Effect.Success<Handled>, Effect.Error<Handled>, Effect.Services<Handled>>
 
-// Only used if `parameters` is absent. Then `Params` is its default, `{}`.
+// Used only if the definition has no `parameters`. `Params` then has its default, `{}`.
 const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as Schema.ConstraintDecoder<Params>

@@ -1,17 +1,18 @@
 /**
  * The call that a model makes, and the context of that call while its handler runs.
  *
- * A {@link ToolCall} is the model's request, with its argument text kept raw. While the handler runs,
- * {@link current} provides an idempotency key and the number of the attempt. A service recognizes a
- * repeated call by the key. {@link caveat} and {@link source} describe the answer. {@link ask} and
- * {@link stop} end the run.
+ * A {@link ToolCall} is the model's request. The text of its arguments is not parsed yet. While the handler
+ * runs, {@link current} provides the call's idempotency key and the number of the attempt. A service that
+ * receives the key can recognize a repeated call. {@link caveat} and {@link source} add notes about the answer.
+ * {@link ask} and {@link stop} end the agent's run.
  *
- * A tool that runs without an agent has a new key for each run. Its caveats and its source reach
- * `Tool.outcome` and `CallEvent.watcher`.
+ * A tool that runs without an agent gets a new key for each `run`. Its caveats and its source are reported by
+ * `Tool.outcome` and to a `CallEvent.watcher`.
  *
- * A tool that runs inside another tool's handler has its own attempts and its own key. The key is derived
- * from the outer call's key and from the effect that the inner call is meant to have. So it stays the same
- * when the outer call is tried again. Its caveats and its source are added to the outer call's answer.
+ * A tool that runs inside another tool's handler counts its own attempts and has its own key. That key is
+ * derived from the outer call's key and from the effect that the inner call is meant to have. The inner key
+ * therefore stays the same when the outer call is retried. The caveats and the source of the inner call are
+ * added to the outer call's answer.
  *
  * @since 0.1.0
  */
@@ -41,15 +42,15 @@ export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
  * @since 0.1.0
  */
 export const ToolCall = Schema.Struct({
-  /** Chosen by the model's provider. The agent makes it unique within its message. */
+  /** An id chosen by the model's provider. The agent makes it unique within the message. */
   id: Schema.String,
   name: Schema.String,
-  /** The argument text, exactly as it was sent. Absent if the provider sent none. */
+  /** The argument text, exactly as the provider sent it. Absent if the provider sent no arguments. */
   arguments: Schema.optionalKey(Schema.String)
 })
 
 /**
- * The context of a running call, as its handler sees it.
+ * The context of a running call, as the tool's handler sees it.
  *
  * @category models
  * @since 0.1.0
@@ -57,16 +58,18 @@ export const ToolCall = Schema.Struct({
 export interface CallContext {
   /**
    * The idempotency key. It stays the same for every attempt, when the call is resumed or replayed, and
-   * when the model repeats a call whose outcome is unknown. In an agent it is 32 hexadecimal digits,
-   * derived from the intent of the call (`CallFacts`). A tool that runs alone draws one from `Random`.
+   * when the model repeats a call whose outcome is unknown.
+   *
+   * In an agent, the key is 32 hexadecimal digits. It is derived from the intent of the call: the effect that
+   * the call is meant to have (`CallFacts`). A tool that runs without an agent draws its key from `Random`.
    */
   readonly idempotencyKey: string
-  /** The number of the handler's current execution, from 1. It is 0 before the first one. */
+  /** The 1-based number of the handler's current execution; 0 before the first execution. */
   readonly attempt: number
 }
 
 /**
- * The context of the running call. Outside any tool, its key is `"detached"` and its attempt is 1.
+ * The context of the running call. Outside any call, the key is `"detached"` and the attempt is 1.
  *
  * @category context
  * @since 0.1.0
@@ -80,10 +83,10 @@ export const current: Effect.Effect<CallContext> = Effect.withFiber((fiber) => {
 })
 
 /**
- * Sets the idempotency key of a tool that runs without an agent.
+ * Sets the idempotency key for a tool that runs without an agent.
  *
  * When to use: in a backend that can name the operation, for example by the id of the order to pay or of
- * the job to run. Otherwise a tool that runs alone draws a random key.
+ * the job to run. By default, a tool that runs without an agent draws a random key.
  *
  * @example
  * ```ts
@@ -103,12 +106,12 @@ export const withKey = (key: string): <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.provideService(standaloneKey, key)
 
 /**
- * Tells the model something about the answer, for example "the 3 most recent of 40" or "prices are from
- * yesterday".
+ * Adds a caveat to the answer: a note that the model reads, for example "the 3 most recent of 40" or "prices
+ * are from yesterday".
  *
  * When to use: in a handler or a fallback whose answer is good, but not exactly what the model asked for.
  *
- * The model gets the first twenty caveats of a call, and a last one that counts the others.
+ * The model reads the first twenty caveats of a call. If there are more, a last note says how many.
  *
  * @param text one short sentence
  * @category noting
@@ -121,12 +124,11 @@ export const caveat = (text: string): Effect.Effect<void> =>
   })
 
 /**
- * Records where the answer came from, and how old it is. The model is told about the source only if it has
- * an age.
+ * Records where the answer came from, and how old it is. The model sees the source only if an `age` is given.
  *
  * When to use: in a fallback, so that a stale answer is never mistaken for a fresh one.
  *
- * @param age how old the answer is; omit it for a fresh one
+ * @param age how old the answer is; omit it for a fresh answer
  * @category noting
  * @since 0.1.0
  */
@@ -143,16 +145,18 @@ export const source = (
   })
 
 /**
- * Asks the user a question. The run ends as a resumable value. Once it is resumed, the handler runs again
- * from its start with the same idempotency key, and `ask` succeeds with the reply.
+ * Asks the user a question. The agent's run ends with a value from which it can be resumed. After the run is
+ * resumed, the handler runs again from its start, with the same idempotency key. This time, `ask` succeeds
+ * with the user's reply.
  *
- * When to use: where neither the tool nor the model can decide. Ask before acting, because code before the
- * question runs twice. Use the same text each time, because a reply is found by its question.
+ * When to use: where neither the tool nor the model can decide. Ask before causing any side effect, because
+ * code before the question runs twice. Ask with the same words each time, because a reply is looked up by its
+ * question.
  *
- * A check (`Tool.reconcile`) and a fallback may ask, too. If the outcome of the call is unknown, the
- * handler does not run again: the check or the fallback gets the reply.
+ * A check (`Tool.reconcile`) and a fallback may ask, too. If the outcome of the call is unknown at that time, the
+ * handler does not run again after the reply. Only the check or the fallback runs again, and gets the reply.
  *
- * Without an agent, no user can answer. Then the Effect dies with a message that says so.
+ * Without an agent, no user can answer. The Effect then dies with a message that says so.
  *
  * @category control
  * @since 0.1.0
@@ -165,9 +169,10 @@ export const ask = (question: string): Effect.Effect<string> =>
   })
 
 /**
- * Stops the call and the whole run, which fails with `RunStopped`. No policy and no model can prevent it.
+ * Stops the call and the agent's whole run, which fails with `RunStopped`. Neither a policy nor the model can
+ * prevent this.
  *
- * When to use: when continuing would do harm. In all other cases, fail.
+ * When to use: when continuing would do harm. In all other cases, fail with a `ToolFailure`.
  *
  * Without an agent, the Effect dies with the reason.
  *

@@ -3,19 +3,20 @@
  *
  * They differ in what happens next, not in where the failure comes from:
  *
- * | failure           | meaning                                              | next step                                 |
- * | ----------------- | ---------------------------------------------------- | ----------------------------------------- |
- * | `SchemaMismatch`  | data breaks a contract: the call's, or the result's  | correct the call, or give up on the tool  |
- * | `PartialData`     | valid, but incomplete                                | continue with it, or fetch the rest       |
- * | `SemanticGarbage` | valid and complete, but wrong or unsatisfiable       | reconsider the call                       |
- * | `ToolUnavailable` | the tool, or a service it depends on, is unavailable | retried below the model while transient   |
+ * | failure           | meaning                                                            | next step                                         |
+ * | ----------------- | ------------------------------------------------------------------ | ------------------------------------------------- |
+ * | `SchemaMismatch`  | the call, or the tool's result, breaks a contract                  | correct the call, or give up on the tool          |
+ * | `PartialData`     | a valid but incomplete result                                      | continue with the data, or fetch the rest         |
+ * | `SemanticGarbage` | a valid and complete call or result that is wrong or unsatisfiable | reconsider the call                               |
+ * | `ToolUnavailable` | the tool, or a service it depends on, is unavailable               | while transient, retried before the model sees it |
  *
- * A handler fails with one of them. A policy (`Policy`) may handle the failure. Dispatch (`Dispatch`) turns
- * every other error into one of the four. A rendering (`Rendering`) turns a failure into the text that the
- * model reads.
+ * A tool's handler fails with one of the four. A policy (`Policy`), such as a retry or a fallback, may handle
+ * the failure. `Dispatch`, which runs the model's calls, turns any other error into one of the four. A
+ * rendering (`Rendering`) turns a failure into the text that the model reads.
  *
- * Each failure is yieldable (`return yield* new SemanticGarbage({ … })`). It has a stable `code`, a
- * one-line `detail` and a schema. It captures no stack trace, so it is as cheap as any other value.
+ * In an Effect generator, a failure can be yielded: `return yield* new SemanticGarbage({ … })`. Each failure
+ * has a stable `code`, a one-line `detail` and a schema. It captures no stack trace, so creating a failure is
+ * as cheap as creating any other value.
  *
  * @since 0.1.0
  */
@@ -35,7 +36,7 @@ import { attempted } from "./internal/value/untrusted.ts"
 // -----------------------------------------------------------------------------
 
 /**
- * How serious an escalation is.
+ * The severity of a failure that a fixer has escalated (`Fixer.escalate`).
  *
  * @category models
  * @since 0.1.0
@@ -74,7 +75,7 @@ export const FieldIssue = Schema.Struct({
 })
 
 /**
- * The kind and the position of the fault in a text that cannot be read.
+ * The kind and the position of the fault in argument text that cannot be read.
  *
  * @category models
  * @since 0.1.0
@@ -90,17 +91,17 @@ export interface TextFault extends Schema.Schema.Type<typeof TextFault> {}
 export const TextFault = Schema.Struct({
   /** The kind of fault. `RULES.md` of `@fallible/arguments` has an example of each. */
   kind: Schema.Literals(faultKinds),
-  /** In UTF-16 code units from the start of the text, from 0. */
+  /** 0-based offset in UTF-16 code units. */
   offset: Schema.Int,
-  /** From 1. */
+  /** 1-based line. */
   line: Schema.Int,
-  /** In UTF-16 code units from the start of the line, from 1. */
+  /** 1-based column, in UTF-16 code units. */
   column: Schema.Int
 })
 
 /**
- * Stable codes of this library's failures. `DispatchFailure` lists the codes that dispatch adds. A handler
- * may use others.
+ * The stable codes of this library's failures. `DispatchFailure` lists the codes of failures that
+ * dispatch adds. A handler may use other codes.
  *
  * @category models
  * @since 0.1.0
@@ -155,15 +156,15 @@ const common = {
 }
 
 interface CommonFields {
-  /** Stable, in snake_case. Programs match on it within a tag. */
+  /** A stable name in snake_case. Programs match on the `_tag` first, then on this code. */
   readonly code: Code
   /** One line: what is wrong, the offending value, and what was expected. */
   readonly detail: string
   /** One line: what to do next. */
   readonly hint?: string
-  /** Set by an escalation. */
+  /** How serious the failure is. Set by `Fixer.escalate`. */
   readonly severity?: Severity
-  /** The name of the fixer that escalated the failure and wrote its text. Absent if the text is the tool's own. */
+  /** The name of the fixer (`Tool.fix`) that escalated the failure and wrote its text. Absent if the tool wrote it. */
   readonly source?: string
   /** The original error, for logs and spans in this process. It is never encoded and never shown to a model. */
   readonly cause?: unknown
@@ -185,13 +186,13 @@ const SchemaMismatchFields = Schema.Struct({
 /**
  * Data that breaks a contract.
  *
- * On `side: "arguments"`, the model's call is wrong: an unknown tool, text that is not JSON, wrong keys or
- * types. On `side: "result"`, the tool's own output is wrong. It is never retried, because the same data
- * would break the same contract again.
+ * With `side: "arguments"`, the model's call is wrong: it names an unknown tool, its text is not JSON, or its
+ * keys or types are wrong. With `side: "result"`, the tool's own output is wrong. Neither side is retried as
+ * it is, because the same data would break the same contract again.
  *
- * A handler that fails with side `"arguments"` promises that it did nothing with these arguments. It may
- * run again with better ones (`Tool.fix`). If a tool that the handler runs fails this way, that does not
- * reject the arguments of the handler's own tool.
+ * By failing with side `"arguments"`, a handler promises that it did nothing with the arguments. The handler can
+ * therefore safely be run again with better ones (`Tool.fix`). When a tool that the handler runs fails this way,
+ * only that inner tool's arguments count as rejected, not those of the handler's own tool.
  *
  * @example
  * ```ts
@@ -215,7 +216,7 @@ export class SchemaMismatch extends CodedFailure<
     readonly side: "arguments" | "result"
     /** One entry for each invalid field. Empty if no field is at fault. */
     readonly issues: ReadonlyArray<FieldIssue>
-    /** The valid choices, nearest first. */
+    /** The valid choices. The one nearest to the given value comes first. */
     readonly alternatives: ReadonlyArray<string>
     /** The kind and the position of the fault, if the text cannot be read. */
     readonly fault?: TextFault
@@ -234,7 +235,7 @@ export class SchemaMismatch extends CodedFailure<
     super({ ...fields, issues: fields.issues ?? [], alternatives: fields.alternatives ?? [] })
   }
 
-  /** The schema. It encodes to plain JSON, without the `cause`. */
+  /** The schema of this class. It encodes a failure to plain JSON, without the `cause`. */
   static readonly schema: Schema.Codec<SchemaMismatch, typeof SchemaMismatchFields.Encoded> = codec(
     SchemaMismatchFields,
     () => SchemaMismatch
@@ -242,7 +243,7 @@ export class SchemaMismatch extends CodedFailure<
 }
 
 /**
- * How much of a whole is present. `of` is the size of the whole, and absent if that is not known.
+ * How much of a whole is present: `have` out of `of`. Without `of`, the size of the whole is unknown.
  *
  * @category models
  * @since 0.1.0
@@ -275,8 +276,8 @@ const partialDataFields = <A, I>(data: Schema.Codec<A, I>) =>
  * A valid and well-formed value that is incomplete: one page of many, or the part that was ready when the
  * time ran out.
  *
- * It is a failure because the caller must decide: continue with `data`, or call again with the arguments in
- * `next`.
+ * An incomplete value is a failure because the caller must make a decision: continue with `data`, or call again
+ * with the arguments in `next`.
  *
  * @example
  * ```ts
@@ -314,7 +315,7 @@ export class PartialData<out A = unknown> extends CodedFailure<CommonFields> {
     super(fields)
   }
 
-  /** Returns the schema, given the schema of the data. It encodes to plain JSON if the data does. */
+  /** Returns the schema of this class, given a schema of the data. It encodes to plain JSON if that schema does. */
   static schema<A, I>(
     data: Schema.Codec<A, I>
   ): Schema.Codec<PartialData<A>, ReturnType<typeof partialDataFields<A, I>>["Encoded"]> {
@@ -329,11 +330,11 @@ const SemanticGarbageFields = Schema.Struct({
 })
 
 /**
- * A valid and complete request or result that is wrong or unsatisfiable: an unknown city, no rows because
- * an id field holds a name, Celsius instead of Fahrenheit.
+ * A valid and complete request or result that is wrong or cannot be satisfied. Examples: an unknown city; a search
+ * without results, because the model gave a name in place of an id; Celsius instead of Fahrenheit.
  *
- * It is never retried below the model: the model has to reconsider its call. List the valid choices as
- * `alternatives`, nearest first.
+ * This failure is not retried before the model sees it, because the model has to reconsider its call. List the
+ * valid choices as `alternatives`, nearest first.
  *
  * @example
  * ```ts
@@ -352,7 +353,7 @@ const SemanticGarbageFields = Schema.Struct({
  */
 export class SemanticGarbage extends CodedFailure<
   CommonFields & {
-    /** The valid choices, nearest first. */
+    /** The valid choices. The one nearest to the given value comes first. */
     readonly alternatives: ReadonlyArray<string>
   }
 > {
@@ -362,7 +363,7 @@ export class SemanticGarbage extends CodedFailure<
     super({ ...fields, alternatives: fields.alternatives ?? [] })
   }
 
-  /** The schema. It encodes to plain JSON, without the `cause`. */
+  /** The schema of this class. It encodes a failure to plain JSON, without the `cause`. */
   static readonly schema: Schema.Codec<SemanticGarbage, typeof SemanticGarbageFields.Encoded> = codec(
     SemanticGarbageFields,
     () => SemanticGarbage
@@ -380,12 +381,12 @@ const ToolUnavailableFields = Schema.Struct({
 })
 
 /**
- * The tool, or a service it depends on, is unavailable: a refused connection, a timeout, a status of 429 or
- * 5xx, a used-up quota, a defect in the handler.
+ * The tool, or a service it depends on, is unavailable. Examples: a refused connection, a timeout, a status of 429
+ * or 5xx, a used-up quota, a defect in the handler.
  *
- * `transient` says whether a later attempt may succeed. Only transient failures are retried, and only where
- * running the tool again is safe. `scope` says what a permanent failure applies to: one record that may not
- * be read does not make the whole tool unavailable.
+ * `transient` says whether a later attempt may succeed. Only transient failures are retried, and only if it
+ * is safe to run the tool again. `scope` says what a permanent failure applies to: being denied access to one
+ * record does not make the whole tool unavailable.
  *
  * @example
  * ```ts
@@ -416,36 +417,37 @@ export class ToolUnavailable extends CodedFailure<
     /** Whether a later attempt may succeed. */
     readonly transient: boolean
     /**
-     * The scope of a permanent failure. Default: `"tool"`.
+     * What a permanent failure applies to. By default, `"tool"`.
      *
      * - `"arguments"`: the tool works, but would refuse the same arguments again. The model may call it
-     *   with others. Neither `ToolHealth` nor a breaker counts it as an error, unless its code is `failed`
-     *   (an unknown reason).
-     * - `"tool"`: no call can succeed, so the model does not call the tool again.
+     *   with other arguments. Neither `ToolHealth` nor a breaker counts the failure as an error of the tool,
+     *   unless the code is `failed` (the reason is unknown).
+     * - `"tool"`: no call can succeed, so the model should not call the tool again.
      *
-     * Dispatch also sets `"arguments"` on a transient timeout of a read-only tool with a `size`: the model
-     * may ask for less.
+     * Dispatch also sets `"arguments"` on a transient timeout of a read-only tool that declares a `size`, since a
+     * call that asks for less may succeed.
      */
     readonly scope?: "arguments" | "tool"
-    /** How long to wait before the next attempt, if the service said so. */
+    /** How long to wait before the next attempt. Absent if the service did not say. */
     readonly retryAfter?: Duration.Duration
     /**
-     * Whether the call took effect before it failed (`Certainty`). `"executed"`: it did. `"not_executed"`:
-     * it certainly did not. `"unknown"`: it may have. If absent, a transient failure of a tool that acts
-     * counts as unknown, and a permanent one counts as a refusal that did nothing.
+     * Whether the call took effect before it failed (`Certainty`): `"executed"` if it did, `"not_executed"`
+     * if it certainly did not, `"unknown"` if it may have.
+     *
+     * Without an `outcome`, a transient failure of an acting tool (one with side effects) counts as `unknown`.
+     * A permanent failure of such a tool counts as a refusal, so nothing was done.
      */
     readonly outcome?: Certainty
     /**
-     * The sources that were tried, in order, each with the code of its failure. Present if a tool has
-     * several sources and all of them failed, for example
-     * `["database (timeout)", "cache (no value)"]`.
+     * The sources that were tried for an answer, in order, each with the code of its failure. Present if the
+     * tool has fallbacks and they failed, too: for example `["database (timeout)", "cache (no value)"]`.
      */
     readonly tried?: ReadonlyArray<string>
   }
 > {
   readonly _tag = "ToolUnavailable"
 
-  /** The schema. It encodes to plain JSON, without the `cause`. */
+  /** The schema of this class. It encodes a failure to plain JSON, without the `cause`. */
   static readonly schema: Schema.Codec<ToolUnavailable, typeof ToolUnavailableFields.Encoded> = codec(
     ToolUnavailableFields,
     () => ToolUnavailable
@@ -465,7 +467,7 @@ export class ToolUnavailable extends CodedFailure<
 export type ToolFailure<A = unknown> = SchemaMismatch | PartialData<A> | SemanticGarbage | ToolUnavailable
 
 /**
- * The tags of the four failures, for code that handles failures by name.
+ * The tags of the four failures, for code that handles failures by tag.
  *
  * @category models
  * @since 0.1.0
@@ -516,43 +518,45 @@ export type Encoded<I> =
  * @since 0.1.0
  */
 export interface FromOptions {
-  /** Error classes whose messages are written for the model. Default: none. */
+  /** Error classes whose messages the model may read. Default: none. */
   readonly tell?: ReadonlyArray<abstract new(...args: Array<never>) => Error>
 }
 
 /**
- * Converts an error of any library into a failure, based on its shape.
+ * Converts an error of any library into a failure, based on the error's shape.
  *
  * When to use: as the `catch` of `Effect.tryPromise` in a handler. `Tool.promise` already does this.
  *
- * | thrown value                                                      | failure                                                             |
- * | ----------------------------------------------------------------- | ------------------------------------------------------------------- |
- * | a status: in an error, in a `Response`, in a message (`HTTP 404`) | the failure that `HttpFailure` gives for that status                |
- * | a lost or refused connection, a timeout, an abort                 | transient `ToolUnavailable`, code `connection` or `timeout`         |
- * | a gRPC, JSON-RPC or MCP code                                      | the failure for the status with the same meaning                    |
- * | an SQLSTATE, an SQLite or MySQL code                              | by its class: `rejected`, `invalid_arguments`, `server_error`, …    |
- * | invalid JSON, schema issues                                       | `SchemaMismatch` of the result                                      |
- * | a file system code                                                | `not_found`, `permission_denied`, `rejected`, `server_error`        |
- * | a plain `Error` with a sentence                                   | `SemanticGarbage`, code `rejected`: the tool refused                |
- * | anything else                                                     | permanent `ToolUnavailable`, code `failed`, with an unknown outcome |
+ * | thrown value                                                      | failure                                                                 |
+ * | ----------------------------------------------------------------- | ----------------------------------------------------------------------- |
+ * | an HTTP status: in an error, a `Response`, a message (`HTTP 404`) | the failure that `HttpFailure` gives for that status                    |
+ * | a lost or refused connection, a timeout, an abort                 | transient `ToolUnavailable`, code `connection` or `timeout`             |
+ * | a gRPC, JSON-RPC or MCP code                                      | the failure for the status with the same meaning                        |
+ * | an SQLSTATE, an SQLite or MySQL code                              | depends on the code: `rejected`, `invalid_arguments`, `server_error`, … |
+ * | invalid JSON, schema issues                                       | `SchemaMismatch` of the result                                          |
+ * | an error code of the file system                                  | `not_found`, `permission_denied`, `rejected`, `server_error`            |
+ * | a plain `Error` whose message gives a reason                      | `SemanticGarbage`, code `rejected`: the tool refused                    |
+ * | anything else                                                     | permanent `ToolUnavailable`, code `failed`, with an unknown outcome     |
  *
- * `docs/any-error.md` has an example of each. An error's own flag takes precedence: `retryable`,
- * `isRetryable` or `$retryable`. A `retry-after` header becomes `retryAfter`. The causes of an error and
- * the errors of an aggregate are examined, too.
+ * `docs/any-error.md` has an example of each row. If the error has a retry flag (`retryable`, `isRetryable`
+ * or `$retryable`), the flag takes precedence over the table. A `retry-after` header becomes `retryAfter`.
+ * The causes of an error and the errors of an aggregate are examined, too.
  *
- * The model reads the message of a plain `Error` and of the classes in `tell`, unless the error has a field
- * that libraries use: `code`, `errno`, `sql`, `config`, `request`, `response`, `cmd`, `stdout`, `stderr` or
- * `output`. The message becomes one bounded line without addresses, paths and secrets. All other errors get
- * a sentence that fits their kind. The error itself becomes the `cause`, for the log.
+ * The model may read the message of a plain `Error`, or of an error whose class is listed in `tell`. The
+ * exception is an error with a field that marks it as a library's own error: `code`, `errno`, `sql`,
+ * `config`, `request`, `response`, `cmd`, `stdout`, `stderr` or `output`. The message becomes one line of
+ * limited length, with addresses, paths and secrets removed. For all other errors, the model reads a sentence
+ * that fits the kind of error. The error itself becomes the failure's `cause`, for the log.
  *
- * A failure of this library is returned unchanged. A programming mistake is thrown again and becomes a
- * defect: `TypeError`, `RangeError`, `ReferenceError`, an assertion. `PartialData` is thrown again, too,
- * because the type of its data cannot be checked here.
+ * A failure of this library is returned unchanged. The exception is `PartialData`: it is thrown again,
+ * because the type of its data cannot be checked here. A programming mistake (`TypeError`, `RangeError`,
+ * `ReferenceError`, a failed assertion) is also thrown again, and becomes a defect.
  *
- * An error describes the request that failed, not earlier work of the handler. So a refused connection does
- * not prove that a non-idempotent tool did nothing, unless the tool is declared `refusesFirst`. A plain
- * `Error` with a sentence counts as proof: it says that the tool refused. After the handler has acted, fail
- * with a `ToolUnavailable` whose `outcome` says so.
+ * An error describes only the request that failed, not what the handler did before. So after a refused
+ * connection, it is unknown whether a tool that acts (has side effects) took effect, unless the tool is
+ * declared `refusesFirst`. A plain `Error` whose message gives a reason ("Room A1 is booked.") does prove that
+ * nothing was done: it is read as a refusal. If the handler has already acted, fail with a `ToolUnavailable`
+ * whose `outcome` says so.
  *
  * @param error the thrown value
  * @param options `tell`: error classes whose messages the model may read; default: none
@@ -616,7 +620,7 @@ export const isToolFailure = (u: unknown): u is ToolFailure =>
   u instanceof ToolUnavailable
 
 /**
- * Reports whether the same call may succeed later, without any change.
+ * Reports whether a failure is transient: the same call, unchanged, may succeed later.
  *
  * @example
  * ```ts

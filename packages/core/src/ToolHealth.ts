@@ -2,15 +2,16 @@
  * The health of a process's tools: calls, errors, and which tools may be called.
  *
  *     Dispatch ── counts calls and errors ─┐
- *     a breaker ─ opens, probes, closes ───┼─ ToolHealth ─ report, changes ─ people
- *     people ──── disable, enable ─────────┘        └───── Availability ──── agents
+ *     a breaker ─ opens, probes, closes ───┼─ ToolHealth ─ report, changes ─ operators
+ *     operators ─ disable, enable ─────────┘        └───── Availability ──── agents
  *
- * It is a service of the process, not of a run: provide its layer once, below all agents. Without it, nothing
- * is counted, but breakers still work.
+ * `ToolHealth` is a service of the process, not of a run: provide its layer once, for all agents. Without the
+ * layer, nothing is counted, but breakers still work.
  *
- * `ToolHealth` counts, and refuses only tools that people disable. To disable a tool after three consecutive
- * errors, give it a breaker (`CircuitBreaker`). The breaker refuses at once, lets a probe through after a
- * while, and closes if the probe succeeds. `enable` closes it by hand. Each step is one of the `changes`.
+ * `ToolHealth` counts calls and errors. It refuses calls only to tools that an operator has disabled. To disable
+ * a tool automatically, for example after three consecutive errors, give the tool a breaker (`CircuitBreaker`).
+ * An open breaker refuses calls immediately. After a while, it lets one call through as a probe, and it closes if
+ * the probe succeeds. `enable` closes an open breaker directly. Each of these steps is reported in `changes`.
  *
  * @since 0.1.0
  */
@@ -23,9 +24,9 @@ import { cut, oneLine } from "./internal/value/text.ts"
 import type { Tag } from "./ToolFailure.ts"
 
 /**
- * Whether a tool may be called. An open circuit refuses calls before `until` (milliseconds of the `Clock`);
- * the next call after that is the probe. Without `until`, the circuit stays open until the tool is enabled by
- * hand.
+ * Whether a tool may be called. An open circuit refuses calls before `until` (milliseconds of the `Clock`). The
+ * first call after that time is the probe. Without `until`, the circuit stays open until an operator enables the
+ * tool.
  *
  * @category models
  * @since 0.1.0
@@ -45,7 +46,7 @@ export type Status =
 export const available: Status = { _tag: "Available" }
 
 /**
- * An error of a tool, and when it happened (`at`, in milliseconds of the `Clock`).
+ * An error of a tool, and when the error happened (`at`, in milliseconds of the `Clock`).
  *
  * @category models
  * @since 0.1.0
@@ -59,7 +60,7 @@ export interface LastError {
 }
 
 /**
- * The number of errors of a tool with one class and code.
+ * The number of a tool's errors that have the same class and code.
  *
  * @category models
  * @since 0.1.0
@@ -80,26 +81,26 @@ export interface ErrorCount {
 export interface Report {
   readonly tool: string
   readonly status: Status
-  /** Calls that reached the tool. Refused calls do not count. */
+  /** The number of calls that reached the tool. Refused calls are not counted. */
   readonly calls: number
   /**
-   * Calls in which the tool was at fault: it was unavailable (even if a fallback answered), had a defect, or
-   * gave an invalid result. A question to the user, a stop, an interruption, and a failure about the
-   * arguments alone are not errors.
+   * The number of calls in which the tool was at fault. It was unavailable (even if a fallback answered), had a
+   * defect, or gave an invalid result. A question to the user, a stop, an interruption, and a failure that
+   * concerns only the arguments are not errors.
    */
   readonly errors: number
-  /** Errors since the last call without one. */
+  /** The number of errors since the last call without an error. */
   readonly consecutiveErrors: number
   /** Errors per call, from 0 to 1. */
   readonly errorRate: number
-  /** Errors by class and code, in order of first occurrence. */
+  /** The numbers of errors by class and code, in order of first occurrence. */
   readonly errorsByCode: ReadonlyArray<ErrorCount>
   /** The last error, if any. Later calls without an error do not clear it. */
   readonly lastError?: LastError
 }
 
 /**
- * A change of a tool's status.
+ * A change in a tool's status.
  *
  * @category models
  * @since 0.1.0
@@ -121,34 +122,31 @@ export class ToolHealth extends Context.Service<ToolHealth, {
   readonly report: Effect.Effect<ReadonlyArray<Report>>
   readonly status: (tool: string) => Effect.Effect<Status>
   /**
-   * Refuses every call of a tool through `Dispatch` until the tool is enabled. A direct `tool.run`, for
-   * example as a fallback of another tool, is neither refused nor counted. The model reads the reason.
+   * Makes `Dispatch` refuse every call to a tool until the tool is enabled. The model reads the reason. A direct
+   * `tool.run`, for example in the fallback of another tool, is neither refused nor counted.
    */
   readonly disable: (tool: string, reason?: string) => Effect.Effect<void>
   /**
-   * Lets a tool be called again, whether it was disabled by hand or by its breaker. The breaker starts a new
-   * circuit.
+   * Allows calls to a tool again, after `disable` or after its breaker has opened. In either case, the tool's
+   * breaker starts with a new circuit.
    */
   readonly enable: (tool: string) => Effect.Effect<void>
-  /** Every change of a status from now on. A slow consumer misses the oldest changes beyond 256. */
+  /** All status changes from now on. A slow consumer loses the oldest changes when more than 256 are pending. */
   readonly changes: Stream.Stream<Change>
-  /** Records that a call reached the tool and ended, with an error if the tool was at fault. */
+  /** Records that a call reached the tool and ended. `error` is given if the tool was at fault. */
   readonly called: (tool: string, error?: LastError) => void
-  /**
-   * Records a change of the tool's circuit that a breaker has seen. It never enables a tool that was disabled
-   * by hand.
-   */
+  /** Records a status that a breaker reports for a tool. The status is ignored while the tool is disabled. */
   readonly noticed: (tool: string, status: Exclude<Status, { readonly _tag: "Disabled" }>) => Effect.Effect<void>
   /** Returns the {@link status} synchronously. */
   readonly statusUnsafe: (tool: string) => Status
   /**
-   * Returns the {@link report} of one tool synchronously; `undefined` if the tool was never called, disabled
+   * Returns the {@link Report} of one tool synchronously; `undefined` if the tool was never called, disabled
    * or unavailable.
    */
   readonly reportUnsafe: (tool: string) => Report | undefined
   /**
-   * How often a tool was enabled by hand. A breaker puts this number into its key, so that it starts a new
-   * circuit.
+   * Returns how many times `enable` was called for a tool. A breaker adds this number to the key of its circuit,
+   * so that each `enable` starts a new circuit.
    */
   readonly enabled: (tool: string) => number
 }>()("@fallible/core/ToolHealth") {}
@@ -163,14 +161,14 @@ interface Entry {
   readonly byCode: Map<string, ErrorCount>
 }
 
-/** How many codes of a tool are counted separately. It is limited because a handler may use any codes. */
+/** How many codes of a tool are counted separately. The number is limited because a handler may use any codes. */
 const mostCodes = 20
 
-/** The longest code and detail of the last error, in characters. */
+/** The maximum lengths of the last error's code and detail, in characters. */
 const maxLength = { code: 60, detail: 200 }
 
 /**
- * Makes the service, without any tools in it yet.
+ * Makes the service. At first, it knows no tools.
  *
  * @category constructors
  * @since 0.1.0

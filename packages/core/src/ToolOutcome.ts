@@ -1,8 +1,8 @@
 /**
  * The outcome of one call: exactly one of `Completed`, `Failed`, `Suspended`, `Stopped`.
  *
- * An outcome is plain data. Its value, and the data of a partial failure, are already encoded by the tool's
- * success schema. Its readers are models, journals, ledgers and logs, and no longer typed code.
+ * An outcome is plain data: its value, or the data of its `PartialData`, is already encoded with the tool's
+ * success schema. Outcomes are meant for models, journals, ledgers and logs, not for typed code.
  *
  * @since 0.1.0
  */
@@ -30,7 +30,7 @@ export type Stage = typeof Stage.Type
 export const Stage = Schema.Literals(["resolve", "parse", "decode", "admit", "run", "guard"])
 
 /**
- * The user's reply to a question, with the question and the call that asked it.
+ * The user's reply to a question, together with the question and the call that asked it.
  *
  * @category models
  * @since 0.1.0
@@ -64,13 +64,16 @@ export const Intent = Schema.Struct({
   id: Schema.String,
   /** A digest of the tool and of all arguments. */
   arguments: Schema.String,
-  /** The number that the idempotency key is made with, from 1. Absent for a read-only tool. */
+  /** A 1-based number from which the idempotency key is derived (`CallFacts`). Absent for a read-only tool. */
   number: Schema.optionalKey(Schema.Int),
-  /** The idempotency key, if anything in the call read it. */
+  /** The idempotency key. Absent if nothing in the call has read it. */
   key: Schema.optionalKey(Schema.String),
-  /** Something inside the call acted, or may have acted, and would act again. */
+  /** True if something inside the call acted, or may have acted, and a repeated call would make it act again. */
   lasting: Schema.optionalKey(Schema.Literal(true)),
-  /** All arguments as JSON, if the service may have to be sent them again under the same key. Never holds secrets. */
+  /**
+   * All arguments as JSON. Kept if a repeated call must send the service exactly the same arguments, because both
+   * calls share one key. Never contains secrets.
+   */
   text: Schema.optionalKey(Schema.String)
 })
 
@@ -87,23 +90,26 @@ const effort = {
   certainty: Certainty,
   /** The effect that the call was meant to have. Absent for most read-only calls, and for unreadable arguments. */
   intent: Schema.optionalKey(Intent),
-  /** The changes to the model's arguments, whether or not the model was told. Absent if there were none. */
+  /** The changes to the model's arguments, including changes that the model is not shown. Absent if there were none. */
   repairs: Schema.optionalKey(Schema.Array(Repair)),
   /**
-   * The text of the arguments that were used in place of the model's, for example because a fixer corrected
-   * them. Absent if the model's were used, or if the text holds a secret. A `Suspended` call keeps a secret
-   * text, to continue with it.
+   * The text of the arguments that were used in place of the model's arguments: corrected arguments, or those of an
+   * earlier call. Absent if the model's arguments were used, or if the text contains a secret. A `Suspended` call
+   * keeps the text even with a secret, because the call continues with these arguments.
    */
   arguments: Schema.optionalKey(Schema.String),
-  /** How many times the handler and the tools of its fallbacks ran. It is 0 if the call never reached them. */
+  /**
+   * How many times the handler ran, plus the runs of other tools by the call's fallbacks. It is 0 if none of them
+   * ran.
+   */
   attempts: Schema.Int,
-  /** How many times the handler alone ran: a repeated call would repeat this. Absent if equal to `attempts`. */
+  /** How many times the handler itself ran. Absent if equal to `attempts`. */
   executions: Schema.optionalKey(Schema.Int),
-  /** How long policies waited: before a retry, for a permit, for their turn. Concurrent waits add up. */
+  /** How long policies waited in all: before a retry, for a permit, for their turn. Concurrent waits are added up. */
   waited: Schema.DurationFromMillis,
   /** The failures that policies and fixers handled, in order. */
   handled: Schema.Array(Handled),
-  /** The ledger of the agents that corrected the call's arguments. Absent if there were none. */
+  /** The ledger of the agents that corrected the call's arguments. Absent if no agent did. */
   fixing: Schema.optionalKey(Ledger)
 }
 
@@ -116,9 +122,9 @@ const effort = {
 export const Completed = Schema.Struct({
   _tag: Schema.tag("Completed"),
   value: Schema.Json,
-  /** Notes about the value for the model, one sentence each. */
+  /** Notes for the model about the value, one sentence each. */
   caveats: Schema.Array(Schema.String),
-  /** Where the value came from, if the tool said so. */
+  /** Where the value came from. Absent if this was not reported. */
   source: Schema.optionalKey(Schema.Struct({
     name: Schema.String,
     age: Schema.optionalKey(Schema.DurationFromString)
@@ -164,7 +170,7 @@ export interface Failed extends Schema.Schema.Type<typeof Failed> {}
 export const Suspended = Schema.Struct({
   _tag: Schema.tag("Suspended"),
   question: Schema.String,
-  /** The name of the call that asks: this one, or one inside it. */
+  /** The name of the call that asks: this call, or a call inside it. */
   id: Schema.String,
   /** The questions of this call that the user has already answered, in order. */
   replies: Schema.Array(Reply),
@@ -208,9 +214,9 @@ export interface Stopped extends Schema.Schema.Type<typeof Stopped> {}
 export type ToolOutcome = Completed | Failed | Suspended | Stopped
 
 /**
- * Returns how many times the handler of a call ran, without the tools of its fallbacks.
+ * Returns how many times the handler of a call ran. Tools that the call's fallbacks ran are not counted.
  *
- * When to use: to find out how much a repeated call would repeat.
+ * When to use: to find out how many executions of the handler a repeated call would repeat.
  *
  * @category accounts
  * @since 0.1.0

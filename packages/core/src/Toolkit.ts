@@ -24,14 +24,14 @@ import * as Tool from "./Tool.ts"
  * @since 0.1.0
  */
 export interface Toolkit<out T extends Tool.Any = Tool.Any> extends Pipeable {
-  /** The tools by name, in the given order. */
+  /** The tools by name, in the order in which they were given. */
   readonly tools: ReadonlyMap<string, T>
-  /** The definitions that a model sees, in the same order. */
+  /** The tools' definitions for the model, in the same order. */
   readonly definitions: ReadonlyArray<Definition>
 }
 
 /**
- * The definition of a tool that a model sees.
+ * A tool's definition, as a model sees it.
  *
  * @category models
  * @since 0.1.0
@@ -39,12 +39,12 @@ export interface Toolkit<out T extends Tool.Any = Tool.Any> extends Pipeable {
 export interface Definition {
   readonly name: string
   readonly description: string
-  /** A closed object schema. */
+  /** A JSON Schema of an object that allows no other properties. */
   readonly parameters: JsonSchema.JsonSchema
 }
 
 /**
- * The failures of the tools of a toolkit.
+ * The union of the failures of a toolkit's tools.
  *
  * @category utility types
  * @since 0.1.0
@@ -52,7 +52,7 @@ export interface Definition {
 export type Failure<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.Failure<T> : never
 
 /**
- * The services that the tools of a toolkit need.
+ * The services that a toolkit's tools require.
  *
  * @category utility types
  * @since 0.1.0
@@ -62,8 +62,8 @@ export type Requirements<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.
 /**
  * Creates a toolkit from tools.
  *
- * Throws if two tools have the same name, or if the parameters of a tool are not an object or have an
- * unsupported schema.
+ * Throws if two tools have the same name. Also throws if a tool's parameters are not an object, or if their
+ * schema is not supported.
  *
  * @example
  * ```ts
@@ -122,11 +122,11 @@ export const merge = <const Kits extends ReadonlyArray<Toolkit>>(...toolkits: Ki
   make(...toolkits.flatMap(toolsOf<Kits[number]>))
 
 /**
- * Adds default policies to all tools. Each tool gets the defaults whose kind it lacks, in the standard
- * order.
+ * Adds default policies to all tools. A default is skipped for a tool that already has a policy of the same
+ * kind. The others are placed in the standard order (`Policy.order`).
  *
- * When to use: for policies that all tools of a service share. `Policy.standard()` suits most of them. A
- * tool's own policies take precedence over an agent's (`Agent.make`), and an agent's over a toolkit's.
+ * When to use: for policies that all tools of a service share. `Policy.standard()` suits most tools.
+ * Precedence: the tool's own policies, then an agent's (`Agent.make`), then the toolkit's defaults.
  *
  * @example
  * ```ts
@@ -158,14 +158,15 @@ export const withDefaults: {
   make(...Array.from(self.tools.values(), (tool) => Tool.withDefaults(tool, policies))))
 
 /**
- * Adds fixers to tools. Each tool gets the fixer under its name, or else the one under `"*"`, unless it has
- * its own (`Tool.fix`).
+ * Adds fixers (functions that correct rejected arguments) to tools. Each tool gets the fixer given under its
+ * name, or else the fixer given under `"*"`. A tool with its own fixers (`Tool.fix`) uses only those.
  *
- * When to use: for tools that you do not own, or for one fixer that corrects mistakes that models make with
- * all tools. An agent's `fixers` take precedence over a toolkit's.
+ * When to use: for tools that you do not own, or for a fixer whose corrections suit all tools. For a tool that
+ * also has a fixer from an agent (`Agent.make`), only the agent's fixer is used.
  *
- * @param fixers by tool name: functions, or `{ fix, name, tries, time, on }`. A name that no tool has
- * throws
+ * Throws if `fixers` has a name that matches no tool.
+ *
+ * @param fixers by tool name: functions, or objects `{ fix, name, tries, time, on }`
  *
  * @example
  * ```ts
@@ -211,15 +212,15 @@ export const withFixers: {
   )
 })
 
-// A tool needs the services of its fixer. Only its type changes; its run does not.
+// A tool also requires the services of its fixer. Only the tool's type says so: its `run` stays the same.
 const asNeeding = <T extends Tool.Any, F>(tool: T) => tool as unknown as Tool.WithFixers<T, NeededBy<F>, EscalatedBy<F>>
 
 /**
- * Explains the worst-case cost of each tool of a toolkit, in the order of the tools. See `Tool.explain`. It
- * also warns if a `check` or an `instead` names no tool of the toolkit.
+ * Explains the worst case of each tool of a toolkit, in the order of the tools. See `Tool.explain`. It also
+ * warns if a tool's `check` or `instead` names a tool that the toolkit does not have.
  *
- * When to use: to see or to test the bounds of all tools at once, with the toolkit's defaults. An agent's
- * policies (`Agent.make`) are included only if they are also defaults of the toolkit.
+ * When to use: to see or to test the bounds of all tools together, with the toolkit's defaults. The policies of
+ * an agent (`Agent.make`) are included only if they are also defaults of the toolkit.
  *
  * @example
  * ```ts
@@ -241,7 +242,7 @@ export const explain = (toolkit: Toolkit): ReadonlyArray<Explanation> =>
     return { ...explanation, warnings: [...explanation.warnings, ...warningsOfNames(tool, toolkit)] }
   })
 
-// An agent may add the named tool, so this is a warning and not an error.
+// A toolkit that has the named tool may still be merged with this one, so this is a warning and not an error.
 const warningsOfNames = ({ check, instead, name }: Tool.Any, { tools }: Toolkit): ReadonlyArray<Warning> => {
   const references = [...(check === undefined ? [] : [["check", check]]), ...instead.map((other) => ["instead", other])]
   return references.filter(([, other = ""]) => !tools.has(other)).map(([field, other]) => ({
@@ -253,5 +254,5 @@ const warningsOfNames = ({ check, instead, name }: Tool.Any, { tools }: Toolkit)
 
 type ToolsOf<K extends Toolkit> = K extends Toolkit<infer T> ? T : never
 
-// A toolkit's map holds its own tools, but the compiler cannot see that through the conditional type.
+// Each value of the map has the type `ToolsOf<K>`, but the compiler cannot infer that from a conditional type.
 const toolsOf = <K extends Toolkit>(toolkit: K) => Array.from(toolkit.tools.values()) as Array<ToolsOf<K>>

@@ -1,11 +1,11 @@
 /**
- * The messages of a run: the only part of its state that a model sees.
+ * The messages of a run: the only part of the run's state that a model sees.
  *
- * A transcript is immutable and versioned. It grows at its end in constant time per message: a run of a
- * thousand turns appends messages, and never copies, decodes or rebuilds earlier ones.
+ * A transcript is immutable and versioned. Appending a message takes constant time, even after a thousand
+ * turns: earlier messages are never copied, decoded or rebuilt.
  *
- * A transcript from `Agent` is valid for every provider: exactly one tool message answers each call of an
- * assistant message.
+ * A transcript that an `Agent` builds is valid for every provider: exactly one tool message answers each call of
+ * an assistant message.
  *
  * @since 0.1.0
  */
@@ -52,14 +52,14 @@ export const Message = Schema.Union([
     role: Schema.tag("assistant"),
     text: Schema.String,
     calls: Schema.Array(ToolCall),
-    /** The provider's own form of this message, which is sent back unchanged. */
+    /** The message in the provider's own format. It is sent back to the provider unchanged. */
     native: Schema.optionalKey(Schema.Json)
   }),
   Schema.Struct({
     role: Schema.tag("tool"),
     callId: Schema.String,
     name: Schema.String,
-    /** The outcome of the call, as text from a `Rendering`. */
+    /** The outcome of the call, turned into text by a `Rendering`. */
     text: Schema.String
   })
 ])
@@ -98,12 +98,12 @@ export class Transcript implements Iterable<Message> {
     return this.#messages.length
   }
 
-  /** Returns the message at an index, counted from 0. */
+  /** Returns the message at a 0-based index; `undefined` if there is none. */
   at(index: number): Message | undefined {
     return this.#messages.at(index)
   }
 
-  /** Returns a transcript with messages added at its end. This one does not change. Takes constant time per message. */
+  /** Returns a new transcript with messages added at the end, in constant time per message. */
   append(...messages: ReadonlyArray<Message>): Transcript {
     return new Transcript(this.#messages.append(messages))
   }
@@ -170,8 +170,8 @@ const toBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 export const toArray = (transcript: Transcript): Array<Message> => Array.from(transcript)
 
 /**
- * The schema of a {@link Transcript}. It encodes to `{ version: 1, messages: […] }`. Decoding another
- * version fails with a message that names the version.
+ * The schema of a {@link Transcript}. It encodes to `{ version: 1, messages: […] }`. Decoding a different
+ * version fails with a message that names that version.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 /**
- * Advice on what to write instead of a refused value. It only suggests values that would be accepted, and
- * never applies them.
+ * Advice on what to write instead of a refused value. Only values that would be accepted are suggested, and a
+ * suggestion is never applied.
  */
 import { type Json, type JsonSchema } from "../json.ts"
 import { daysOf, isDate, isDateTime, months } from "../schema/calendar.ts"
@@ -11,10 +11,13 @@ import { cut, excerpt, oneLine } from "../text/excerpt.ts"
 import { plainly } from "../text/reader.ts"
 import { isNumberToken, isRecord, mayBeGrouped, nameOf, type Record, type Value } from "../value.ts"
 
-/** Returns advice in one sentence; `undefined` if there is none. */
+/**
+ * Returns one sentence of advice on a misfit (a value that does not fit its schema); `undefined` if there is
+ * none.
+ */
 export const adviceFor = (misfit: Misfit, conformance: Conformance): string | undefined => {
   const { kind, parent, path, schema, value } = misfit
-  // In an array of arrays, it is unclear which items belong together.
+  // No list is suggested for an item of an array: which items belong together would be unclear.
   const isItem = typeof path.at(-1) === "number"
   if (kind === "unknown_key" && parent !== undefined) {
     return keyAdvice(parent, String(path.at(-1)), misfit.keys ?? [], schema, conformance)
@@ -41,7 +44,7 @@ export const adviceFor = (misfit: Misfit, conformance: Conformance): string | un
 // Keys and choices
 // -----------------------------------------------------------------------------
 
-/** Advises on a key that an object may not have: send its content instead, or use another spelling. */
+/** Advises on a key that its object does not allow: send the key's content instead, or use a declared key. */
 const keyAdvice = (
   parent: Record,
   key: string,
@@ -60,7 +63,7 @@ const keyAdvice = (
   return keyMeant(key, keys, parent)
 }
 
-/** Returns the nearest key as a question, if it is near enough. */
+/** Returns a question about the declared key nearest to the written one; `undefined` if none is near enough. */
 export const keyMeant = (written: string, keys: ReadonlyArray<string>, parent: unknown): string | undefined => {
   const [first] = keysMeant(written, keys, parent)
   return first !== undefined && first === Suggestion.didYouMean(written, [first])
@@ -68,14 +71,15 @@ export const keyMeant = (written: string, keys: ReadonlyArray<string>, parent: u
     : undefined
 }
 
-// Parses a strict JSON text that holds an object; other values stay as they are.
+// Parses a string that looks like a JSON object (`undefined` if it is not strict JSON). Returns any other
+// value as it is.
 const contentOf = (value: Value | undefined): Value | undefined => {
   if (typeof value !== "string" || !/^\s*\{/.test(value)) return value
   const parsed = plainly(value, { depth: 128 })
   return "kind" in parsed ? undefined : parsed.value
 }
 
-/** Returns the keys that may have been meant, nearest first. Keys that the object already has come last. */
+/** Returns the declared keys, the nearest to the written key first. Keys that the object already has come last. */
 export const keysMeant = (written: string, keys: ReadonlyArray<string>, parent: unknown): ReadonlyArray<string> => {
   const isUsed = (key: string) => isRecord(parent) && Object.hasOwn(parent, key)
   const near = Suggestion.nearest(written, keys)
@@ -128,11 +132,11 @@ const candidates = (value: Value, form: JsonSchema): ReadonlyArray<Json> => {
   }
 }
 
-// Converts a full-width digit, sign, comma or dot.
+// Converts a full-width digit, sign, comma or dot to ASCII.
 const halfWidth = (wide: string): string => String.fromCharCode(wide.charCodeAt(0) - 0xfee0)
 
-// Reads `1,000`, `1_000`, `1 000`, `$5`, `50%`, `0x10`, `1.500` (which may be two numbers), and full-width
-// digits.
+// Returns the numbers that a string may mean: `1,000`, `1_000`, `1 000`, `$5`, `50%`, `0x10`, full-width
+// digits. For `1.500`, both 1.5 and 1500 are returned.
 const possibleNumbers = (written: string): ReadonlyArray<number> => {
   const text = written.trim().replace(/[\uff0b-\uff19]/g, halfWidth).replace(/^[$€£¥]\s*|\s*(?:[$€£¥]|EUR|USD)$/g, "")
   if (mayBeGrouped(text)) return [Number(text), Number(text.replace(".", ""))]
@@ -153,7 +157,7 @@ const possibleNumbers = (written: string): ReadonlyArray<number> => {
     : [number, Math.floor(number), Math.ceil(number)]
 }
 
-// A number that loses digits must not be suggested.
+// Matches only numbers that JavaScript holds exactly: a suggestion must not lose digits.
 const isShortNumber = /^-?\d{1,15}(?:\.\d{1,15})?$/
 
 const possibleBooleans = (value: Value): ReadonlyArray<boolean> => {

@@ -3,11 +3,14 @@ import { deepest } from "../options.ts"
 import type { RepairKind } from "../text/lexer.ts"
 import { Reader } from "../text/reader.ts"
 
-/** True for repairs of Python's notation. */
+/** True for the repairs that turn Python's notation for lists into JSON. */
 const isPython = (kind: RepairKind): boolean =>
   kind === "single_quotes" || kind === "python_constant" || kind === "trailing_comma"
 
-/** Returns the value of a flat list of literals in Python's notation; `undefined` for any other text. */
+/**
+ * Parses a non-empty list of literals in Python's notation, such as `['a', None]`. Returns `undefined` for
+ * any other string.
+ */
 export const pythonList = (text: string): ReadonlyArray<Json> | undefined => {
   const list = text.trim()
   if (!list.startsWith("[")) return undefined

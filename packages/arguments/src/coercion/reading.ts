@@ -1,7 +1,8 @@
 /**
- * Readings of a value that does not fit, by the declared type.
+ * Readings of values that do not fit their schema. A *drift* is a typical deviation of models from the
+ * declared type, such as `"3"` for an integer. A *reading* is the value that was meant.
  *
- * Each function knows one drift. It returns a reading or `undefined`; the caller checks whether the reading
+ * Each function undoes one drift: it returns a reading or `undefined`. The caller checks whether the reading
  * fits.
  */
 import type { JsonSchema } from "../json.ts"
@@ -27,7 +28,10 @@ export interface Reading {
   readonly kind: ValueRepairKind
   /** The value that was meant. */
   readonly to: Value
-  /** The written value, if it is not the value itself: a number with its digits. */
+  /**
+   * The value to quote as written, if it differs from the parsed value: a number with all digits of its
+   * source text.
+   */
   readonly from?: Value
 }
 
@@ -38,7 +42,10 @@ export interface Written {
   readonly numberAt: NumberAt
 }
 
-/** Returns the drifts that apply to a flat schema. A value rarely has a reading in more than one of them. */
+/**
+ * Returns the drifts to try for a flat schema (one without `$ref` and `allOf`). More than one rarely gives a
+ * reading.
+ */
 export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoized((flat) => {
   const choices = choicesOf(flat)
   const type = flat["type"] ?? (choices !== undefined ? undefined : typeof flat["format"] === "string" ? "string" : "")
@@ -49,11 +56,11 @@ export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoized((f
   ]
 })
 
-/** True for texts that stand for an absent value. */
+/** True for a string that stands for an absent value. */
 export const isBlank = (value: Value): boolean =>
   value === "" || value === "null" || value === "None" || value === "undefined"
 
-/** Undoes one drift: returns a reading of the value, or `undefined`. */
+/** A function that undoes one drift. It returns a reading of the value, or `undefined`. */
 export type Drift = (written: Written, schema: JsonSchema) => Reading | undefined
 
 // -----------------------------------------------------------------------------
@@ -65,13 +72,13 @@ const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
   const { byCase, bySpelling, hasSigns } = spellingsOf(choices)
   const cased = byCase.get(value.trim().toLowerCase()) ?? []
   if (cased.length === 1) return { kind: "choice_case", to: cased[0]! }
-  // If one choice has a plus, a minus may be a sign and not a separator.
+  // If any choice contains a plus sign, a minus in the value may be a sign instead of a separator.
   if (cased.length > 1 || folded(value) === "" || hasSigns) return undefined
   const spelled = bySpelling.get(folded(value)) ?? []
   return spelled.length === 1 ? { kind: "choice_spelling", to: spelled[0]! } : undefined
 }
 
-/** The choices by their spelling. Computed once, because every item of a long array may be compared with them. */
+/** The choices, indexed by spelling. Computed once, because every item of a long array may be compared with them. */
 const spellingsOf = memoized((choices: ReadonlyArray<unknown>) => {
   const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
   return {
@@ -98,7 +105,7 @@ const integer: Drift = ({ value }) => {
   return isWhole(value) ? { kind: "decimal_for_integer", to: parsed! } : undefined
 }
 
-// A number may round to an integer although its text is not one: 100.00000000000000001.
+// A decimal number may be rounded to an integer without being one: 100.00000000000000001.
 const isWhole = (token: string): boolean => {
   const [mantissa = "", exponent = "0"] = token.split(/e/i)
   const [whole = "", fraction = ""] = mantissa.split(".")
@@ -112,8 +119,8 @@ const number: Drift = ({ value }) => {
   return parsed === undefined ? undefined : { kind: "text_for_number", to: parsed }
 }
 
-// Reads a JSON number that JavaScript can hold: not infinite, not rounded to 0, and without an exponent
-// within the safe range. A text such as `1.500` may mean thousands, so it is not read.
+// Reads a JSON number that JavaScript can hold: neither infinite nor rounded to 0. A number without an
+// exponent must also be in the range of safe integers. `1.500` may mean 1500, so it is not read.
 const numberOf = (written: string): number | undefined => {
   if (written.length > 400) return undefined
   const text = trimBlanks(written)
@@ -125,7 +132,7 @@ const numberOf = (written: string): number | undefined => {
   return value
 }
 
-// Trims only JSON's white space: other invisible characters do not belong to a number.
+// Trims only JSON's white space: a number with other invisible characters around it is not read.
 const trimBlanks = (text: string): string => text.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, "")
 
 const boolean: Drift = ({ value }) =>
@@ -134,13 +141,13 @@ const boolean: Drift = ({ value }) =>
     : undefined
 
 const string: Drift = ({ numberAt, place, value }, schema) => {
-  // A format may exclude the new text, and most formats are not checked.
+  // The new string might violate a `format`, and most formats are not checked.
   if (schema["format"] !== undefined && schema["format"] !== "password") return undefined
   if (typeof value === "boolean") return { kind: "boolean_for_text", to: String(value) }
   if (value instanceof Unsafe) return { kind: "number_for_text", to: value.token }
   if (typeof value !== "number") return undefined
   const source = numberAt(pathOf(place)) ?? String(value)
-  // The source is unknown if a repeated key has the same number in two spellings.
+  // The source text is unknown (`""`) if a repeated key has the same number in two spellings.
   return source === "" ? undefined : { kind: "number_for_text", from: new Unsafe(source), to: source }
 }
 
@@ -168,13 +175,13 @@ const python: Drift = ({ value }) => {
 }
 
 const oneForMany: Drift = ({ place, value }) => {
-  // An array item is never wrapped: [1,2] may stand for [[1,2]] or [[1],[2]].
+  // An item of an array is never put into an array of its own: [1,2] may stand for [[1,2]] or [[1],[2]].
   if (typeof place?.key === "number" || typeof value === "object") return undefined
   if (typeof value === "string" && !isOneItem(value)) return undefined
   return { kind: "single_for_array", to: [value] }
 }
 
-// A text with separators, bullets or brackets may itself be a list, and a blank text an empty one.
+// A string with separators, bullets or brackets may itself be a list. A blank string may be an empty list.
 const isOneItem = (text: string): boolean =>
   text.trim() !== "" && !isBlank(text) && !separator.test(text) && !opening.test(text)
 

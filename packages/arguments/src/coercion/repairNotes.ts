@@ -1,6 +1,6 @@
 /**
- * Notes about repairs, grouped and limited. Thirty items with the same drift need one note, and twenty
- * notes are enough.
+ * Turns undone drifts into repairs with notes for the model. Notes are grouped and limited: thirty items with
+ * the same drift need one note, and twenty notes are enough.
  */
 import { isTold, type ValueRepair, type ValueRepairKind } from "../repair.ts"
 import { Fields } from "../schema/field.ts"
@@ -15,9 +15,9 @@ interface Group {
 }
 
 /**
- * Returns the repairs, at most `limit` with a note and `limit` without. The last note counts the repairs
- * that are left out. Among repairs of one kind in the same field of an array's items, only the first has a
- * note, which counts the others.
+ * Returns the repairs: at most `limit` with a note, and at most `limit` without. Of the repairs of one kind
+ * in the same field of an array's items, only the first is listed, and its note counts the others. The last
+ * note also counts the repairs beyond the limit.
  *
  * @param show formats a value at a place for a note
  */
@@ -62,7 +62,7 @@ const noteOn = (
   show: (value: Value, place: Place | undefined) => string
 ): string => {
   const path = pathOf(kind === "wrapper" ? place?.above : place)
-  // For these two kinds, `from` is a key, and a renamed key's `to` is one as well.
+  // For these two kinds, `from` is a key. For a renamed key, `to` is also a key.
   if (kind === "renamed_key" || kind === "wrapper") {
     const name = path.length === 0 ? "the arguments" : nameOf(path)
     return noteOf(kind, { name, from: keyIn(from), to: keyIn(to) })

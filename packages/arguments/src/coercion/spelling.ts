@@ -1,6 +1,6 @@
 /**
- * Keys in another spelling: case, `-`, `_` and spaces. A key is renamed only if exactly one declared key
- * matches, and no other key competes for it.
+ * Keys that differ from declared keys only in case, `-`, `_` and spaces. A written key is renamed only if it
+ * matches exactly one declared key, and no other written key matches the same declared key.
  */
 import { isObject, type JsonSchema } from "../json.ts"
 import { memoized } from "../memo.ts"
@@ -8,15 +8,18 @@ import { allowsKind, choicesOf, extraOf, isRequired, propertiesOf, requiredOf, v
 import { folded, grouped, isList, isRecord, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
-/** The keys of an object that are spelled like declared ones. */
+/** The undeclared keys of an object that match a declared key in a different spelling. */
 export interface Respelled {
   /** Maps written keys to the declared keys that they mean. */
   readonly meant: ReadonlyMap<string, string>
-  /** True if an undeclared key has the same spelling. It is then unclear which of the two was meant. */
+  /**
+   * Returns true if an undeclared key of the object is another spelling of `key`. Which of the two was meant
+   * is then unclear.
+   */
   readonly isRival: (key: string) => boolean
 }
 
-/** Finds the undeclared keys of an object, and the declared keys that they mean. */
+/** Finds an object's undeclared keys that are spelled like declared keys, and the declared keys that they mean. */
 export const respelled = (value: Record, flat: JsonSchema): Respelled => {
   const properties = propertiesOf(flat)
   const spellings = Object.keys(value).filter((key) => !Object.hasOwn(properties, key) && key.length <= longestKey)
@@ -37,16 +40,16 @@ export const respelled = (value: Record, flat: JsonSchema): Respelled => {
 /**
  * Reports whether a value could be made to fit a member of a union.
  *
- * It returns false for a list where a scalar is expected. It also returns false for an object without a
- * required key, with a surplus key, or with the literal of another member. In a long union this skips most
- * members, which would otherwise be tried at every level.
+ * Returns false for a list where a scalar is expected, unless the list has a single scalar. Returns false for
+ * an object that lacks a required key, has a surplus key, or has the literal of another member. In a long
+ * union, this rules out most members. Otherwise, each member would be tried at every level.
  */
 export const mayBecome = (value: Value, member: JsonSchema): boolean => {
   if (isList(value)) return allowsKind(member, value) || value.length === 1 && typeof value[0] !== "object"
   if (!isRecord(value)) return true
   if (!allowsKind(member, value)) return false
   const keys = Object.keys(value)
-  // The content of a wrapper is not examined.
+  // The content of a wrapper, or the target of a `$ref`, is not examined here.
   if (wrapperOf(value) !== undefined || member["$ref"] !== undefined) return true
   const properties = propertiesOf(member)
   const isOpen = member["additionalProperties"] !== false || member["patternProperties"] !== undefined
@@ -63,7 +66,7 @@ export const mayBecome = (value: Value, member: JsonSchema): boolean => {
   return requiredOf(member).every((key) => Object.hasOwn(value, key) || spelled.has(folded(key)))
 }
 
-// True if all choices are texts, and the value is none of them in any spelling.
+// True if all choices are strings, and the value matches none of them in any spelling.
 const isAnotherLiteral = (value: Value, property: unknown): boolean => {
   if (typeof value !== "string" || !isObject(property) || property["nullable"] === true) return false
   const choices = choicesOf(property)

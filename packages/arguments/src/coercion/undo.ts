@@ -1,16 +1,16 @@
 /**
- * Undoes the drifts of a value where the schema allows only one reading.
+ * Undoes the drifts of a value (see `reading.ts`) wherever the schema allows only one reading.
  *
- * At each value, the steps are, in this order:
+ * For each value, these are the steps, in this order:
  *
  * 1. A value that fits stays as it is.
  * 2. A wrapper is removed.
  * 3. Keys are renamed.
- * 4. Children are undone; choices and scalars by their readings.
- * 5. An optional value that cannot fit is dropped.
+ * 4. The same steps are applied to each child. A choice or a scalar is replaced by its reading.
+ * 5. An optional property is dropped if it is null or blank, and cannot fit.
  *
- * A reading counts only if it fits. In a union, it counts only if no other member gives a different one:
- * two guesses are never stacked.
+ * A reading is used only if it fits. In a union, a reading is used only if no other member gives a different
+ * reading: the choice of a member would be a second guess.
  */
 import { define, type Json, type JsonSchema } from "../json.ts"
 import { deepest } from "../options.ts"
@@ -28,12 +28,15 @@ import { wrapperOf } from "./wrapper.ts"
 export interface Undoing {
   readonly kind: ValueRepairKind
   readonly place: Place | undefined
-  /** The value or the key, as it was written and as it was read. */
+  /** The value or the key: as it was written (`from`), and as it was read (`to`). */
   readonly from: Value
   readonly to: Value
 }
 
-/** Repairs in the order of the value. Repairs of parts are nested, so they are not copied at each level. */
+/**
+ * Repairs in the order of the value. The repairs of its parts are nested lists, so that no level has to copy
+ * them.
+ */
 type Undoings = Undoing | ReadonlyArray<Undoings>
 
 /** A value, and the repairs that led to it. */
@@ -43,12 +46,12 @@ interface Undone {
 }
 
 /**
- * How much is undone: everything; only drifts that need no note; or the same inside a parsed text, whose
- * own texts are not parsed.
+ * The drifts to undo. `"all"`: every drift. `"silent"`: only drifts that need no note. `"inner"`: the same
+ * inside a parsed string, but strings in it are not parsed again.
  */
 type Extent = "all" | "silent" | "inner"
 
-/** Undoes the drifts of one value; `undefined` if there is nothing to undo. */
+/** Undoes the drifts of a value and of its parts. Returns `undefined` if nothing can be undone. */
 export const undo = (
   value: Value,
   schema: JsonSchema,
@@ -59,8 +62,8 @@ export const undo = (
   const memories = new Map<object, Memory>()
 
   let depth = 0
-  // The number of values without a reading. Each of them makes the whole value unfit. Beyond `mostMisfits`,
-  // another one would not be reported.
+  // The number of values that neither fit nor have a reading. Each of them makes the whole value unfit.
+  // Beyond `mostMisfits`, none would be reported, so the work stops.
   let hopeless = 0
   let inUnions = 0
   // The number of nested unions around the current value.
@@ -77,7 +80,7 @@ export const undo = (
     return undone
   }
 
-  // A primitive has no part to step into, so a schema that leads back to itself gives no reading.
+  // A primitive has no parts. So a schema that refers back to itself for the same value gives no reading.
   let activeSchemas = new Set<unknown>()
   const undoPrimitive = (
     value: Value,
@@ -98,13 +101,13 @@ export const undo = (
     place: Place | undefined,
     extent: Extent
   ): Undone | undefined => {
-    // Outside unions, each value is undone once, so there is nothing to remember.
+    // Outside unions, each value is undone once, so its result need not be remembered.
     if (inUnions === 0) return undoFlat(value, document.flat(schema), schema, place, extent)
     const first = memories.get(value)
     for (let earlier = first; earlier !== undefined; earlier = earlier.next) {
       if (earlier.schema === schema && earlier.extent === extent) return earlier.undone
     }
-    // A schema that refers to itself without a step into the value gives no reading.
+    // Until the result is known, a schema that refers to itself for the same value gives no reading.
     const memory: Memory = { schema, extent, undone: undefined, next: first }
     memories.set(value, memory)
     const outerSchemas = activeSchemas
@@ -197,7 +200,7 @@ export const undo = (
       if (key !== written) repairs.push({ kind: "renamed_key", place: at, from: written, to: key })
       const before = hopeless
       const undone = undoValue(child, inner, at, extent)
-      // If an undeclared key has the same spelling, it is unclear which of the two was meant.
+      // A property is kept if an undeclared key is spelled like it: which of the two was meant is unclear.
       const mayDrop = isDeclared && undone === undefined && (key !== written || !isRival(key))
       const drop = mayDrop && !isRequired(key, flat) ? dropOf(child, inner, at, extent) : undefined
       if (drop !== undefined) {
@@ -207,7 +210,7 @@ export const undo = (
       } else define(record, key, undone?.value ?? child)
       if (undone !== undefined) repairs.push(undone.repairs)
     }
-    // Without the dropped keys, the record could later be mistaken for a wrapper. Keep them.
+    // If the remaining record could later be mistaken for a wrapper, nothing is dropped.
     if (dropped.length > 0 && isWrapperAlone(record, properties)) {
       for (const [key, child] of left) define(record, key, child)
     } else if (dropped.length > 0) repairs.push(dropped)
@@ -276,12 +279,13 @@ export const undo = (
       const { from = value, kind, to } = reading
       return { value: to, repairs: { kind, place, from, to } }
     }
-    // Inside a union, another member may still fit. Inside a wrapper or a text, not everything was tried.
+    // Inside a union, another member may still fit. Inside a wrapper or a parsed string, not every drift was
+    // tried. So such a value does not count as hopeless.
     if (inUnions === 0 && extent === "all") hopeless++
     return undefined
   }
 
-  // Reads a text as strict JSON, where an array or an object is expected.
+  // Parses a string as strict JSON where an array or an object is expected.
   const undoText = (
     text: string,
     flat: JsonSchema,
@@ -304,8 +308,8 @@ export const undo = (
     return { value: undone.value, repairs: [repair, undone.repairs] }
   }
 
-  // Parsing a long text costs as much as a large value, so it draws on the budget. A text that is plainly
-  // not JSON costs nothing.
+  // Parsing a long string costs as much as walking a large value, so it draws on the budget. A string that is
+  // obviously not JSON costs nothing.
   const parseText = (text: string): Json | undefined => {
     if (!mayBeJson.test(text) || !conformance.spend(text.length >> 3)) return undefined
     const parsed = plainly(text, { depth: deepest })
@@ -316,7 +320,7 @@ export const undo = (
   return undone === undefined ? undefined : { value: undone.value, repairs: flatten(undone.repairs) }
 }
 
-/** The result of undoing a value for one schema; a linked list for each value. */
+/** A remembered result: one value, undone for one schema. The results for a value form a linked list. */
 interface Memory {
   readonly schema: unknown
   readonly extent: Extent
@@ -326,7 +330,7 @@ interface Memory {
 
 const mayBeJson = /^\s*(?:\[\s*(?:["[\]{\-\dtfn]|$)|\{\s*(?:["}]|$))/
 
-// True if the record has a single key, which could be a wrapper.
+// True if the record has a single key, and that key is undeclared and may be a wrapper.
 const isWrapperAlone = (record: Record, properties: JsonSchema): boolean => {
   const wrapper = wrapperOf(record)
   return wrapper !== undefined && !Object.hasOwn(properties, wrapper)

@@ -1,11 +1,11 @@
-/** Finds what the model wrote at a place of a coerced value. */
+/** Finds what the model wrote for a part of a coerced value. */
 import type { Path } from "../json.ts"
 import { folded, isList, isRecord, own, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
 /**
- * Returns what the model wrote at a path of the coerced value, through removed wrappers and renamed keys. A
- * value that was parsed from a text or put into an array is returned as coerced.
+ * Returns what the model wrote for the part at a path of the coerced value. Removed wrappers and renamed keys
+ * are traced back. A part that was parsed from a string or put into an array is returned as coerced.
  */
 export const writtenAt = (written: Value, coerced: Value, path: Path): Value | undefined => {
   let from: Value | undefined = written

@@ -1,8 +1,8 @@
 import type { Path } from "../json.ts"
 
 /**
- * A map by path. Keys are looked up one by one, because joining them into one text would cost its whole
- * length each time.
+ * A map whose keys are paths. A path is looked up step by step, because joining its steps into one string
+ * would cost its whole length each time.
  */
 export class ByPath<A> {
   private readonly areItemsAlike: boolean
@@ -30,7 +30,7 @@ export class ByPath<A> {
     inner.set(path, value, from + 1)
   }
 
-  /** True if the path, or a path that leads to it, has a value. */
+  /** True if the path itself, or a beginning of the path, has a value. */
   hasAlong(path: Path, from = 0): boolean {
     return this.value !== undefined ||
       from < path.length && this.inner?.get(this.idAt(path, from))?.hasAlong(path, from + 1) === true

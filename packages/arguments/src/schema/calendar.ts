@@ -1,4 +1,7 @@
-/** The dates of RFC 3339, checked against the calendar, and other spellings of dates that have a single reading. */
+/**
+ * The dates of RFC 3339, checked against the calendar, and other spellings of dates that can be read in only
+ * one way.
+ */
 
 /** True for an existing date such as `2024-01-31`. */
 export const isDate = (text: string): boolean => {
@@ -9,14 +12,17 @@ export const isDate = (text: string): boolean => {
 /** True for a date-time such as `2024-01-31T12:00:00Z`, with a `Z` or an offset. */
 export const isDateTime = (text: string): boolean => dateTime.test(text) && isDate(text.slice(0, 10))
 
-/** Returns the date that another spelling must mean: an unpadded date, or a date-time at midnight. */
+/**
+ * Returns the date of another spelling: an unpadded date, or a date-time at midnight. Returns `undefined` for
+ * any other string.
+ */
 export const dateOf = (text: string): string | undefined => {
   const [, year = "", month = "", day = ""] = unpadded.exec(text) ?? midnight.exec(text) ?? []
   const written = `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`
   return isDate(written) ? written : undefined
 }
 
-/** Returns the date-time with a `T` in place of a space. */
+/** Returns a date-time with a `T` in place of its space; `undefined` for any other string. */
 export const dateTimeOf = (text: string): string | undefined => {
   const written = text[10] === " " ? `${text.slice(0, 10)}T${text.slice(11)}` : text
   return written !== text && isDateTime(written) ? written : undefined

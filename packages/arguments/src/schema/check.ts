@@ -1,5 +1,5 @@
 /**
- * Checks a value without its parts: its type, its choices, its bounds. A check is made once for each
+ * Checks a value itself, without its parts: type, choices, format, bounds. A check is compiled once for each
  * schema, because every item of a long list is checked against the same schema.
  */
 import type { JsonSchema } from "../json.ts"
@@ -10,16 +10,16 @@ import { choicesOf, propertiesOf } from "./document.ts"
 import { canonical, isEqual } from "./equal.ts"
 import { patternOf } from "./pattern.ts"
 
-/** Why a value fails on its own: another kind of value, none of the choices, a wrong format, or out of bounds. */
+/** Why the value itself fails: its type or format is wrong, it is not one of the choices, or it is out of bounds. */
 export type Complaint = "type" | "choice" | "format" | "bound"
 
-/** The requirements of a schema for a value itself. */
+/** The requirements of a schema for a value itself, without its parts. */
 export interface Check {
-  /** Returns why a value fails on its own; `undefined` if it passes. */
+  /** Returns why the value itself fails; `undefined` if it passes. */
   readonly complaintOf: (value: Value) => Complaint | undefined
-  /** Whether the schema checks the same value against another schema. Nearly none does. */
+  /** Whether the schema also checks the value against further schemas, as `$ref` and `anyOf` do. Few schemas do. */
   readonly hasParts: boolean
-  /** Whether the schema has nothing but a `$ref`. */
+  /** Whether the schema consists of nothing but a `$ref`. */
   readonly isReference: boolean
   /** The properties that the schema declares. */
   readonly declared: ReadonlyArray<string>
@@ -38,15 +38,15 @@ const keyKeywords = [
 
 const partKeywords = ["$ref", "allOf", "anyOf", "if", "not", "oneOf"]
 
-/** The formats that are checked. All others are reported as unchecked. */
+/** The formats that are checked. `inspect` reports all others as unchecked. */
 export const formats: ReadonlyMap<unknown, (text: string) => boolean> = new Map([
   ["date", isDate],
   ["date-time", isDateTime]
 ])
 
 /**
- * The pattern of a text that holds a number: JSON's grammar, with exponents up to 299, because larger ones
- * make a number infinite.
+ * The pattern of a string that contains a number: JSON's grammar, with exponents up to 299, because a larger
+ * exponent may make the number infinite.
  */
 export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\d{1,2})?$"
 
@@ -97,7 +97,7 @@ const bits: ReadonlyMap<unknown, number> = new Map([
 ])
 const anyType = 255
 const infinite = 128
-// Not JSON: a function, or `undefined`.
+// The type of a value that is not JSON: a function, or `undefined`.
 const noType = 0
 
 const bitsFor = (types: ReadonlyArray<unknown>): number =>
@@ -105,7 +105,7 @@ const bitsFor = (types: ReadonlyArray<unknown>): number =>
 
 const bitOf = (value: Value): number => {
   if (typeof value === "string") return 16
-  // An integer beyond the safe range may differ from the one that was written.
+  // An integer beyond the safe range is only a number: it may differ from the integer that was written.
   if (typeof value === "number") return Number.isSafeInteger(value) ? 12 : Number.isFinite(value) ? 4 : infinite
   if (typeof value === "boolean") return 2
   return value === null ? 1 : typeof value !== "object" ? noType : Array.isArray(value) ? 32 : 64
@@ -143,7 +143,7 @@ const textCheck = (schema: JsonSchema): (text: string) => Complaint | undefined 
 const numberChecks = (schema: JsonSchema): ReadonlyArray<Test<number>> => {
   const { exclusiveMaximum, exclusiveMinimum, maximum, minimum, multipleOf } = schema
   const tests: Array<Test<number>> = []
-  // In OpenAPI 3.0, a boolean says that the bound beside it is exclusive.
+  // In OpenAPI 3.0, `exclusiveMinimum` is a boolean, which says whether the `minimum` beside it is exclusive.
   if (typeof minimum === "number") {
     tests.push(exclusiveMinimum === true ? (value) => value > minimum : (value) => value >= minimum)
   }

@@ -1,12 +1,12 @@
 /**
  * Decides whether a value fits a JSON Schema, and where it does not.
  *
- * One walk does both. Without a sink, it stops at the first misfit. With a sink, it continues, and reports
- * one misfit for each field.
+ * One walk does both. A *misfit* is a problem with one field, and a *sink* collects misfits. Without a sink,
+ * the walk stops at the first misfit. With a sink, the walk continues, and reports one misfit for each field.
  *
  * Why a budget? In a recursive union, a walk tries every member at every level. Results are remembered by
- * value and schema, which keeps the time linear. The budget covers what memory does not catch. It grows
- * with the value, and a value that exhausts it does not fit.
+ * value and schema, which usually keeps the time linear. The budget of visits bounds the time in all other
+ * cases. A larger value has a larger budget. A value that exhausts its budget does not fit.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 import { deepest } from "../options.ts"
@@ -25,7 +25,7 @@ import {
 } from "./document.ts"
 import { Gathered, type Group } from "./gathered.ts"
 
-/** The remembered result of a value for one schema; a linked list for each value. */
+/** A remembered result: whether a value fits one schema. The results for a value form a linked list. */
 interface Answer {
   readonly schema: unknown
   fits: boolean
@@ -38,10 +38,10 @@ export interface Misfit {
   readonly kind: Complaint | "missing_key" | "unknown_key" | "key_name" | "union" | "count" | "contains" | "complex"
   /** The schema that the field fails; for an unknown key, the schema of its object. */
   readonly schema: unknown
-  /** The full schema of the field, as far as it is known. */
+  /** The full schema of the field, if it is known. `schema` may be only a part of it. */
   readonly whole: unknown
   readonly value: Value | undefined
-  /** For a missing or unknown key: its object, and the keys that the object may have. */
+  /** For a missing or unknown key: the object (`parent`), and the keys that the object allows (`keys`). */
   readonly parent?: Record
   readonly keys?: ReadonlyArray<string>
 }
@@ -49,15 +49,15 @@ export interface Misfit {
 export interface Conformance {
   readonly document: Document
   readonly fits: (value: Value, schema: unknown) => boolean
-  /** Reports at most `limit` fields, and none if the value fits. */
+  /** Returns the misfits of at most `limit` fields; none if the value fits. */
   readonly misfits: (value: Value, schema: unknown, limit: number) => Misfits
-  /** Draws on the budget. Returns false if it is exhausted. */
+  /** Spends visits from the budget. Returns false if the budget is exhausted. */
   readonly spend: (visits: number) => boolean
 }
 
 /**
- * The problems with a value. `unions` has the places of unions that no member fits; at most one member is
- * reported for each.
+ * The misfits of a value. `unions` has the places where the value fits no member of a union. For each of
+ * them, the misfits of at most one member are reported.
  */
 export interface Misfits {
   readonly fields: ReadonlyArray<Group<Misfit>>
@@ -69,16 +69,17 @@ export interface Misfits {
 interface Sink {
   readonly found: Gathered<Misfit>
   readonly unions: Array<Place | undefined>
-  /** How many more misfits are counted. */
+  /** How many more misfits may be counted. */
   remaining: number
-  /** The full schema of the value that is being walked. The current schema may be a part of it. */
+  /** The full schema of the value that is being walked. The current schema may be only a part of it. */
   whole: unknown
-  /** The schemas that each value was already reported for. */
+  /** For each value, the schemas whose misfits were already reported. */
   readonly reported: Map<object, Set<unknown>>
 }
 
 const leastBudget = 200_000
-// Enough for practical schemas. A larger schema gets as many visits as it has subschemas.
+// The visits in the budget for each part of the value. This is enough for practical schemas. A schema with
+// more subschemas gets one visit for each subschema.
 const visitsPerValue = 100
 
 const fewVisits = 8
@@ -86,19 +87,19 @@ const fewVisits = 8
 /** The most misfits that are counted. Counting more would not change the report. */
 export const mostMisfits = 1000
 
-// With references and unions, a walk is deeper than its value.
+// References and unions make a walk deeper than its value.
 const deepestWalk = 3 * deepest
 
-// Only a circular schema applies this many references and unions to one value.
+// The most references and unions that are followed for one value. Only a circular schema has more.
 const mostDetours = 256
 
-/** Checks a value against one document, which contains its definitions. */
+/** Returns checks of a value against the schemas of one document (a schema with its definitions). */
 export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const document = documentOf(root)
   const size = countValues(value, 0)
   let budget = leastBudget + Math.max(visitsPerValue, document.size) * Math.abs(size)
-  // True if the value is not too deep, and no integer lost digits. A schema that allows anything then needs
-  // no walk.
+  // True if the value is not too deep, and no integer lost digits. A walk is then unnecessary where the
+  // schema allows anything.
   const isShallow = size > 0
   let depth = 0
   let detours = 0
@@ -139,7 +140,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return fits
   }
 
-  // True if the value fits, or was reported for this schema before: several parts may refer to it.
+  // True if the value fits this schema, or was already reported for it: several parts may refer to the same schema.
   const needsNoReport = (value: Value & object, schema: unknown, sink: Sink): boolean => {
     if (conforms(value, schema)) return true
     const schemas = sink.reported.get(value) ?? new Set()
@@ -209,7 +210,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return fits
   }
 
-  // Reports a value that fits no member. If one member was clearly meant, its misfits are reported.
+  // Reports a value that fits no member of a union. If one member was clearly meant, reports the misfits for
+  // that member.
   const reportUnion = (
     value: Value,
     schema: JsonSchema,
@@ -241,7 +243,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return false
   }
 
-  // Reports the keys that no member of the union has.
+  // Reports the keys that no member of the union allows.
   const reportUnknown = (
     value: Record,
     schema: JsonSchema,
@@ -332,7 +334,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return schema["unevaluatedProperties"] === undefined ? fits : visitUnevaluated(value, schema, place, sink) && fits
   }
 
-  // A faster walk without a sink, for objects with the usual keywords only, as nearly all are.
+  // A faster walk without a sink, for schemas that restrict keys only by the usual keywords. Nearly all
+  // schemas are like this.
   const fitsKeys = (
     value: Record,
     schema: JsonSchema,
@@ -341,7 +344,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   ): boolean => {
     for (const key of requiredOf(schema)) if (!Object.hasOwn(value, key)) return false
     let undeclaredCount = Object.keys(value).length
-    // A value may have three of a thousand declared properties.
+    // Goes over the value's keys if they are far fewer: a value may have three of a thousand declared properties.
     for (const key of declared.length > 2 * undeclaredCount + 8 ? Object.keys(value) : declared) {
       if (!Object.hasOwn(value, key) || !Object.hasOwn(properties, key)) continue
       undeclaredCount--
@@ -372,7 +375,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return fits
   }
 
-  // Without a sink, results for containers are remembered, so no container is walked twice.
+  // Without a sink, results for containers are remembered, so that no container is walked twice for the same schema.
   const visitPart = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
     sink === undefined ? conforms(value, schema, false) : visitWhole(value, schema, place, sink)
 
@@ -388,8 +391,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   // Keys and items that other keywords evaluate
   // ---------------------------------------------------------------------------
 
-  // The subschemas for the same value that it fits. The keys and items that they evaluate count as
-  // evaluated.
+  // Returns the subschemas that apply to the same value, and that the value fits. The keys and items that
+  // these subschemas evaluate count as evaluated.
   const fittingParts = (value: Value, schema: JsonSchema): ReadonlyArray<JsonSchema> => {
     const { $ref, allOf, anyOf, oneOf } = schema
     const isMet = schema["if"] !== undefined && conforms(value, schema["if"])
@@ -443,7 +446,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const test = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
     sink === undefined ? conforms(value, schema) : detour(value, schema, place, sink)
 
-  // Visits the same value with another schema.
+  // Visits the same value with a different schema.
   const detour = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
     detours++
     const fits = visit(value, schema, place, sink)
@@ -471,14 +474,14 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
       if (before - budget > fewVisits) answers.set(value, { schema, fits, next: answers.get(value) })
       return fits
     }
-    // A schema that refers to itself, without a step into the value, does not fit.
+    // Until the result is known, a schema that refers to itself for the same value does not fit.
     const answer: Answer = { schema, fits: false, next: first }
     answers.set(value, answer)
     answer.fits = walk(value, schema, undefined, undefined)
     return answer.fits
   }
 
-  // Follows a schema that has nothing but a `$ref`.
+  // Follows the reference of a schema that consists of nothing but a `$ref`.
   const targetOf = (schema: unknown): unknown => {
     let target = schema
     for (let hops = 0; hops < mostDetours && isObject(target) && checkOf(target).isReference; hops++) {
@@ -487,7 +490,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return target
   }
 
-  // A scalar has no part to step into, so a schema that leads back to itself does not fit.
+  // A scalar has no parts. So a schema that refers back to itself for the same value does not fit.
   const detourOnce = (value: Value, schema: unknown): boolean => {
     if (visiting.has(schema)) return false
     visiting.add(schema)
@@ -520,8 +523,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
 const anything: JsonSchema = {}
 const none: ReadonlyArray<never> = []
 
-// Counts the values in a value. The count is negative if one of them fits no schema, because it lost digits
-// or is too deep.
+// Counts a value and all its parts. The count is negative if one of them can fit no schema, because it lost
+// digits or is too deep.
 const countValues = (value: Value, depth: number): number => {
   if (typeof value !== "object" || value === null) return 1
   if (value instanceof Unsafe || depth > deepest) return -1
@@ -546,7 +549,7 @@ const requiredBy = (value: Record, schema: JsonSchema): ReadonlyArray<string> =>
   return more.length === 0 ? required : Array.from(new Set([...required, ...more]))
 }
 
-/** Returns the schemas that this object must fit because of its keys. */
+/** Returns the schemas that this object must fit because of the keys that it has. */
 const dependentOn = (value: Record, schema: JsonSchema): ReadonlyArray<unknown> =>
   schema["dependentSchemas"] === undefined && schema["dependencies"] === undefined ?
     none :

@@ -1,9 +1,9 @@
 /**
- * A JSON Schema in a simpler form: references resolved, `allOf` merged, the members of a union side by
- * side.
+ * A JSON Schema in a simpler form: references are resolved, `allOf` is merged, and the members of a union are
+ * listed.
  *
- * The simpler form serves to find out which value was meant. The original schema alone decides whether a
- * value fits. Everything is computed once for each document, so a schema must not change after its first
+ * The simpler form is used only to find out which value was meant. The original schema alone decides whether
+ * a value fits. Everything is computed once for each document, so a schema must not change after its first
  * use.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
@@ -14,34 +14,43 @@ import { schemasIn } from "./keyword.ts"
 import { type Pattern, patternOf } from "./pattern.ts"
 import { referencesIn } from "./reference.ts"
 
-/** Reads the schemas of one document. */
+/** The schemas of one document (a schema with its definitions), and their simpler forms. */
 export interface Document {
-  /** Returns the schema that a `$ref` points to; `undefined` if there is none. */
+  /** Returns the schema that a schema's `$ref` points to; `undefined` if there is no such schema. */
   readonly resolve: (schema: JsonSchema) => unknown
-  /** Returns the schema without `$ref` and `allOf`. */
+  /** Returns the flat form of a schema: without `$ref` and `allOf`. */
   readonly flat: (schema: unknown) => JsonSchema
   /**
-   * Returns the members of a union, flat, with the keywords that stand beside them; `undefined` if it is
-   * not a union.
+   * Returns the members of a union, each flat, and merged with the keywords beside the union; `undefined` if
+   * the schema is not a union.
    */
   readonly members: (schema: JsonSchema) => ReadonlyArray<JsonSchema> | undefined
-  /** Returns the one member that a value was probably meant for: by its literals, or else by its kind. */
+  /**
+   * Returns the member of a union that a value was probably meant for, judged by its type and its literals;
+   * `undefined` if that is unclear.
+   */
   readonly likely: (value: Value, members: ReadonlyArray<JsonSchema>) => JsonSchema | undefined
-  /** Returns the key whose literals tell the objects of a union apart, with these literals. */
+  /**
+   * Returns the key whose literals distinguish the objects of a union, and these literals; `undefined` if
+   * there is no such key.
+   */
   readonly tag: (members: ReadonlyArray<JsonSchema>) => Tag | undefined
-  /** Returns what the schema says at a path; `undefined` if it says nothing. */
+  /** Returns the flat schema at a path; `undefined` if the document says nothing about the path. */
   readonly at: (path: Path) => JsonSchema | undefined
-  /** Returns all forms at a path: the schema, and the members of its union. */
+  /** Returns all forms at a path: the schema, and its members if it is a union. */
   readonly formsAt: (path: Path) => ReadonlyArray<JsonSchema>
   /** True if a path of the document leads through a union. */
   readonly isInUnion: (path: Path) => boolean
-  /** True if the value at a path is secret, contains a secret, or is part of one. It must then not be quoted. */
+  /**
+   * True if the value at a path is secret, contains a secret, or is part of one. The value must then not be
+   * quoted.
+   */
   readonly isSecretAt: (path: Path) => boolean
   /** The number of schemas in the document. */
   readonly size: number
 }
 
-/** The key that tells the members of a union apart, with its literals. */
+/** A key that distinguishes the members of a union, and its literals. */
 export interface Tag {
   readonly key: string
   readonly choices: ReadonlyArray<unknown>
@@ -59,15 +68,15 @@ export const documentOf = memoized((root: JsonSchema): Document => {
   const targets = new Map<JsonSchema, unknown>()
   const resolve = (schema: JsonSchema): unknown => getOrMake(targets, schema, () => targetOf(schema))
 
-  // A schema that contains itself adds nothing to itself.
+  // Inside itself, a schema that contains itself adds nothing.
   const flattening = new Set<unknown>()
   const flatten = (schema: unknown): JsonSchema => {
     if (!isObject(schema)) return schema === false ? { not: {} } : {}
     if (schema["$ref"] === undefined && schema["allOf"] === undefined) return schema
     if (flattening.has(schema)) return {}
     flattening.add(schema)
-    // Definitions do not restrict a value. With them, a recursive schema would become a new schema at each
-    // level.
+    // Definitions are left out, because they do not restrict a value. With them, flattening a recursive
+    // schema would give a new schema at each level.
     const { $defs: _, $ref, allOf, definitions: __, ...rest } = schema
     const parts = [
       ...(typeof $ref === "string" ? [resolve(schema)] : []),
@@ -137,8 +146,8 @@ export const documentOf = memoized((root: JsonSchema): Document => {
     return undefined
   }
 
-  // Collects a schema, the members of its union, and their members. A recursive schema has new members at
-  // each level, so the depth is limited.
+  // Collects a schema and, if it is a union, its members and their own members. A recursive schema has new
+  // members at each level, so the depth is limited.
   const forms = (schema: unknown, collected = new Set<JsonSchema>(), depth = 0): ReadonlySet<JsonSchema> => {
     const node = flat(schema)
     if (!collected.has(node) && depth < mostTurns) {
@@ -148,7 +157,7 @@ export const documentOf = memoized((root: JsonSchema): Document => {
     return collected
   }
 
-  // Includes all members of a union: the one that was meant is unknown here.
+  // Includes all members of a union, because the member that was meant is unknown here.
   const withMembers = (schema: JsonSchema) => [schema, ...(members(schema) ?? [])]
 
   const at = (path: Path): JsonSchema | undefined =>
@@ -162,7 +171,7 @@ export const documentOf = memoized((root: JsonSchema): Document => {
     return schema === undefined ? [] : withMembers(schema)
   }
 
-  // All forms at each step of a path, as far as the schema describes it.
+  // Returns all forms at each step of a path, as far as the schema describes the path.
   const along = (path: Path): ReadonlyArray<ReadonlyArray<JsonSchema>> => {
     const steps: Array<ReadonlyArray<JsonSchema>> = [Array.from(forms(root))]
     for (const key of path) {
@@ -186,14 +195,14 @@ export const documentOf = memoized((root: JsonSchema): Document => {
       if (Array.from(nodes).some(isSecret)) return true
       const next = new Set<JsonSchema>()
       for (const node of nodes) applicableTo(innerOf(node, key), next)
-      // The value at an undeclared path may be any part of its container.
+      // The value at an undeclared path may be any part of its container, so the container decides.
       if (next.size === 0) break
       nodes = next
     }
     return holdsSecret(nodes)
   }
 
-  // All schemas that may apply to a value at the same place, including conditional ones.
+  // Collects all schemas that may apply to the same value, including conditional schemas.
   const applicableTo = (schema: unknown, collected = new Set<JsonSchema>()): Set<JsonSchema> => {
     const queue = new Set([schema])
     for (const next of queue) {
@@ -269,7 +278,7 @@ export const itemOf = (schema: JsonSchema, index: number): unknown => {
   return Array.isArray(items) ? schema["additionalItems"] : items
 }
 
-/** Returns the schema of an undeclared key; `undefined` if the object's schema does not describe it. */
+/** Returns the schema for an undeclared key; `undefined` if the object's schema does not describe that key. */
 export const extraOf = (schema: JsonSchema, key: string): unknown => {
   const matching = patternsFor(schema, key)
   if (matching.length === 1) return matching[0]
@@ -277,8 +286,8 @@ export const extraOf = (schema: JsonSchema, key: string): unknown => {
 }
 
 /**
- * Returns the schemas of the patterns that a key matches. A pattern that cannot be matched counts as a
- * match, and allows anything.
+ * Returns the schemas in `patternProperties` whose pattern matches a key. A pattern that cannot be compiled
+ * counts as a match, and allows any value.
  */
 export const patternsFor = (schema: JsonSchema, key: string): ReadonlyArray<unknown> => {
   const patterns = schema["patternProperties"]
@@ -292,8 +301,8 @@ const compiledPatterns = memoized((patterns: JsonSchema): ReadonlyArray<readonly
   Object.entries(patterns).map(([source, inner]) => [patternOf(source), inner])
 )
 
-/** Returns the schema of a part: an item of an array, or the value of a key. */
-export const innerOf = (schema: JsonSchema, key: string | number): unknown => {
+/** Returns the schema of a part of a value: an item of an array, or the value of a key. */
+const innerOf = (schema: JsonSchema, key: string | number): unknown => {
   if (typeof key === "number") return itemOf(schema, key) ?? schema["unevaluatedItems"]
   const properties = propertiesOf(schema)
   return Object.hasOwn(properties, key) ? properties[key] : extraOf(schema, key)
@@ -303,7 +312,7 @@ export const innerOf = (schema: JsonSchema, key: string | number): unknown => {
 export const valueAt = (node: unknown, key: string): unknown =>
   isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined
 
-/** True if the schema allows values of this kind. */
+/** True if the schema allows values of the same type as this value. */
 export const allowsKind = (schema: JsonSchema, value: Value): boolean => {
   const choices = choicesOf(schema)
   if (choices !== undefined) return choices.some((choice) => typeof choice === typeof value)
@@ -323,8 +332,9 @@ const isKind = (type: unknown, value: Value): boolean =>
     : typeof value === type
 
 /**
- * Returns the member that shares the most keys with a record, less the required keys that the record lacks.
- * Returns `undefined` if several members are equally near.
+ * Returns the member of a union that is nearest to a record. A member scores one for each key that it shares
+ * with the record, less one for each required key that the record lacks. Returns `undefined` if the best
+ * score is not positive, or if several members have it.
  */
 export const nearest = (value: Record, members: ReadonlyArray<JsonSchema>): JsonSchema | undefined => {
   const shared = (member: JsonSchema) => {
@@ -342,12 +352,13 @@ export const nearest = (value: Record, members: ReadonlyArray<JsonSchema>): Json
 // Secrets
 // -----------------------------------------------------------------------------
 
-// Core's `Redacted` becomes `writeOnly`; schemas made elsewhere use either form.
+// Core turns `Redacted` into `writeOnly`. Schemas from elsewhere use either form.
 const isSecret = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
 
-/** True if any part of a schema is secret: `writeOnly`, or of the format `password`. */
+/** True if any part of a schema is marked as secret: as `writeOnly`, or with the format `password`. */
 export const hasSecrets: (schema: object) => boolean = memoized((root: object): boolean => {
-  // A schema made elsewhere may be as deep as it is large, and one made by a program may contain itself.
+  // A schema from elsewhere may be nested very deeply, and a schema that a program built may contain itself.
+  // So there is no recursion, and each part is visited once.
   const seen = new Set<object>([root])
   for (const value of seen) {
     if (isObject(value) && isSecret(value)) return true
@@ -365,12 +376,12 @@ const isSpelledAlike = (choice: unknown, written: unknown): boolean =>
   typeof choice === "string" && typeof written === "string" && written.length <= longestChoice &&
   folded(choice) === folded(written)
 
-/** A longer text is not compared with choices. */
+/** The longest string that is compared with choices, in UTF-16 code units. */
 export const longestChoice = 1000
 
 const isChoice = (schema: JsonSchema): boolean => choicesOf(schema) !== undefined
 
-// Merges the literals of a union into one enum, so that a text is compared with all of them at once.
+// Merges the literals of a union into one enum, so that a string is compared with all of them together.
 const joinChoices = (members: ReadonlyArray<JsonSchema>): ReadonlyArray<JsonSchema> => {
   const literals = members.filter(isChoice)
   if (literals.length < 2) return members
@@ -378,8 +389,8 @@ const joinChoices = (members: ReadonlyArray<JsonSchema>): ReadonlyArray<JsonSche
   return [choices, ...members.filter((member) => !isChoice(member))]
 }
 
-// Merges two schemas. Properties and required keys add up; of other keywords, those of the first schema
-// win.
+// Merges two schemas. Properties and required keys are combined. If both schemas have any other keyword, the
+// first schema's value is used.
 const merge = (first: JsonSchema, second: JsonSchema): JsonSchema => {
   if (Object.keys(first).length === 0) return second
   const properties = mergeProperties(propertiesOf(first), propertiesOf(second))

@@ -1,12 +1,12 @@
 import { deepest } from "../options.ts"
 
-/** True if two JSON values are equal. The order of keys does not count. */
+/** True if two JSON values are equal. The order of keys does not matter. */
 export const isEqual = (first: unknown, second: unknown): boolean =>
   first === second ||
   typeof first === "object" && first !== null && typeof second === "object" && second !== null &&
     canonical(first) === canonical(second)
 
-/** Returns a text that is the same for equal JSON values. Parts that are nested too deeply all count as equal. */
+/** Returns a string that is the same for equal JSON values. All parts that are nested too deeply count as equal. */
 export const canonical = (value: unknown, depth = 0): string => {
   if (typeof value !== "object" || value === null) return JSON.stringify(value === 0 ? 0 : value) ?? "undefined"
   if ("toJSON" in value && typeof value.toJSON === "function") return `#${String(value.toJSON())}`

@@ -6,16 +6,16 @@ import { isNumberToken, Unsafe, type Value } from "../value.ts"
 import { numberPattern } from "./check.ts"
 import { choicesOf, type Document, extraOf, propertiesOf, requiredOf } from "./document.ts"
 
-/** The expectation for an integer that lost digits, if the schema has none. */
+/** The expectation for an integer that lost digits, if the schema states no expectation. */
 export const unsafeInteger = `a whole number of at most ${Number.MAX_SAFE_INTEGER}, or a text where one is accepted`
 
-/** An implied bound that a number exceeds: for these types, the safe integers are the limit. */
+/** An implied bound that a number exceeds: the limit of the safe integers, for these types. */
 interface Limit {
   readonly keyword: "maximum" | "minimum"
   readonly types: ReadonlyArray<unknown>
 }
 
-/** Describes what a schema expects; `undefined` if the schema does not say it plainly. */
+/** Describes what a schema expects; `undefined` if a few words cannot say it. */
 export const describe = (schema: unknown, document: Document, limit?: Limit, depth = 0): string | undefined => {
   if (schema === undefined || schema === true || depth > 4) return undefined
   const flat = document.flat(schema)
@@ -38,7 +38,10 @@ export const describe = (schema: unknown, document: Document, limit?: Limit, dep
   return describeType(type, flat, document, limit) ?? type
 }
 
-/** Describes what is expected in place of a value that does not fit. Of many choices, the nearest come first. */
+/**
+ * Describes what is expected in place of a value that does not fit. If there are many choices, the nearest
+ * come first.
+ */
 export const expectationFor = (value: Value | undefined, schema: unknown, document: Document): string | undefined => {
   const flat = document.flat(schema)
   const choices = choicesOf(flat)
@@ -50,7 +53,7 @@ export const expectationFor = (value: Value | undefined, schema: unknown, docume
 const nearestFirst = (value: string, choices: ReadonlyArray<unknown>) =>
   Suggestion.nearest(value, choices.filter((choice) => typeof choice === "string"))
 
-// A number that is too large for an integer may fit a `number`, unless it has lost digits.
+// A number that is too large for an `integer` may still fit a `number`, unless it has lost digits.
 const limitFor = (value: Value | undefined): Limit | undefined => {
   const token = value instanceof Unsafe ? value.token : value
   if (typeof token !== "number" && (typeof token !== "string" || !isNumberToken(token))) return undefined
@@ -70,7 +73,8 @@ const listChoices = (choices: ReadonlyArray<unknown>): string => {
   return choices.length > mostChoices ? `${shown} | … (${choices.length - mostChoices} more)` : shown
 }
 
-// `string of 2 to 5 characters, with the format date (2024-01-31)`; `undefined` if there is nothing to say.
+// Describes a type and its restrictions: `string of 2 to 5 characters, with the format date (2024-01-31)`.
+// Returns `undefined` if there is nothing to say.
 const describeType = (
   type: string,
   schema: JsonSchema,
@@ -90,7 +94,7 @@ const describeType = (
   return words.length === 0 ? (type === "value" ? undefined : type) : `${type} ${words.join(", ")}`
 }
 
-// The required keys, or else the type of the values.
+// Describes an object by its required keys. If it has none, describes the type of its values.
 const describeKeys = (schema: JsonSchema, document: Document): ReadonlyArray<string> => {
   const required = requiredOf(schema)
   if (required.length > 0) return [`with ${list(required, 5)}`]
@@ -116,10 +120,10 @@ const describeBounds = (schema: JsonSchema, limit: Limit | undefined): ReadonlyA
   ]
 }
 
-// Bounds at the limits of safe integers need no mention.
+// Returns a bound of the schema. Bounds at the limits of the safe integers need no mention.
 const bound = (schema: JsonSchema, keyword: string): number | undefined => {
   const inclusive = keyword.replace(/^exclusive/, "").toLowerCase()
-  // In OpenAPI 3.0, a boolean says that the bound beside it is exclusive.
+  // In OpenAPI 3.0, `exclusiveMinimum` is a boolean, which says whether the `minimum` beside it is exclusive.
   const isExclusive = schema[`exclusive${inclusive.charAt(0).toUpperCase()}${inclusive.slice(1)}`] === true
   const value = isExclusive ? (keyword === inclusive ? undefined : schema[inclusive]) : schema[keyword]
   return typeof value === "number" && Math.abs(value) < Number.MAX_SAFE_INTEGER ? value : undefined
@@ -144,7 +148,7 @@ const describeFormat = ({ format }: JsonSchema): ReadonlyArray<string> =>
     ? [`with the format ${cut(oneLine(format), 40)}${examples.get(format) ?? ""}`]
     : []
 
-// A format says more than the pattern beside it.
+// A pattern beside a format is not described: the format says more.
 const describePattern = ({ format, pattern }: JsonSchema): ReadonlyArray<string> =>
   typeof pattern !== "string" || format !== undefined
     ? []

@@ -1,13 +1,13 @@
 import type { Place } from "../value.ts"
 
 /**
- * Values by field. All items of an array share one field. A field is looked up from its container's, so a
- * long path costs nothing.
+ * Values by field. A *field* is a place in a value, but all items of an array share one field. A field is
+ * found through the field of its container, so a lookup costs the same for a long path.
  */
 export class Fields<A> {
   value: A | undefined = undefined
   #inner: Map<string | null, Fields<A>> | undefined = undefined
-  // Shared by all fields of a value.
+  // The fields of containers, by place. All fields of a value share this map.
   readonly #byPlace: Map<Place, Fields<A>>
 
   constructor(byPlace = new Map<Place, Fields<A>>()) {
@@ -21,7 +21,7 @@ export class Fields<A> {
     return (above === undefined ? this : this.#fieldOfContainer(above)).#part(typeof key === "number" ? null : key)
   }
 
-  // The field of a container is looked up once, although the container may have many items.
+  // The field of a container is remembered, because the container may have many items.
   #fieldOfContainer(place: Place): Fields<A> {
     const field = this.#byPlace.get(place) ?? this.at(place)
     this.#byPlace.set(place, field)

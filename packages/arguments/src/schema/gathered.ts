@@ -1,13 +1,13 @@
 /**
- * Groups findings by field. The items of an array share their fields: sixty items with the same mistake
- * need one message.
+ * Groups findings by field. All items of an array share their fields, because sixty items with the same
+ * mistake need only one message.
  */
 import type { Path } from "../json.ts"
 import { pathOf, type Place } from "../value.ts"
 import { ByPath } from "./byPath.ts"
 import { Fields } from "./field.ts"
 
-/** The findings about one field: the first few, and how many there are. */
+/** The findings about one field: the first few, and how many there are in all. */
 export interface Group<A> {
   /** The place of the first finding. */
   readonly path: Path
@@ -22,10 +22,10 @@ interface Gathering<A> {
   count: number
 }
 
-/** The most findings of a group that are kept. */
+/** How many findings of a group are kept. */
 const mostAlike = 3
 
-/** Gathers findings about at most `limit` fields, one for each place. */
+/** Gathers findings about at most `limit` fields, and only one finding for each place. */
 export class Gathered<A> {
   readonly #limit: number
   readonly #groups: Array<Gathering<A>> = []
@@ -47,7 +47,7 @@ export class Gathered<A> {
       if (this.count === this.#limit) return
       field.value = { place, last: place, first: [make()], count: 1 }
       this.#groups.push(field.value)
-      // Within a group, the findings about one place come in a row.
+      // Within a group, the findings about one place come in a row. Only the first of them is kept.
     } else if (!isSamePlace(group.last, place)) {
       group.last = place
       group.count++
@@ -55,7 +55,10 @@ export class Gathered<A> {
     }
   }
 
-  /** True if nothing below this place can be added. In an array it is false, because all items are counted. */
+  /**
+   * True if no finding about this place or its parts can be added. Inside an array, it is false: all items
+   * are counted.
+   */
   isFull(place: Place | undefined): boolean {
     return this.count === this.#limit && !isInList(place)
   }
@@ -73,8 +76,8 @@ const isSamePlace = (one: Place | undefined, other: Place | undefined): boolean 
   one !== undefined && other !== undefined && one.key === other.key && isSamePlace(one.above, other.above)
 
 /**
- * Returns the findings of all groups, at most `limit`. Of a large group, it returns the first few, and one
- * finding that stands for the others.
+ * Returns the findings of all groups, at most `limit`. For a large group, returns its first few findings, and
+ * one finding that stands for all others.
  */
 export const listed = <A>(
   groups: ReadonlyArray<Group<A>>,
@@ -93,8 +96,8 @@ export const listed = <A>(
 }
 
 /**
- * Returns a test for paths that lead into a finding, or to a part of the value that contains one. In a
- * group with more findings than are kept, all items match.
+ * Returns a test for paths that findings already cover. A finding covers its own path, all paths below it,
+ * and all paths above it. If a group has more findings than are kept, all items of the array are covered.
  */
 export const within = (groups: ReadonlyArray<Group<{ readonly path: Path }>>): (path: Path) => boolean => {
   const counted = new ByPath<true>(true)

@@ -1,6 +1,6 @@
 /**
- * Reports what is checked of a JSON Schema, what is not, and what makes it unusable. Nothing is ignored
- * silently.
+ * Reports which keywords of a JSON Schema are not checked, and which make the schema unusable. No keyword is
+ * ignored silently.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 import { memoized } from "../memo.ts"
@@ -20,19 +20,19 @@ export interface KeywordAt {
   readonly why: string
 }
 
-/** The limits of a schema, to be known before its first use. */
+/** The keywords of a schema that are not checked, or not accepted. */
 export interface Inspection {
-  /** Keywords that are not checked: a value that breaks them is accepted. */
+  /** Keywords that are not checked: a value that violates them is accepted. */
   readonly unchecked: ReadonlyArray<KeywordAt>
   /** Keywords that make the schema unusable: `fit` and `decode` throw a `SchemaRefused` for it. */
   readonly refused: ReadonlyArray<KeywordAt>
 }
 
 /**
- * Finds what is not checked of a JSON Schema, and what makes the schema unusable.
+ * Finds the keywords of a JSON Schema that are not checked, and the keywords that make the schema unusable.
  *
- * When to use: when a tool is made from a schema that comes from elsewhere. Log what is not checked, and
- * reject the tool if the schema is refused.
+ * When to use: when a tool is made from a schema that comes from elsewhere. Log the unchecked keywords, and
+ * reject the tool if any keyword is refused.
  *
  * Unchecked:
  *
@@ -44,7 +44,8 @@ export interface Inspection {
  *
  * - keywords with the wrong content (`type: "int"`, `required: true`)
  * - references that lead out of the schema or nowhere
- * - such patterns inside `not`, `if`, `oneOf` or `contains`, where ignoring them would refuse right values
+ * - patterns that cannot be matched in linear time, inside `not`, `if`, `oneOf` or `contains`: ignoring them
+ *   there would refuse valid values
  *
  * @example
  * ```ts
@@ -58,7 +59,7 @@ export const inspect: (schema: JsonSchema) => Inspection = memoized((root) => {
   const unchecked: Array<KeywordAt> = []
   const refused: Array<KeywordAt> = []
   const seen = new Set<unknown>()
-  // Places instead of paths: a schema may be as deep as it is large.
+  // The queue has places, which are cheaper than paths: a schema may be nested very deeply.
   const queue: Array<readonly [place: Place | undefined, schema: JsonSchema]> = [[undefined, root]]
   const { resolve } = documentOf(root)
   for (const [at, schema] of queue) {
@@ -84,7 +85,7 @@ type Verdict = readonly [list: "fine" | "unchecked" | "refused", why: string]
 
 const fine: Verdict = ["fine", ""]
 
-// Other dialects may give the same keywords another meaning.
+// The known dialects. Other dialects may give the same keywords a different meaning.
 const dialects = /^https?:\/\/(?:json-schema\.org\/|spec\.openapis\.org\/)/
 
 const verdictOn = (
@@ -114,14 +115,14 @@ const verdictOn = (
     : []
   const unmatched = patterns.find((pattern) => patternOf(pattern) === undefined)
   if (unmatched === undefined) return fine
-  // In these positions, ignoring a pattern would refuse a value instead of accepting it.
+  // In these positions, ignoring a pattern would refuse valid values instead of accepting invalid ones.
   const isInverse = pathOf(at).some((key) => key === "not" || key === "if" || key === "oneOf" || key === "contains")
   return [isInverse ? "refused" : "unchecked", `the pattern ${excerpt(unmatched, 40)}`]
 }
 
-/** The schema cannot be used. */
+/** The error that is thrown for a JSON Schema that cannot be used. */
 export class SchemaRefused extends TypeError {
-  /** The keywords that make it unusable. */
+  /** The keywords that make the schema unusable. */
   readonly keywords: ReadonlyArray<KeywordAt>
 
   constructor(keywords: ReadonlyArray<KeywordAt>) {
@@ -133,7 +134,7 @@ export class SchemaRefused extends TypeError {
   }
 }
 
-/** Returns the same schema, or throws a `SchemaRefused`. */
+/** Returns the schema itself if it can be used. Throws a `SchemaRefused` otherwise. */
 export const usable = (schema: JsonSchema): JsonSchema => {
   if (!isObject(schema)) {
     throw new SchemaRefused([{ path: [], keyword: "", why: `expected an object, got ${excerpt(schema, 40)}` }])

@@ -1,13 +1,13 @@
 /**
- * The keywords of JSON Schema: which are checked, what they contain, and where subschemas stand.
+ * The keywords of JSON Schema: which are checked, what they contain, and where they have subschemas.
  *
- * These are the keywords of draft 2020-12, and those of other dialects with the same meaning. Draft 7 and
- * older have `definitions`, `dependencies`, a list as `items`, and `additionalItems`. OpenAPI 3.0 has
+ * These are the keywords of draft 2020-12, and equivalent keywords of other dialects. From draft 7 and older
+ * come `definitions`, `dependencies`, a list as `items`, and `additionalItems`. From OpenAPI 3.0 come
  * `nullable` and a boolean `exclusiveMinimum`.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 
-/** The content of a keyword. */
+/** The kinds of content that keywords have. */
 type Content =
   | "anything"
   | "boolean"
@@ -27,7 +27,10 @@ type Content =
   | "text"
   | "types"
 
-/** The keywords that are checked. A schema is refused if one of them has other content. */
+/**
+ * The keywords that are checked, each with its kind of content. A schema is refused if a keyword has any
+ * other content.
+ */
 export const checked: ReadonlyMap<string, Content> = new Map<string, Content>([
   ["$defs", "schemas by name"],
   ["$ref", "reference"],
@@ -84,7 +87,7 @@ const annotations: ReadonlySet<string> = new Set([
   "$dynamicAnchor",
   "$id",
   "$schema",
-  // OpenAPI. References into it are followed, and their targets are checked.
+  // From OpenAPI. References into `components` are followed, and their targets are checked.
   "components",
   "default",
   "deprecated",
@@ -108,7 +111,7 @@ const isMapOf = (is: (value: unknown) => boolean) => (value: unknown): boolean =
 const isListOf = (is: (value: unknown) => boolean) => (value: unknown): boolean =>
   Array.isArray(value) && value.every(is)
 
-/** The content of a keyword, in words. */
+/** Each kind of content, in words. */
 export const contents: { readonly [C in Content]: string } = {
   anything: "anything",
   boolean: "true or false",
@@ -129,7 +132,7 @@ export const contents: { readonly [C in Content]: string } = {
   types: `one of ${Array.from(types).join(", ")}, or a list of these`
 }
 
-/** Tests for the content of a keyword. */
+/** A test for each kind of content. */
 export const isOf: { readonly [C in Content]: (value: unknown) => boolean } = {
   anything: () => true,
   boolean: (value) => typeof value === "boolean",

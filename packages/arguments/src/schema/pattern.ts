@@ -1,29 +1,31 @@
 /**
- * JSON Schema's `pattern`, matched in time linear in the text, for every pattern.
+ * Matches JSON Schema's `pattern`. For every pattern, the time is linear in the length of the string.
  *
- * Why not the engine's own RegExp? It backtracks: `^(a+)+$` takes it 21 s on 28 characters, and schemas may
- * come from strangers. RegExp still decides whether a source is a regular expression, and which characters
- * an atom matches (`\p{Lu}`, `[^\s,]`). The sequence of atoms is matched here:
+ * Why not the engine's own RegExp? It backtracks: matching `^(a+)+$` takes 21 s on 28 characters, and a
+ * schema may come from an untrusted source. RegExp still decides whether a pattern is valid, and which
+ * characters an atom matches. (An atom takes one character: `\p{Lu}`, `[^\s,]`.) The sequence of atoms is
+ * matched here:
  *
- *     automaton   nodes that take one character, or test a place (Thompson 1968)
- *     matcher     follows all possible nodes at once, and caches which set of nodes follows on which kind of character
+ *     automaton   nodes, each of which takes one character or tests a place between characters (Thompson 1968)
+ *     matcher     follows all possible nodes in parallel, and caches which set of nodes each kind of character leads to
  *                 (Russ Cox, "Regular Expression Matching Can Be Simple And Fast", 2007)
  *
- * Each place between two characters has a mark, which is a set of bits: the start, the end, a word
- * boundary, and a bit for each lookaround. Lookarounds are automata that run over the text first, inner
- * ones before outer ones. A lookbehind runs from the start of the text, a lookahead backwards from its end
- * (Barrière and Pit-Claudel, "Linear Matching of JavaScript Regexes", 2024).
+ * Each place before, between or after characters has a mark. A mark is a set of bits: for the start, for the
+ * end, for a word boundary, and one for each lookaround that holds there. Each lookaround is an automaton of
+ * its own. These automata run before the main one, inner lookarounds before outer ones. A lookbehind runs
+ * forwards from the start of the string, a lookahead backwards from its end (Barrière and Pit-Claudel,
+ * "Linear Matching of JavaScript Regexes", 2024).
  *
- * Characters are code points, as the specification demands. V8 also finds empty matches, such as `\B`,
- * between two surrogates.
+ * Characters are code points, as the specification demands. V8, in contrast, also finds empty matches (such
+ * as `\B`) between the two halves of a surrogate pair.
  */
 
-/** A regular expression that is searched for anywhere in a text. */
+/** A compiled pattern. It matches if it is found anywhere in the string. */
 export interface Pattern {
   readonly test: (text: string) => boolean
 }
 
-/** Compiles a pattern; `undefined` if it is not a regular expression, or cannot be matched in linear time. */
+/** Compiles a pattern. Returns `undefined` if it is not a regular expression, or cannot be matched in linear time. */
 export const patternOf = (source: string): Pattern | undefined => {
   if (cache.has(source)) return cache.get(source)
   const pattern = compile(source)
@@ -36,15 +38,15 @@ const cache = new Map<string, Pattern | undefined>()
 const mostCached = 1_000
 
 const longestSource = 10_000
-/** Parsing recurses into groups. */
+/** The most groups in a pattern: parsing recurses into groups. */
 const mostGroups = 250
-/** The largest automaton, with repetitions expanded. A character costs at most one visit to each node. */
+/** The most nodes of an automaton, with repetitions expanded. Each character costs at most one visit to each node. */
 const mostNodes = 2_500
-/** A mark has this many bits left for lookarounds. */
+/** The most lookarounds in a pattern: a mark has this many bits left for them. */
 const mostLookarounds = 28
 /**
- * The most that the cached states and steps of a pattern may cost: the costs below, plus one for each node
- * of a state. This is a megabyte at most.
+ * The most that the cache of a pattern may cost. Each state and each step has the cost below, and each node
+ * of a state costs one more. This limits the cache to about a megabyte.
  */
 const mostCacheCost = 100_000
 const [costOfState, costOfStep] = [50, 5]
@@ -71,7 +73,10 @@ const isRegExp = (source: string): boolean => {
 // The automaton
 // -----------------------------------------------------------------------------
 
-/** Takes a character, if it has an atom, or else tests the mark of a place. Then it goes on to other nodes. */
+/**
+ * A node of the automaton. With an atom, it takes one character; without one, it tests the mark of a place.
+ * If that succeeds, the nodes in `to` come next.
+ */
 interface Node {
   readonly atom: number | undefined
   readonly mask: number
@@ -88,22 +93,21 @@ interface Automaton {
   readonly atoms: ReadonlyArray<string>
 }
 
-/** A part of a pattern. It can be added several times. */
+/** A part of a pattern. It can be added to the automaton several times, as repetitions require. */
 interface Part {
-  /** An upper limit for the number of nodes that it adds. */
+  /** An upper limit for the number of nodes that the part adds. */
   readonly size: number
-  /** Adds its nodes before the node `next`, and returns the first of them. */
+  /** Adds the part's nodes in front of the node `next`, and returns the first added node. */
   readonly before: (next: number) => number
 }
 
-// The node that is reached by a match.
+// The node that is reached when the pattern has matched.
 const accepting = 0
 // The bits of a mark.
 const [start, end, boundary, firstLookaround] = [1, 2, 4, 8]
 const wordCharacter = "\\w"
 
-// A token means the same everywhere: with the flag "u" there are no octal escapes, and a brace is never
-// literal.
+// With the flag "u", a token means the same everywhere: there are no octal escapes, and a brace is never literal.
 const token = new RegExp(
   [
     /\(\?(?:<?[=!]|:|<[^>]*>)?/, // a group
@@ -114,7 +118,7 @@ const token = new RegExp(
   ].map(({ source }) => source).join("|"),
   "gu"
 )
-// Back references are not regular. Modifiers change what an atom matches.
+// Back references are not regular, and modifiers change what an atom matches.
 const unsupported = /^(?:\(\?|\\[1-9k])$/
 const shorthands: Readonly<Record<string, string>> = { "*": "{0,}", "+": "{1,}", "?": "{0,1}" }
 
@@ -148,7 +152,7 @@ const automatonOf = (tokens: ReadonlyArray<string>): Automaton | undefined => {
     const before = (next: number): number => {
       let [first, needed] = [next, least]
       if (most === Infinity) {
-        // The last repetition loops on itself. So `(((a+)+)+)+` has one body, and not sixteen.
+        // The last repetition loops back to itself. So `(((a+)+)+)+` has one body instead of sixteen.
         const again: Array<number> = []
         const loop = node(again)
         first = body.before(loop)
@@ -217,7 +221,7 @@ interface State {
   readonly nodes: readonly [first: number, ...others: Array<number>]
   /** Whether the state before this one found a match at its place. */
   readonly hasFound: boolean
-  /** The next states, by the mark of the place and the kind of its character. */
+  /** The states that follow, by the mark of the place and the kind of the next character. */
   readonly next: Map<number, State>
 }
 
@@ -226,7 +230,7 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
   const word = atoms.indexOf(wordCharacter)
   const marksBelow = firstLookaround * 2 ** lookarounds.length
 
-  // Characters that the same atoms match are of one kind. Kind 0 means that there is no character.
+  // Characters are of the same kind if the same atoms match them. Kind 0 means that there is no character.
   const testers = atoms.map((atom) => /^[[\\.]/.test(atom) ? new RegExp(`^(?:${atom})$`, "u") : undefined)
   const kinds = [""]
   const kindByAtoms = new Map<string, number>()
@@ -274,7 +278,7 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
         next.push(to[0]!)
       }
     }
-    // The cache is cleared before it grows too large. The current state is then no longer part of it.
+    // The cache is cleared before it grows too large. The current state is then no longer in the cache.
     if (cacheCost > mostCacheCost) {
       states.clear()
       cacheCost = 0
@@ -297,7 +301,7 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
       const isWord = (at: number): boolean => kinds[kindsInText[at] ?? 0]![word] === "1"
       for (let at = 0; at <= length; at++) if (isWord(at - 1) !== isWord(at)) marks[at]! |= boundary
     }
-    /** Sets the bit at all places with a match. Without a bit, it stops at the first match. */
+    /** Sets `bit` in the marks of all places with a match. If `bit` is 0, returns true at the first match. */
     const search = (first: number, isBackwards: boolean, bit: number): boolean => {
       let state = stateOf([first], false)
       for (let distance = 0; distance <= length; distance++) {

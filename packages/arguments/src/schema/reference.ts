@@ -6,7 +6,10 @@ import { isObject, type JsonSchema } from "../json.ts"
 import { memoized } from "../memo.ts"
 import { schemasIn } from "./keyword.ts"
 
-/** Returns a function that finds the target of a schema's `$ref`; `undefined` if there is none. */
+/**
+ * Returns a function that finds the target of a schema's `$ref`. That function returns `undefined` if there
+ * is no target.
+ */
 export const referencesIn = (root: JsonSchema): (schema: JsonSchema) => unknown => {
   let index: Index | undefined
   return (schema) => {
@@ -29,13 +32,13 @@ interface Index {
   /** Schemas by their address: the document itself, and every schema with an `$id`. */
   readonly resources: Map<string, JsonSchema>
   readonly anchors: Map<string, JsonSchema>
-  /** The base address for the references of each schema. */
+  /** For each schema, the base address of its references. */
   readonly bases: Map<JsonSchema, string>
 }
 
 const indexOf = (root: JsonSchema): Index => {
   const index: Index = { resources: new Map(), anchors: new Map(), bases: new Map() }
-  // A loop over a map visits entries that are added meanwhile, and each schema once.
+  // The loop also visits entries that are added to the map meanwhile, and visits each schema once.
   const queue = new Map<JsonSchema, string>([[root, ""]])
   for (const [schema, outerBase] of queue) {
     const { $anchor, $dynamicAnchor, $id, id = $id } = schema
@@ -52,7 +55,7 @@ const indexOf = (root: JsonSchema): Index => {
   return index
 }
 
-// Whether any schema has an `$id`. Computed once for each document.
+// True if any schema of the document has an `$id`. Computed once for each document.
 const mentionsId: (root: JsonSchema) => boolean = memoized((root) => {
   const seen = new Set([root])
   for (const schema of seen) {

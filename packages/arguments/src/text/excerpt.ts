@@ -1,9 +1,9 @@
-/** Text for a model is bounded and on one line. A cut text says how much was left out. */
+/** Formats text for a model: bounded, and on one line. Shortened text says how much was left out. */
 
 /**
- * Cuts a text after `limit` characters, and says how many were left out. It never cuts a surrogate pair.
+ * Cuts a string after `limit` characters, and says how many were left out. It never cuts a surrogate pair.
  *
- * @param left how many characters were left out before
+ * @param left how many characters the caller has already left out (default: 0)
  */
 export const cut = (text: string, limit: number, left = 0): string => {
   if (text.length <= limit && left === 0) return text
@@ -45,7 +45,7 @@ export const list = (items: ReadonlyArray<string>, limit = 10): string => {
   return items.length > limit ? `${shown} and ${items.length - limit} more` : shown
 }
 
-/** Returns the number of bytes of a text in UTF-8. */
+/** Returns the length of a string in UTF-8, in bytes. */
 export const utf8Length = (text: string): number => {
   let bytes = 0
   for (let index = 0; index < text.length; index++) {
@@ -56,7 +56,7 @@ export const utf8Length = (text: string): number => {
   return bytes
 }
 
-/** Returns the line and the column of an offset, both from 1. Columns count UTF-16 units. */
+/** Returns the line and the column of an offset, both 1-based. Columns count UTF-16 code units. */
 export const placeOf = (text: string, offset: number): { readonly line: number; readonly column: number } => {
   let line = 1
   let start = 0

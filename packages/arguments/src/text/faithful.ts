@@ -1,20 +1,20 @@
 import type { Json, JsonArray, JsonObject } from "../json.ts"
 
 /**
- * Reports whether a value says everything that its text says.
+ * Reports whether a parsed value preserves everything that its JSON text says.
  *
  * `JSON.parse` silently accepts repeated keys, integers that lose digits, numbers that become infinite,
  * keys that reach a prototype, and any depth. This check looks at the value, and as little as possible at
  * the text, because every call pays for it.
  *
- * Why count colons? Outside its strings, a text has one colon for each member. If there are as many colons
- * as keys in the value, no key was repeated. Colons inside strings are counted in the value.
+ * Why count colons? Outside strings, JSON has one colon for each member of an object. If the text has as many
+ * colons as the value has keys, no key was repeated. Colons inside strings are counted in the value.
  */
 export const isFaithful = (value: Json, text: string, depth: number): boolean => {
   const keys = typeof value === "object" && value !== null ? countKeys(value, depth) : 0
   if (keys === unfaithful) return false
-  // V8 may mistake a key with an escape for a key that it has seen before (nodejs/node#63785). The key seen
-  // before has a backslash.
+  // V8 may mistake a key that is written with an escape for an earlier key (nodejs/node#63785). That earlier
+  // key contains a backslash.
   if (text.includes("\\") && hasBackslash(value)) return false
   const colons = countColons(text)
   return colons === keys || colons === keys + countColonsIn(value) && !escapedColon.test(text)
@@ -23,7 +23,7 @@ export const isFaithful = (value: Json, text: string, depth: number): boolean =>
 const unfaithful = -1
 const largest = Number.MAX_SAFE_INTEGER
 
-/** Counts the keys of all objects, or returns `unfaithful` if the text may say something else. */
+/** Counts the keys of all objects. Returns `unfaithful` if the text may say something that the value does not. */
 const countKeys = (value: JsonArray | JsonObject, depth: number): number => {
   if (depth === 0) return unfaithful
   let keys = 0

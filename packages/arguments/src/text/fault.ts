@@ -1,4 +1,7 @@
-/** The faults of a text: their kind, their place, and the expectation there. `words` puts them into sentences. */
+/**
+ * The faults of a text, each with its kind, its place, and the expectation there. The module `words` puts
+ * faults into sentences.
+ */
 
 /** The kinds of faults in a text. */
 export const faultKinds = [
@@ -31,7 +34,10 @@ export const faultKinds = [
 
 export type FaultKind = typeof faultKinds[number]
 
-/** The expectation at the place of a fault. Some expectations name something (`of`). */
+/**
+ * The expectation at the place of a fault. Some expectations mention a key, a bracket, a quote or a limit
+ * (`Fault.of`).
+ */
 export type Expected =
   | "another_key"
   | "bytes"
@@ -71,9 +77,9 @@ export type Expected =
 /** The first fault in a text. */
 export interface Fault {
   readonly kind: FaultKind
-  /** In UTF-16 units from the start of the text. */
+  /** The 0-based offset in the text, in UTF-16 code units. */
   readonly offset: number
   readonly expected: Expected
-  /** The key, the closer, the quote or the limit that `expected` names. */
+  /** The key, the closing bracket, the quote or the limit that `expected` mentions. */
   readonly of?: string | undefined
 }

@@ -21,13 +21,13 @@ const names: ReadonlyMap<number, string> = new Map([
 // White space of any script, format characters and control characters, except JSON's own white space.
 const invisible = /(?![ \t\n\r])[\p{Z}\p{Cf}\p{Cc}]/uy
 
-/** True if the character is invisible, and is not JSON's white space. */
+/** True if the character at the offset is invisible, and is not JSON's white space. */
 export const isInvisible = (text: string, offset: number): boolean => {
   invisible.lastIndex = offset
   return invisible.test(text)
 }
 
-/** Returns the name of the character: `a no-break space (U+00A0)`. */
+/** Returns the name of the character at the offset: `a no-break space (U+00A0)`. */
 export const nameOfInvisible = (text: string, offset: number): string => {
   const code = text.codePointAt(offset) ?? 0
   return `${names.get(code) ?? "an invisible character"} (U+${code.toString(16).toUpperCase().padStart(4, "0")})`

@@ -2,12 +2,12 @@
  * The tokens of JSON, in the standard form or as models write them: strings, numbers, words, white space
  * and comments.
  *
- * Everything that it accepts beyond JSON is a repair. In strict mode, a repair is a fault. The lexer keeps
+ * Everything that the lexer accepts beyond JSON is a repair; in strict mode, it is a fault. The lexer keeps
  * its position, its repairs, and the first fault.
  */
 import type { Expected, Fault, FaultKind } from "./fault.ts"
 
-/** Repairs inside a value. */
+/** The kinds of repairs inside a JSON value. */
 export type RepairKind =
   | "comment"
   | "control_character"
@@ -21,13 +21,16 @@ export type RepairKind =
 
 /** How a text is read. */
 export interface Mode {
-  /** Whether the text must be JSON as `JSON.parse` accepts it. A repair is then a fault, and keys may repeat. */
+  /**
+   * Whether the text must be JSON that `JSON.parse` accepts (default: `false`). Repairs are then faults, and
+   * keys may repeat.
+   */
   readonly isStrict?: boolean
   /** The deepest nesting of objects and arrays that is read. */
   readonly depth: number
 }
 
-/** The expectation of strict JSON in place of each repair. */
+/** The expectation that strict mode reports in place of each repair. */
 const strictly: { readonly [K in RepairKind]: Expected } = {
   comment: "no_comment",
   control_character: "control_escape",
@@ -40,11 +43,11 @@ const strictly: { readonly [K in RepairKind]: Expected } = {
   unquoted_key: "key"
 }
 
-// These are guesses at what a model meant. A service means JSON, so they do not apply in strict mode.
+// These expectations guess what a model meant. A service always means JSON, so strict mode does not report them.
 const isGuess = (expected: Expected): boolean =>
   expected === "computed" || expected === "number" || expected === "text_in_quotes" || expected === "value_or_no_key"
 
-/** The kind of the last value, as far as it decides what may follow. */
+/** The kind of the last value, which decides what may follow that value. */
 type Shape = "string" | "number" | "word" | "container"
 
 const [tab, lineFeed, carriageReturn, space, doubleQuote, hash, singleQuote] = [9, 10, 13, 32, 0x22, 0x23, 0x27]
@@ -77,7 +80,8 @@ export const operator = /[-+*/%^&|<>=!~?(]/y
 const control = /[\u0000-\u001f]/
 export const quotes = /["'\u2018\u2019\u201c\u201d]/
 const lineEnd = /[\n\r]/g
-// Characters that may belong to a string, and line breaks that end a comment in some languages only.
+// A comment with these characters is unclear: quotes may belong to a string, and these line breaks end a
+// comment only in some languages.
 const unclear = /["'\u2018\u2019\u201c\u201d\u2028\u2029]/
 const keyLike = /[\p{L}\p{N}_$][ \t]*:(?!\/\/)/u
 const whiteSpace = /\s/
@@ -115,7 +119,7 @@ export class Lexer {
   fault: Fault | undefined = undefined
   /** The repairs, each with the offset of the first one of its kind. */
   readonly repairs = new Map<RepairKind, number>()
-  /** Whether an integer was read that a JavaScript number cannot hold. */
+  /** Whether the text so far has an integer that a JavaScript number cannot hold. */
   hasUnsafeInteger = false
   /** The number of objects and arrays around the current position. */
   protected depth = 0
@@ -130,7 +134,7 @@ export class Lexer {
     this.mode = mode
   }
 
-  /** Skips white space, and comments inside a container. */
+  /** Skips white space. Inside a container, skips comments, too. */
   blank(afterNumber = false): void {
     for (;;) {
       const unit = this.text.charCodeAt(this.at)
@@ -151,7 +155,7 @@ export class Lexer {
       return undefined
     }
     this.shape = "word"
-    // A word at the end of the text may go on.
+    // A word at the end of the text may be incomplete.
     if (this.at === this.text.length && (this.depth > 0 || cutWord.test(name))) {
       this.failed("cut_off", this.at, "rest_of_word")
       return undefined
@@ -259,7 +263,7 @@ export class Lexer {
         parts.push(character)
         from = this.at
       } else {
-        // A control character, or another closing quote.
+        // A control character, or a closing quote of a different kind.
         if (char < " ") this.repaired("control_character", at)
         parts.push(char)
         from = at + 1
@@ -267,7 +271,7 @@ export class Lexer {
     }
   }
 
-  /** Returns the character that an escape stands for, and moves behind the escape. */
+  /** Returns the character that an escape stands for, and moves past the escape. */
   private escape(at: number, closer: string): string | undefined {
     const { text } = this
     const letter = text[at + 1]
@@ -284,8 +288,8 @@ export class Lexer {
       this.failed("cut_off", text.length, "rest_of_escape")
       return undefined
     }
-    // In single quotes, the single quote is escaped, as in the languages that have them. These disagree on
-    // `\/`, so it is not accepted.
+    // Inside single quotes, `\'` is accepted, as in languages with single-quoted strings. These languages
+    // disagree on `\/`, so it is not accepted there.
     const allowed = closer === "'" ? singleEscapes : escapes
     const character = Object.hasOwn(allowed, letter) ? allowed[letter] : undefined
     if (character === undefined) this.failed("invalid_escape", at, "escape")
@@ -354,13 +358,13 @@ export class Lexer {
     return pattern.test(this.text)
   }
 
-  /** Records a repair. In strict mode, it is a fault. */
+  /** Records a repair; in strict mode, a fault. */
   protected repaired(kind: RepairKind, offset: number): void {
     if (this.mode.isStrict === true) this.failed("unexpected_character", offset, strictly[kind])
     else if (!this.repairs.has(kind)) this.repairs.set(kind, offset)
   }
 
-  /** Records the first fault. At the end of the text, every fault is `cut_off`. */
+  /** Records a fault, unless there already is one. At the end of the text, every fault is `cut_off`. */
   protected failed(kind: FaultKind, offset: number, expected: Expected, of?: string): false {
     if (this.fault !== undefined) return false
     const reported = this.mode.isStrict === true && isGuess(expected) ? "value" : expected

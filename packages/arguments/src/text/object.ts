@@ -1,10 +1,10 @@
 /**
- * Finds the object in a model's argument text, and handles what stands around it:
+ * Finds the object in a model's argument text, and handles everything around the object:
  *
  *     byte order mark, code fence, template tokens    skipped
  *     a JSON string around the object                 unwrapped, once
  *     words before or after it                        skipped, if the object is strict and the words are plainly prose
- *     template tokens between it and words after it   skipped
+ *     template tokens before words after it           skipped
  *     surplus closing brackets after it               skipped
  *
  * The `Reader` reads the object itself.
@@ -17,24 +17,23 @@ import { isProseAfter, isProseBefore } from "./prose.ts"
 import { plainly, Reader } from "./reader.ts"
 import { type Around, endOf, passed, peel, peelStart } from "./wrapping.ts"
 
-/** An object that was found in a text. */
+/** The object that was found in a text. */
 export interface Found {
   readonly value: JsonObject
-  /**
-   * The text that the object was read from, and where the object begins in it: the whole text, or a text
-   * inside it.
-   */
+  /** The text that contains the object: the whole argument text, or the content of a JSON string in it. */
   readonly source: string
+  /** The offset at which the object begins in `source`. */
   readonly start: number
   /** The repairs, each with the offset of the first one of its kind, in the order of the text. */
   readonly repairs: ReadonlyArray<readonly [kind: Kind, offset: number]>
   readonly hasUnsafeInteger: boolean
 }
 
-/** Finds the one object that a text stands for, or the fault that prevents it. */
+/** Finds the one object in an argument text, or the fault because of which the text cannot be read. */
 export const findObject = (text: string, mode: Mode): Found | Fault => {
   const peeled = peel(text)
-  // Offsets refer to the whole text. Wrapping at its end is hidden from the reader.
+  // The reader gets the text from its start, so that offsets refer to the whole text. Only the wrapping at
+  // the end is cut off.
   const reader = new Reader(text.slice(0, peeled.to), peeled.from, mode)
   reader.blank()
   if (reader.fault !== undefined) return reader.fault
@@ -58,7 +57,7 @@ const readBody = (reader: Reader, peeled: Around, mode: Mode): Found | Fault => 
   if (first === "[") return readArray(reader)
   if (first === "\"" || first === "'") return readQuoted(reader, mode)
   const rest = text.slice(at, at + 5)
-  // Wrapping around nothing was cut off, or holds something other than arguments.
+  // Empty text inside wrapping was cut off, or the wrapping has something other than arguments.
   const isBare = reader.repairs.size === 0 && repairs.every(([kind]) => kind === "byte_order_mark")
   if (emptyTexts.has(rest) && (isBare || rest !== "" && reader.repairs.size === 0)) {
     return foundBy(reader, {}, at, [["no_arguments", at]])
@@ -87,7 +86,7 @@ const readObject = (reader: Reader, peeled: Around): Found | Fault => {
   if (at === text.length) return foundBy(reader, value, start)
   const rest = text.slice(at)
   if (surplusClosers.test(rest)) {
-    // The bracket may be missing elsewhere, or one may have closed its container too early.
+    // The surplus bracket may belong elsewhere: an earlier bracket may have closed its container too early.
     const mayBeMisplaced = reader.repairs.has("missing_comma") ||
       Array.from(reader.closedBeforeMore).some((closer) => rest.includes(closer))
     return mayBeMisplaced
@@ -117,7 +116,7 @@ const readArray = (reader: Reader): Found | Fault => {
 const readQuoted = (reader: Reader, mode: Mode): Found | Fault => {
   const { at: start, text } = reader
   const inner = reader.string(text.charCodeAt(start))
-  // The meaning of a backslash between single quotes differs between languages.
+  // The meaning of a backslash inside single quotes differs between languages.
   if (text[start] === "'" && /\\(?!')/.test(text.slice(start, reader.at))) {
     return { kind: "invalid_escape", offset: text.indexOf("\\", start), expected: "double_quotes" }
   }
@@ -128,8 +127,8 @@ const readQuoted = (reader: Reader, mode: Mode): Found | Fault => {
     : noObject(start)
 }
 
-// Reads an object with only escaped quotes, like the content of a string. An unescaped quote would end that
-// string too early.
+// Reads an object in which all quotes are escaped, as if it were the content of a JSON string. An unescaped
+// quote would end that string too early, so it is a fault.
 const readEscaped = (reader: Reader, mode: Mode): Found | Fault => {
   const { at: start, text } = reader
   const quoted = new Reader(`"${text.slice(start)}"`, 0, mode)
@@ -139,7 +138,7 @@ const readEscaped = (reader: Reader, mode: Mode): Found | Fault => {
     : readInner(reader, inner, [start, start], "escaped_quotes", mode)
 }
 
-/** @param places the offset of the enclosing text, and the offset of the first character inside it */
+/** @param places the offset of the enclosing string, and the offset of the first character inside it */
 const readInner = (
   reader: Reader,
   inner: string,
@@ -159,8 +158,8 @@ const readInner = (
     : noObject(start)
 }
 
-// Converts an offset in the inner text to one in the outer text, where characters may be escaped. The
-// closing quote follows the last character.
+// Converts an offset in the inner text to an offset in the outer text, in which characters may be escaped.
+// The end of the inner text becomes the offset of the closing quote.
 const offsetInOuter = (text: string, from: number, units: number): number => {
   let at = from
   for (let unit = 0; unit < units; unit++) at += text[at] !== "\\" ? 1 : text[at + 1] === "u" ? 6 : 2
@@ -174,8 +173,8 @@ const noObject = (offset: number): Fault => ({ kind: "no_object", offset, expect
 // -----------------------------------------------------------------------------
 
 /**
- * Returns where the words after an object begin, if they are prose. Words may touch a template token before
- * them.
+ * Returns the offset of the words after an object, if they are prose. Between a template token and the words,
+ * no space is needed.
  */
 const skipProseAfter = (text: string, end: number, peeled: Around): number | undefined => {
   const tail: Around = { from: end, to: text.length, repairs: [] }

@@ -1,14 +1,14 @@
 /**
  * Reads JSON, or JSON as models write it, in one pass.
  *
- * Beyond JSON, it accepts only what has one reading: a trailing comma, a comment, single quotes, Python's
- * constants, a key without quotes. Each of these is a repair. Everything else is a fault, and the first
- * fault ends the reading.
+ * Beyond JSON, the reader accepts only notations that have one reading, such as a trailing comma, a comment,
+ * single quotes, Python's constants, or a key without quotes. Each of these is a repair. Everything else is a
+ * fault, and reading ends at the first fault.
  *
- * The reader never looks back and never tries twice, so its time is linear in the text. The mode limits how
- * deep it recurses.
+ * The reader never backtracks, so its time is linear in the length of the text. `Mode.depth` limits its
+ * recursion.
  *
- * The part that was read before a fault is kept: an incomplete container has its complete parts.
+ * After a fault, everything that was read before it is kept: an incomplete container has its complete parts.
  */
 import { define, type Json, type Path } from "../json.ts"
 import { deepest } from "../options.ts"
@@ -31,11 +31,14 @@ const beginsWithComma = /["'\u2018\u2019\u201c\u201d][ \t\r\n]*,/y
 const mayFollowKey = /[\s:/#=,}\]]/
 
 export class Reader extends Lexer {
-  /** The closers with more text behind them. One that closes too early looks like a surplus one at the end. */
+  /**
+   * The closing brackets that more values follow. If one of them came too early, the end of the text seems to
+   * have a surplus bracket.
+   */
   readonly closedBeforeMore = new Set<string>()
   /** The source texts of numbers that JavaScript would write differently. */
   readonly tokens: NumberTokens = new Map()
-  /** The keys and indices of the value that is being read, or was just read. */
+  /** The path of the value that is being read, or was just read. */
   readonly path: Array<string | number> = []
 
   /** Reads one value. After a fault, it returns the complete part of the value, or `undefined`. */
@@ -79,7 +82,7 @@ export class Reader extends Lexer {
     do {
       const valueAt = this.at
       this.path.length = this.depth - 1
-      // If the array ends with the text before its first item, the path leads to the array itself.
+      // If the text ends before the array's first item, the path is that of the array itself.
       if (holder.length > 0 || valueAt < this.text.length) this.path.push(holder.length)
       const value = this.value()
       if (value !== undefined) {
@@ -101,7 +104,7 @@ export class Reader extends Lexer {
     return this.fault === undefined && this.text.charCodeAt(this.at) !== closer
   }
 
-  /** Leaves a container behind its closer, if the container was read to its end. */
+  /** Moves past the closing bracket of a container, if the container was read to its end. */
   private leave<C extends Container>(holder: C): C {
     if (this.fault === undefined) {
       this.at++
@@ -112,7 +115,7 @@ export class Reader extends Lexer {
     return holder
   }
 
-  /** Moves on after a value. Returns true before another value, and false before the closer. */
+  /** Moves on from a value. Returns true if another value follows, and false if the closing bracket does. */
   private hasNext(closer: number): boolean {
     if (this.fault !== undefined) return false
     const end = this.at
@@ -146,7 +149,7 @@ export class Reader extends Lexer {
     valueAt: number
   ): void {
     if (this.mode.isStrict === true) {
-      // As in `JSON.parse`, the last value counts, and no key is special.
+      // As in `JSON.parse`, the last value of a key is used, and no key is special.
       define(holder, key, value)
       return
     }
@@ -157,7 +160,7 @@ export class Reader extends Lexer {
     if (Object.hasOwn(holder, key)) {
       const earlier = this.tokenOf(holder, key)
       const token = typeof value === "number" ? this.text.slice(valueAt, this.at) : undefined
-      // A number in two spellings is still one number, as long as it did not lose digits.
+      // Two spellings may stand for the same number, as long as no digits were lost.
       const isNumber = typeof value === "number" && Object.is(holder[key], value) &&
         Number.isSafeInteger(Math.trunc(value))
       if (this.fault === undefined && !isNumber && !this.isSame(holder[key], value, earlier, token)) {
@@ -190,8 +193,8 @@ export class Reader extends Lexer {
   }
 
   /**
-   * True if two values are the same. Equal numbers must also have the same spelling, because the spelling
-   * may count.
+   * True if two values are the same. Equal numbers must also have the same spelling, because the spelling may
+   * matter.
    */
   private isSame(
     a: Json | undefined,
@@ -276,11 +279,11 @@ export class Reader extends Lexer {
         : "unescaped_quote"
       return this.failed(kind, at, ...orCloser)
     }
-    // In `5"`, the quote means inches. A quote before a comma may stand between two texts, one of which
-    // lost its quote.
+    // In `5"`, the quote means inches. A quote before a comma may end a string that lacks its opening quote.
     const isStray = this.isQuoteHere() && (this.shape === "number" && at === end || this.sees(beginsWithComma))
     if (isStray) return this.failed("unescaped_quote", at, ...orCloser)
-    // On one line, `1 234` may be one number, `[7] [0]` an element, and two words one text.
+    // On one line, `1 234` may be one number, `[7] [0]` an access to an item, and two words one string. So in
+    // an array, a comma may be missing only at a line break.
     const isOnNewLine = this.text.slice(end, at).replace(blockComments, "").includes("\n")
     const isStart = closer === closeBrace
       ? isQuote(unit) || this.sees(identifier)
@@ -298,7 +301,10 @@ const tokenIn = (tokens: NumberTokens, holder: object, key: string | number): st
   return typeof value === "number" ? tokens.get(holder)?.get(key) ?? String(value) : undefined
 }
 
-/** Returns a function that finds the source text of a number by its path. It reads the text on its first call. */
+/**
+ * Returns a function that finds the source text of a number by its path. That function reads the text on its
+ * first call.
+ */
 export const numbersOf = (text: string, start: number): (path: Path) => string | undefined => {
   let cached: { readonly root: Json | undefined; readonly tokens: NumberTokens } | undefined
   return (path) => {
@@ -312,14 +318,14 @@ export const numbersOf = (text: string, start: number): (path: Path) => string |
   }
 }
 
-// The text was read before, within the limit on its depth.
+// The text was already read once within its own depth limit, so the largest limit is safe.
 const readTokens = (text: string, start: number) => {
   const reader = new Reader(text, start, { depth: deepest })
   reader.blank()
   return { root: reader.value(), tokens: reader.tokens }
 }
 
-/** Reads a text that is strict JSON with exactly one reading; otherwise returns the fault. */
+/** Reads strict JSON that has exactly one reading. Returns a fault for any other text. */
 export const plainly = (
   text: string,
   mode: Mode
@@ -338,8 +344,7 @@ export const plainly = (
     : { value, hasUnsafeInteger }
 }
 
-// Nearly all texts are JSON with exactly one reading. For the others, the error of `JSON.parse` is not
-// used.
+// A fast path that succeeds for nearly all texts. For the others, the error of `JSON.parse` is not used.
 const parseFaithfully = (text: string, depth: number): Json | undefined => {
   const value = parsed(text)
   return value !== undefined && isFaithful(value, text, depth) ? value : undefined

@@ -1,9 +1,9 @@
 /**
- * Strict JSON (RFC 8259). Finds the first fault of a text that `JSON.parse` refuses, and the source texts
- * of values in one that it accepts.
+ * Strict JSON (RFC 8259). Finds the first fault in text that `JSON.parse` refuses, and the source texts of
+ * values in text that it accepts.
  *
- * `JSON.parse` decides what is JSON. Its errors differ between engines and often lack the place, so the
- * {@link Reader} finds it.
+ * `JSON.parse` decides whether text is JSON. Its errors differ between engines and often lack the place, so
+ * the {@link Reader} finds the place.
  */
 import type { Path } from "../json.ts"
 import type { Fault } from "./fault.ts"
@@ -15,7 +15,7 @@ export interface PlacedFault extends Fault {
   readonly path: Path
 }
 
-// Far deeper than any practical text, and still safe for the stack.
+// The depth is far beyond any practical text, and still safe for the stack.
 const strict: Mode = { isStrict: true, depth: 1000 }
 
 /** Returns the first fault of a text; `undefined` if the text is JSON. */
@@ -36,8 +36,8 @@ export interface Source {
 }
 
 /**
- * Returns the source texts of the values at all paths of a form, in the order of the text. In the form,
- * `"*"` stands for any key or index.
+ * Returns the source texts of the values at all paths that match a form, in the order of the text. In the
+ * form, `"*"` stands for any key or index.
  */
 export const sourcesIn = (text: string, form: Path): ReadonlyArray<Source> => {
   const reader = new SourceReader(text, 0, strict)
@@ -46,7 +46,7 @@ export const sourcesIn = (text: string, form: Path): ReadonlyArray<Source> => {
   return reader.sources
 }
 
-/** Follows a path, and skips everything else, however deep it is. */
+/** Follows the form of a path, and skips all other values, however deep they are. */
 class SourceReader extends Lexer {
   readonly sources: Array<Source> = []
 

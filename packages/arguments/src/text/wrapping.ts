@@ -1,7 +1,7 @@
-/** Wrapping around an argument text that has no meaning: a byte order mark, a code fence, template tokens. */
+/** Meaningless wrapping around an argument text: a byte order mark, a code fence, template tokens. */
 import type { TextRepairKind } from "../repair.ts"
 
-/** The part of a text that is left, and the wrapping that was skipped. */
+/** The part of a text that remains (`from`, `to`), and the repairs for the wrapping that was skipped. */
 export interface Around {
   from: number
   to: number
@@ -13,8 +13,8 @@ const token =
 const openingToken = /^<\w/
 const longestToken = 72
 const fence = /`{3,}/y
-// Accepts any word on the line of the fence. Directly before the object, it accepts only `json`, `json5`
-// and `jsonc`.
+// The word after an opening fence. If a line break follows, any word is accepted; directly before the object,
+// only `json`, `json5` and `jsonc`.
 const info = /[\w+.-]*[ \t]*(?=\n)|(?:json[5c]?)?[ \t]*/y
 
 /** Removes the wrapping from both ends. */
@@ -28,14 +28,14 @@ export const peel = (text: string): Around => {
   }
 }
 
-/** Returns where the text begins behind its silent wrapping. */
+/** Returns the offset at which the text begins after its wrapping. */
 export const openingOf = (text: string): number => {
   const peeled = { from: 0, to: text.length, repairs: [] }
   while (peelStart(text, peeled) || peelOpeningFence(text, peeled)) continue
   return peeled.from
 }
 
-/** Skips one piece of wrapping at the start. Returns whether there was one. */
+/** Skips one piece of wrapping at the start. Returns whether there was any. */
 export const peelStart = (text: string, peeled: Around): boolean => {
   skipSpace(text, peeled)
   if (peeled.from === 0 && text.startsWith("\ufeff")) {
@@ -81,7 +81,7 @@ const peelOpeningFence = (text: string, peeled: Around): boolean => {
   return true
 }
 
-/** Records a repair, unless there is one of its kind. */
+/** Records a repair, unless one of the same kind is already recorded. */
 export const passed = ({ repairs }: Around, kind: TextRepairKind, offset: number): void => {
   if (!repairs.some(([existing]) => existing === kind)) repairs.push([kind, offset])
 }
@@ -92,7 +92,7 @@ const skipSpace = (text: string, peeled: Around): void => {
 
 const isSpace = (unit: number): boolean => unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09
 
-/** Returns the end of the match of a sticky pattern; `undefined` if it does not match here. */
+/** Returns the end of a sticky pattern's match at an offset; `undefined` if the pattern does not match there. */
 export const endOf = (pattern: RegExp, text: string, at: number): number | undefined => {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : undefined

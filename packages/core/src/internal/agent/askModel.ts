@@ -21,7 +21,7 @@ import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 
-/** What a run needs to ask its model. */
+/** The parts of a run that are needed to ask its model. */
 export interface Asking extends RunContext {
   readonly model: Model.Model["Service"]
   readonly toolkit: Toolkit
@@ -35,17 +35,17 @@ export interface Asking extends RunContext {
 // Failures of the model
 // -----------------------------------------------------------------------------
 
-// The journal records the failures with the step, so that a replayed step leads to the same ledger.
+// The journal records the failures together with the reply, so that a replayed step leads to the same ledger.
 const failures = Schema.Array(ModelEntry)
 
-/** A reply, with the failures before it if there were any. Most replies have none. */
+/** A reply, together with the failures before it if there were any. Most replies have none. */
 const Asked = Schema.Union([Model.Reply, Schema.Struct({ reply: Model.Reply, failures })])
 export type Asked = typeof Asked.Type
 
-/** True if a reply came without failures: only a reply has a text. */
+/** True if there were no failures before the reply. Only a bare reply has a `text` field. */
 export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in asked
 
-/** The last failure and all failures of a turn without a reply. */
+/** The result of a turn without a reply: the last failure, and all failures as entries of the ledger. */
 const Unanswered = Schema.Struct({ failure: Model.ModelFailure.schema, failures })
 type Unanswered = typeof Unanswered.Type
 
@@ -104,7 +104,7 @@ export const askModel = (
   })
 }
 
-// Drops the choice of a tool that is not offered: the provider would reject it.
+// Drops `toolChoice` if it requires a tool that is not offered, because the provider would reject the request.
 const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Model.Options => {
   const { toolChoice, ...others } = options
   const isOffered = toolChoice === undefined || (typeof toolChoice === "object"
@@ -113,7 +113,8 @@ const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Mode
   return isOffered ? options : others
 }
 
-// A model is a user's code. A throw or an ill-typed result counts as a failure of the model, and is logged in full.
+// The model is user code. If it throws, or returns a result of the wrong type, that counts as a failure of the model
+// and is logged in full.
 const respond = (
   { model, retried, watch }: Asking,
   turn: number,
@@ -128,7 +129,7 @@ const respond = (
     (exit) => judge(exit, retried, turn)
   )
 
-// The schedule and the budget of retries are a user's code, too.
+// Turns defects of the model call into failures. The schedule and the budget of its retries are user code, too.
 const withTypedFailure = <A>(
   run: Asking,
   turn: number,
@@ -177,7 +178,7 @@ const judge = (
   }
   const [reason] = exit.cause.reasons
   if (reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)) return exit
-  // The model died, interrupted itself, or failed with something else.
+  // The model died, interrupted itself, or failed with something other than a `ModelFailure`.
   return Effect.die(Cause.squash(exit.cause))
 }
 
@@ -191,7 +192,7 @@ const defectFailure = (cause: unknown) =>
     cause
   })
 
-/** Fails with the failure of a run whose journal failed outside of a call. */
+/** Fails with the `ModelFailure` that ends a run if the journal fails outside a call. */
 export const unrecorded = (cause: unknown) =>
   Effect.fail(
     new Model.ModelFailure({

@@ -4,11 +4,11 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Deadline from "../../Deadline.ts"
 
-/** The time of a run. Only time in which a process works on the run counts, not the time between processes. */
+/** The time that a run has used. Time counts only while a process works on the run, not between processes. */
 export class RunTime {
   readonly #clock: Clock.Clock
   readonly #limit: number
-  /** The outer deadline, which ends the run whatever it has used, in milliseconds of the clock. */
+  /** The outer deadline, in milliseconds of the clock. It ends the run even if the run has used less than its limit. */
   readonly #outer: number
   readonly #start: number
   #before: number
@@ -16,7 +16,7 @@ export class RunTime {
 
   /**
    * @param limit how long the run may take, in milliseconds
-   * @param before how much of it earlier processes have used, in milliseconds
+   * @param before how much time earlier processes have used, in milliseconds
    */
   constructor({ context }: Fiber.Fiber<unknown, unknown>, limit: number, before: number) {
     this.#clock = Context.get(context, Clock.Clock)
@@ -26,12 +26,12 @@ export class RunTime {
     this.#start = this.#clock.currentTimeMillisUnsafe()
   }
 
-  /** The time used, including earlier processes, in milliseconds. */
+  /** The time that the run has used, including earlier processes, in milliseconds. */
   get used(): number {
     return this.#before + this.#clock.currentTimeMillisUnsafe() - this.#start
   }
 
-  /** When the time is up, in milliseconds of the clock. */
+  /** When the time of the run is up, in milliseconds of the clock. */
   get deadline(): number {
     return Math.min(this.#outer, this.#start + this.#limit - this.#before)
   }
@@ -42,7 +42,7 @@ export class RunTime {
   }
 
   /**
-   * Counts the time of a step that an earlier process ran.
+   * Adds the time that an earlier process spent until the end of a replayed step.
    *
    * @param used how much time the run had used when the step ended, in milliseconds
    */
@@ -53,7 +53,7 @@ export class RunTime {
     this.#isShifted = true
   }
 
-  /** Runs an Effect under the current deadline, which replayed steps may have moved. */
+  /** Runs an Effect under the current deadline, which is earlier if steps were replayed. */
   within<A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => this.#isShifted ? Effect.provideService(self, Deadline.current, this.deadline) : self)
   }

@@ -14,7 +14,7 @@ interface Recording {
   readonly time: RunTime
 }
 
-/** Runs a step of a run. Records its result, together with the time that the run has used so far. */
+/** Runs an Effect as a step of the journal. Records its result, together with the time that the run has used so far. */
 export const journaled = <A, E, R>(
   { journal, time }: Recording,
   step: Journal.Step<A, E, R>,
@@ -46,26 +46,27 @@ const withTime = <A>(success: Schema.ConstraintCodec<A, unknown>) => {
   return asRecorded<A>(schema)
 }
 
-// The cached schema was made from the same `success`, so its type is right.
+// The cached schema was made from the same `success`, so it has this type.
 const asRecorded = <A>(schema: Schema.Constraint) =>
   schema as Schema.ConstraintCodec<{ readonly value: A; readonly used: number }, unknown>
 
 /** The default journal, which records nothing. */
 const passThrough = Journal.current.defaultValue()
 
-// Calls the journal directly, and not with `Journal.step`, so that the result of a user's journal can be checked.
+// Calls the journal directly instead of through `Journal.step`, so that the result of a user's journal can be checked.
 const stepOf = <A, E, R>(journal: Journal.Journal, step: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
   journal.step(step.lost === undefined ? step : { ...step, lost: withoutJournal(step.lost) }, withoutJournal(effect))
 
-// A step is recorded as a whole: the run of another agent inside it records no steps.
+// A step is recorded as a whole. For example, if another agent runs inside a step, that run records no steps.
 const withoutJournal = Effect.provideService(Journal.current, passThrough)
 
 /**
- * Runs a step of a run. A journal is a user's code. Its defects, and results that the step cannot have, do not
- * end the run.
+ * Runs an Effect as a step of the journal. The journal is user code: it may throw, or return a result that the step
+ * cannot have. The run then continues with the result of `otherwise`.
  *
- * @param journal the journal of the run, which looks it up once
- * @param otherwise returns the result of the step if the journal fails; receives the effect's own result, if it ran
+ * @param journal the journal of the run, which the run looks up only once
+ * @param otherwise returns the result of the step if the journal fails; receives the cause, and the result of
+ * `effect` if it succeeded
  */
 export const stepOr = <A, E, R>(
   journal: Journal.Journal,

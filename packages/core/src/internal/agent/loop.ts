@@ -4,11 +4,11 @@
  *     turn = ask the model ─ no calls: the answer
  *                          └ calls: run them, append their outcomes, turn
  *
- * The loop is a recursive Effect over an immutable state. Each turn ends in its last `flatMap`, with
- * nothing wrapped around it, and only appends to the state. So every turn of a run takes the same
- * memory and the same time, however long the run is.
+ * The loop is a recursive Effect over an immutable state. A turn only appends to the state. The last `flatMap` of
+ * a turn returns the next turn, with nothing wrapped around it. So every turn of a run takes the same memory and
+ * the same time, however long the run is.
  *
- * `Agent` runs it; the index does not export it.
+ * `Agent` runs the loop. The package's index does not export it.
  *
  * @since 0.1.0
  */
@@ -53,7 +53,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       const replied = { ...state, account: before.replied(reply) }
       run.usage.now(replied.account, reply.calls.length)
       if (reply.calls.length > 0) {
-        // The model was already told that no calls are left.
+        // In an earlier turn, a refusal already told the model that no calls are left.
         if (state.account.calls > run.budget.calls) {
           return Effect.fail(limitReached(run, replied, { limit: "calls", budget: run.budget, isOwn: true }))
         }
@@ -64,8 +64,8 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   })
 }
 
-// Continues once the calls of a turn have their outcomes: with the next turn, or with the end of the run if a call
-// stops it or asks the user.
+// Runs the calls of a turn, and then continues: with the next turn, or with the end of the run if a call stops the
+// run or asks the user.
 const afterCalls = <T extends Tool.Any>(
   run: Run<T>,
   before: State,
@@ -114,7 +114,8 @@ export const resume = <T extends Tool.Any>(
   userReply: string
 ): Loop<T, Answer> => {
   const state = { turn, transcript, account: Account.from(ledger), facts: CallFacts.resuming(facts), blanks: 0 }
-  // Agents that corrected arguments enter the account only when their calls end, so their usage is added here.
+  // The account includes the usage of a correcting agent only once the corrected call has ended. Until then, the
+  // usage is added here.
   for (const { fixing } of outcomes) {
     if (fixing !== undefined) run.usage.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
   }
@@ -123,7 +124,7 @@ export const resume = <T extends Tool.Any>(
 
 const timeIsUp: unique symbol = Symbol("time is up")
 
-// Ends a model call when the time of the run is up, even if the model ignores its interruption.
+// Stops waiting for the model when the time of the run is up, even if the model ignores its interruption.
 const inTime = <T extends Tool.Any, A, E>(
   { time }: Run<T>,
   self: Effect.Effect<A, E>
@@ -135,7 +136,7 @@ const inTime = <T extends Tool.Any, A, E>(
     return millisLeft === 0 ? late() : withinTime(self, millisLeft, { late })
   })
 
-// A model that must always call a tool could never answer. So this requirement ends with the first call.
+// If the model had to call a tool in every turn, it could never answer. So `toolChoice` is dropped after a call.
 const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
   if (account.calls === 0 || !mustCall(modelOptions)) return modelOptions
   const { toolChoice: _, ...others } = modelOptions

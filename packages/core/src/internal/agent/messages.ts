@@ -17,7 +17,7 @@ export const assistantMessage = ({ calls, native, text }: Reply): Message => ({
   ...(native === undefined ? {} : { native })
 })
 
-// A rendering is a user's function, and it may fail. The run then continues with another text.
+// A rendering is a user's function and may throw. In that case the run continues with a text from another rendering.
 export const toolMessages = <T extends Tool.Any>(
   run: Run<T>,
   { calls }: Reply,
@@ -35,7 +35,7 @@ export const toolMessages = <T extends Tool.Any>(
       return undefined
     }
   }
-  // If a rendering fails, the outcome is rendered as JSON. If that fails, too, the text reports a defect.
+  // If the run's rendering fails, the outcome is rendered as JSON. If that fails, too, the text reports a defect.
   const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string =>
     textBy(run.rendering, outcome, call) ??
       textBy(Rendering.json, outcome, call) ??

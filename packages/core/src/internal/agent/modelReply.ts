@@ -5,7 +5,7 @@ import { isCall } from "../call/modelCall.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
 
-/** True if a value is a reply. This runs for every reply, so it checks only what a run relies on. */
+/** True if a value is a reply. The check runs for every reply, so it covers only what a run relies on. */
 export const isReply = (reply: unknown): reply is Reply =>
   attempted(() =>
     Predicate.isObject(reply) && typeof reply["text"] === "string" && Array.isArray(reply["calls"]) &&

@@ -12,9 +12,9 @@ import { RunTime } from "./elapsedTime.ts"
 import type { Account } from "./runLedger.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
 
-/** The surroundings of a run. They are looked up once per run, so an uneventful turn costs nothing extra. */
+/** The services that a run uses. They are looked up once per run, so that a turn in which nothing fails is cheap. */
 export interface RunContext {
-  /** The failures of the model since its last reply: filled by {@link inRunContext}, emptied by {@link ask}. */
+  /** The failures of the model since its last reply: filled by {@link inRunContext}, emptied by `askModel`. */
   readonly retried: Array<Model.ModelFailure>
   /** Receives the events of calls, in addition to the watcher of the run. */
   readonly watcher: CallEvent.Watcher | undefined
@@ -27,10 +27,10 @@ export interface RunContext {
 }
 
 /**
- * Provides a run with its surroundings. Records each failure after which the model is asked again, by the agent or
- * below it.
+ * Provides an agent's run with its context. Records each failure after which the model is asked again, whether by
+ * the agent or by the provider.
  *
- * @param account the account of the run so far
+ * @param account the ledger of the run so far
  * @param used how much of its time the run has already used, in milliseconds
  */
 export const inRunContext = <A, E, R>(
@@ -50,7 +50,7 @@ export const inRunContext = <A, E, R>(
     const usage = new RunUsage(budget, account, fixerAround(call), fiber.getRef(outerUsage))
     const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.flatMap(current, (asking) => {
-        // A tool may ask a model, too. Its failures do not belong to the run.
+        // A tool may ask a model, too. Failures of that model do not belong to this run.
         if (asking !== call) return outerOnRetry(failure, wait)
         const number = retried.push(failure)
         const logged = logFailure("The model", failure, retryText({ number, wait }))
@@ -64,13 +64,13 @@ export const inRunContext = <A, E, R>(
       journal: fiber.getRef(Journal.current),
       place
     }
-    // Merged, and not added on top: effect copies a context that has grown by eight services. Otherwise, each call
-    // under policies would make that copy.
+    // Merges the services instead of adding each one to the context. `effect` copies a context once eight services
+    // have been added to it. Without the merge, each call under policies would cause this copy.
     return Effect.updateContext(
       run(surroundings),
       (context: Context.Context<R>) => {
         const own = Context.add(Context.make(Model.onRetry, onRetry), outerUsage, usage)
-        // The deadline is the earlier of the run's own limit and the outer deadline. Everything inside sees it.
+        // Everything inside the run sees its deadline: the run's own limit or the outer deadline, the earlier one.
         return Context.merge(context, limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline))
       }
     )

@@ -66,7 +66,8 @@ export const withModelFailures = <T extends Tool.Any>(
   return { ...state, account }
 }
 
-// Returns the end of the run, if its last turn ends it. A stop takes precedence over a question.
+// Returns the failure that ends the run, if a call of the last turn stopped the run or asked the user. A stop takes
+// precedence over a question.
 export const haltedBy = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
@@ -108,8 +109,8 @@ const runSuspended = <T extends Tool.Any>(
       used: Duration.millis(run.time.used)
     },
     ...progressOf(next),
-    // A caller may never resume the run. A suspended call that may have acted is then in doubt: it may have done only
-    // a part of its intent.
+    // The caller may never resume the run. So these facts treat a suspended call that may have acted as in doubt: it
+    // may have done only part of what was intended.
     facts: reply.calls.reduce((facts, call, index) => {
       const outcome = outcomes[index]
       return outcome?._tag !== "Suspended" || outcome.certainty === "not_executed"

@@ -14,10 +14,11 @@ import { modelFailed } from "./runEndings.ts"
 import type { State } from "./runState.ts"
 
 /**
- * Returns the id of a new run. The id is a step of the journal, so that a replayed run has the same idempotency keys.
+ * Returns the id of a new run. The id is the result of a journal step, so that a replayed run has the same
+ * idempotency keys.
  *
- * A run inside a call derives its id from the call's key and from its question. So it may have begun in an earlier
- * attempt of the call.
+ * A run inside a tool call derives its id from the call's key and from the run's question. So a run with this id
+ * may have begun in an earlier attempt of the call.
  *
  * @category loop
  * @since 0.1.0

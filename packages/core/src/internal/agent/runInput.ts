@@ -20,17 +20,17 @@ export interface Opening {
   readonly facts?: CallFacts.CallFacts | undefined
 }
 
-/** Returns the refusal of a new run whose input is invalid. */
+/** Returns the refusal of a new run with invalid input; `undefined` if the input is valid. */
 export const refusedOpening = (opening: Opening): RunRefused | undefined => {
   const { facts, id, question, scope, transcript } = opening
   const isTranscript = isA(Transcript.Transcript)(transcript)
-  // Most inputs are this simple, and need no schema.
+  // Most inputs are this simple, and need no check by a schema.
   if (typeof question === "string" && isTranscript && id === undefined && scope === undefined && facts === undefined) {
     return undefined
   }
   const carried = {
     transcript: isTranscript ? transcript : Transcript.make([]),
-    // A run that does not begin keeps the facts of earlier runs.
+    // A refused run passes the facts of earlier runs on, so that they are not lost.
     facts: areFacts(facts) ? facts : CallFacts.empty
   }
   const refusal = refused(what, ofOpening, opening, carried)
@@ -47,7 +47,7 @@ export interface Continuation {
   readonly reply: string
 }
 
-/** Returns the refusal of a resumed run whose input is invalid. */
+/** Returns the refusal of a resumed run with invalid input; `undefined` if the input is valid. */
 export const refusedContinuation = (continuation: Continuation): RunRefused | undefined =>
   refused("The run was not resumed", ofContinuation, continuation, {
     transcript: Transcript.make([]),
@@ -75,7 +75,7 @@ const ofOpening = issuesBy(
   })
 )
 
-// Returns an issue unless a scope comes with the facts of its earlier runs.
+// Returns an issue if a scope is given without facts, or with the facts of another scope.
 const wrongScope = ({ facts, scope }: Opening): FieldIssue | undefined => {
   if (scope === undefined) return undefined
   const path = ["facts"]
@@ -107,7 +107,7 @@ type Carried = Pick<RunRefused, "transcript" | "facts">
 const refusalOf = (detail: string, issues: ReadonlyArray<FieldIssue>, carried: Carried): RunRefused =>
   new RunRefused({ detail, issues, ledger: Account.empty().ledger, ...carried })
 
-// A value must be encoded to store it, and decoded to use it again.
+// Returns advice on an invalid value that has its own schema: encode the value to store it, and decode it for use.
 const advice = ([first]: ReadonlyArray<FieldIssue>): string => {
   const schema = first === undefined ? undefined : stored.get(first.path[0])
   return schema === undefined ? "" : ` Encode it by ${schema} to store it, and decode it by the same schema.`

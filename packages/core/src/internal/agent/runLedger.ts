@@ -6,7 +6,7 @@ import { cut, mostDetail } from "../value/text.ts"
 
 type Counts = Omit<Ledger, "failures" | "repairs">
 
-/** A ledger under construction: immutable, and as cheap to extend after a thousand failures as after one. */
+/** A ledger under construction. It is immutable. Extending it costs the same after one failure as after a thousand. */
 export class Account {
   readonly #counts: Counts
   readonly #failures: AppendOnly<Entry>
@@ -35,7 +35,7 @@ export class Account {
     return this.#counts.calls
   }
 
-  /** Input and output tokens, as far as models reported them. */
+  /** The sum of input and output tokens, as far as providers report them. */
   get tokens(): number {
     return this.#counts.inputTokens + this.#counts.outputTokens
   }
@@ -44,7 +44,7 @@ export class Account {
     return this.#counts.turns
   }
 
-  /** Returns what was added since an earlier account of the same run. */
+  /** Returns the difference from an earlier account of the same run. */
   since(earlier: Account): Ledger {
     const { calls, inputTokens, outputTokens, turns } = this.#counts
     const before = earlier.#counts
@@ -58,7 +58,7 @@ export class Account {
     }
   }
 
-  /** Adds failures of the model, whether or not it was asked again. */
+  /** Adds failures of the model, whether or not the model was asked again after them. */
   modelFailed(failures: ReadonlyArray<ModelEntry>): Account {
     return failures.length === 0 ? this : new Account(this.#counts, this.#failures.append(failures), this.#repairs)
   }
@@ -100,7 +100,7 @@ const counted = (counts: Counts, { calls, inputTokens, outputTokens, turns }: Co
   outputTokens: counts.outputTokens + outputTokens
 })
 
-// Gives an entry of an agent that corrected a call's arguments the place of that call.
+// Returns a correcting agent's entry, with the turn and the position of the call that the agent corrected.
 const placedIn = <Placed extends Entry | Repaired>(
   entry: Placed,
   { call, turn }: Pick<CallEntry, "turn" | "call">
@@ -110,7 +110,7 @@ const placedIn = <Placed extends Entry | Repaired>(
   ...("call" in entry ? { call } : {})
 })
 
-// True for most calls: nothing failed, and nothing was repaired.
+// True if nothing failed and nothing was repaired, as in most calls.
 const isPlain = ({ _tag, handled, repairs = [] }: ToolOutcome): boolean =>
   _tag === "Completed" && handled.length === 0 && repairs.length === 0
 

@@ -11,7 +11,7 @@ import type { Happened } from "./runEvent.ts"
 import { Account } from "./runLedger.ts"
 
 /**
- * The part of a run that stays the same.
+ * The part of a run that does not change.
  *
  * @category models
  * @since 0.1.0
@@ -39,12 +39,12 @@ export interface Run<T extends Tool.Any> extends RunContext {
  * @since 0.1.0
  */
 export interface State {
-  /** The next turn, from 1. */
+  /** The 1-based number of the next turn. */
   readonly turn: number
   readonly transcript: Transcript
   readonly account: Account
   readonly facts: CallFacts.CallFacts
-  /** How many replies in a row had neither text nor calls. */
+  /** How many of the latest replies, in a row, had neither text nor calls. */
   readonly blanks: number
 }
 

@@ -17,7 +17,7 @@ const nothing: Used = { turns: 0, calls: 0, tokens: 0 }
 const isNothing = ({ calls, inputTokens, outputTokens, turns }: Ledger): boolean =>
   turns + calls + inputTokens + outputTokens === 0
 
-/** A limit that is used up, and its budget. */
+/** A limit that is used up, and the budget that sets it. */
 export interface UsedUp {
   readonly limit: AgentBudget.Limit
   readonly budget: AgentBudget.AgentBudget
@@ -30,15 +30,15 @@ const outerLimit = DispatchFailure.callLimit(
   "Answer with what you have."
 )
 
-/** The usage of a run's limits, including the usage of agents that correct the arguments of its running calls. */
+/** How much of its limits a run has used, including the usage of agents that correct the arguments of its calls. */
 export class RunUsage {
   readonly #budget: AgentBudget.AgentBudget
   #account: Account
-  /** If this run corrects a call: the usage of the run with that call, and the frame that records the usage there. */
+  /** If this run corrects a call of another run: the usage of that run, and the frame that reports to that call. */
   readonly #outer: { readonly usage: RunUsage | undefined; readonly fixerFrame: FixerFrame } | undefined
-  /** The usage of inner agents that the account does not include yet. */
+  /** The usage of correcting agents that `#account` does not include yet. */
   #meanwhile = nothing
-  /** How many calls of the last reply the outer run permits. */
+  /** How many calls of this run's last reply the outer run permits. */
   #granted = Infinity
 
   constructor(budget: AgentBudget.AgentBudget, account: Account, fixerFrame?: FixerFrame, usage?: RunUsage) {
@@ -48,14 +48,14 @@ export class RunUsage {
   }
 
   /**
-   * Takes over the account of the run after it has grown. The account includes all usage of calls that have ended.
+   * Replaces the account with a later one of the same run. The later account includes all usage of ended calls.
    *
    * @param calls how many calls the model's latest reply has; default: 0
    */
   now(account: Account, calls = 0): void {
     const before = this.#account
     if (account === before) return
-    // Inner agents have already added this usage to the outer runs.
+    // The correcting agents have already added their usage to the outer runs.
     const { calls: added, turns, tokens } = this.#meanwhile
     this.#account = account
     this.#meanwhile = nothing
@@ -63,7 +63,7 @@ export class RunUsage {
     const spent = account.since(before)
     const { fixerFrame, usage } = this.#outer
     this.#granted = Math.min(calls, usage?.callsLeft ?? Infinity)
-    // Calls that the outer run does not permit count only here.
+    // Calls that the outer run does not permit count only in this run.
     const counted = { ...spent, calls: spent.calls - calls + this.#granted }
     usage?.add({
       turns: spent.turns - turns,
@@ -81,7 +81,7 @@ export class RunUsage {
     })
   }
 
-  /** Adds the usage of an agent that corrects arguments. */
+  /** Adds usage of an agent that corrects the arguments of this run's calls. */
   add(used: Used): void {
     const { calls, tokens, turns } = this.#meanwhile
     this.#meanwhile = { turns: turns + used.turns, calls: calls + used.calls, tokens: tokens + used.tokens }
@@ -93,7 +93,7 @@ export class RunUsage {
     return Math.min(own, this.#outer?.usage?.callsLeft ?? Infinity)
   }
 
-  /** The limit that is used up, if there is one. */
+  /** The used-up limit of this run or of an outer run, if there is one. */
   get usedUp(): UsedUp | undefined {
     const limit = AgentBudget.usedUp(this.#budget, {
       turns: this.#account.turns + this.#meanwhile.turns,
@@ -105,9 +105,9 @@ export class RunUsage {
   }
 
   /**
-   * Returns the reason why a call of the last reply must not run, if there is one.
+   * Returns the refusal of a call in the last reply, or `undefined` if the call may run.
    *
-   * @param index the position of the call in the reply, from 0
+   * @param index the 0-based position of the call in the reply
    * @param count how many calls the reply has
    */
   refusal(index: number, count: number, facts: CallFacts): DispatchFailure.DispatchFailure | undefined {
@@ -116,7 +116,7 @@ export class RunUsage {
   }
 }
 
-/** The usage of the surrounding run; `undefined` outside of runs. */
+/** The usage of the surrounding run; `undefined` outside any run. */
 export const outerUsage: Context.Reference<RunUsage | undefined> = Context.Reference<RunUsage | undefined>(
   "@fallible/core/usage",
   { defaultValue: () => undefined }

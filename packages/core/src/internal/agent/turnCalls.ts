@@ -19,25 +19,25 @@ import { journaled } from "./journaled.ts"
 import { StepStart } from "./journalStepStart.ts"
 import type { Run, State } from "./runState.ts"
 
-/** Runs a call. A resumed call continues where it was suspended, with the user's replies to its questions. */
+/** A function that runs a call. A resumed call runs again, with the user's replies to its questions. */
 type Perform<T extends Tool.Any> = (
   call: ToolCall.ToolCall,
   index: number,
   suspended?: ToolOutcome.Suspended
 ) => Dispatched<T>
 
-/** The result of the calls of a turn. */
+/** The outcomes of a turn's calls, and the facts after them. */
 export interface Called {
   readonly outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
-  /** The facts of all calls, including these. */
+  /** The facts of the scope, including these calls. */
   readonly facts: CallFacts.CallFacts
 }
 
 /**
  * Runs the calls of a reply.
  *
- * Decides in the order of the calls whether each may run, from the outcomes of the calls before it. For calls
- * that run together, decides before any of them starts.
+ * Decides for each call, in order, whether it may run. The decision depends on the outcomes of the calls before
+ * it. For calls that run concurrently, all decisions are made before any of them starts.
  *
  * @param choose decides for each call whether and how to run it; default: run every call
  */
@@ -66,7 +66,7 @@ export const runCalls = <T extends Tool.Any>(
 
 /**
  * Runs the rest of a suspended turn: the first suspended call, with the user's reply, and then the calls that it
- * held back. A call that already has an outcome keeps it, even if an earlier call asks again.
+ * held back. A call that already has an outcome keeps that outcome, even if an earlier call asks again.
  *
  * @param outcomes the outcomes of the calls when the run was suspended
  */
@@ -93,19 +93,19 @@ export const resumeCalls = <T extends Tool.Any>(
   }))
 }
 
-/** Returns the facts after a call has its outcome. */
+/** Returns the facts with the outcome of a call added. */
 export const afterCall = <T extends Tool.Any>(
   { toolkit }: Run<T>,
   facts: CallFacts.CallFacts,
   { name }: ToolCall.ToolCall,
   outcome: ToolOutcome.ToolOutcome
 ): CallFacts.CallFacts => {
-  // A tool that was removed counts as non-idempotent: its side effect is unknown.
+  // A tool that is no longer in the toolkit counts as non-idempotent, because its side effect is unknown.
   const tool = toolkit.tools.get(name) ?? { sideEffect: "non_idempotent" }
   return CallFacts.ended(facts, outcome, tool)
 }
 
-// Runs a call as a step of the journal, and emits its events if the run is watched. Here, `index` counts from 0.
+// Runs a call as a step of the journal, and emits its events if the run is watched. `index` is 0-based.
 const runCall = <T extends Tool.Any>(
   run: Run<T>,
   turn: number,
@@ -125,9 +125,9 @@ const runCall = <T extends Tool.Any>(
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
   const dispatch = (options: Dispatch.CallOptions) => Dispatch.call(run.toolkit, call, options)
-  // A resumed call is another step: the step with the first name has recorded the suspension.
+  // A resumed call is a new step: the step named `position` has already recorded the suspension.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
-  // A tool that was removed since then may have acted.
+  // Also true for a tool that is no longer in the toolkit, since that tool may have acted before.
   const acts = run.toolkit.tools.get(call.name)?.sideEffect !== "none"
   const stepIn = (options: Dispatch.CallOptions, begin: Wrap<T>) => ({
     name,
@@ -167,7 +167,7 @@ type Dispatched<T extends Tool.Any> = Effect.Effect<ToolOutcome.ToolOutcome, nev
 
 type Wrap<T extends Tool.Any> = (self: Dispatched<T>) => Dispatched<T>
 
-// Returns the outcome of a call whose result is lost. If the tool acts, the outcome is in doubt.
+// Returns the outcome of a call whose result is lost. If the tool acts, the call is in doubt.
 export const unknownOutcome = (
   toolkit: Toolkit.Toolkit,
   call: ToolCall.ToolCall,
@@ -186,7 +186,7 @@ export const unknownOutcome = (
   }
 }
 
-// Adds up the effort of a call that ran in two parts.
+// Adds up what a call took before and after its suspension: its attempts, waits, failures and corrections.
 const joined = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => {
   const attempts = before.attempts + outcome.attempts
   const executions = ToolOutcome.executions(before) + ToolOutcome.executions(outcome)

@@ -1,9 +1,10 @@
 /*
- * The intended effect of a call according to its arguments: a text that is the same for equal arguments,
- * however they were written.
+ * The intended effect of a call, computed from its arguments: a string that is the same for equal
+ * arguments, however they were written.
  *
- * Arguments are decoded and encoded again. So `"5"` and `5` are the same, and so are an omitted default and a
- * written one. If the parameters cannot be encoded, the decoded values are compared, or else the text.
+ * For this, arguments are decoded and encoded again. So `"5"` and `5` are the same, and so are an
+ * omitted default and the same value written out. If the parameters cannot be encoded, the decoded
+ * values are compared, or else the text of the arguments.
  */
 import { hasSecrets } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
@@ -33,11 +34,14 @@ export interface Identified {
 
 /** The identity of a call, computed from its arguments. */
 export interface Identity {
-  /** The intended effect; `undefined` if the tool's own `identity` is empty. */
+  /** The intended effect; `undefined` if the tool's own `identity` function returns an empty value. */
   readonly effect: string | undefined
-  /** All arguments, as a text of the same form. */
+  /** All arguments, as a string of the same form as `effect`. */
   readonly whole: string
-  /** True if an idempotency key can be made of this identity. A key leaves the process, and must be the same each time. */
+  /**
+   * True if an idempotency key can be made from this identity. A key leaves the process, so it must
+   * not contain a secret, and it must be the same each time.
+   */
   readonly isFit: boolean
 }
 
@@ -50,7 +54,8 @@ export const identityOf = (tool: Identified, params: unknown, text: string | und
   const { encode, isUnordered, keeps, unfit } = writingOf(tool.parameters)
   const json = encode(isUnordered ? sorted(params) : params)
   const isKept = json === undefined || keeps(params, json)
-  // Arguments that change in a round trip may hold a generated default. Then their text is compared.
+  // If the arguments change when they are encoded and decoded again, they may contain a generated
+  // default. In that case, their text is compared.
   const canonicalText = unfit === "drawn" || !isKept ? undefined : canonical(json ?? params)
   const whole = canonicalText ?? asWritten(tool, text)
   const { identity } = tool
@@ -66,8 +71,8 @@ export const identityOf = (tool: Identified, params: unknown, text: string | und
 }
 
 /**
- * Returns all arguments as a text that decodes to equal arguments, else the original text; `undefined` if
- * they hold a secret.
+ * Returns JSON that decodes to equal arguments. If there is no such JSON, returns the original text;
+ * if the arguments contain a secret, returns `undefined`.
  */
 export const textAgain = (
   { parameters }: Identified,
@@ -81,8 +86,8 @@ export const textAgain = (
 }
 
 /**
- * Returns the intended effect, for the key of a tool that runs inside another call. If it returns
- * `undefined`, the key is made from the tool's place in that call.
+ * Returns the intended effect of a tool that runs inside another call. The tool's idempotency key is
+ * made from this effect or, if this is `undefined`, from the tool's place in the outer call.
  */
 export const effectOf = (tool: Identified, params: unknown): string | undefined =>
   attempted(() => {
@@ -90,7 +95,7 @@ export const effectOf = (tool: Identified, params: unknown): string | undefined 
     return isFit ? effect : undefined
   })
 
-/** Reports why no idempotency key can be made of a tool's arguments; `undefined` if one can. */
+/** Returns why no idempotency key can be made from a tool's arguments; `undefined` if one can be made. */
 export const whyUnfit = (parameters: Schema.ConstraintDecoder<unknown>): string | undefined => {
   const { unfit } = writingOf(parameters)
   return unfit === undefined ? undefined : reasons[unfit]
@@ -116,7 +121,7 @@ interface Writing {
   readonly keeps: (params: unknown, json: unknown) => boolean
   /** Whether the JSON decodes to parameters with the same canonical text. */
   readonly isExact: (params: unknown, json: unknown) => boolean
-  /** True if the parameters hold Sets or Maps, whose order does not count. */
+  /** True if the parameters contain Sets or Maps, whose order does not matter. */
   readonly isUnordered: boolean
 }
 
@@ -147,7 +152,7 @@ const writing = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
   const encodeExit = SchemaParser.encodeUnknownExit(withoutServices(codec))
   const encode = (params: unknown) => successOf(() => encodeExit(params))
   const decodeExit = SchemaParser.decodeUnknownExit(codec)
-  // Without an encoding, the JSON equals the parameters.
+  // If nothing in the schema has an encoding, the JSON equals the parameters.
   const isMapped = holds(codec.ast, ({ encoding }) => encoding !== undefined)
   const decode = (json: unknown) => successOf(() => decodeExit(json))
   return {
@@ -159,8 +164,8 @@ const writing = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
   }
 }
 
-// Neither test is enough alone. The decimals `1.0` and `1.00` are equal but have two texts. Two `URL`s are
-// unequal but may have one text.
+// Compares two values by equality and by canonical text, because neither test is enough alone. The decimals `1.0`
+// and `1.00` are equal, but have different texts. Two `URL` objects are never equal, but may have the same text.
 const isSame = (one: unknown, other: unknown): boolean => {
   if (Equal.equals(one, other)) return true
   if (Array.isArray(one)) {
@@ -182,7 +187,7 @@ const successOf = (run: () => Exit.Exit<unknown, unknown>): unknown =>
     return Exit.isSuccess(exit) ? exit.value : undefined
   })
 
-// A codec that needs services dies here. Then the decoded values are compared.
+// A codec that needs services dies here. In that case, the decoded values are compared.
 const withoutServices = (codec: Schema.Constraint) => codec as Schema.ConstraintEncoder<unknown>
 
 const isSetOrMap = (ast: SchemaAST.AST): boolean =>
@@ -209,13 +214,13 @@ const unfitIn = (parameters: Schema.ConstraintDecoder<unknown>, ast: SchemaAST.A
   return holds(ast, isLost) || holds(ast, isOpaque) ? "lost" : undefined
 }
 
-// True for a class without a codec, which Effect declares to encode to any JSON.
+// True for a class without a codec. Effect declares that such a class encodes to any JSON.
 const isOpaque = (ast: SchemaAST.AST): boolean => SchemaAST.isDeclaration(ast) && isJson(ast.encoding?.at(-1)?.to)
 
 const isJson = (ast: SchemaAST.AST | undefined): boolean =>
   ast !== undefined && SchemaAST.isDeclaration(ast) && idOf(ast) === "effect/schema/Json"
 
-// True for a default that is not constant: two evaluations differ, or do not finish at once.
+// True for a default that is not constant: two evaluations give different values, or are not synchronous.
 const isDrawn = (ast: SchemaAST.AST): boolean =>
   getters(ast).some(({ decode }) =>
     attempted(() => {
@@ -233,7 +238,7 @@ const isSameText = (one: unknown, other: unknown): boolean => {
   return text !== undefined && text === canonical(other)
 }
 
-// True if encoding drops or forbids the value, whatever it is.
+// True if encoding drops or forbids every value, whatever the value is.
 const isLost = (ast: SchemaAST.AST): boolean =>
   getters(ast).some(({ encode }) =>
     attempted(() => {
@@ -259,8 +264,8 @@ const getters = ({ encoding }: SchemaAST.AST) =>
 // Arguments as written, and empty identities
 // -----------------------------------------------------------------------------
 
-// The arguments as written, coerced by the schema so that equal ones compare as equal. Omitted defaults are
-// not filled in.
+// Returns the arguments as they were written, as a canonical string. They are coerced by the schema,
+// so that equal arguments give equal strings. Omitted defaults are not filled in.
 const asWritten = ({ parameters }: Identified, text: string | undefined): string => {
   const parsed = Result.getOrUndefined(Arguments.parse(text))
   const coerced = parsed === undefined

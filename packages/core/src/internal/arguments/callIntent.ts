@@ -2,11 +2,14 @@ import type { Intent } from "../../ToolOutcome.ts"
 import { digestOf } from "../call/idempotencyKey.ts"
 import { type Identified, type Identity, identityOf, textAgain } from "./argumentIdentity.ts"
 
-/** The intent of a call with its current arguments. Everything is computed on first use. */
+/**
+ * The intent of a call (the effect that it is meant to have), given its current arguments. All parts
+ * of it are computed on first use.
+ */
 export class Intended {
   /** The arguments as text, if a model or a fixer wrote them. */
   readonly text: string | undefined
-  /** The intent that this call was admitted with before a fixer corrected its arguments, if any. */
+  /** The intent with which this call was admitted before a fixer corrected its arguments, if any. */
   readonly sent: Sent | undefined
   readonly #tool: Identified
   readonly #params: unknown
@@ -40,12 +43,12 @@ export class Intended {
     return effect === whole ? this.id : digestOf("intent", this.#tool.name, whole)
   }
 
-  /** The arguments as the text to send again; `undefined` if they hold a secret. */
+  /** The text of the arguments for repeating the call; `undefined` if they contain a secret. */
   get again(): string | undefined {
     return textAgain(this.#tool, this.#params, this.text)
   }
 
-  /** True if an idempotency key can be made of this intent. */
+  /** True if an idempotency key can be made from this intent. */
   get isFit(): boolean {
     return this.#identity.isFit
   }
@@ -56,13 +59,13 @@ export class Intended {
   }
 }
 
-/** Returns the id that stands for any call of a tool, used if the intent of a call is unknown. */
+/** Returns the id that stands for any call to a tool. It is used if the intent of a call is unknown. */
 export const anyCallOf = (tool: string): string => digestOf("intent", tool)
 
 /** Returns the intent of a call whose arguments are unknown. */
 export const anyIntentOf = (tool: string): Intent => ({ id: anyCallOf(tool), arguments: "" })
 
-/** An intent, and the number of the key that was sent for it. */
+/** The id of an intent, and the number of the idempotency key that was sent for this intent. */
 export interface Sent {
   readonly id: string
   readonly number: number

@@ -1,9 +1,10 @@
 /**
- * The errors of an Effect decoder, field by field, as findings that `@fallible/arguments` merges with its own.
+ * The errors of an Effect decoder, field by field, as findings. `@fallible/arguments` merges them
+ * with its own findings.
  *
- * An Effect schema expresses some checks more exactly than JSON Schema can: a length in UTF-16 units, a
- * pattern with flags. These are reported as the matching JSON Schema keywords. Effect's formatter walks an
- * issue and returns only texts, so each text is a fact in JSON.
+ * An Effect schema expresses some checks more exactly than JSON Schema can: a length in UTF-16 units,
+ * a pattern with flags. These checks are reported as the corresponding JSON Schema keywords. Effect's
+ * formatter walks an issue and can return only strings, so each string is a {@link Fact} as JSON.
  */
 import type { Finding, JsonSchema } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
@@ -18,15 +19,16 @@ type Fact = Omit<Finding, "path">
 export const findingsOf = (issue: SchemaIssue.Issue): ReadonlyArray<Finding> =>
   format(issue).issues.map(({ message, path = [] }) => ({ path: path.map(toKey), ...factIn(message) }))
 
-// Effect reports some faults of unions in its own words, which are not JSON.
+// For some faults of unions, Effect uses its own text, which is not JSON.
 const factIn = (text: string): Fact =>
   attempted((): Fact => JSON.parse(text)) ?? { kind: "check", expected: plain(text) }
 
-// Effect's wording of its own checks. The JSON Schema says the same, and also names the type. Effect does not
-// mark whether it or the author worded a failed transformation, so the wording has to decide.
+// Matches the text of Effect's own checks. The JSON Schema says the same, and also names the type.
+// For a failed transformation, Effect does not mark whether the text is its own or the schema
+// author's, so the wording has to decide.
 const effectWording = /^(?:an? (?:value|string|integer|finite|array|object|32-bit|base64|GUID|ASCII)\b|number$)/
 
-// Effect's JSON form of a number also allows these texts. A model need not know that.
+// Effect's JSON form of a number also allows these strings. A model does not need to know them.
 const nonFinite = /(?:number \| )?"Infinity" \| "-Infinity" \| "NaN"/
 
 // An author's message may have any length, and may quote the value.
@@ -54,7 +56,7 @@ const factOfCheck = (failed: SchemaIssue.Filter): Fact | undefined => {
   const { expected } = issue._tag === "InvalidValue" && issue.annotations?.expected !== undefined
     ? issue.annotations
     : annotations
-  // Any other issue is reported at its own path.
+  // An issue of any other kind is reported separately, at its own path.
   return issue._tag === "InvalidValue" ? check(typeof expected === "string" ? expected : "a valid value") : undefined
 }
 
@@ -66,8 +68,8 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
   }
 })
 
-// The JSON Schema keywords of Effect's own checks, recognized by their wording. A length applies to texts and
-// to arrays.
+// Returns the JSON Schema keywords of one of Effect's own checks, which is recognized by its wording.
+// A length may apply to a string or to an array, so the keywords for both are returned.
 const keywordsOf = (
   { expected, representation }: { readonly [key: string]: unknown }
 ): JsonSchema | undefined => {

@@ -41,12 +41,12 @@ export interface Decoded<out Params> {
  */
 export interface Target<Params> {
   readonly parameters: Schema.ConstraintDecoder<Params>
-  /** Words around the arguments are dropped only if the tool does not act (`"none"`). Default: `"none"`. */
+  /** The side effect of the tool. Default: `"none"`. Words around the arguments are dropped only for `"none"`. */
   readonly sideEffect?: SideEffect
 }
 
 /**
- * Arguments that cannot be decoded. `text` is the parsed text, if the text could be read.
+ * The error for arguments that cannot be decoded. `text` is the parsed text; it is absent if parsing failed.
  */
 export class Undecoded {
   readonly failure: DispatchFailure.Mismatch
@@ -59,7 +59,8 @@ export class Undecoded {
 }
 
 /**
- * Decodes like `Arguments.decode`. Its error also has the parsed text, so that callers need not read it again.
+ * Decodes like `Arguments.decode`. The error also contains the parsed text, so that callers need not
+ * parse it again.
  */
 export const attempt = <Params>(
   text: string | undefined,
@@ -90,11 +91,11 @@ interface Contract<Params> {
   readonly decode: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly decodeAll: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly jsonSchema: JsonSchema.JsonSchema
-  /** True if the JSON Schema is stricter than the decoder. It is then checked first. */
+  /** True if the JSON Schema is stricter than the decoder. If so, the JSON Schema is checked first. */
   readonly isStricter: boolean
-  /** How texts are read for a tool that only reads. */
+  /** How texts are parsed for a read-only tool. */
   readonly reading: Options
-  /** How texts are read for a tool that acts. */
+  /** How texts are parsed for a tool that acts (has side effects). */
   readonly acting: Options
 }
 
@@ -114,7 +115,7 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
     decode: (value) => contained(decode(value)),
     decodeAll: (value) => contained(decodeAll(value)),
     jsonSchema: schema,
-    // Effect decodes any object with an empty struct.
+    // With an empty struct, Effect's decoder accepts any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),
     reading: { prose: true, secrets },
     acting: { prose: false, secrets }
@@ -135,7 +136,8 @@ const corrected = <Params>(
   const { fits, repairs, value } = Coercion.coerce(text.value, parameters, originOf(text))
   const refused = (issue?: SchemaIssue.Issue) => {
     const origin = originOf(text)
-    // A repair may move values, so paths into the text no longer apply. Repaired values have lost no digits.
+    // A repair may move values, so a path may no longer lead to the same value in the text. No
+    // repaired value has lost digits, so none needs to be shown as it is in the text.
     const shownOrigin = repairs.length === 0
       ? origin
       : { numberAt: () => "", written: { ...origin, value: text.value } }

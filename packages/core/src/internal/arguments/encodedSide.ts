@@ -1,6 +1,6 @@
 /**
- * The encoded side of a schema, as a model should see it: with dates, numeric texts and secrets marked as such.
- * Effect describes each of them as a bare string, which does not tell a model what to write.
+ * The encoded side of a schema, as a model should see it: with dates, numeric strings and secrets marked
+ * as such. Effect describes each of these as a bare string, which does not tell a model what to write.
  *
  * | in the schema                                                              | shown as                           |
  * | -------------------------------------------------------------------------- | ---------------------------------- |
@@ -9,16 +9,18 @@
  * | `Redacted`, `RedactedFromValue`                                            | the inner schema, `writeOnly`      |
  * | more than a thousand literals                                              | the same, with the first one twice |
  *
- * Only the shown schema changes, never the decoder. Effect's own schemas are recognized by their annotations,
- * which are the same object wherever the schema is used. A `Schema.String` that an author transforms is shown
- * as the author wrote it.
+ * Only the shown schema changes, never the decoder. Effect's own schemas are recognized by their
+ * annotations object, which is the same wherever such a schema is used. If an author transforms a
+ * `Schema.String`, the schema is shown as the author wrote it.
  */
 import { numberPattern } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 
-/** Returns the encoded side of a schema with these descriptions, or the schema itself if none applies. */
+/**
+ * Returns the encoded side of a schema, with the descriptions above. If none applies, returns the schema itself.
+ */
 export const encodedSide = (schema: Schema.Constraint): Schema.Constraint => {
   const encoded = SchemaAST.toEncoded(holds(schema.ast, isSecret) ? withSecrets(schema.ast) : schema.ast)
   return holds(encoded, needsDescription) ? Schema.make(described(encoded)) : schema
@@ -62,8 +64,8 @@ const shownAs = (ast: SchemaAST.AST): Rewrite | undefined =>
 
 const isSecret = (ast: SchemaAST.AST): boolean => SchemaAST.isDeclaration(ast) && idOf(ast) === "effect/schema/Redacted"
 
-// Effect merges literals into one enum in quadratic time, and gives up at the first duplicate. So the first
-// literal is shown twice, and `jsonSchema` merges the literals in one pass.
+// Effect merges literals into one enum in quadratic time, but stops merging at the first duplicate.
+// So the first literal is shown twice, and `jsonSchema` merges the literals in one pass.
 const isLongEnum = (ast: SchemaAST.AST): ast is SchemaAST.Union => {
   if (!SchemaAST.isUnion(ast) || ast.types.length <= 1_000 || ast.options?.mode === "oneOf") return false
   const [first] = ast.types
@@ -72,13 +74,13 @@ const isLongEnum = (ast: SchemaAST.AST): ast is SchemaAST.Union => {
 
 const needsDescription = (ast: SchemaAST.AST): boolean => isSecret(ast) || isLongEnum(ast) || shownAs(ast) !== undefined
 
-/** Returns the id that Effect gives to its own declarations; `undefined` for any other declaration. */
+/** Returns the id of one of Effect's own declarations; `undefined` for any other declaration. */
 export const idOf = ({ annotations }: SchemaAST.Declaration): unknown => {
   const representation: unknown = annotations?.["representation"]
   return Predicate.hasProperty(representation, "id") ? representation.id : undefined
 }
 
-// The author's documentation of a schema.
+// Returns the annotations in which an author has documented a schema.
 const documentationOf = ({ annotations = {} }: SchemaAST.AST): Schema.Annotations.Annotations =>
   Object.fromEntries(
     ["title", "description", "examples"].flatMap((key) =>
@@ -105,8 +107,8 @@ const described = (root: SchemaAST.AST): SchemaAST.AST => {
   return rewrite(root)
 }
 
-// Effect puts annotations on the last check, and hides them if that check has no JSON Schema. So this adds a
-// last check that has one.
+// Effect puts annotations on the last check, and hides them if that check has no JSON Schema. So this
+// function adds one more check, which has a JSON Schema.
 const annotated = (ast: SchemaAST.AST, annotations: Schema.Annotations.Annotations): SchemaAST.AST => {
   const schema = Schema.make<Schema.Top>(ast)
   return (ast.checks === undefined ? schema : schema.check(isAnything)).annotate(annotations).ast
@@ -114,7 +116,8 @@ const annotated = (ast: SchemaAST.AST, annotations: Schema.Annotations.Annotatio
 
 const isAnything = Schema.makeFilter(() => undefined, { toJsonSchema: () => ({}) })
 
-// The encoded side loses a secret that is decoded from another value. So all of that value becomes a secret.
+// If a secret is decoded from another value, the encoded side no longer shows that it is a secret. So
+// that whole value is marked as a secret.
 const withSecrets = (root: SchemaAST.AST): SchemaAST.AST => {
   const rewrite: Rewrite = memoized((ast) => {
     if (ast.encoding === undefined) return rebuilt(ast, rewrite)
@@ -143,7 +146,7 @@ const memoized = (rebuild: Rewrite): Rewrite => {
   }
 }
 
-// Maps the parts of a schema that has no encoding.
+// Rebuilds a schema that has no encoding: each of its parts is rewritten.
 const rebuilt = (ast: SchemaAST.AST, rewrite: Rewrite): SchemaAST.AST => {
   const { annotations, checks, context } = ast
   if (SchemaAST.isDeclaration(ast) && ast.typeParameters.length > 0) {

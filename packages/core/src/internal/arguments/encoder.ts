@@ -2,8 +2,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import { contained } from "../fiber/runContained.ts"
 
-// Parameters are declared as decoders, but most can be encoded too. If encoding fails, the `next` of a partial
-// result must hold all arguments.
+// Returns the encoder of a tool's parameters. They are declared as a decoder, but most of them can be
+// encoded, too. If encoding fails, the `next` of a partial result must contain all arguments.
 export const encoderOf = (parameters: Schema.ConstraintDecoder<unknown>) => {
   const encode = SchemaParser.encodeUnknownEffect(
     Schema.toCodecJson(parameters as Schema.ConstraintCodec<unknown, Schema.JsonObject>)

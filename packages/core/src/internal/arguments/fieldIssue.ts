@@ -5,9 +5,10 @@ import type { FieldIssue } from "../../ToolFailure.ts"
 import { findingsOf } from "./decoderFindings.ts"
 
 /**
- * Returns everything that is wrong with a value: where it does not fit the JSON Schema that a model sees, and
- * what only the decoder checks (a brand, a filter, a transformation). There is one issue for each field, at
- * most twenty. Returns `undefined` if nothing is wrong.
+ * Returns everything that is wrong with a value. This includes every place where the value does not
+ * fit the JSON Schema that a model sees. It also includes faults that only the decoder finds (in a
+ * brand, a filter or a transformation). There is one issue for each field, and at most twenty in all.
+ * Returns `undefined` if nothing is wrong.
  */
 export const misfitOf = (
   issue: SchemaIssue.Issue | undefined,

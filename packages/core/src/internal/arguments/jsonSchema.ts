@@ -4,10 +4,13 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { encodedSide } from "./encodedSide.ts"
 
-/** Makes the JSON Schema of a tool's parameters for a model: a closed object with its definitions inside. */
+/**
+ * Makes the JSON Schema of a tool's parameters for a model. It describes an object without further
+ * keys, and contains all of its definitions (`$defs`).
+ */
 export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(parameters), { onExcessProperty: "error" })
-  // Effect describes an empty struct as anything but null.
+  // Effect describes an empty struct as any value except null.
   const root = "not" in schema ? { properties: {}, additionalProperties: false } : finite(schema)
   return {
     type: "object",
@@ -18,7 +21,10 @@ export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
 
 const schemas = new WeakMap<object, JsonSchema.JsonSchema>()
 
-/** Returns the same JSON Schema from a cache. All callers share it: do not change it or give it to a user. */
+/**
+ * Returns the result of {@link shown} from a cache. All callers share that object: do not change it,
+ * and do not give it to a user.
+ */
 export const schemaOf = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
   const schema = schemas.get(parameters) ?? shown(parameters)
   schemas.set(parameters, schema)
@@ -26,8 +32,8 @@ export const schemaOf = (parameters: Schema.Constraint): JsonSchema.JsonSchema =
 }
 
 /**
- * Whether the JSON Schema refuses values that the codec of these parameters accepts. The codec accepts the
- * texts "NaN" and "Infinity" for a number, and any text that JavaScript can read as a date or as a number.
+ * Whether the JSON Schema refuses values that the codec of these parameters accepts. The codec accepts the strings
+ * "NaN" and "Infinity" for a number. It also accepts any string that JavaScript can read as a date or as a number.
  */
 export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Constraint): boolean =>
   hasWithin(
@@ -41,7 +47,7 @@ export const takesNothing = (schema: JsonSchema.JsonSchema): boolean =>
   schema["additionalProperties"] === false && Predicate.isObject(schema["properties"]) &&
   Object.keys(schema["properties"]).length === 0
 
-// Removes the texts "NaN" and "Infinity" from Effect's JSON form of a number. A model need not know them.
+// Removes the strings "NaN" and "Infinity" from Effect's JSON form of a number. A model does not need to know them.
 const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
   Object.fromEntries(
     Object.entries(node).flatMap(([key, value]): ReadonlyArray<readonly [string, unknown]> => {
@@ -52,7 +58,8 @@ const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
     })
   )
 
-// Merges the literals of a long enum into one. `encodedSide` marks the enum by showing its first literal twice.
+// Merges the literals of a long enum into one schema. `encodedSide` marks a long enum by showing its
+// first literal twice.
 const withMergedEnums = (members: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const start = members.findIndex((member, index) => isTwin(member, members[index + 1]))
   const first = members[start]

@@ -7,15 +7,16 @@ import { kind } from "../value/text.ts"
 import { attempted, silence } from "../value/untrusted.ts"
 
 /**
- * Makes a function that lists why a value is not of a type, field by field and without quoting the value. The
- * function returns `undefined` for a value of the type.
+ * Returns a function that lists why a value is not of the schema's type, field by field and without
+ * quoting the value. For a value of that type, the function returns `undefined`.
  */
 export const issuesBy = (schema: Schema.Constraint): (value: unknown) => ReadonlyArray<FieldIssue> | undefined => {
   const decode = SchemaParser.decodeUnknownResult(Schema.toType(schema), { errors: "all" })
   return (value) => {
     const decoded = attempted(() => decode(value))
     if (decoded !== undefined && Result.isSuccess(decoded)) return undefined
-    // A promise in place of a value is not awaited, so its rejection is silenced. Reading a value may throw.
+    // Nothing awaits a promise that was given in place of a value, so its rejection is silenced.
+    // Reading a value may throw.
     return attempted(() => {
       for (const member of [value, ...Object.values(value ?? {})]) silence(member)
       return decoded === undefined ? [] : Coercion.fieldIssues(decoded.failure, value, kind)

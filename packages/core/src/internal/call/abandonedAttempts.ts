@@ -1,14 +1,14 @@
 import type * as Fiber from "effect/Fiber"
 
 /**
- * The abandoned attempts of a call that still run. While there are any, a non-idempotent tool does not run
- * again, and permits stay taken.
+ * The attempts of a call that are still running although a timeout or a policy no longer waits for them.
+ * Until they have ended, a non-idempotent tool does not run again, and the permits that they hold stay taken.
  */
 export class AbandonedAttempts {
   #fibers: Set<Fiber.Fiber<unknown, unknown>> | undefined = undefined
   readonly #outer: AbandonedAttempts | undefined
 
-  /** @param outer also records every attempt that is abandoned here */
+  /** @param outer the abandoned attempts of the outer call, to which every attempt added here is added, too */
   constructor(outer?: AbandonedAttempts) {
     this.#outer = outer
   }

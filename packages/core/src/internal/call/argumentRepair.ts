@@ -3,7 +3,8 @@ import * as Schema from "effect/Schema"
 import { FieldIssue } from "../../ToolFailure.ts"
 
 /**
- * A change that made the model's arguments readable: to their text, at an offset, or to a value, at a path.
+ * A change that made the model's arguments readable. It applies either to their text (at an offset)
+ * or to one value (at a path).
  *
  * @category models
  * @since 0.1.0
@@ -17,9 +18,9 @@ export type Repair = TextRepair | ValueRepair
  * @since 0.1.0
  */
 export const TextRepair = Schema.Struct({
-  /** The kind of the mistake. `RULES.md` of `@fallible/arguments` has an example of each. */
+  /** The kind of the mistake. `RULES.md` of `@fallible/arguments` has an example of each kind. */
   kind: Schema.Literals(textRepairKinds),
-  /** The position of the first mistake of this kind, in UTF-16 code units from the start of the text. */
+  /** The 0-based offset of the first mistake of this kind in the text, in UTF-16 code units. */
   offset: Schema.Int,
   /** A short sentence for the model. Absent if the change is not worth mentioning. */
   note: Schema.optionalKey(Schema.String)
@@ -41,12 +42,12 @@ export interface TextRepair extends Schema.Schema.Type<typeof TextRepair> {}
  */
 export const ValueRepair = Schema.Struct({
   /**
-   * The kind of the drift. `RULES.md` of `@fallible/arguments` has an example of each. `"fixed"`: a fixer corrected
-   * the arguments (`Tool.fix`). `"repeated"`: the call repeats an earlier one under its key, with the earlier
-   * arguments.
+   * The kind of the change. `RULES.md` of `@fallible/arguments` has examples of all kinds except two.
+   * `"fixed"`: a fixer corrected the arguments (`Tool.fix`). `"repeated"`: the call repeats an
+   * earlier call, and uses that call's key and arguments.
    */
   kind: Schema.Literals([...valueRepairKinds, "fixed", "repeated"]),
-  /** The path of the value: keys and indices from the root, as they were written. */
+  /** The path to the value: keys and indices from the root, as the model wrote them. */
   path: FieldIssue.fields.path,
   /** A short sentence for the model. Absent if the change is not worth mentioning. */
   note: Schema.optionalKey(Schema.String)

@@ -9,19 +9,19 @@ import { keyInside } from "./idempotencyKey.ts"
 import { LiveState } from "./liveState.ts"
 
 /**
- * The frame of a dispatched call, or of a tool that runs outside any call. Most calls note only one attempt, so
- * their state is allocated on demand.
+ * The frame of a dispatched call, or of a tool that runs outside any call. (A frame is the context of
+ * a running call.) Most calls need no {@link LiveState}, so it is allocated on first use.
  */
 export class CallFrame extends Frame {
   readonly replies: ReadonlyArray<Reply>
   stage: Stage | undefined = undefined
   /** The latest correction of the arguments, if any. */
   correction: Correction | undefined = undefined
-  /** The text of the arguments as the model wrote it. */
+  /** The text of the arguments, exactly as the model wrote it. */
   readonly #written: string | undefined
   readonly #hear: Hear | undefined
   #makeKey: (() => string) | undefined = undefined
-  /** The cached key; `undefined` until the key is first read. */
+  /** The cached idempotency key; `undefined` until the key is first read. */
   askedKey: string | undefined = undefined
   #live: LiveState | undefined = undefined
 
@@ -38,7 +38,7 @@ export class CallFrame extends Frame {
     this.#hear = hear
   }
 
-  /** Sets how the key is computed. Default: the key is the id of the call. */
+  /** Sets the function that computes the idempotency key. By default, the key is the call's id. */
   set keyed(key: () => string) {
     this.#makeKey = key
     this.askedKey = undefined
@@ -56,14 +56,14 @@ export class CallFrame extends Frame {
     return this.#live !== undefined && this.#live.abandoned.isAny
   }
 
-  /** The text of the arguments in use: the correction, or what the model wrote. */
+  /** The text of the arguments in use: the latest correction if there is one, else the model's text. */
   get text(): string | undefined {
     return this.correction === undefined ? this.#written : this.correction.text
   }
 
   /**
-   * Continues the call with better arguments. If it already ran with others and its key is its id, the key
-   * changes, because the request body changes.
+   * Continues the call with corrected arguments. If the handler has already run with other arguments,
+   * and the key is the call's id, the key changes, because the request body changes.
    */
   adopt(correction: Correction, params?: unknown): void {
     this.correction = correction

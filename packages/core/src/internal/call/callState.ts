@@ -7,48 +7,51 @@ import { and, certain, certaintyOf, type Done, doneOf, inDoubt, nothing } from "
 import { isRefusal } from "../failure/policyRefusal.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 
-/** The state of a call so far: a fold over its events. */
+/** The current state of a call: a fold over its events. */
 export interface CallState {
   /** How many times the handler has started. */
   readonly executions: number
-  /** Executions of the handler, plus the attempts of tools that its fallbacks run. */
+  /** Executions of the handler, plus attempts of the tools that fallbacks of the call run. */
   readonly attempts: number
   /** Total time that policies waited, in milliseconds. */
   readonly waited: number
   readonly handled: AppendOnly<Handled>
   readonly repairs: ReadonlyArray<Repair>
-  /** Caveats of the current answer. */
+  /** Caveats on the current answer. */
   readonly caveats: AppendOnly<string>
   readonly source: Source | undefined
   /**
-   * Number of attempts that have begun and not ended. For a tool that only reads it never decreases, because
-   * the ends of its attempts are not counted.
+   * Number of attempts that have begun and not ended. For a read-only tool this number never
+   * decreases, because the ends of a read-only tool's attempts are not counted.
    */
   readonly running: number
-  /** Combined effect of all ended attempts and of everything inside them. A later success clears its doubt. */
+  /**
+   * Combined effects of all ended attempts, including everything that ran inside them. A later
+   * success clears the doubt about earlier attempts.
+   */
   readonly own: Done
-  /** Combined effect of what ran inside the current attempt. */
+  /** Combined effects of the inner tools of the current attempt. */
   readonly inside: Done
-  /** Combined effect of inner work, in any attempt, that is unsafe to repeat. */
+  /** Combined effects of those inner tools, in any attempt, that would act again if they ran again. */
   readonly lasting: Done
-  /** Number of inner tools and sources that act and have not ended. */
+  /** Number of acting inner tools and sources that have started and not ended. */
   readonly acting: number
   /**
-   * Combined effect of the sources that answered in place of the handler. The tool's own check does not
-   * settle it.
+   * Combined effects of the sources (of fallbacks, for example) that answered in place of the
+   * handler. The called tool's own `reconcile` check cannot clear the doubt about a source.
    */
   readonly sources: Done
-  /** True if a source has answered and only its author knows whether it acts. */
+  /** True if a source has answered and the library cannot tell whether that source acts. */
   readonly isAnswered: boolean
-  /** True if the tool itself has refused the request. */
+  /** True if the called tool itself has refused the request. */
   readonly isRefused: boolean
-  /** True if the key may have been sent before this call. */
+  /** True if the idempotency key may already have been sent before this call began. */
   readonly isRepeated: boolean
-  /** True if the tool itself was unavailable and something else had to answer. */
+  /** True if the called tool itself was unavailable, and a fallback or a fixer had to answer. */
   readonly fellBack: boolean
-  /** The last handled failure of an attempt that was the tool's own fault. */
+  /** The last handled failure for which the called tool itself was to blame. */
   readonly fault: Handled | undefined
-  /** The usage of the agents that corrected the arguments. */
+  /** The resource usage of the agents that corrected the arguments. */
   readonly fixing: Ledger | undefined
 }
 
@@ -77,11 +80,11 @@ export const untouched: CallState = {
   fixing: undefined
 }
 
-// The states of nearly all calls, shared to avoid allocation.
+// Nearly all calls pass through only these states, so they are shared to avoid allocation.
 const begunOnce: CallState = { ...untouched, executions: 1, attempts: 1, running: 1 }
 const executedOnce: CallState = { ...begunOnce, running: 0, own: doneOf("executed") }
 
-/** The initial state of a call whose key may already have been sent. */
+/** The initial state of a call whose idempotency key may already have been sent. */
 export const repeated: CallState = { ...untouched, isRepeated: true }
 
 /** Returns the state after one more event. */
@@ -117,7 +120,7 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "OutcomeSettled":
       return applySettled(state, event.certainty)
     case "CallRepeated":
-      // One key means one effect, so the earlier call counts as an ended attempt of this one.
+      // One key means one effect, so the earlier call with this key counts as an ended attempt of this call.
       return { ...state, isRepeated: true, own: and(state.own, doneOf(event.certainty)) }
     case "FailureHandled":
       return applyHandled(state, event)
@@ -135,7 +138,7 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "ArgumentsRepaired":
       return { ...state, repairs: [...state.repairs, ...event.repairs] }
     case "ArgumentsCorrected":
-      // The tool refused the earlier arguments, not these.
+      // The tool has refused the earlier arguments, but not the corrected ones.
       return { ...state, isRefused: false, repairs: [...state.repairs.map(withoutNote), ...event.repairs] }
     case "FixerSpent": {
       const { _tag, ...spent } = event
@@ -153,15 +156,15 @@ export const step = (state: CallState, event: CallEvent): CallState => {
 }
 
 /**
- * Returns the initial state of a gate: the current state without the list of handled failures. A gate does not
- * need that list, which grows with each attempt.
+ * Returns the initial state of a gate: a frame that can be closed (see `Gate`). This is the current state
+ * without the list of handled failures, which grows with each attempt and which a gate does not need.
  */
 export const asOf = (state: CallState): CallState => state.handled.length === 0 ? state : { ...state, handled: noTexts }
 
-/** True if the key may have been sent before the current attempt. */
+/** True if the idempotency key may already have been sent before the current attempt. */
 export const wasSent = ({ executions, isRepeated }: CallState): boolean => isRepeated || executions > 1
 
-/** True if the event starts an attempt, of the tool or of a tool that a fallback runs. */
+/** True if the event starts an attempt, either of the called tool or of a tool that a fallback runs. */
 export const isStart = ({ _tag }: CallEvent): boolean =>
   _tag === "AttemptStarted" || _tag === "PageStarted" || _tag === "SourceStarted"
 
@@ -186,7 +189,7 @@ const applyHandled = (
   }
 }
 
-// The other values may stand for a failure of a check or a fixer, which is not the tool's fault.
+// For any other value of `by`, the failure may come from a check or a fixer, so the tool is not to blame.
 const isReplaced = (by: Handled["by"]): boolean => replacing.has(by)
 
 const replacing: ReadonlySet<string> = new Set(["retry", "fallback", "custom", "fix", "answered"])
@@ -199,7 +202,7 @@ type InnerEnded = CallEvent & { readonly _tag: "InnerEnded" }
 
 const applyInnerEnded = (state: CallState, event: InnerEnded): CallState => {
   const { acted, acts, answered, by, certainty, lasting } = event
-  // Work that a policy or a fixer does for itself is not an effect of the tool.
+  // Tools that a policy or a fixer runs for its own purposes do not count as effects of the called tool.
   if (by === "policy") return state
   const done = doneOf(certainty, acted)
   const acting = state.acting - (acts === true ? 1 : 0)
@@ -217,14 +220,14 @@ const applyEnded = (
   state: CallState,
   { acted, certainty, refused }: CallEvent & { readonly _tag: "AttemptEnded" }
 ): CallState => {
-  // A tool that only reads has no certainty.
+  // The end of a read-only tool's attempt has no certainty.
   if (certainty === undefined) return state
   if (state === begunOnce && certainty === "executed") return executedOnce
   const done = doneOf(certainty, acted)
   return {
     ...state,
     running: state.running - 1,
-    // Once one attempt has taken effect, the doubt about the others is gone, whichever ended first.
+    // An attempt that certainly took effect clears the doubt about all other attempts, even about later ones.
     own: certainty === "executed" || isCertain(state.own)
       ? and(certain(state.own), certain(done))
       : and(state.own, done),
@@ -245,34 +248,36 @@ const applySettled = (state: CallState, certainty: Certainty): CallState => {
 
 const isCertain = ({ hasActed, isInDoubt }: Done): boolean => hasActed && !isInDoubt
 
-/** Returns the combined effect of all attempts of a tool that acts, and of everything inside them. */
+/** Returns the combined effects of all attempts of an acting tool, and of everything that ran inside them. */
 export const doneInAttempts = (state: CallState): Done => {
   const { acting, lasting, own, running } = state
-  // A running attempt adds no doubt once another one has taken effect.
+  // A running attempt adds no doubt once another attempt has certainly taken effect.
   const attempts = running > 0 && !isCertain(own) ? inDoubt(own) : own
   const done = and(and(attempts, state.inside), lasting)
   return acting > 0 ? inDoubt(done) : done
 }
 
 /**
- * Returns the combined effect of a call.
+ * Returns the combined effects of a call.
  *
- * @param acts whether the tool itself acts; a tool that only reads takes effect only through tools inside it
- * @param hasAnswer whether the call has its answer, which settles earlier attempts of a tool that only reads
+ * @param acts whether the called tool itself acts (has side effects); a read-only tool can take
+ * effect only through inner tools
+ * @param hasAnswer whether the call has an answer; for a read-only tool, an answer clears the doubt
+ * about earlier attempts
  */
 export const doneIn = (state: CallState, acts: boolean, hasAnswer: boolean): Done => {
-  // Fast path for most calls of a tool that only reads.
+  // Fast path for most calls to read-only tools.
   if (!acts && state === begunOnce) return nothing
   const { own, sources } = state
   const attempts = doneInAttempts(acts ? state : { ...state, running: 0, own: hasAnswer ? certain(own) : own })
   const done = and(attempts, sources)
-  // A source answered and may have acted, but the call failed all the same.
+  // A source has answered and may have acted, although the call failed afterwards.
   return acts && state.isAnswered && !hasAnswer ? inDoubt(done) : done
 }
 
-/** Returns the combined effect of a call as a certainty. See {@link doneIn}. */
+/** Returns the combined effects of a call as a certainty. See {@link doneIn}. */
 export const certaintyIn = (state: CallState, acts: boolean, hasAnswer: boolean): Certainty =>
   certaintyOf(doneIn(state, acts, hasAnswer))
 
-/** True if something that may act is still under way. */
+/** True if an attempt or an inner tool that may act is still running. */
 export const isActing = ({ acting, running }: CallState, acts: boolean): boolean => acting > 0 || acts && running > 0

@@ -1,7 +1,7 @@
 /*
- * One execution of a handler. For a tool that acts, the frame of the call decides whether it may start, and
- * records how it ended, even after it was abandoned. No policy can bypass this: every execution of
- * such a tool passes through here.
+ * Runs a handler once. If the tool acts (has side effects), the frame of the call decides whether this
+ * execution may start. The frame also records how the execution ended, even if a timeout has abandoned it
+ * by then. No policy can bypass this, because every execution of an acting tool passes through this module.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -36,22 +36,25 @@ import { answered, judged } from "./runUserCode.ts"
 /** A handler and its properties. */
 export interface Handler<A, E extends ToolFailure, R> {
   readonly name: string
-  /** Its name in logs: "The handler of 'pay'". */
+  /** The handler's name in logs: "The handler of 'pay'". */
   readonly who: string
   readonly acts: boolean
   /** Identifies the handler in the frames of its calls. */
   readonly token: object
   readonly call: () => Effect.Effect<A, E, R>
-  /** Whether the tool refuses before it does anything. Then it may run again after such a failure. */
+  /**
+   * Whether the tool, when it refuses a call, does so before it has done anything. If so, it may run
+   * again after a refusal.
+   */
   readonly refusesFirst: boolean
-  /** Whether it runs to its end even if it is interrupted. */
+  /** Whether the handler runs to its end even if its caller is interrupted. */
   readonly isUninterruptible: boolean
-  /** Whether it runs in the current fiber, which ends with it, instead of a fiber of its own. */
+  /** Whether the handler runs in the current fiber (which then ends with the handler) rather than in its own. */
   readonly isHere: boolean
 }
 
 /**
- * Runs a handler once, if its frame allows it. Otherwise fails with a refusal.
+ * Runs a handler once. If the frame of the call does not allow this, fails with a refusal.
  *
  * @param fiber the current fiber
  */
@@ -66,7 +69,7 @@ export const executed = <A, E extends ToolFailure, R>(
   const { isHere, who } = handler
   const answer = answered(who, callHandler(handler))
   const isOver = isExit(answer)
-  // An answer that is already complete needs no observer.
+  // An Effect that has already ended needs no observer.
   if (isOver && isPlainSuccess(answer, frame)) {
     frame.note(plainSuccess)
     return answer
@@ -78,11 +81,12 @@ export const executed = <A, E extends ToolFailure, R>(
   return Effect.flatMap(Effect.exit(whole), (exit) => execution.judged(who, exit))
 }
 
-// A delayed interruption discards the exit of the Effect, so the end is recorded before that.
+// An interruption of an uninterruptible handler takes effect when the handler ends, and discards its
+// exit. So the exit is recorded first.
 const runToEnd = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, execution: Execution) =>
   Effect.uninterruptible(Effect.onExit(answer, (exit) => Effect.sync(() => execution.end(exit))))
 
-// Fast path: in most calls nothing ran inside.
+// Fast path: most handlers run no inner tools.
 const isPlainSuccess = (exit: Exit.Exit<unknown, unknown>, { acts, state: { acting, inside } }: Frame): boolean =>
   acts && acting === 0 && inside === nothing && Exit.isSuccess(exit) && !isPromise(exit.value)
 
@@ -96,7 +100,8 @@ const callHandler = <A, E extends ToolFailure, R>({ call }: Handler<A, E, R>): E
   }
 }
 
-// A user's policy or deadline may refuse a tool that acts with a failure outside `E`. `Tool.run` documents this.
+// If the tool acts, a user's policy or deadline may refuse it with a failure outside `E`. `Tool.run`
+// documents this.
 const asFailureOf = <E>(refusal: ToolUnavailable) => refusal as E
 
 // -----------------------------------------------------------------------------
@@ -108,7 +113,8 @@ const refusalOf = (
   frame: Frame,
   fiber: Fiber.Fiber<unknown, unknown>
 ): ToolUnavailable | undefined => {
-  // The frame is missing, or belongs to another tool, only if a policy has left the fibers of the call.
+  // The frame is missing, or belongs to a different tool, only if a policy ran the tool outside the
+  // fibers of the call.
   if (acts && frame.tool.token !== token) return refusalOutsideCall(name)
   if (!frame.acts) return undefined
   const why = frame.whyNot() ?? (isTooLate(fiber) && !frame.isBackground ? "abandoned" : undefined)
@@ -116,8 +122,8 @@ const refusalOf = (
 }
 
 /**
- * Fails if a tool that only reads must not be retried: work inside it may have acted in the background during the
- * wait. A tool that acts is checked when its handler starts.
+ * Fails if a read-only tool must not be retried, because an inner tool may have acted in the background during
+ * the wait before the retry. An acting tool needs no check here: it is checked when its handler starts.
  */
 export const begun = (last: ToolFailure): Effect.Effect<void, ToolUnavailable> =>
   Effect.flatMap(current, (frame) => {
@@ -162,7 +168,7 @@ const makeRefusal = (
     code: "not_repeated",
     detail: `${name} was not run again: ${reasons[why](certainty)}.${before}`,
     transient: false,
-    // The tool works. It refused only these arguments.
+    // The tool works: it has refused only these arguments.
     ...(why === "refused" ? { scope: "arguments" } : {}),
     outcome: certainty,
     cause: last
@@ -182,16 +188,17 @@ const reasons: Readonly<Record<Exclude<WhyNotBegin, "abandoned">, (certainty: Ce
 
 class Execution {
   readonly #frame: Frame
-  /** Captured at the start: at the end, the fiber may no longer have these services. */
+  /** Captured at the start, because at the end the fiber may no longer have these services. */
   readonly #context: Context.Context<never>
   readonly #attempt: number
-  /** How many failures of tools had been marked when it started. */
+  /** How many failures had been marked as coming from inner tools when the execution started. */
   readonly #since = marks()
   readonly #refusesFirst: boolean
   readonly #isUninterruptible: boolean
   #hasEnded = false
-  /** For a tool that acts: its effect, and whether it refused. */
+  /** The effects of the execution. Set only for an acting tool, at the end. */
   #done: Done | undefined = undefined
+  /** Whether the tool refused the request. Set only for an acting tool, at the end. */
   #isRefusal = false
 
   constructor(
@@ -206,7 +213,7 @@ class Execution {
     this.#attempt = frame.attempt
   }
 
-  /** Records the end of the handler, and returns it as its caller sees it. */
+  /** Records how the handler ended, and returns that result in the form the caller sees. */
   judged<A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> {
     this.end(exit)
     const end = judged(who, exit)
@@ -216,7 +223,10 @@ class Execution {
     return Effect.mapErrorEager(end, (failure) => asKnown(failure, ending))
   }
 
-  /** Records the end of the handler. The waiting caller and the fiber may both report it. The first report counts. */
+  /**
+   * Records how the handler ended. Both the waiting caller and the handler's fiber may report this;
+   * only the first report counts.
+   */
   readonly end = (exit: Exit.Exit<unknown, unknown>): void => {
     if (this.#hasEnded) return
     this.#hasEnded = true
@@ -229,12 +239,12 @@ class Execution {
     }
     const { hasRejected, mayQuote } = frame.live
     const isBelieved = (failure: ToolFailure) => this.#refusesFirst || !mayQuote && isOwnWord(failure)
-    // The service refused the reused key. That says nothing about the first request under it.
+    // The service refused the reused key. This refusal says nothing about the first request under that key.
     const isKeyRefused = failure !== undefined && frame.tool.sideEffect === "idempotent_by_key" &&
       wasSent(frame.whole.state) && isConflict(failure)
     const ending = isKeyRefused ? openEnding : endingOf(exit, {
       isBelieved,
-      // Only a rejection by the handler itself allows another run with other arguments.
+      // Only a rejection that comes from the handler itself allows a further run with other arguments.
       isRejection: (failure) =>
         isRejection(failure) && isBelieved(failure) && !isForeign(failure) && !isRedirected(failure) && !hasRejected
     })
@@ -269,7 +279,8 @@ class Execution {
       at: Context.get(this.#context, Clock.Clock).currentTimeMillisUnsafe(),
       ...(failure === undefined ? {} : { code: failure.code })
     }
-    // A reporter may run tools to correct the result. It is not part of the call and has no deadline.
+    // The reporter may run tools to correct the late result. The reporter is not part of the call and
+    // has no deadline.
     const report = LateResult.report(result).pipe(
       Effect.provideService(current, detached),
       Effect.provideService(Deadline.current, Infinity)

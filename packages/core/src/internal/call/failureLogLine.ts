@@ -41,13 +41,13 @@ export const logFailure = (subject: string, failure: LoggedFailure, consequence:
   })
 
 /**
- * True if failures are logged in a fiber.
+ * True if the log levels of a fiber allow failures to be logged.
  */
 export const isLogged = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
   severityIn((reference) => fiber.getRef(reference)) !== undefined
 
 /**
- * Returns "Retry 1 of 2 in 1.0 s.", without the parts that are unknown.
+ * Returns a sentence such as "Retry 1 of 2 in 1.0 s.". Parts that are unknown are left out.
  */
 export const retryText = ({ limit, number, wait }: {
   readonly number?: number
@@ -70,7 +70,7 @@ const severityIn = (
   return severity === "None" || LogLevel.isGreaterThan(get(References.MinimumLogLevel), severity) ? undefined : severity
 }
 
-// A defect of a logger must not affect the call.
+// A defect in a logger must not affect the call.
 const writeLine = (
   severity: LogLevel.Severity,
   subject: string,

@@ -1,16 +1,17 @@
 /*
- * The context of one running call: its id, its key, its events, and what its handler and policies may ask of it.
+ * A frame is the context of one running call: its id, its idempotency key, its events, and the state
+ * that its handler and its policies read. A tool *acts* if it has side effects.
  *
  *     CallFrame       a dispatched call, or a tool that runs outside any call
- *     InnerFrame      a tool inside another tool's handler or fallback, with its own key and attempts
- *     PageFrame       a further page of a result, with its own key; its attempts count for the call
- *     FixerFrame      one question to a fixer; tools that it runs do not count for the handler
- *     Gate            a run that a policy may abandon; it passes every event on until it is closed
- *     SourceFrame     the source of a fallback, or a check; attempts of tools that a source runs count for the call
- *     PolicyFrame     one call of a custom policy (`customPolicy`)
- *     PolicyRunFrame  one run inside a custom policy; its caveats count once it has succeeded
+ *     InnerFrame      a tool that runs inside another tool's handler or fallback; it has its own key and attempts
+ *     PageFrame       a request for a further page of a result; has its own key, counts as an attempt of the call
+ *     FixerFrame      one question to a fixer; the tools that the fixer runs do not count as the handler's
+ *     Gate            wraps a run that a policy may abandon; passes events on until closed
+ *     SourceFrame     the source of a fallback, or a check; tools that a source runs count as attempts of the call
+ *     PolicyFrame     one run of a custom policy's own code (see `customPolicy`)
+ *     PolicyRunFrame  one run of the tool by a custom policy; its caveats apply once the run has succeeded
  *
- * Each frame folds its events into a state. It passes them on to the frame around it, unchanged or mapped.
+ * Each frame folds its events into a state, and passes them on to the frame around it, unchanged or mapped.
  */
 import * as Context from "effect/Context"
 import type { CallEvent } from "../../CallEvent.ts"
@@ -30,13 +31,19 @@ import { LiveState } from "./liveState.ts"
 export interface Subject {
   readonly name: string
   readonly sideEffect: SideEffect
-  /** Identifies the handler behind the tool. A copy made by hand may have another name, but has the same token. */
+  /** Identifies the tool's handler. A copy of the tool may have a different name, but has the same token. */
   readonly token?: object | undefined
-  /** Returns a text that identifies the intent of the arguments; `undefined` if they cannot make a key. */
+  /**
+   * Returns a string that identifies the effect intended by the arguments; `undefined` if no key can
+   * be made from it.
+   */
   readonly effectOf?: ((params: unknown) => string | undefined) | undefined
 }
 
-/** Why the handler of a tool that acts must not start: its attempt was abandoned, or it might act again. */
+/**
+ * The reason why a handler must not start: its attempt was abandoned, an earlier attempt acts or may
+ * have acted, or the tool has refused.
+ */
 export type WhyNotBegin = "abandoned" | "still_running" | "may_have_acted" | "refused"
 
 export abstract class Frame {
@@ -48,9 +55,9 @@ export abstract class Frame {
   state: CallState
   /** The number of the current attempt, as watchers see it. */
   attempt: number
-  /** True once the outer call knows that this one acts. */
+  /** True once this call has reported to the outer call that it acts. */
   isKnownToAct = false
-  /** The last failure of a handler. */
+  /** The most recent failure of the handler. */
   last: ToolFailure | undefined = undefined
 
   constructor(id: string, tool: Subject, isWatched: boolean, state = untouched, attempt = 0) {
@@ -66,37 +73,42 @@ export abstract class Frame {
 
   abstract get live(): LiveState
 
-  /** The innermost gate that covers this frame, if any. */
+  /** The innermost gate around this frame (the frame itself, if it is a gate); `undefined` if there is none. */
   abstract get gate(): GateFrame | undefined
 
-  /** True if no gate around this frame is closed. Loops, so that deeply nested gates cannot overflow the stack. */
+  /**
+   * True if no gate around this frame is closed. Uses a loop, so that deeply nested gates cannot
+   * overflow the stack.
+   */
   get isOpen(): boolean {
     for (let gate = this.gate; gate !== undefined; gate = gate.next) if (gate.isClosed) return false
     return true
   }
 
   /**
-   * True if this frame runs in the background: the run of a gate around it has already ended. The time limit of
-   * that run no longer applies.
+   * True if this frame runs in the background: that is, the run of some surrounding gate has already
+   * ended. The time limit of that ended run no longer applies.
    */
   get isBackground(): boolean {
     for (let gate = this.gate; gate !== undefined; gate = gate.next) if (gate.isOver) return true
     return false
   }
 
-  /** True if the caller that waits for this frame was interrupted. */
+  /** True if the caller that waited for this frame was interrupted. */
   wasLeft = false
 
   /** The frame around this one. */
   readonly outer: Frame | undefined = undefined
 
-  /** True if a caller that waits for this frame, or for a frame around it, was interrupted. */
+  /** True if a caller that waited for this frame, or for a frame around it, was interrupted. */
   get isLeft(): boolean {
     for (const { wasLeft } of outwards(this)) if (wasLeft) return true
     return false
   }
 
-  /** The frame that sees every event of the call. A gate does not see events of runs beside it. */
+  /**
+   * The frame that sees every event of the call. A gate sees only the events of its own run, not of parallel runs.
+   */
   get whole(): Frame {
     return this
   }
@@ -106,32 +118,35 @@ export abstract class Frame {
     return this.tool.sideEffect !== "none"
   }
 
-  /** Whether the call has taken effect, while it has no answer. */
+  /** Before there is an answer: whether the call has taken effect. */
   get certainty(): Certainty {
     return certaintyIn(this.whole.state, this.acts, false)
   }
 
-  /** The effect of the call, while it has no answer. */
+  /** Before there is an answer: the effects of the call. */
   get done(): Done {
     return doneIn(this.whole.state, this.acts, false)
   }
 
-  /** Whether the call has taken effect, once it has its answer. */
+  /** Once there is an answer: whether the call has taken effect. */
   get certaintyOfAnswer(): Certainty {
     return certaintyIn(this.whole.state, this.acts, true)
   }
 
-  /** True if something in the call may still act. */
+  /** True if anything that may act is still running in the call. */
   get isActing(): boolean {
     return this.hasLeftSome || isActing(this.whole.state, this.acts)
   }
 
-  /** True if an abandoned attempt still runs. */
+  /** True if an abandoned attempt is still running. */
   get hasLeftSome(): boolean {
     return this.live.abandoned.isAny
   }
 
-  /** Returns a failure whose outcome is the certainty of the call, whatever a policy made of it. */
+  /**
+   * Returns the failure with its `outcome` set to the certainty of the call, even if a policy has
+   * changed that outcome.
+   */
   known<E extends ToolFailure>(failure: E): E {
     return asKnown(failure, {
       certainty: this.certainty,
@@ -139,7 +154,10 @@ export abstract class Frame {
     })
   }
 
-  /** The role of tools that start in this frame: for the handler, as a source, or for a policy. */
+  /**
+   * The role in which tools start in this frame: for the handler, as a source in its place, or for a
+   * policy's own purposes.
+   */
   get role(): (CallEvent & { readonly _tag: "InnerEnded" })["by"] {
     return "handler"
   }
@@ -147,16 +165,16 @@ export abstract class Frame {
   /** Returns why the handler must not start now, or `undefined` if it may. Checked before each attempt. */
   abstract whyNot(): WhyNotBegin | undefined
 
-  /** The number of running custom policies from here to the tool's own frame. */
+  /** The number of custom policies that run between the tool's own frame and this frame, this frame included. */
   get policies(): number {
     return 0
   }
 
   /**
-   * Notes an event, and returns the number of the attempt that it belongs to.
+   * Notes an event, and returns the number of the event's attempt.
    *
    * @param failure the failure that the event reports, with its cause, for a watcher in this process
-   * @param queue the events on their way out, delivered after this one
+   * @param queue the events that are on their way to outer frames; absent if this event is the first of them
    */
   note(event: CallEvent, failure?: ToolFailure, attempt = this.attempt, queue?: Outwards): number {
     this.state = step(this.state, event)
@@ -166,7 +184,7 @@ export abstract class Frame {
     return eventAttempt
   }
 
-  /** Passes an event on to the frame around this one, or to a watcher. Returns the number of its attempt. */
+  /** Passes an event on to the frame around this one, or to a watcher. Returns the number of the event's attempt. */
   protected abstract pass(
     event: CallEvent,
     failure: ToolFailure | undefined,
@@ -179,20 +197,23 @@ export abstract class Frame {
     return ""
   }
 
-  /** Returns a key for something else that starts in this attempt. Each use of the same mark returns another key. */
+  /**
+   * Returns a key for work in this attempt that is not a tool, such as the run of an agent. Each use
+   * of the same mark returns a different key.
+   */
   keyOf(mark: string): string {
     return keyInside(this.idempotencyKey, `${mark} ${this.live.next(mark)}`)
   }
 
-  /** Returns a function that computes the key of a tool that is dispatched here under an id of its own. */
+  /** Returns a function that computes the key of a tool that is dispatched in this frame under a separate id. */
   keyFor(tool: Subject, params: unknown): () => string {
     const { mark } = this.placeOf(tool, params)
     return () => keyInside(this.idempotencyKey, mark)
   }
 
   /**
-   * Returns the place of a tool run in this attempt. The key depends on the intent of the run, because the order
-   * of parallel runs is random.
+   * Returns the place of a tool that runs in this attempt. If the run's intended effect is known, the
+   * key depends on that effect and not on the run's position. (The order of parallel runs is random.)
    */
   placeOf(tool: Subject, params: unknown, prefix = ""): Place {
     const { live, role } = this
@@ -203,7 +224,7 @@ export abstract class Frame {
     return { path, mark: `${mark} ${live.next(mark)}` }
   }
 
-  /** Passes held-back caveats and the source on to the outer frame, once the answer is there. */
+  /** Passes held-back caveats and the source on to the outer frame, once there is an answer. */
   leave(): void {}
 
   /** Marks the frame as busy until {@link release}: a tool runs in it, or a policy reports a wait. */
@@ -220,7 +241,7 @@ export abstract class Frame {
   /**
    * Notes that a failure was handled.
    *
-   * @param attempt the number of the attempt that failed; default: the current one
+   * @param attempt the number of the attempt that failed; default: the current attempt
    */
   handled(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
     this.note({ ...summary(failure), ...fields, _tag: "FailureHandled" }, failure, attempt)
@@ -238,20 +259,23 @@ export abstract class Frame {
     if (caveats.length > 0 || source !== undefined) this.note(answerDiscarded)
   }
 
-  /** The stage that corrects the arguments of the running tool; `undefined` if none does. */
+  /**
+   * The correction stage of the running tool, which asks fixers for better arguments; `undefined` if
+   * the tool has no fixers.
+   */
   abstract get stage(): Stage | undefined
 }
 
 /** The correction stage, as handlers and the policies around them see it. */
 export interface Stage {
   verdict: Verdict | undefined
-  /** True if this rejection goes to the stage, unseen by the policies on the way. */
+  /** Returns true if the stage takes this rejection, so that the policies in between do not see it. */
   readonly hears: (failure: ToolFailure, frame: Frame) => boolean
 }
 
 /**
- * A handler's rejection that no fixer could correct. The next run with equal parameters fails with it instead of
- * running the handler.
+ * A handler's rejection that no fixer could correct. The next run with equal parameters does not run
+ * the handler: it fails with this rejection.
  */
 export interface Verdict {
   readonly failure: ToolFailure
@@ -270,11 +294,14 @@ export interface GateFrame extends Frame {
 /** The corrected arguments of a call. */
 export interface Correction {
   readonly text: string
-  /** Whether the text has values that must not be shown. */
+  /** Whether the text contains secrets, which must not be shown. */
   readonly isSecret: boolean
 }
 
-/** The place of a run inside a call: the part that its id ends with, and the part that its key is made from. */
+/**
+ * The place of an inner run in its outer call. `path` is the last part of the run's id. The run's key
+ * is made from `mark`.
+ */
 export interface Place {
   readonly path: string
   readonly mark: string
@@ -343,13 +370,14 @@ class Detached extends Frame {
 
 export const detached: Frame = new Detached("detached", { name: "", sideEffect: "none" }, false)
 
-// A non-idempotent tool may run again only if every earlier attempt certainly did nothing and none still runs.
-// Work that policies do for themselves does not count.
+// Returns why a handler must not start; `undefined` if it may. A non-idempotent tool may run again
+// only if every earlier attempt certainly did nothing and none is still running. Tools that policies
+// run for their own purposes do not count.
 export const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
   const { state, tool: { sideEffect } } = frame
-  // A tool that only reads may have run tools inside that act.
+  // A read-only tool may have run inner tools that act.
   if (sideEffect === "none") return state.lasting === nothing && state.acting === 0 ? undefined : "may_have_acted"
-  // The tool's key does not make tools inside it safe to repeat.
+  // The tool's key does not make its inner tools safe to repeat.
   if (sideEffect === "idempotent_by_key") return state.lasting === nothing ? undefined : "may_have_acted"
   if (sideEffect === "idempotent") return undefined
   if (frame.isActing) return "still_running"
@@ -358,15 +386,16 @@ export const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
   return state.isRefused ? "refused" : undefined
 }
 
-/** Receives each event, its failure and the number of its attempt. */
+/** A function that receives each event, with its failure (if any) and the number of its attempt. */
 export type Hear = (event: CallEvent, failure: ToolFailure | undefined, attempt: number) => void
 
-/** A queue of events on their way out, oldest first. */
+/** A queue of events on their way to outer frames, oldest first. */
 export type Outwards = Array<
   { readonly to: Frame; readonly event: CallEvent; readonly failure: ToolFailure | undefined }
 >
 
-// Yields a frame and all frames around it. Loops, so that deeply nested frames cannot overflow the stack.
+// Yields a frame and all frames around it, innermost first. Uses a loop, so that deeply nested frames
+// cannot overflow the stack.
 export function* outwards(innermost: Frame): Iterable<Frame> {
   for (let frame: Frame | undefined = innermost; frame !== undefined; frame = frame.outer) yield frame
 }

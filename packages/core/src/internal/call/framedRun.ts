@@ -15,19 +15,19 @@ import { doubtOf } from "./outcome.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
-/** Wraps a run, given its frame. */
+/** A function that wraps a run, and also receives the frame of that run. */
 type Finish<A, E extends ToolFailure, B, E2> = <R>(
   run: Effect.Effect<A, E, R>,
   frame: Frame
 ) => Effect.Effect<B, E2, R>
 
 /**
- * Makes each run a call of its own, with a key that its attempts share. This is for runs outside a dispatch, and
- * for runs inside another tool.
+ * Makes each run of a tool a separate call, whose attempts share one idempotency key. Used for runs
+ * outside a dispatch, and for runs inside another tool.
  */
 export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), failLeaving)
 
-/** Runs an Effect as a call of its own, wrapped by `finish`. */
+/** Runs an Effect as a separate call, wrapped by `finish`. */
 export const framed = <A, E extends ToolFailure, R, B, E2>(
   tool: Subject,
   params: unknown,
@@ -54,7 +54,7 @@ const runAlone = <A, E extends ToolFailure, R, B, E2>(
     return finish(Effect.provideService(run, current, call), call)
   })
 
-// An explicit key is also the id of the call.
+// A key that the program sets is also the id of the call.
 const idOf = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<string> => {
   const key = fiber.getRef(standaloneKey)
   return key === undefined ? randomId("call") : Effect.succeed(key)
@@ -67,7 +67,8 @@ const runInside = <A, E extends ToolFailure, R>(inner: InnerFrame, outer: Frame,
       outer.release()
       if (Exit.isFailure(exit)) {
         for (const reason of exit.cause.reasons) {
-          // The arguments came from the outer handler. The failure says nothing about those of the outer call.
+          // The inner tool's arguments came from the outer handler. So the failure says nothing about
+          // the outer call's own arguments.
           if (!Cause.isFailReason(reason) || !saysNothingDone(reason.error)) continue
           outer.live.mayQuote = true
           if (isRejection(reason.error)) outer.live.hasRejected = true
@@ -77,7 +78,7 @@ const runInside = <A, E extends ToolFailure, R>(inner: InnerFrame, outer: Frame,
       inner.ended(hasAnswer)
       if (!hasAnswer) return
       inner.leave()
-      // If this call is in doubt, the outer call is, too, and adds that caveat itself.
+      // If the inner call is in doubt, so is the outer call, which adds that caveat itself.
       const { certaintyOfAnswer } = inner
       const doubt = certaintyOfAnswer === "unknown" ? undefined : doubtOf(inner.tool, certaintyOfAnswer)
       if (doubt !== undefined) outer.note({ _tag: "CaveatAdded", text: doubt })
@@ -88,8 +89,8 @@ const failLeaving = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, f
   Effect.mapError(run, (failure) => leaving(failure, frame))
 
 /**
- * Returns a failure as the code that ran the tool sees it. Its outcome is the certainty of the call, whatever a
- * policy made of it.
+ * Converts a failure for the code that ran the tool. Sets its `outcome` to the certainty of the call,
+ * even if a policy has changed that outcome.
  */
 export const leaving = <E extends ToolFailure>(failure: E, frame: Frame): E =>
   ofAnother(frame.known(failure), frame.done)

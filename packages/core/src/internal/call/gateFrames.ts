@@ -7,12 +7,13 @@ import { handOut, isOfAnswer } from "./innerEvent.ts"
 import type { LiveState } from "./liveState.ts"
 
 /**
- * Passes every event on until it is closed, so that an abandoned attempt cannot affect the answer of a later one.
- * In a closed gate, no tool that acts starts. A closed gate still passes on how an execution that acts has ended.
+ * The frame of a run that a policy may abandon. It passes every event on to the outer frame until it is
+ * closed, so that an abandoned attempt cannot affect a later answer. Inside a closed gate, no tool that acts
+ * (has side effects) starts. Even a closed gate still reports how an execution of an acting tool has ended.
  */
 export class Gate extends Frame {
   override readonly outer: Frame
-  /** True if the run inside has ended in time. */
+  /** True if the run inside this gate has ended before its time was up. */
   isOver = false
   #closedState: LiveState | undefined = undefined
 
@@ -59,13 +60,13 @@ export class Gate extends Frame {
   }
 
   protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, queue: Outwards | undefined) {
-    // The end of something that acts is passed on even if the gate is closed.
+    // The end of anything that acts is passed on even if the gate is closed.
     const isPassedOn = !this.isClosed || event._tag === "AttemptEnded" && event.certainty !== undefined ||
       event._tag === "InnerEnded" && event.acts === true
     return isPassedOn ? this.outer.note(event, failure, attempt, queue) : attempt
   }
 
-  /** True if no tool that acts may start in it, because its result will not be used. */
+  /** True if no acting tool may start inside this gate, because the result of the run will not be used. */
   get isSpent(): boolean {
     return false
   }
@@ -79,7 +80,10 @@ export class Gate extends Frame {
   }
 }
 
-/** One run inside a custom policy. Other runs may be in parallel, so it has its own counts of inner tools. */
+/**
+ * The frame of one run of the tool by a custom policy. The policy may start several runs in parallel,
+ * so each run has its own counts of inner tools.
+ */
 export class PolicyRunFrame extends Gate {
   readonly #ownState: LiveState
 
@@ -93,7 +97,7 @@ export class PolicyRunFrame extends Gate {
     return this.#ownState
   }
 
-  // A run that ended before its policy was not abandoned by it, so the policy's gate does not count.
+  // If the run ended before its policy did, the policy has not abandoned it. The policy's own gate is then skipped.
   override get next() {
     return this.isOver ? super.next?.next : super.next
   }
@@ -113,13 +117,16 @@ export class PolicyRunFrame extends Gate {
   }
 }
 
-/** The source of a fallback while it runs, or work that a policy does for itself. */
+/**
+ * The frame of a running source, which answers in place of the handler, or of work that a policy does
+ * for its own purposes.
+ */
 export class SourceFrame extends Gate {
-  /** The number of the source, from 1. It is 0 unless tools inside answer in place of the called tool. */
+  /** The 1-based number of the source; 0 if this frame does not belong to a source. */
   #source = 0
   #key: string | undefined = undefined
 
-  /** True once a tool has started in it. */
+  /** True once a tool has started in this frame. */
   hasBegun = false
 
   constructor(outer: Frame, asksOthers = true) {
@@ -127,7 +134,7 @@ export class SourceFrame extends Gate {
     if (asksOthers) this.askOthers()
   }
 
-  /** Makes it a source: from now on, the tools that it runs answer in place of the called tool. */
+  /** Makes this the frame of a source: from now on, tools that run in it answer in place of the called tool. */
   askOthers(): void {
     this.#source = this.outer.live.next("source+")
   }
@@ -136,7 +143,7 @@ export class SourceFrame extends Gate {
     return this.#source > 0
   }
 
-  // Another service has another effect, so it gets another key.
+  // A source uses a different service and has a different effect, so it gets a different key.
   override get idempotencyKey(): string {
     if (!this.asksOthers) return super.idempotencyKey
     return this.#key ??= keyInside(super.idempotencyKey, `source+${this.#source}`)

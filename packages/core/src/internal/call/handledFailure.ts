@@ -2,23 +2,23 @@ import * as Schema from "effect/Schema"
 import { PolicyKind } from "./policyKind.ts"
 
 /**
- * What handled a failure: the kind of a policy, or the result of a fix.
+ * How a failure was handled: by which kind of policy, or by a fixer.
  *
- * | by            | it means                                                            |
- * | ------------- | ------------------------------------------------------------------- |
- * | `"retry"`     | the call was tried again                                            |
- * | `"reconcile"` | a check found out whether the call took effect, or failed itself    |
+ * | by            | it means                                                             |
+ * | ------------- | -------------------------------------------------------------------- |
+ * | `"retry"`     | the call was tried again                                             |
+ * | `"reconcile"` | a check found out whether the call took effect, or the check failed  |
  * | `"paginate"`  | a page could not be fetched: the result has only the earlier pages   |
- * | `"catch"`     | the handler of a `Tool.catchTag` took over                          |
- * | `"fallback"`  | another source took over; catching `ToolUnavailable` counts as this |
- * | `"fix"`       | a fixer corrected the arguments                                     |
- * | `"answered"`  | a fixer answered with a value in place of the tool                  |
- * | `"escalated"` | a fixer rewrote the failure in its own words                        |
- * | `"stopped"`   | a fixer stopped the run                                             |
- * | `"ignored"`   | a fixer itself failed, or its correction was refused                |
- * | `"custom"`    | a custom policy, named by `policy`                                  |
+ * | `"catch"`     | the handler of a `Tool.catchTag` took over                           |
+ * | `"fallback"`  | another source took over; catching `ToolUnavailable` counts as this  |
+ * | `"fix"`       | a fixer corrected the arguments                                      |
+ * | `"answered"`  | a fixer answered with a value in place of the tool                   |
+ * | `"escalated"` | a fixer replaced the text of the failure with its own                |
+ * | `"stopped"`   | a fixer stopped the run                                              |
+ * | `"ignored"`   | a fixer failed, or its correction was refused                        |
+ * | `"custom"`    | a custom policy handled the failure; `policy` has the policy's name  |
  *
- * Any other kind comes from a policy of your own that declares that kind (`Policy.make`).
+ * Any other kind means that a custom policy of that kind (`Policy.make`) handled the failure.
  *
  * @category models
  * @since 0.1.0
@@ -41,7 +41,7 @@ export const HandledBy = Schema.Literals([
 ])
 
 /**
- * A failure that a policy or a fixer handled. The model does not see it.
+ * A failure that a policy or a fixer handled. The model does not see such failures.
  *
  * @category models
  * @since 0.1.0
@@ -59,6 +59,6 @@ export const Handled = Schema.Struct({
   code: Schema.String,
   detail: Schema.String,
   by: HandledBy,
-  /** The name of a custom policy. */
+  /** The name of the policy, if it is a custom one. */
   policy: Schema.optionalKey(Schema.String)
 })

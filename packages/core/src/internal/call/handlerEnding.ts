@@ -1,5 +1,6 @@
 /*
- * How the handler of a tool that acts ended, and what that says about its effect. The table is in `Certainty`.
+ * Judges whether a tool that acts (has side effects) took effect, from the way in which its handler
+ * ended. The table is in `Certainty`.
  */
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
@@ -18,28 +19,28 @@ import { withFields, withShown } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { attempted, isA, isPromise } from "../value/untrusted.ts"
 
-/** What the end of an execution says about its effect. */
+/** The effect of an execution, judged by how the execution ended. */
 export interface Ending {
   readonly certainty: Certainty
-  /** Whether the tool refused the request. Then it did nothing, and would refuse it again. */
+  /** Whether the tool refused the request. If so, it did nothing, and would refuse the same request again. */
   readonly isRefusal: boolean
 }
 
 const executed: Ending = { certainty: "executed", isRefusal: false }
 const nothing: Ending = { certainty: "not_executed", isRefusal: false }
 const refusal: Ending = { certainty: "not_executed", isRefusal: true }
-/** The end leaves open whether the execution took effect. */
+/** The ending of an execution that may or may not have taken effect. */
 export const open: Ending = { certainty: "unknown", isRefusal: false }
 
 /** How to read the failure of an execution. */
 export interface Reading {
   /** True if the failure rejects the tool's own arguments. */
   readonly isRejection: (failure: ToolFailure) => boolean
-  /** True if the failure speaks for everything that the handler did. */
+  /** True if what the failure says is true of everything that the handler did. */
   readonly isBelieved: (failure: ToolFailure) => boolean
 }
 
-/** True if a failure rejects arguments, of this tool or of another one. */
+/** True if a failure rejects arguments, whether this tool's or another tool's. */
 export const isRejection = (failure: ToolFailure): failure is SchemaMismatch =>
   failure._tag === "SchemaMismatch" && failure.side === "arguments"
 
@@ -47,10 +48,11 @@ export const isRejection = (failure: ToolFailure): failure is SchemaMismatch =>
 export const saysNothingDone = (failure: ToolFailure): boolean => isNotExecuted(failure) || isRejection(failure)
 
 /**
- * Returns a failure for the code that ran the failed tool. If the failure says that nothing was done, or if the
- * tool acted, the result is a copy that is marked as foreign. The original may be a shared constant.
+ * Converts a failure for the code that ran the failed tool. If the failure says that nothing was
+ * done, or if the tool acted, returns a copy that is marked as foreign (as another tool's failure).
+ * Only a copy is marked, because the original may be a shared constant.
  *
- * @param done the effect of the failed tool
+ * @param done the effects of the failed tool
  */
 export const ofAnother = <E extends ToolFailure>(failure: E, done: Done): E =>
   saysNothingDone(failure) || done.hasActed
@@ -58,8 +60,9 @@ export const ofAnother = <E extends ToolFailure>(failure: E, done: Done): E =>
     : failure
 
 /**
- * Returns the effect of other tools whose failures are in the end of an execution. Counts only failures that were
- * marked after the first `since` ones. See `doneBelow`.
+ * Returns the combined effects of those inner tools whose failures are in the exit of an execution.
+ *
+ * @param since how many failures had been marked when the execution started; these are ignored (see `doneBelow`)
  */
 export const doneByOthers = (exit: Exit.Exit<unknown, unknown>, since: number): Done =>
   Exit.isSuccess(exit)
@@ -70,13 +73,13 @@ export const doneByOthers = (exit: Exit.Exit<unknown, unknown>, since: number): 
     )
 
 /**
- * True if the author of the handler made the failure. A failure that was read off an error speaks for one request
- * only. The failure of another tool speaks for that tool only.
+ * True if the handler's own code made the failure. A failure that was inferred from an error
+ * describes one request only. A failure of another tool describes only that tool.
  */
 export const isOwnWord = (failure: ToolFailure): boolean => !isGuess(failure) && !isForeign(failure)
 
 export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading): Ending => {
-  // The promise may still fail.
+  // A handler that returned a promise has not really ended: the promise may still fail.
   if (Exit.isSuccess(exit)) return isPromise(exit.value) ? open : executed
   const [first = open, ...others] = exit.cause.reasons.map((reason) => endingOfReason(reason, reading))
   return others.reduce((one, other) => ({
@@ -100,7 +103,7 @@ const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending
 const isSuspension = isA(SuspendSignal)
 
 const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Reading): Ending => {
-  // It answers the redirected request, not the first one.
+  // The failure is about the redirected request, not about the original one.
   if (isRedirected(failure)) return open
   switch (failure._tag) {
     case "PartialData":
@@ -109,11 +112,12 @@ const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Read
       return refusal
     case "SchemaMismatch":
       if (failure.side === "result") return open
-      // A rejection by a tool inside says nothing about what the handler did before, so it allows no other run.
+      // A rejection by an inner tool says nothing about what the handler did before, so it counts as
+      // a refusal: the handler may not run again.
       return isRejection(failure) ? nothing : refusal
     case "ToolUnavailable":
       if (failure.outcome === "not_executed") return isBelieved(failure) ? nothing : open
-      // A call refused as a repeat did nothing: its outcome is about an equal call before it.
+      // A call that was refused as a repetition did nothing. Its outcome describes the earlier, identical call.
       if (failure.outcome === "executed") return isRepeat(failure) ? open : executed
       return failure.outcome === undefined && isPermanent(failure) ? refusal : open
   }
@@ -123,10 +127,11 @@ const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Read
 const isPermanent = ({ transient }: { readonly transient?: boolean }): boolean => transient === false
 
 /**
- * Returns a failure whose outcome is the certainty of the call, whatever a policy made of it. Only a
- * `ToolUnavailable` has an outcome.
+ * Returns the failure with its `outcome` set to the certainty of the call, even if a policy has
+ * changed that outcome. Only a `ToolUnavailable` has an outcome; other failures are returned
+ * unchanged. If the call certainly did nothing, an outcome that the failure already has is kept.
  *
- * @param isRefusal whether the tool refused the request; then the outcome need not say that nothing was done
+ * @param isRefusal whether the tool refused the request; if so, an `outcome` of `"not_executed"` is not added
  */
 export const asKnown = <E extends ToolFailure>(failure: E, { certainty, isRefusal }: Ending): E => {
   if (failure._tag !== "ToolUnavailable" || failure.outcome === certainty) return failure
@@ -135,11 +140,11 @@ export const asKnown = <E extends ToolFailure>(failure: E, { certainty, isRefusa
   return withOutcome(failure, certainty) as E
 }
 
-/** True if a cause has a partial answer in it. */
+/** True if a cause contains a partial answer (a `PartialData` failure). */
 export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
   reasons.some((reason) => reason._tag === "Fail" && reason.error._tag === "PartialData")
 
-/** Returns the same failure with another outcome. */
+/** Returns a copy of the failure with a different outcome. */
 export const withOutcome = (failure: ToolUnavailable, outcome: Certainty): ToolUnavailable =>
   withShown(failure, "outcome", outcome)
 

@@ -1,16 +1,19 @@
 /*
- * Idempotency keys: 128 bits of a digest, as 32 hexadecimal digits. They fit into any header, and do not reveal
- * their input. `test/core/intents.test.ts` has golden values: a change to how keys are made repeats every payment
- * that is under way.
+ * Idempotency keys: 128 bits of a digest, as 32 hexadecimal digits. They fit into any header, and do
+ * not reveal their input. `test/core/intents.test.ts` contains golden values: if keys were made in a
+ * different way, every payment that is under way would be made again.
  */
 import { digest } from "../value/digest.ts"
 
 /** Returns the digest of a list of strings. Different lists have different digests. */
 export const digestOf = (...parts: ReadonlyArray<string | number>): string => digest(JSON.stringify(parts))
 
-/** Returns the key of a call that an agent makes. Calls of a scope with the same intent share it until one succeeds. */
+/**
+ * Returns the idempotency key of a call by an agent. Within a scope, calls with the same intent share
+ * this key until one of them succeeds.
+ */
 export const keyOfIntent = (scope: string, intent: string, run: number, number: number): string =>
   digestOf("key", scope, intent, run, number)
 
-/** Returns the key of something that runs inside a call. */
+/** Returns the idempotency key of work that runs inside a call. */
 export const keyInside = (outer: string, mark: string): string => digestOf("inside", outer, mark)

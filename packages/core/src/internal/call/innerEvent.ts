@@ -2,13 +2,13 @@ import type { CallEvent } from "../../CallEvent.ts"
 import type { CallState } from "./callState.ts"
 import type { Frame, Outwards } from "./frame.ts"
 
-/** True if the event is about the answer, which may still be discarded. */
+/** True if the event concerns the current answer, which may still be discarded. */
 export const isOfAnswer = ({ _tag }: CallEvent): boolean =>
   _tag === "CaveatAdded" || _tag === "SourceNamed" || _tag === "AnswerDiscarded"
 
 /**
- * Maps an event of a tool inside to the event that the outer call notes, if any. An attempt of the inner tool is
- * not an attempt of the outer call. What the inner tool did is reported when it ends.
+ * Maps an event of an inner tool to the event that the outer call notes, if any. An attempt of the inner
+ * tool does not count as an attempt of the outer call. The inner tool's effects are reported when it ends.
  */
 export const heardOutside = (event: CallEvent, name: string, acts: boolean): CallEvent | undefined => {
   switch (event._tag) {
@@ -20,7 +20,7 @@ export const heardOutside = (event: CallEvent, name: string, acts: boolean): Cal
     case "FailureHandled":
       return {
         ...event,
-        // A tool that only reads is never in doubt.
+        // A read-only tool is never in doubt.
         ...(!acts && event.outcome === "unknown" ? { outcome: "not_executed" } : {}),
         inside: event.inside ?? name
       }
@@ -49,8 +49,9 @@ export const heardOutside = (event: CallEvent, name: string, acts: boolean): Cal
   }
 }
 
-// Passes an event on through a queue, so that deeply nested tools cannot overflow the stack. Each original event has
-// its own queue: a watcher may start another call, whose events must arrive before that call continues.
+// Passes an event on through a queue, so that deeply nested tools cannot overflow the stack. Each
+// original event starts a new queue. So if a watcher starts another call, the watcher receives each
+// event of that call before that call continues.
 export const passOut = (first: Outwards[number], queue: Outwards | undefined): void => {
   if (queue !== undefined) {
     queue.push(first)

@@ -24,8 +24,8 @@ export const entered = (outer: Frame, tool: Subject, params: unknown): InnerFram
   new InnerFrame(outer, outer.placeOf(tool, params, outer.innerPrefix), tool)
 
 /**
- * The frame of a tool that runs inside another tool's handler or fallback, with its own key and attempts. Once it
- * has an answer, its caveats and source go to the outer frame.
+ * The frame of an inner tool: a tool that runs inside another tool's handler or fallback. It has its own key and
+ * attempts. Once the inner tool has an answer, the caveats and the source of that answer go to the outer frame.
  */
 export class InnerFrame extends Frame {
   override readonly outer: Frame
@@ -60,7 +60,7 @@ export class InnerFrame extends Frame {
 
   #makeLive() {
     const { abandoned, replies } = this.outer.live
-    // An attempt that is abandoned here counts as abandoned by the outer call, too.
+    // An attempt that is abandoned here counts as an abandoned attempt of the outer call, too.
     return new LiveState(new AbandonedAttempts(abandoned), replies)
   }
 
@@ -82,10 +82,10 @@ export class InnerFrame extends Frame {
     return isStart(event) ? this.state.attempts : attempt
   }
 
-  // Reports to the outer call that this tool acts, once. `ended` reports its end.
+  // Reports to the outer call, only once, that this tool acts (has side effects). `ended` reports its end.
   protected reportActing({ _tag }: CallEvent, queue: Outwards | undefined) {
     const acts = _tag === "InnerActs" || _tag === "AttemptStarted" && this.acts
-    // Something that starts after the end no longer belongs to this tool.
+    // Work that starts after this tool has ended no longer belongs to this tool.
     if (!acts || this.isKnownToAct || this.#hasEnded) return
     this.isKnownToAct = true
     const event: CallEvent = { _tag: "InnerActs", inside: this.tool.name, by: this.outer.role }
@@ -93,7 +93,7 @@ export class InnerFrame extends Frame {
   }
 
   /**
-   * Reports to the outer call what the tool did. Called when the tool has ended as a whole.
+   * Reports the inner tool's effects to the outer call. Called when the tool has ended, including its policies.
    *
    * @param hasAnswer whether the tool has ended with an answer
    */
@@ -120,8 +120,8 @@ export class InnerFrame extends Frame {
   }
 
   /**
-   * Continues with better arguments, under another key, since they may mean another effect. The model is not
-   * told: the arguments came from the outer handler.
+   * Continues with corrected arguments and a different key, since these arguments may intend a different effect.
+   * The correction is not reported to the model, because the original arguments came from the outer handler.
    */
   adopt(correction: Correction, params: unknown): void {
     this.correction = correction
@@ -130,13 +130,13 @@ export class InnerFrame extends Frame {
   }
 }
 
-/** The frame of a further page of a result. */
+/** The frame of a request for a further page of a result. */
 export class PageFrame extends InnerFrame {
   constructor(outer: Frame, number: number) {
     super(outer, asPlace(`page+${number}`), outer.tool)
   }
 
-  // A caveat that several pages share is passed on once.
+  // A caveat that several pages share is passed on only once.
   override leave() {
     const outerCaveats = new Set(this.outer.state.caveats)
     handOut(
@@ -169,8 +169,8 @@ export class PageFrame extends InnerFrame {
 export class FixerFrame extends InnerFrame {
   /**
    * @param number how many times the call has asked any fixer, this time included
-   * @param about a digest of what the fixer is asked. It becomes part of the id of a question to the user, so the
-   * reply still matches when the call resumes in another process
+   * @param about a digest of the question to the fixer. It becomes part of the id of any question that
+   * the fixer asks the user. So the user's reply still matches when the call resumes in another process
    */
   constructor(outer: Frame, number: number, about: string) {
     super(outer, { path: `fix+${about}`, mark: `fix+${number}` }, {
@@ -201,7 +201,7 @@ export const fixerAround = (innermost: Frame): FixerFrame | undefined => {
   return undefined
 }
 
-// Tool names have no plus in them, so this path never equals that of a tool.
+// Tool names contain no plus sign, so this path never equals the path of a tool.
 const asPlace = (path: string): Place => ({ path, mark: path })
 
 const pageStarted: CallEvent = { _tag: "PageStarted" }

@@ -2,23 +2,24 @@ import type { Reply } from "../../ToolOutcome.ts"
 import type { AbandonedAttempts } from "./abandonedAttempts.ts"
 
 /**
- * The state of a running call that no event records: its abandoned attempts, the replies to its questions, and the
- * numbers of tools inside.
+ * The part of a running call's state that no event records: its abandoned attempts, the user's
+ * replies to its questions, and the counts of its inner tools.
  */
 export class LiveState {
   readonly abandoned: AbandonedAttempts
   readonly replies: ReadonlyArray<Reply>
   /**
-   * True if a tool inside said in this attempt that it did nothing, or that its arguments are wrong. The handler
-   * may fail with a copy of that failure, which says nothing about the handler.
+   * True if, in this attempt, an inner tool's failure said that the tool did nothing, or that its arguments are
+   * wrong. The handler may fail with a copy of that failure. Such a copy says nothing about the handler itself.
    */
   mayQuote = false
   /**
-   * True if a tool inside rejected its arguments in this attempt. The handler may fail with a copy of that failure,
-   * which does not reject the handler's own arguments.
+   * True if, in this attempt, an inner tool rejected its arguments. The handler may fail with a copy
+   * of that rejection. Such a copy does not reject the handler's own arguments.
    */
   hasRejected = false
-  // Both are reset for each attempt, so that a repeated attempt gets the same replies and the same keys.
+  // Both fields are reset for each attempt, so that a repeated attempt gets the same replies, and its
+  // inner tools the same keys.
   #used: Set<Reply> | undefined = undefined
   #counts: Map<string, number> | undefined = undefined
 
@@ -35,7 +36,10 @@ export class LiveState {
     this.#counts?.clear()
   }
 
-  /** Returns the user's reply to a question: the first one with the same words that this attempt has not used yet. */
+  /**
+   * Returns the user's reply to a question. If there are several replies to the same question,
+   * returns the first one that this attempt has not used yet.
+   */
   replyTo(id: string, question: string): string | undefined {
     const used = this.#used ??= new Set()
     const reply = this.replies.find((reply) => reply.id === id && reply.question === question && !used.has(reply))
@@ -44,7 +48,7 @@ export class LiveState {
     return reply.reply
   }
 
-  /** Counts one more start under this name, and returns how many there are in this attempt. */
+  /** Counts one more use of a name, and returns how often this attempt has used that name so far. */
   next(name: string): number {
     const counts = this.#counts ??= new Map()
     const count = (counts.get(name) ?? 0) + 1
@@ -52,12 +56,15 @@ export class LiveState {
     return count
   }
 
-  /** Returns the state for one of several parallel runs. Each of them starts with the first reply and the first key. */
+  /**
+   * Returns the state for one of several parallel runs. Each parallel run starts with the first reply
+   * and the first key.
+   */
   beside(): LiveState {
     return new LiveState(this.abandoned, this.replies)
   }
 
-  /** Adds the replies and numbers that a parallel run has used, so that later runs get other keys. */
+  /** Records which replies and numbers a parallel run has used, so that later runs get different ones. */
   rejoin(beside: LiveState): void {
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [name, count] of beside.#counts ?? []) {
@@ -66,7 +73,10 @@ export class LiveState {
     }
   }
 
-  /** Returns the state for an abandoned attempt. It continues the counts separately, and has no replies. */
+  /**
+   * Returns a separate state for an abandoned attempt. That state continues from the current counts,
+   * and has no replies.
+   */
   apart(): LiveState {
     const live = new LiveState(this.abandoned, [])
     live.mayQuote = this.mayQuote

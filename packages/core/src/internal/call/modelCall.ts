@@ -1,5 +1,6 @@
 /*
- * Calls that did not come from a model may have any shape, because types are erased at run time.
+ * Guards against malformed calls. Types are erased at run time, so a call that does not come from a
+ * model may have any shape.
  */
 import * as Predicate from "effect/Predicate"
 import type { ToolCall } from "../../ToolCall.ts"
@@ -13,7 +14,10 @@ export const isCall = (call: ToolCall): boolean =>
     (call.arguments === undefined || typeof call.arguments === "string")
   ) === true
 
-/** Returns a well-formed call with all usable parts. Arguments that are not a text become their JSON text. */
+/**
+ * Returns a well-formed call that has all usable parts of the given value. Arguments that are not a
+ * string become JSON.
+ */
 export const asCall = (call: ToolCall): ToolCall =>
   isCall(call) ? call : { id: "", name: "", ...attempted(() => partsOf(call)) }
 
@@ -27,5 +31,5 @@ const partsOf = (call: unknown): Partial<ToolCall> => {
   }
 }
 
-// Arguments without a JSON text become the name of their kind, which later fails to decode.
+// Arguments that cannot be written as JSON are replaced by the name of their kind, which later fails to decode.
 const textOf = (args: unknown): string => attempted((): string | undefined => JSON.stringify(args)) ?? kind(args)

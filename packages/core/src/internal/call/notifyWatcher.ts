@@ -8,8 +8,9 @@ import * as Defect from "../../Defect.ts"
 import type { Hear } from "./frame.ts"
 
 /**
- * Returns a function that passes the events of a call to a watcher; `undefined` without a watcher. Each event gets
- * its time from the clock that the call started with. When a late event arrives, the fiber may have another clock.
+ * Returns a function that passes the events of a call to a watcher; `undefined` if there is no
+ * watcher. The clock with which the call started gives each event its time, because the fiber may
+ * have a different clock when a late event arrives.
  */
 export const toWatcher = (
   fiber: Fiber.Fiber<unknown, unknown>,

@@ -1,5 +1,5 @@
 /*
- * The outcome of a call as a value: its end, and the account of the call.
+ * Makes the outcome of a call as a value: how the call ended, and the record of the call.
  */
 import * as Duration from "effect/Duration"
 import * as Exit from "effect/Exit"
@@ -23,7 +23,7 @@ export const completedOutcome = (call: CallFrame, value: Schema.Json): Completed
   return state.source === undefined ? outcome : { ...outcome, source: state.source }
 }
 
-/** @param certainty default: the certainty of the call */
+/** @param certainty whether the call took effect; default: the certainty of `call` */
 export const failedOutcome = (
   call: CallFrame,
   failure: Failed["failure"],
@@ -41,7 +41,7 @@ export const suspendedOutcome = (
   { id, question }: { readonly id: string; readonly question: string }
 ): Suspended => {
   const outcome = { _tag: "Suspended", question, id, replies: call.replies, ...account(call, call.certainty) } as const
-  // The resumed call needs the corrected arguments, even those that must not be shown.
+  // The resumed call needs the corrected arguments, even if they contain secrets that must not be shown.
   const correction = call.correction
   return correction === undefined ? outcome : { ...outcome, arguments: correction.text }
 }
@@ -52,13 +52,13 @@ export const stoppedOutcome = (call: CallFrame, reason: string): Stopped => ({
   ...account(call, call.certainty)
 })
 
-/** True if the call took effect, or was refused because an equal earlier call did. */
+/** True if the call took effect, or was refused because an earlier, identical call took effect. */
 export const hasActed = ({ certainty, failure, stage }: Failed): boolean =>
   certainty === "executed" || stage === "admit" && failure._tag === "ToolUnavailable" && failure.outcome === "executed"
 
 const none: ReadonlyArray<never> = []
 
-/** Returns the exit of a tool's run with its account, for the program that called the tool. */
+/** Returns the exit of a tool's run together with the record of the call, for the program that ran the tool. */
 export const accountOf = <A, E extends ToolFailure>(frame: Frame, exit: Exit.Exit<A, E>) => {
   const { state } = frame
   const certainty = Exit.isSuccess(exit) ? frame.certaintyOfAnswer : frame.certainty
@@ -91,8 +91,8 @@ const account = (call: CallFrame, certainty: Certainty) => {
 }
 
 /**
- * Returns the caveats of an answer, in this order: doubt about the effect, notes on repaired arguments, the source
- * if it has an age, and the noted caveats.
+ * Returns the caveats on an answer, in this order: doubt about the effect, notes on repaired
+ * arguments, the source if its age is known, and the caveats noted during the call.
  */
 const caveats = ({ state, tool }: Frame, certainty: Certainty): ReadonlyArray<string> => {
   const otherNotes = notes(state)
@@ -102,7 +102,10 @@ const caveats = ({ state, tool }: Frame, certainty: Certainty): ReadonlyArray<st
     : [...(doubt === undefined ? [] : [doubt]), ...state.repairs.flatMap(({ note }) => note ?? []), ...otherNotes]
 }
 
-/** Returns the caveat of an answer whose tool did not certainly take effect; `undefined` if none is needed. */
+/**
+ * Returns the caveat about the tool's effect that an answer needs: that the effect is unknown, or
+ * that the tool itself did nothing. Returns `undefined` if the answer needs no such caveat.
+ */
 export const doubtOf = ({ name, sideEffect }: Subject, certainty: Certainty): string | undefined => {
   if (certainty === "unknown") {
     return `${name} may have taken effect anyway. Do not repeat it until you have checked.`

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 
-/** The kinds that can be defaults, innermost first. */
+/** The kinds of policies that can be defaults of a toolkit or an agent, innermost first. */
 export const defaultKinds = [
   "timeout",
   "reconcile",
@@ -13,7 +13,7 @@ export const defaultKinds = [
   "fallback"
 ] as const
 
-/** The kind of a policy. Only the name of a custom policy says what it does. */
+/** The kind of a policy. For `"custom"`, only the policy's name says what the policy does. */
 export const PolicyKind = Schema.Literals([...defaultKinds, "catch", "map", "custom"])
 
 export type PolicyKind = typeof PolicyKind.Type
@@ -21,10 +21,10 @@ export type PolicyKind = typeof PolicyKind.Type
 /** The identity of a policy in events and logs. */
 export interface PolicyName {
   readonly kind: PolicyKind
-  /** The name of a custom policy. */
+  /** The name of the policy, if it is a custom one. */
   readonly name?: string
 }
 
-/** Returns the identity of a policy in the form that events have. */
+/** Returns the identity of a policy as fields of an event. */
 export const named = ({ kind, name }: PolicyName): { readonly by: PolicyKind; readonly policy?: string } =>
   name === undefined ? { by: kind } : { by: kind, policy: name }

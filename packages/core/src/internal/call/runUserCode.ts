@@ -1,10 +1,10 @@
 /*
  * Calls users' functions, and guards against results of the wrong type.
  *
- * Types are erased at run time, and `any` is common. A handler may return a promise, fail with a text, or yield a
- * value that is not an Effect. The `effect` runtime ends a fiber that meets such a value, without running its
- * finalizers. So a user's function runs in its own fiber. It ends with a value, with one of the four failures, or
- * with a defect that says what to do.
+ * Types are erased at run time, and `any` is common. A handler may return a promise, fail with a string,
+ * or yield a value that is not an Effect. When a fiber meets such a value, the `effect` runtime ends that
+ * fiber without running its finalizers. Therefore a user's function runs in its own fiber. It ends with a
+ * value, with one of the four failures, or with a defect whose message says how to correct the function.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -19,17 +19,17 @@ import { current, detached } from "./frame.ts"
 import { isWhole } from "./handlerEnding.ts"
 
 /**
- * Calls a user's function that returns an Effect, and runs that in its own fiber. It fails with one of the four
- * failures.
+ * Calls a user's function, and runs the Effect that it returns in a separate fiber. Fails only with
+ * one of the four failures.
  *
- * @param label the function, as logs name it: "The handler of 'pay'"
+ * @param label the name of the function in logs: "The handler of 'pay'"
  */
 export const callUser = <A, E extends ToolFailure, R>(
   label: string,
   call: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => Effect.suspend(() => ended(label, call()))
 
-/** Runs the Effect that a user's function has returned, in its own fiber. */
+/** Runs the Effect that a user's function has returned, in a separate fiber. */
 export const ended = <A, E extends ToolFailure, R>(
   label: string,
   answer: Effect.Effect<A, E, R>
@@ -41,23 +41,26 @@ export const endedHere = <A, E extends ToolFailure, R>(
   answer: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => Effect.flatMap(Effect.exit(answered(label, answer)), (exit) => judged(label, exit))
 
-/** Returns the answer of a user's function if it is an Effect. Otherwise dies with a defect. */
+/** Returns the result of a user's function if that result is an Effect. If not, dies with a defect. */
 export const answered = <A, E, R>(label: string, answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   attempted(() => Effect.isEffect(answer)) === true ? answer : Effect.die(fault(label, "returned", answer))
 
-/** Fails with a failure that a user's function returned, if it is one of the four. Otherwise dies with a defect. */
+/**
+ * Fails with the failure that a user's function returned. If this is not one of the four failures,
+ * dies with a defect.
+ */
 export const failing = <E extends ToolFailure>(label: string, failure: E): Effect.Effect<never, E> =>
   isWhole(failure)
     ? Effect.fail(failure)
     : Effect.die(fault(label, "returned", failure, "which is not one of the four failures"))
 
-/** Returns the value of a user's function that must answer at once. Throws if the value is a promise. */
+/** Returns the value of a user's function that must be synchronous. Throws if the value is a promise. */
 export const outright = <A>(label: string, value: A): A => {
   if (isPromise(value)) throw fault(label, "returned", value, "and it must answer at once")
   return value
 }
 
-/** Returns the value of a user's function, or of its Effect. Throws if the value is a promise. */
+/** Returns the value of a user's function, or of the Effect that it returned. Throws if the value is a promise. */
 export const present = <A>(label: string, verb: "returned" | "succeeded with", value: A): A => {
   if (isPromise(value)) throw fault(label, verb, value)
   return value
@@ -67,7 +70,7 @@ export const present = <A>(label: string, verb: "returned" | "succeeded with", v
 // The end of a user's Effect
 // -----------------------------------------------------------------------------
 
-/** Returns the end of a user's Effect: its value, a failure, or a defect. */
+/** Converts the exit of a user's Effect: the result is a value, one of the four failures, or a defect. */
 export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
   if (Exit.isSuccess(exit)) {
     present(label, "succeeded with", exit.value)
@@ -75,13 +78,14 @@ export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<
   }
   const { reasons } = exit.cause
   if (reasons.every((reason) => !Cause.isFailReason(reason) || isWhole(reason.error))) {
-    // A race without a winner ends with the failures of all. Code that catches failures sees only the first.
+    // A race without a winner ends with the failures of all its Effects. Code that catches failures
+    // sees only the first, so only that one is kept.
     const [first] = reasons
     return first !== undefined && reasons.length > 1 && reasons.every(Cause.isFailReason)
       ? Effect.failCause(Cause.fromReasons([first]))
       : exit
   }
-  // Policies read only the four failures, so any other error becomes a defect.
+  // Policies understand only the four failures, so any other error becomes a defect.
   return Effect.failCause(
     Cause.fromReasons(
       reasons.map((reason) =>
@@ -92,10 +96,13 @@ export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<
 }
 
 // -----------------------------------------------------------------------------
-// What is wrong with an answer
+// Results of the wrong type
 // -----------------------------------------------------------------------------
 
-/** The error for a user's function or value of the wrong type. The message says what is wrong, without the value. */
+/**
+ * The error for a user's function or value of the wrong type. The message says what is wrong, without
+ * quoting the value.
+ */
 export class IllTyped extends TypeError {}
 
 const fault = (label: string, verb: string, value: unknown, why?: string): IllTyped => {
@@ -110,7 +117,7 @@ const advice = (value: unknown): string => {
   return `${kind(value)}, which is not an Effect: wrap it in Effect.succeed.`
 }
 
-/** Returns the kind of a value as a noun: {@link kind}, or "a promise". */
+/** Returns the kind of a value as a noun: "a promise", or the result of {@link kind}. */
 export const noun = (value: unknown): string => isPromise(value) ? "a promise" : kind(value)
 
 const isGenerator = (value: unknown): boolean =>
@@ -118,8 +125,8 @@ const isGenerator = (value: unknown): boolean =>
   attempted(() => Symbol.iterator in value && "next" in value) === true
 
 /**
- * Takes care of a promise that is not awaited. Its rejection is reported, and does not end the process. Until it
- * settles, it counts as an abandoned attempt.
+ * Handles a promise that nothing awaits. If the promise is rejected, the rejection is reported as a defect and
+ * does not end the process. Until the promise settles, it counts as an abandoned attempt of the current call.
  */
 export const heed = (label: string, promise: unknown): void => {
   if (!isStarted(promise)) return

@@ -13,7 +13,8 @@ export const millisLeft = (fiber: Fiber.Fiber<unknown, unknown>): number => {
 }
 
 /**
- * Returns the time left minus {@link momentToAnswer}, which is reserved for answering with partial results.
+ * Returns the time until the deadline of a fiber minus {@link momentToAnswer}, in milliseconds. That
+ * moment is reserved for answering with partial results.
  */
 export const millisToAnswer = (fiber: Fiber.Fiber<unknown, unknown>): number =>
   Math.max(0, millisLeft(fiber) - momentToAnswer)

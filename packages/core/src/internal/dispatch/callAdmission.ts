@@ -14,7 +14,7 @@ import { nothing } from "../failure/effectsDone.ts"
 import { attempted } from "../value/untrusted.ts"
 import { type Admission, admissionOf, type Repeated } from "./repeatedCall.ts"
 
-/** The options of a call that decide whether it may run. */
+/** The options of a call that decide whether the call may run. */
 interface Options {
   readonly id?: string
   readonly idempotencyKey?: string
@@ -25,8 +25,8 @@ interface Options {
 }
 
 /**
- * Decides whether a call runs, with which arguments, and under which key. Decides again for each correction of
- * its arguments.
+ * Decides whether a call runs, with which arguments, and under which key. Decides again after each correction of
+ * the arguments.
  */
 export class CallAdmission {
   readonly #call: CallFrame
@@ -36,7 +36,7 @@ export class CallAdmission {
   /** The frame of the outer call, if this call's key derives from the outer key. */
   readonly #outer: Frame | undefined
   readonly #facts: CallFacts.CallFacts | undefined
-  /** True if the call was admitted before its suspension. Corrected arguments were not. */
+  /** True until the first decision, if the call was already admitted before its suspension. */
   #isAdmitted: boolean
   #intended: Intended | undefined = undefined
   #number: number | undefined = undefined
@@ -55,7 +55,7 @@ export class CallAdmission {
     this.#options = options
     this.#disabled = disabled
     this.#outer = outer === detached || id !== undefined ? undefined : outer
-    // A resumed call keeps the number of its key.
+    // A resumed call keeps the number that its key was derived from.
     this.#facts = facts === undefined ? undefined : CallFacts.numbered(facts, before?.intent)
     this.#isAdmitted = before?.intent !== undefined
   }
@@ -92,7 +92,10 @@ export class CallAdmission {
     return before === undefined || number === undefined ? undefined : { id: before.id, number }
   }
 
-  /** Decides on a call, and returns the parameters to run with. Fails with the refusal. */
+  /**
+   * Decides whether the call may run with these parameters. Returns the parameters to run with, or fails with the
+   * refusal.
+   */
   readonly admit = (
     params: unknown,
     text: string | undefined,
@@ -101,7 +104,7 @@ export class CallAdmission {
     const before = this.#intended
     const { refusal, repeated } = this.#decide(params, text)
     if (refusal !== undefined) {
-      // The call already ran with the arguments before the correction. They remain its intent.
+      // The call already ran with its earlier arguments, and these still determine its intent.
       if (this.#call.state.executions > 0) this.#intended = before
       this.#call.note({ _tag: "CallRefused", code: refusal.code })
       return Effect.fail(refusal)
@@ -113,7 +116,7 @@ export class CallAdmission {
     return repeated === undefined ? Effect.succeed(params) : this.#repeated(repeated, params)
   }
 
-  // One key, one body: the service receives the first arguments again.
+  // A service must always receive the same body under one key. So the arguments of the earlier call are sent again.
   #repeated(repeated: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
     const { refusal, text } = repeated
     const sent: Effect.Effect<{ readonly params: unknown }, ToolFailure> = text === undefined
@@ -140,13 +143,13 @@ export class CallAdmission {
   }
 
   /**
-   * Decodes the arguments of a call.
+   * Decodes the arguments of the call.
    *
-   * A call that was running when its process ended may have run with other arguments: a fixer may have corrected
-   * them, or they no longer decode. Then it fails with `outcome_unknown`, and does not run again.
+   * If the call was running when its process ended, it may be unknown with which arguments: a fixer may have
+   * corrected them, or they no longer decode. Such a call fails with `outcome_unknown`, and does not run again.
    *
-   * An idempotent call may run again if its arguments decode and its fixers only correct arguments. A handler
-   * that rejected the arguments before rejects them again.
+   * A call to an idempotent tool may run again if its arguments decode, and if its fixers correct only arguments. A
+   * handler that rejected these arguments the first time rejects them again.
    */
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
     if (!this.#wasBegun) return decode()
@@ -163,7 +166,7 @@ export class CallAdmission {
     return this.#options.wasBegun === true && this.#call.acts
   }
 
-  /** True if the tool would be called now: it is available, and the call is not refused. */
+  /** Returns true if the call would reach the tool now: the tool is available, and the call is not refused. */
   get isCalled(): Effect.Effect<boolean> {
     return Effect.map(
       Availability.lookup,
@@ -179,7 +182,7 @@ export class CallAdmission {
     })
   }
 
-  /** Adds the intent of the call to its outcome, if it is needed later. */
+  /** Adds the intent of the call to the outcome, if later calls may need the intent. */
   named(outcome: ToolOutcome): ToolOutcome {
     const intent = this.#intended === undefined
       ? this.#isUnread ? anyIntentOf(this.#tool.name) : undefined
@@ -192,7 +195,7 @@ export class CallAdmission {
     const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
     // An `identity` that throws has already been reported.
     if (!isNeeded || attempted(() => intended.isEmpty) !== false) {
-      // The intent of a suspended call records that it was admitted.
+      // The intent of a suspended call records that the call was admitted.
       return outcome._tag === "Suspended" ? anyIntentOf(this.#tool.name) : undefined
     }
     const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
@@ -210,7 +213,7 @@ export class CallAdmission {
   }
 }
 
-/** Returns the failure of a call that was running when its process ended, and cannot run again. */
+/** Returns the failure of a call that was running when its process ended and cannot run again. */
 export const lostInProcess = (tool: string): ToolUnavailable =>
   new ToolUnavailable({
     code: "outcome_unknown",

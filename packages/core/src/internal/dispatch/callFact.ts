@@ -1,7 +1,10 @@
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 
-/** Returns the fact about an effect. An effect without one is new in this run, so a forgotten one gets another key. */
+/**
+ * Returns the fact about an intent. An intent without a fact counts as new in this run. So if a fact was dropped,
+ * the next call with that intent gets a different key.
+ */
 export const factOf = <Fact>(
   { intents, run }: { readonly intents: HashMap.HashMap<string, Fact>; readonly run: number },
   id: string

@@ -7,9 +7,10 @@ import { CallFrame } from "../call/callFrame.ts"
 import { failedOutcome } from "../call/outcome.ts"
 
 /**
- * Runs calls in the order of {@link batch}, with a custom function that runs each call.
+ * Runs the calls of a turn with a custom function: adjacent read-only calls concurrently, all others one by one.
+ * A call that suspends or stops holds back the calls after its group.
  *
- * When to use: to wrap every single call in a journal, events, or a span.
+ * When to use: to wrap each call in a journal step, events, or a span.
  *
  * @category dispatch
  * @since 0.1.0
@@ -27,7 +28,7 @@ export const ordered = <E, R>(
     const from = (group: number): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
       const members = groups[group]
       if (members === undefined) return Effect.succeed(finished)
-      // `each` decides on every call of a group, in their order, before any of them starts.
+      // `each` decides on every call of a group, in order, before any of these calls starts.
       const outcomes = Effect.all(members.map(({ call, index }) => each(call, index)), {
         concurrency: members.length === 1 ? 1 : mostReaders
       })
@@ -48,7 +49,7 @@ const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
   failedOutcome(new CallFrame("", { name: call.name, sideEffect: "none" }), DispatchFailure.notRun(call.name), "admit")
 
 /**
- * True if an earlier call of its turn held a call back, so that it can still run.
+ * True if an earlier call of the same turn held this call back. Such a call can still run.
  *
  * @category dispatch
  * @since 0.1.0
@@ -56,7 +57,7 @@ const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
 export const isNotRun = (outcome: ToolOutcome): boolean =>
   outcome._tag === "Failed" && outcome.stage === "admit" && outcome.failure.code === "not_run"
 
-/** How many calls that only read run at once. */
+/** How many read-only calls may run at the same time. */
 const mostReaders = 8
 
 interface Indexed {
@@ -64,8 +65,8 @@ interface Indexed {
   readonly index: number
 }
 
-// Groups adjacent calls that only read. Every other call is alone in its group. An unknown tool counts as one that
-// only reads, since it does nothing.
+// Groups adjacent read-only calls. Every other call is alone in its group. A call to an unknown tool does nothing,
+// so it counts as read-only.
 const groupsOf = (
   toolkit: Toolkit.Toolkit,
   calls: ReadonlyArray<ToolCall.ToolCall>

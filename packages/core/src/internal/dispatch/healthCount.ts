@@ -14,7 +14,7 @@ export const disabledRefusal = ({ name }: Tool.Any, health: ToolHealth["Service"
   return status?._tag === "Disabled" ? DispatchFailure.disabled(name, status.reason) : undefined
 }
 
-// Only a call that reached the tool says anything about its health.
+// Counts a call in the tool's health. Only a call that reached the tool says anything about the tool.
 export const countInHealth = (
   outcome: ToolOutcome,
   { name }: Tool.Any,
@@ -34,8 +34,9 @@ export const countInHealth = (
   )
 }
 
-// Returns what the tool did wrong, if anything. An unknown name or a missing page is not a mistake of the tool. A
-// policy that refuses says nothing about the tool: then an earlier attempt counts.
+// Returns the error for which the tool is to blame, if any. A request for something that does not exist is not the
+// tool's mistake. The refusal of a policy says nothing about the tool. In that case, the fault of an earlier attempt
+// counts.
 const faultOf = (outcome: Completed | Failed, { fault, fellBack }: CallFrame["state"]): Fault | undefined => {
   if (fellBack) return fault
   if (outcome._tag === "Completed" || outcome.stage === "admit") return undefined

@@ -22,17 +22,17 @@ import { failedOutcome, stoppedOutcome, suspendedOutcome } from "../call/outcome
 import { heed } from "../call/runUserCode.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
+import { guard } from "../result/resultGuard.ts"
 import { isTooDeep } from "../value/plainJson.ts"
-import { guard } from "./resultGuard.ts"
 
-/** Returns the outcome of a call that ended with a cause. Only here does a cause become an outcome. */
+/** Returns the outcome of a call that ended with a cause. This is the only place where a cause becomes an outcome. */
 export const outcomeOfCause = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
   tool: Tool.Any,
   record: CallFrame
 ): Effect.Effect<ToolOutcome> => {
-  // A signal takes precedence over the failures of finalizers.
+  // A signal (a stop or a question to the user) takes precedence over the failures of finalizers.
   const signal = signalIn(defectsOf(cause))
   switch (signal?._tag) {
     case "StopSignal":
@@ -51,7 +51,7 @@ export const outcomeOfCause = (
   return broken(cause, stage, tool, record)
 }
 
-// The handler threw, died, interrupted itself, or failed with an error that no tool may have.
+// Handles a call whose handler threw, died, interrupted itself, or failed with something other than a `ToolFailure`.
 const broken = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
@@ -92,7 +92,7 @@ const settle = (
 const reportUnknown = (error: unknown, { name }: Tool.Any, outcome: Effect.Effect<Failed>) =>
   Effect.andThen(Defect.report(`The tool ${name} failed with ${unknown(error)}`, Cause.fail(error)), outcome)
 
-// The handler answered, but the answer is unreadable. So it is unknown whether a tool that acts did its work.
+// Returns the certainty after an unreadable answer. If the tool acts, it is unknown whether it did its work.
 const certaintyOfUnreadable = ({ acts, certaintyOfAnswer }: CallFrame): Certainty =>
   acts && certaintyOfAnswer === "executed" ? "unknown" : certaintyOfAnswer
 
@@ -102,12 +102,13 @@ const mismatched = (failure: SchemaMismatch, stage: Stage, record: CallFrame): F
   return failedOutcome(record, failure, failure.code === "invalid_json" ? "parse" : stage)
 }
 
-// Settles what the failure says of its outcome. After an unknown outcome, a non-idempotent tool must not run again.
+// Makes the failure's `outcome` agree with the certainty of the call. If the outcome of a non-idempotent tool is
+// unknown, the failure becomes permanent, because the tool must not run again.
 const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Tool.Any, record: CallFrame): Failed => {
   const settled = record.known(failure)
   const isUnknown = isOutcomeUnknown(settled)
   if (record.certainty === "not_executed" && sideEffect === "none") {
-    // A tool that only reads did nothing, whatever its handler says.
+    // A read-only tool did nothing, whatever its handler says.
     return failedOutcome(record, isUnknown ? withOutcome(settled, "not_executed") : settled, stage)
   }
   const final = isUnknown && sideEffect === "non_idempotent" && !keepsCode(settled)
@@ -115,10 +116,10 @@ const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Too
     : settled
   const { outcome } = final
   if (outcome === undefined) return failedOutcome(record, final, stage)
-  // An earlier call with the same arguments took effect, not this one. `unknown` keeps it from being counted twice.
+  // An earlier call with the same intent took effect, not this one. With `unknown`, the effect is not counted twice.
   const isOfEarlier = stage === "admit" && outcome === "executed" && record.certainty === "not_executed"
   const certainty = isOfEarlier ? "unknown" : join(record.certainty, outcome)
-  // `withOutcome` makes the field enumerable, so that every copy keeps it.
+  // `withOutcome` makes `outcome` enumerable, so that every copy of the failure keeps it.
   return failedOutcome(
     record,
     Object.keys(final).includes("outcome") ? final : withOutcome(final, outcome),
@@ -129,7 +130,7 @@ const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Too
 
 const keepsCode = (failure: ToolUnavailable): boolean => failure.code === "defect" || isRepeat(failure)
 
-// The data of a partial failure is a result, too: it is checked and encoded as JSON.
+// The data of a `PartialData` failure is a result, too: it is checked and encoded as JSON.
 const partial = (
   failure: PartialData,
   stage: Stage,

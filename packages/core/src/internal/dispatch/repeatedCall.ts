@@ -1,6 +1,6 @@
 /*
- * Decides whether a call may run after the earlier calls of its scope: the table of `CallFacts` in code. Also
- * decides the number of the call's idempotency key.
+ * Decides from the earlier calls of a scope whether a call may run: the table of `CallFacts` in code. Also chooses
+ * the number that the call's idempotency key is derived from.
  */
 import type { CallFacts, Fact, FailedCall } from "../../CallFacts.ts"
 import type { Certainty } from "../../Certainty.ts"
@@ -12,25 +12,25 @@ import { failureLimitOf } from "../call/failureLimit.ts"
 import { keyOfIntent } from "../call/idempotencyKey.ts"
 import { factOf } from "./callFact.ts"
 
-/** The decision on a call before it runs. */
+/** The decision on a call, made before the call runs. */
 export interface Admission {
   /** Why the call must not run. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  /** Returns its idempotency key, computed on first use. Default: its id. */
+  /** Computes the call's idempotency key. Absent if the facts do not determine the key. */
   readonly key?: (() => string) | undefined
-  /** The number that is a part of the key. */
+  /** The number that the key is derived from. */
   readonly number?: number | undefined
   /** The earlier call that this one repeats, or may repeat, under the same key. */
   readonly repeated?: Repeated | undefined
 }
 
-/** An earlier call whose key is sent again. */
+/** An earlier call whose key is used again. */
 export interface Repeated {
-  /** Whether it has taken effect. */
+  /** Whether the earlier call took effect. */
   readonly certainty: Certainty
-  /** Its arguments, which are sent again. Absent: the arguments of the new call are sent. */
+  /** The arguments of the earlier call, which are sent again. If absent, the new call sends its own. */
   readonly text?: string | undefined
-  /** Whether it had other arguments. */
+  /** Whether the earlier call had other arguments. */
   readonly isChanged: boolean
   /** The failure of the new call if the earlier arguments no longer decode. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
@@ -61,12 +61,13 @@ export const admissionOf = (
     return { refusal: DispatchFailure.repeatedCall({ ...lost, isChanged: true }) }
   }
   if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(noKeyText(name))
-  // A failed call that certainly did nothing gets the next number if its arguments change. The service may have
-  // stored the key together with the rejected request.
+  // If a failed call certainly did nothing, a call with other arguments gets the next number. The service may have
+  // stored the old key together with the rejected request.
   const isFree = failed !== undefined && !isInDoubt && isChanged
   const number = Math.max(isFree ? numberBefore + 1 : numberBefore, numberAfterSent(call))
   const key = call.isFit ? () => keyOfIntent(facts.scope ?? "", call.id, run, number) : undefined
-  // The key was sent if the failed call used it. It may have been sent if the run may have begun before.
+  // A failed call with the same number has already sent this key. If this run may have started before, the key may
+  // have been sent then.
   const isSentAgain = failed !== undefined && number === numberBefore || mayHaveBeenSent(facts, tool)
   if (!isSentAgain) return { key, number }
   const isOpen = isInDoubt && sideEffect === "idempotent_by_key"
@@ -76,12 +77,14 @@ export const admissionOf = (
   return { key, number, repeated }
 }
 
-// Stored facts are rarely used twice. So a conflict that the service reports counts as a rejection of the request,
-// unless an `identity` lets one key stand for several bodies.
+// True if this run counts as having sent its keys before. Two runs rarely continue from the same stored facts. So if a
+// service reports a conflict in the `"unlikely"` case, that counts as a rejection. With an `identity`, it does not:
+// there, one key may have been sent with different bodies.
 const mayHaveBeenSent = ({ mayHaveRun }: CallFacts, { identity }: Tool.Any): boolean =>
   mayHaveRun === "likely" || mayHaveRun === "unlikely" && identity !== undefined
 
-// Arguments with a secret are not stored, so only the caller can send them again.
+// Returns the refusal of a repeated call. Arguments that hold a secret are not stored. So if it is safe to send them
+// again, a hint asks the model to do that.
 const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolean) => {
   const { certainty, lasting, text } = failed
   const isSafe = sideEffect === "idempotent_by_key" && isChanged && certainty !== "not_executed" &&
@@ -93,7 +96,7 @@ const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolea
 const noKeyText = (name: string): string =>
   `'${name}' needs an 'identity': no idempotency key can be made from its arguments, because they do not decode to the same value again.`
 
-// Returns the next number if this call already sent its key with other arguments, and 1 if not.
+// Returns the next number if this call sent its key before its arguments were corrected. Otherwise returns 1.
 const numberAfterSent = ({ id, sent }: Intended): number => sent === undefined || sent.id !== id ? 1 : sent.number + 1
 
 const mayRunAgain = (

@@ -13,7 +13,7 @@ interface Explained extends Policy.Subject, Identified {
   readonly failureLimit?: number
 }
 
-/** Computes what a tool costs at worst, and lists the likely mistakes in its policies. */
+/** Computes the worst case of a tool, and lists the likely mistakes in its policies. */
 export const explained = (tool: Explained): Explanation => {
   const layers = layersOf(tool)
   const { bounds: { moments, warnings } } = layers.at(-1)!
@@ -32,7 +32,8 @@ export const explained = (tool: Explained): Explanation => {
     attempts,
     waiting,
     time,
-    // Each failing call runs the handler at least once. The last one may begin with a single execution left.
+    // Each failing call runs the handler at least once, so there are at most `failureLimit` calls. When the last of
+    // them begins, the limit may leave only one execution. That call still runs all its attempts.
     calls: failureLimit,
     actingCalls: tool.sideEffect === "non_idempotent" ? 1 : failureLimit,
     executions: { ...attempts, most: attempts.most + failureLimit - 1 },
@@ -43,7 +44,7 @@ export const explained = (tool: Explained): Explanation => {
   }
 }
 
-// Only a warning: `Tool.make` already throws for an `idempotent_by_key` tool without a key.
+// Only a warning. If the tool is `idempotent_by_key`, `Tool.make` has already thrown.
 const identityWarnings = ({ identity, parameters, sideEffect }: Explained): ReadonlyArray<Warning> => {
   const why = sideEffect === "none" || identity !== undefined ? undefined : whyUnfit(parameters)
   return why === undefined ? [] : [{
@@ -138,18 +139,18 @@ interface Place {
   readonly isRepeatable: boolean
   /** True if the policy is meant for all kinds of tools. */
   readonly isForAllTools: boolean
-  /** True if a time limit around it ends before an outcome settles. */
+  /** True if a time limit around the policy ends before an outcome settles. */
   readonly isCutShort: boolean
   readonly surrounds: (kind: string) => boolean
-  /** True if its time may end before a check inside runs. */
+  /** True if the policy's time may end before a check inside it runs. */
   readonly leavesUnreconciled: boolean
   readonly surroundsRetry: boolean
-  /** True if its time ends no later than the first attempt's. */
+  /** True if the policy's time ends no later than the first attempt's. */
   readonly cutsFirstAttempt: boolean
 }
 
 interface Rule extends Warning {
-  /** The kind of policy that it applies to. A retry that never tries again is skipped. */
+  /** The kind of policy that the rule applies to. A retry policy that never retries is skipped. */
   readonly kind: string
   readonly applies: (place: Place) => boolean
 }

@@ -14,23 +14,23 @@ import { standIn, type Terms } from "../policy/retryWait.ts"
 export interface Waits {
   readonly least: ReadonlyArray<Duration.Duration>
   readonly most: ReadonlyArray<Duration.Duration>
-  /** Why there may be other waits beyond these. */
+  /** Why these are not all waits, or not the longest. Absent if they are. */
   readonly unbounded?: string
   readonly isRandom: boolean
-  /** The longest wait that no service requested. */
+  /** The longest wait that the schedule chooses without a request from the service (`retryAfter`). */
   readonly longest: Duration.Duration
 }
 
-/** A schedule of retries, with any requirements. */
+/** A schedule of retries, which may require any services. */
 export type Retries = Schedule.Schedule<unknown, ToolUnavailable, never, unknown>
 
 /**
  * Computes the waits of a schedule before anything has failed, by stepping it with a simulated clock.
  *
- * Attempts take no time, since that allows the most of them. The schedule is stepped with the least and the
- * greatest random draws. It is also stepped with the failures that policies of this library react to:
- * timeouts, and requests for the longest wait that a policy grants. If it depends on anything else, its waits
- * are not known and count as unbounded.
+ * Simulated attempts take no time, because that allows the largest number of attempts. The schedule is stepped with
+ * the least and the greatest random draws. It is also stepped with the failures that policies of this library react
+ * to: timeouts, and requests for the longest wait that a policy grants. If the schedule depends on anything else,
+ * its waits are unknown and count as unbounded.
  */
 export const waitsOf = (schedule: Retries): Waits => {
   const probe = new Probe()
@@ -41,7 +41,7 @@ export const waitsOf = (schedule: Retries): Waits => {
   const runs = [leastDraws, greatestDraws, ...decisive.map((failure) => run({ draw: greatest, failure }))]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
   const isEndless = runs.some(({ isDone }) => !isDone)
-  // A schedule that reads the clock may wait longer if waits do not advance it, or if attempts take time.
+  // A schedule that reads the clock may wait longer if waits do not advance the clock, or if attempts take time.
   const isVaried = leastDraws.isRandom || decisive.length > 0
   const stopped = isVaried ? [plain, ...decisive].map((failure) => ({ failure, isStill: true })) : []
   const slow = isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt }))
@@ -86,8 +86,8 @@ const manySteps = 10_000
 const greatest = 1 - Number.EPSILON / 2
 
 /**
- * Starts at other hours and on other weekdays, in milliseconds. A schedule that depends on the time of day
- * waits differently from there.
+ * Other times at which the clock may start, in milliseconds: at other hours, on other weekdays. A schedule that
+ * depends on the time of day has different waits from there.
  */
 const starts = [27_073_456, 305_421_789]
 
@@ -136,7 +136,7 @@ const step = (
       const wait = yield* Pull.matchEffect(next(failed, shown), {
         onSuccess: ([, wait]) => Effect.succeed(Math.max(0, Duration.toMillis(wait))),
         onFailure: Effect.failCause,
-        // A schedule that is done counts as an infinite wait, since no retry begins one.
+        // A schedule that is done counts as an infinite wait, since no retry ever starts such a wait.
         onDone: () => Effect.succeed(Infinity)
       })
       if (wait === Infinity) return true
@@ -159,17 +159,17 @@ const step = (
     : { waits, isRandom, isDone: true, died: diagnosis(Cause.squash(exit.cause)) }
 }
 
-// If a required service is missing, running the schedule ends with a defect.
+// The cast hides the required services. If one is missing, running the schedule ends with a defect.
 const asRunnable = <A, R>(effect: Effect.Effect<A, never, R>) => effect as Effect.Effect<A>
 
 const diagnosis = (defect: unknown): string => {
   if (!Cause.isAsyncFiberError(defect)) return defect instanceof Error ? defect.message : String(defect)
-  // Otherwise it would go on in the background.
+  // Without the interruption, the schedule would go on in the background.
   defect.fiber.interruptUnsafe()
   return "it waits for an external event"
 }
 
-/** A clock that only advances when it is set. A sleep advances it and returns at once. */
+/** A clock that advances only when it is set, or by a sleep. A sleep returns immediately. */
 class SimulatedTime implements Clock.Clock {
   now: number
 
@@ -200,7 +200,7 @@ class SimulatedTime implements Clock.Clock {
   }
 }
 
-/** Returns the least or the greatest wait of all runs, step by step. */
+/** Returns, for each step, the least or the greatest wait of all runs. */
 const inEachStep = (
   runs: ReadonlyArray<Run>,
   steps: number,
@@ -208,7 +208,7 @@ const inEachStep = (
   none: number
 ) => Array.from({ length: steps }, (_, index) => choose(...runs.map(({ waits }) => waits[index] ?? none)))
 
-// A clock that has advanced far loses fractions of a millisecond.
+// Differences below 1 ms are ignored: a clock that has advanced far loses fractions of a millisecond.
 const areAlike = (some: Run, all: Run): boolean =>
   some.waits.length === Math.min(all.waits.length, 100) &&
   some.waits.every((wait, index) => Math.abs(wait - (all.waits[index] ?? 0)) < 1)
@@ -225,8 +225,8 @@ const askingFor = (millis: number): ToolUnavailable =>
 const timedOut = new ToolUnavailable({ ...plain, code: "timeout" })
 
 /**
- * Finds the failures that the schedule's policies of this library react to. Stepping with one failure may
- * reach policies that react to others, so it continues until there are no more.
+ * Finds the failures that affect policies of this library inside the schedule. Stepping with one failure may reach
+ * policies that react to others. So the search is repeated until it finds no further failures.
  */
 const decisiveFailures = (
   probe: Probe,
@@ -239,23 +239,23 @@ const decisiveFailures = (
   return decisiveFailures(probe, run, failures.length)
 }
 
-/** Fields that are the same for every retried failure, so that reading them decides nothing. */
+/** Fields that are the same for every retried failure. A schedule may read them without depending on the failure. */
 const constants: ReadonlySet<PropertyKey> = new Set(["_tag", "transient"])
 
 /**
- * Shows failures to a schedule, and notes whether it reads them. Policies of this library that are part of
- * the schedule declare their terms instead. They get the failure itself, since their reaction to it is known.
+ * Shows failures to a schedule, and notes whether the schedule reads them. Policies of this library inside the
+ * schedule declare their terms instead. They receive the failure itself, since their reaction to it is known.
  */
 class Probe {
   wasRead = false
-  /** The longest waits that policies of this library grant to a service, in milliseconds. */
+  /** The longest waits that policies of this library grant to a service, in milliseconds: one for each policy. */
   readonly #granted = new Set<number>()
   #endsAtTimeout = false
 
   /**
-   * Failures that ask for each granted wait, and one that asks for more than any of them. After a policy
-   * refuses that one, the rest of the schedule may grant other waits. A timeout is added if a policy stops at
-   * timeouts.
+   * For each granted wait, a failure that asks for it; and one failure that asks for more than any of them. If a
+   * policy refuses this last failure, the rest of the schedule may grant other waits. If a policy does not retry
+   * timeouts, a timeout is added.
    */
   get decisive(): ReadonlyArray<ToolUnavailable> {
     const granted = Array.from(this.#granted)
@@ -270,7 +270,7 @@ class Probe {
 
   showing(failure: ToolUnavailable): ToolUnavailable {
     const note = (key: PropertyKey) => {
-      // Effect's own keys begin with `~`.
+      // Keys that begin with `~` belong to `effect`, and are not fields of the failure.
       if (typeof key === "string" && !key.startsWith("~") && !constants.has(key)) this.wasRead = true
     }
     const shown = new Proxy(failure, {

@@ -5,7 +5,7 @@ import { durationText } from "../value/durationText.ts"
 import { type Retries, type Waits, waitsOf } from "./scheduleStepping.ts"
 
 // -----------------------------------------------------------------------------
-// How each policy changes the bounds of what it wraps
+// How each policy changes the bounds of the run inside it
 // -----------------------------------------------------------------------------
 
 interface Subject {
@@ -21,14 +21,14 @@ export const handler: Bounds = {
   warnings: []
 }
 
-/** Removes all bounds, for a policy that declares none. */
+/** Removes all bounds, for a policy that declares no bound. */
 export const anything = (kind: string) => (inner: Bounds): Bounds => {
   const because = [`the policy '${kind}' has no bound`]
   const time = { most: Duration.infinity, because }
   return { ...inner, attempts: () => ({ most: Infinity, because }), waiting: time, time, moments: () => [] }
 }
 
-/** Returns the same bounds, for a policy that changes none. */
+/** Returns the bounds unchanged, for a policy that does not affect them. */
 export const same = (inner: Bounds): Bounds => inner
 
 export const retry = (schedule: Retries) => (inner: Bounds, { sideEffect }: Subject): Bounds => {
@@ -41,7 +41,7 @@ export const retry = (schedule: Retries) => (inner: Bounds, { sideEffect }: Subj
 }
 
 /**
- * Marks a policy as meant for all kinds of tools. It may do nothing for some of them without being a mistake.
+ * Marks a policy as meant for all kinds of tools. If the policy does nothing for some of them, that is no mistake.
  */
 export const forAllTools = (bound: object | undefined): void => {
   if (bound !== undefined) common.add(bound)
@@ -51,7 +51,7 @@ export const isForAllTools = (bound: object | undefined): boolean => bound !== u
 
 const common = new WeakSet<object>()
 
-/** Limits the time, for a timeout or a deadline. */
+/** Limits the time of the inner bounds, for a timeout or a deadline. */
 export const timeLimit = (limit: Duration.Duration) => {
   const bound = (inner: Bounds, { sideEffect }: Subject): Bounds =>
     within(inner, limit, sideEffect === "non_idempotent" ? "fails or times out" : "times out")
@@ -59,13 +59,13 @@ export const timeLimit = (limit: Duration.Duration) => {
   return bound
 }
 
-/** Returns the time that a policy declares, if any. */
+/** Returns the time that a policy's bound declares, if any. */
 export const timeOf = (bound: object | undefined): Duration.Duration | undefined =>
   bound === undefined ? undefined : times.get(bound)
 
 const times = new WeakMap<object, Duration.Duration>()
 
-/** Adds the fallback of an unavailable tool. If the fallback is a tool, its bounds are known. */
+/** Adds the fallback of an unavailable tool. If the fallback is itself a tool, its bounds are known. */
 export const fallback = (source: object, name: string | undefined) => (inner: Bounds): Bounds => {
   const to = name === undefined ? "the fallback" : `the fallback to ${name}`
   const sourceBounds = sources.get(source)?.()
@@ -78,15 +78,15 @@ export const fallback = (source: object, name: string | undefined) => (inner: Bo
   return after(inner, { ...aside(to), time: withPrefix(sourceBounds.time), waiting: withPrefix(sourceBounds.waiting) })
 }
 
-/** The bounds of tools, by their `run`. */
+/** The bounds of tools, keyed by `run`. */
 export const sources = new WeakMap<object, () => Bounds>()
 
 /** Adds a step of unlimited time after the inner bounds. */
 export const afterwards = (who: string) => (inner: Bounds): Bounds => after(inner, untimed(who))
 
 /**
- * Adds a check after the inner bounds, repeated while the outcome settles. An attempt that still runs gets as
- * much time to end.
+ * Adds a check after the inner bounds. The check is repeated during the `settle` time. Before that, an
+ * attempt that still runs gets the same length of time to finish.
  */
 export const reconcile = (settle: Duration.Duration | undefined, isFinal: boolean) => {
   const most = Duration.times(settle ?? Duration.zero, 2)
@@ -110,7 +110,7 @@ const notFinal: Warning = {
 
 const settles = new WeakMap<object, Duration.Duration>()
 
-/** Returns how long a policy waits for an outcome to settle, if it does. */
+/** Returns how long a policy waits for an outcome to settle; `undefined` if it does not wait. */
 export const settleOf = (bound: object | undefined): Duration.Duration | undefined =>
   bound === undefined ? undefined : settles.get(bound)
 
@@ -124,8 +124,8 @@ export const turn = (what: string, patience: Duration.Duration) => (inner: Bound
 }
 
 /**
- * Adds fixers. Each may be asked, and then the tool runs again under all its policies. A fixer's time counts
- * once for all its tries.
+ * Adds fixers. Each of them may be asked; after each answer, the tool runs again under all its policies. A fixer's
+ * `time` covers all its `tries`.
  */
 export const fixed =
   (fixers: ReadonlyArray<{ readonly tries: number; readonly time: Duration.Duration }>) => (inner: Bounds): Bounds => {
@@ -167,7 +167,7 @@ const aside = (event: string): Bounds => ({
 
 const untimed = (who: string): Bounds => ({ ...aside(who), time: unbounded(`${who} has no timeout`) })
 
-/** Combines bounds that follow each other. */
+/** Combines the bounds of two steps, one after the other. */
 const after = (first: Bounds, second: Bounds): Bounds => ({
   attempts: (time) => plus(first.attempts(time), second.attempts(time)),
   waiting: sum(first.waiting, second.waiting),
@@ -179,7 +179,7 @@ const after = (first: Bounds, second: Bounds): Bounds => ({
   warnings: [...first.warnings, ...second.warnings]
 })
 
-/** Limits bounds to a time. */
+/** Cuts bounds off at a time limit. */
 const within = (inner: Bounds, limit: Duration.Duration, event: string): Bounds => {
   if (!Duration.isFinite(limit)) return inner
   return {
@@ -197,12 +197,12 @@ const within = (inner: Bounds, limit: Duration.Duration, event: string): Bounds 
       }
       if (Duration.isGreaterThan(inner.time.most, limit)) yield { at: limit, event }
     },
-    // A limited retry ends, however often and however long it would wait.
+    // A time limit ends every retry, however often and however long the retry would wait.
     warnings: inner.warnings.filter(({ code }) => code !== "uncapped_retry")
   }
 }
 
-/** Repeats bounds after each wait. */
+/** Repeats the inner bounds after each wait. */
 const repeated = (
   inner: Bounds,
   { least, most, unbounded: why }: Pick<Waits, "least" | "most" | "unbounded">,
@@ -221,7 +221,7 @@ const repeated = (
       let begun = Duration.zero
       for (const wait of least) {
         begun = Duration.sum(begun, wait)
-        // A wait that cannot end in time does not begin.
+        // A wait that could not end in time is not started.
         if (all.most === Infinity || Duration.isGreaterThanOrEqualTo(begun, time)) return all
         all = plus(all, inner.attempts(Duration.subtract(time, begun)))
       }

@@ -1,5 +1,5 @@
 /*
- * The path of a call with fixers:
+ * The path of a call whose tool has fixers, which are functions that correct rejected arguments:
  *
  *     text ─ decode ─ admit ─ run under all policies ─┬─ value, or another failure
  *       └──────┬──────────────────────────────────────┴─ a rejection, or a failure that a fixer is asked about
@@ -7,10 +7,10 @@
  *                              ├─ a value, or a stop
  *                              └─ no answer ─ the failure stays as it was, or gets the fixer's words
  *
- * A handler's rejection passes all policies unseen (`RejectionSignal`). So they see only what they would see
- * if the model had sent the corrected arguments at once. If no fixer has an answer, the call goes through the
- * policies once more, and they see the rejection (the stage's verdict). The handler does not run for that. No
- * concurrency limit, rate limit or breaker refuses it.
+ * The policies do not see a handler's rejection (`RejectionSignal`). They see only what they would have
+ * seen if the model had sent the corrected arguments in the first place. If no fixer has an answer, the
+ * call goes through the policies once more, so that they see the rejection (the stage's verdict). On this
+ * extra pass the handler does not run, and no concurrency limit, rate limit or breaker refuses the call.
  */
 import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
@@ -56,7 +56,7 @@ export interface Correctable {
 export interface Way<R> {
   readonly run: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
   /**
-   * Returns the parameters to run with, or fails with the refusal.
+   * Returns the parameters to run with. Fails if the call is refused.
    *
    * @param admitted called once the parameters are admitted
    */
@@ -69,8 +69,8 @@ export interface Way<R> {
   readonly isCalled: Effect.Effect<boolean>
 }
 
-// A run by hand is always admitted.
-const byHand = {
+// A direct `tool.run`, without dispatch, is always admitted.
+const directRun = {
   admit: (params: unknown, _: unknown, admitted?: () => void) => {
     admitted?.()
     return Effect.succeed(params)
@@ -83,13 +83,13 @@ const none: ReadonlyArray<never> = []
 /** A fixer's answer: arguments or a value. */
 type Answer = Exclude<Better, Escalation>
 
-/** Runs `decode → admit → run`, and again with the answers of fixers. There is one stage for each call. */
+/** Runs `decode → admit → run`, and repeats it with the corrections of fixers. Each call has its own stage. */
 export class CorrectionStage<R> implements Stage {
   readonly #tool: Correctable
   readonly #frame: CallFrame | InnerFrame
   readonly #way: Way<R>
   readonly #fixers: ReadonlyArray<FixerRounds>
-  /** The parameters that have run. A correction to the same parameters is ignored. */
+  /** The parameters that have already run. A correction that results in parameters equal to these is ignored. */
   readonly #ran: Array<unknown> = []
   verdict: Verdict | undefined = undefined
   /** True if no fixer has better arguments than the current ones. */
@@ -109,7 +109,7 @@ export class CorrectionStage<R> implements Stage {
     text: string | undefined,
     decoded: Effect.Effect<Arguments.Decoded<unknown>, Undecoded | ToolFailure>
   ): Effect.Effect<unknown, ToolFailure, R> {
-    // Eager, like decoding.
+    // Eager, like decoding: synchronous work takes no extra step of the runtime.
     return Effect.flatMapEager(
       Effect.catchEager(
         Effect.mapEager(decoded, (decoded) => () => this.#admit(decoded, text)),
@@ -131,16 +131,18 @@ export class CorrectionStage<R> implements Stage {
     return this.#fixers.length === 0 ? run : Effect.catchCause(run, (cause) => this.#fixFailure(cause, params))
   }
 
-  /** Whether a handler's rejection is held back from the policies around it. */
+  /** Returns whether a handler's rejection is held back, so that the policies around the handler do not see it. */
   hears(failure: ToolFailure, frame: Frame): boolean {
-    // A foreign rejection is about the arguments of an inner tool, which come from the handler.
+    // A foreign rejection is about the arguments of an inner tool. The handler made them, so they are
+    // not this call's own.
     return !this.#isSettled && isRejection(failure) && !isForeign(failure) && !frame.live.hasRejected && frame.isOpen &&
       this.#mayRunAgain("rejection") && this.#fixers.some((fixer) => fixer.timeLeft("rejection") > 0)
   }
 
   /**
-   * Whether the call may run again with other arguments. It must certainly have done nothing. After a
-   * rejection, the handler must be free to begin; after another failure, it must have run.
+   * Returns whether the call may run again with other arguments. In any case, it must be certain that
+   * the call did nothing. In addition, after a rejection the handler must be allowed to start; after
+   * any other failure, the handler must have run.
    */
   #mayRunAgain(about: Fault["about"]): boolean {
     const { certainty, whole: { state } } = this.#frame
@@ -154,7 +156,7 @@ export class CorrectionStage<R> implements Stage {
 
   #fixUndecoded(error: Undecoded, text = ""): Effect.Effect<unknown, ToolFailure, R> {
     return this.#fix(undecoded(text, error), (failure) => {
-      // These repairs made the text readable, before it turned out not to fit.
+      // These repairs made the text readable, although its value then failed to decode.
       this.#noteRepairs(error.text?.repairs ?? none)
       return Effect.fail(failure)
     })
@@ -207,13 +209,14 @@ export class CorrectionStage<R> implements Stage {
           : next._tag === "Arguments"
           ? this.#runCorrected(next, failure)
           : this.#succeedWith(next, failure)
-        // A defect is reported to the tool's author, even if a fixer corrected it.
+        // A defect is reported to the tool's author, even if a fixer has corrected the call.
         return about === "defect" ? Effect.andThen(this.#reportDefect(failure), ended) : ended
       })
     })
   }
 
-  // Asks one fixer after the other until one has an answer. After an escalation, the next fixer sees its words.
+  // Asks one fixer after the other until one of them has an answer. After an escalation, the next
+  // fixer sees the escalation's text.
   #ask(fault: Fault, index: number): Effect.Effect<Fault | Answer, never, unknown> {
     const fixer = this.#fixers[index]
     if (fixer === undefined) return Effect.succeed(fault)
@@ -225,7 +228,7 @@ export class CorrectionStage<R> implements Stage {
     })
   }
 
-  // Corrected arguments may be refused like the first ones. Then nothing runs with them.
+  // Like the original arguments, corrected ones may be refused; in that case nothing is run.
   #runCorrected(answer: Answer & { readonly _tag: "Arguments" }, failure: Fixable) {
     const { params, repairs, shown, text } = answer
     let isAdmitted = false
@@ -274,12 +277,12 @@ const correctionRepair = (
   return { kind: "fixed", path: [], note: [sentence, ...caveats].join(". ") }
 }
 
-// A tool's requirements include the requirements of its fixers.
+// The cast is safe: a tool's requirements include the requirements of its fixers.
 const asNeeded = <A, R, E = never>(self: Effect.Effect<A, E, unknown>) => self as Effect.Effect<A, E, R>
 
 const isObject = Schema.is(Schema.JsonObject)
 
-/** Returns the parameters as JSON: `undefined` if they hold a secret, `null` if they have no JSON. */
+/** Returns the parameters as JSON; `undefined` if they contain a secret, `null` if they cannot be written as JSON. */
 const jsonOf = (parameters: Schema.ConstraintDecoder<unknown>, params: unknown): Effect.Effect<unknown> =>
   hasSecrets(schemaOf(parameters))
     ? Effect.undefined
@@ -312,7 +315,7 @@ const faultIn = (cause: Cause.Cause<ToolFailure>, tool: string): Ended => {
 
 const unfixable: Ended = { about: "rejection", failed: undefined }
 
-// The deadline is the one of the whole call. A timeout inside it may end earlier.
+// This is the deadline of the whole call; a timeout inside the call may expire earlier.
 const fixerRoundsOf = (
   fixers: ReadonlyArray<Fixing>,
   tool: Correctable,
@@ -326,19 +329,19 @@ const fixerRoundsOf = (
     asked: 0,
     ran,
     get left() {
-      // Fixers get half of the time left, since the call needs time after them.
+      // Fixers get half of the time left, since the call must still run after they have answered.
       return (deadline - clock.currentTimeMillisUnsafe() - momentToAnswer) / 2
     }
   }
   return fixers.map((fixing, index) => new FixerRounds(fixing, tool, frame, call, index))
 }
 
-/** Wraps a tool's run by hand with its fixers. The run must be inside a frame of the tool. */
+/** Adds a tool's fixers to a direct `run` (one without dispatch). The run must be inside a frame of the tool. */
 export const corrected = (tool: Correctable, run: Way<unknown>["run"]): Way<unknown>["run"] =>
   tool.fixers === undefined || tool.fixers.length === 0 ? run : (params) =>
     Effect.withFiber((fiber) => {
       const frame = asOwner(fiber.getRef(current))
-      return new CorrectionStage(tool, frame, fiber, { ...byHand, run }).run(params)
+      return new CorrectionStage(tool, frame, fiber, { ...directRun, run }).run(params)
     })
 
 // A tool always runs in one of these frames.

@@ -1,5 +1,6 @@
 /*
- * Checks the answers and escalations of fixers, which are a user's values and may break their types.
+ * Checks the answers and escalations of fixers. These values come from users' code, so their types
+ * cannot be relied on.
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -10,8 +11,8 @@ import { canonical } from "../value/canonical.ts"
 import { cut, excerpt, oneLine } from "../value/text.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 
-// True for an answer without arguments. From a model it counts as `{}`. From a fixer it means that it has no
-// answer, since `{}` itself says that the call takes no arguments.
+// True for a text without arguments. If a model sends it, it counts as `{}`. If a fixer returns it,
+// the fixer has no answer: a fixer that means a call without arguments returns `{}`.
 export const isNothing = (text: string): boolean => /^(?:null|\[\s*\])?$/.test(text.trim())
 
 export const isPlain = Schema.is(Schema.Json)
@@ -19,8 +20,8 @@ export const isPlain = Schema.is(Schema.Json)
 const isAnswered = isA(Answered)
 
 /**
- * Returns an answer as a text of arguments, or as a value. Throws a `TypeError` for anything else, as a
- * program without types may return.
+ * Returns a fixer's answer, either as the text of arguments or as a value. Throws a `TypeError` if
+ * the answer is anything else, which is possible in programs without types.
  */
 export const written = (fixed: unknown): string | Answered => {
   if (typeof fixed === "string") return fixed
@@ -47,18 +48,20 @@ const isEscalation = Schema.is(Schema.Struct({
   arguments: Schema.optionalKey(Schema.JsonObject)
 }))
 
-/** Whether an escalation has the fields of its type, which a program without types may break. */
+/** Whether an escalation has the fields that its type declares. In a program without types, some may be missing. */
 export const hasWords = (escalation: Escalation): boolean =>
   attempted(() => isEscalation(escalation) && oneLine(escalation.detail) !== "") === true
 
-/** Puts a failure into the words of an escalation. Programs still see the same class and the same code. */
+/**
+ * Returns a copy of a failure with the text of an escalation. Programs still see the same class and the same code.
+ */
 export const escalated = (
   failure: Fixable,
   { arguments: args, detail, hint, severity = "medium" }: Escalation,
   source: string
 ): Fixable => {
   const json = args === undefined ? "" : JSON.stringify(args).replaceAll(/[\p{Cc}\u2028\u2029]/gu, escaped)
-  // The arguments are included as a whole or not at all.
+  // The arguments are included completely or not at all.
   const advice = [
     hint === undefined ? "" : cut(oneLine(hint), 600),
     json === "" || json.length > 4000 ? "" : `Corrected arguments: ${json}`
@@ -66,7 +69,7 @@ export const escalated = (
   return remade(failure, {
     detail: cut(oneLine(detail), 600),
     hint: advice === "" ? undefined : advice,
-    // The alternatives of the failure are not the fixer's advice.
+    // The alternatives of the failure are dropped, because they are not the fixer's advice.
     ...("alternatives" in failure ? { alternatives: [] } : {}),
     severity,
     source: cut(oneLine(source), 80)

@@ -1,5 +1,5 @@
 /*
- * The declaration of fixers.
+ * The options of fixers, and the checks of a declaration.
  */
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
@@ -10,8 +10,8 @@ import { positive, whole } from "../value/numberOption.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
 
 /**
- * A function from rejected arguments to better ones. Its requirements become the tool's. Except for an
- * escalation, the model does not see its errors.
+ * A function that returns better arguments for rejected ones. The requirements of the fixer are added
+ * to those of the tool. The model does not see the errors of the fixer, except escalations.
  *
  * @category models
  * @since 0.1.0
@@ -25,15 +25,20 @@ export type Fixer<R = never> = (rejection: Rejection) => Fixed | Effect.Effect<F
  * @since 0.1.0
  */
 export interface FixerOptions<out On extends FailedExecution = FailedExecution> {
-  /** The source that its escalations and answers name. Default: `the fixer of <tool>`. */
+  /**
+   * The name of the fixer, as the source of its escalations and answers. Default: `the fixer of <tool>`.
+   */
   readonly name?: string
-  /** How often it is asked in one call at most: a whole number from 1. Default: 1. */
+  /** The maximum number of times that the fixer is asked in one call: a whole number of at least 1. Default: 1. */
   readonly tries?: number
-  /** How long it may take in one call, over all tries. A `Deadline` limits it too. Default: 30 seconds. */
+  /**
+   * How long the fixer may take in one call, over all tries. Default: 30 seconds. With a `Deadline`,
+   * the fixer also gets no more than half of the time left.
+   */
   readonly time?: Duration.Input
   /**
-   * The failed executions that it is asked about, besides rejected arguments. It is asked after retries and
-   * fallbacks, and only if the execution certainly did nothing, or if the tool only reads. Default: none.
+   * The failures of executions about which the fixer is asked, in addition to rejected arguments. Default:
+   * none. The fixer is asked after retries and fallbacks, and only if the call certainly did nothing.
    */
   readonly on?: ReadonlyArray<On>
 }
@@ -47,7 +52,7 @@ export interface FixerOptions<out On extends FailedExecution = FailedExecution> 
 export type FixerChoice<R = never> = Fixer<R> | (FixerOptions & { readonly fix: Fixer<R> })
 
 /**
- * Fixers by the names of tools. `"*"` is the fixer of all other tools.
+ * Fixers, keyed by tool name. The key `"*"` applies to all other tools.
  *
  * @category models
  * @since 0.1.0
@@ -55,7 +60,7 @@ export type FixerChoice<R = never> = Fixer<R> | (FixerOptions & { readonly fix: 
 export type Fixers<Name extends string = string> = { readonly [N in Name | "*"]?: FixerChoice<unknown> }
 
 /**
- * The requirements of an answer, if it is an Effect.
+ * The requirements of a fixer's answer, if the answer is an Effect.
  *
  * @category utility types
  * @since 0.1.0
@@ -63,21 +68,22 @@ export type Fixers<Name extends string = string> = { readonly [N in Name | "*"]?
 export type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
- * The requirements of fixers.
+ * The requirements of several fixers.
  *
  * @category utility types
  * @since 0.1.0
  */
 export type NeededBy<F> = NeededFor<ChoiceIn<F>>
 
-// Distributes over a union of sets of fixers, any of which may be used.
+// Distributes over a union of `Fixers` types, since any member of the union may be in use.
 type ChoiceIn<F> = F extends unknown ? Exclude<F[keyof F], undefined> : never
 
 type NeededFor<Choice> = Choice extends
   ((...args: never) => infer Answer) | { readonly fix: (...args: never) => infer Answer } ? Needed<Answer> : never
 
 /**
- * The failure that a fixer adds to a tool when it escalates a defect, which is not a typed failure.
+ * The failure that a fixer adds to a tool: a `ToolUnavailable` if the fixer may escalate defects,
+ * which are not typed failures.
  *
  * @category utility types
  * @since 0.1.0
@@ -85,7 +91,7 @@ type NeededFor<Choice> = Choice extends
 export type Escalated<On> = "defect" extends On ? ToolUnavailable : never
 
 /**
- * The same for several fixers.
+ * The failure that several fixers add to a tool. See {@link Escalated}.
  *
  * @category utility types
  * @since 0.1.0
@@ -105,7 +111,9 @@ export interface Fixing {
 
 const executions: ReadonlyArray<FailedExecution> = ["SemanticGarbage", "ToolUnavailable", "defect"]
 
-/** Checks a declared fixer and fills in its defaults. Throws if it is not of its type. */
+/**
+ * Checks the declaration of a fixer, and fills in its defaults. Throws if the declaration does not match its type.
+ */
 export const fixing = (choice: FixerChoice<unknown>, options?: FixerOptions): Fixing => {
   const declared = typeof choice === "function" ? { ...options, fix: choice } : choice
   if (typeof declared?.fix !== "function") {
@@ -131,8 +139,8 @@ export const fixing = (choice: FixerChoice<unknown>, options?: FixerOptions): Fi
 }
 
 /**
- * Makes a function from a tool's name to its fixer, if it has one. Throws for a fixer of a tool that does not
- * exist.
+ * Returns a function that looks up the fixer of a tool by the tool's name. Throws if a fixer is
+ * declared for a tool that does not exist.
  */
 export const fixingFor = (
   fixers: Fixers,

@@ -1,5 +1,5 @@
 /*
- * Asks one fixer, in one call, until its answer can be used.
+ * Asks one fixer, in one call, until its answer can be used or one of its limits is reached.
  */
 import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
@@ -33,13 +33,13 @@ import type { Fixing } from "./fixerOption.ts"
 /** A failure, and the arguments that led to it. */
 export interface Fault extends Rejected {
   readonly about: FailedExecution | "rejection"
-  /** The object that was read from the text. */
+  /** The object that was read from the text; `undefined` if there is none. */
   readonly value: Schema.JsonObject | undefined
   /** True if the text was read exactly and without repairs. */
   readonly isWhole: boolean
 }
 
-/** Describes a text that cannot be decoded. */
+/** Returns the fault of arguments that cannot be decoded. */
 export const undecoded = (text: string, { failure, text: read }: Undecoded): Fault => ({
   about: "rejection",
   text,
@@ -55,7 +55,7 @@ export type Better =
     readonly params: unknown
     readonly text: string
     readonly repairs: ReadonlyArray<Repair>
-    /** The arguments as the model may read them; `undefined` if they are secret. */
+    /** The arguments in the form that the model may see; `undefined` if they contain a secret. */
     readonly shown: string | undefined
     readonly caveats: ReadonlyArray<string>
   }
@@ -79,11 +79,11 @@ export interface Sharing {
   readonly left: number
   /** The parameters that the call has run with. */
   readonly ran: ReadonlyArray<unknown>
-  /** How often any fixer was asked. */
+  /** How many questions the call has put to its fixers so far. */
   asked: number
 }
 
-/** A fixer in one call. */
+/** One fixer in one call, with its history and the time that it has used. */
 export class FixerRounds {
   readonly name: string
   readonly #fixing: Fixing
@@ -91,12 +91,12 @@ export class FixerRounds {
   readonly #frame: Frame
   readonly #call: Sharing
   readonly #index: number
-  /** The failures that it was asked about so far, oldest first. */
+  /** The failures about which this fixer has been asked so far, oldest first. */
   readonly #history: Array<Fault> = []
-  /** The time that it has used so far, in milliseconds. */
+  /** The time that this fixer has used so far, in milliseconds. */
   #used = 0
 
-  /** @param index its position among the fixers of the tool */
+  /** @param index the position of the fixer among the tool's fixers */
   constructor(fixing: Fixing, tool: Subject, frame: Frame, call: Sharing, index: number) {
     this.name = fixing.name ?? `the fixer of ${tool.name}`
     this.#fixing = fixing
@@ -106,7 +106,7 @@ export class FixerRounds {
     this.#index = index
   }
 
-  /** Returns how long it may take now, in milliseconds; 0 if it must not be asked. */
+  /** Returns how long the fixer may take now, in milliseconds; 0 if it must not be asked. */
   timeLeft(about: Fault["about"]): number {
     const { on, time, tries } = this.#fixing
     if (this.#history.length >= tries || about !== "rejection" && !on.includes(about)) return 0
@@ -114,9 +114,10 @@ export class FixerRounds {
   }
 
   /**
-   * Asks the fixer until its answer can be used, or its tries or its time are used up.
+   * Asks the fixer until its answer can be used, or until its tries or its time are used up.
    *
-   * @param last the last rejection: the call's own, or the rejection of the fixer's last answer
+   * @param last what the fixer is asked about next: at first the call's own failure, later the
+   * rejection of the fixer's last answer
    */
   better(fault: Fault, last = fault): Effect.Effect<Better | undefined, never, unknown> {
     return Effect.suspend(() => {
@@ -151,7 +152,7 @@ export class FixerRounds {
   }
 
   #answer(last: Fault, before: ReadonlyArray<Rejected>) {
-    // A tool that the fixer runs is not the called tool, so it has its own key and attempts.
+    // Tools that the fixer runs are not part of the called tool, so they have their own keys and attempts.
     const about = digestOf("fix", this.name, String(this.#index), last.text, last.failure.code)
     const context = new FixerFrame(this.#frame, ++this.#call.asked, about)
     const { name: tool, parameters } = this.#tool
@@ -190,7 +191,7 @@ export class FixerRounds {
         return last
       },
       onSuccess: ({ params, repairs }) => {
-        // The same parameters, written in another way, would fail again.
+        // Parameters that are equal, but written in a different way, would fail again.
         if (this.#call.ran.some((earlier) => isSame(params, earlier))) return undefined
         const shown = isPlain(params) ? excerpt(params, 400) : cut(oneLine(text), 400)
         return {
@@ -221,7 +222,7 @@ export class FixerRounds {
     })
   }
 
-  // A fixer gets a copy, so that it cannot change the failure.
+  // A fixer gets a copy, so that it cannot change the original failure.
   #shown({ failure, text }: Rejected): Rejected {
     const { retryAfter: _, ...json } = { retryAfter: undefined, ...failure }
     return { text: this.#isShown({ text }) ? text : "", failure: remade(failure, copied(json)) }
@@ -239,7 +240,8 @@ export class FixerRounds {
     const { name } = this.#tool
     heed(`The fixer of '${name}'`, Cause.squash(cause))
     const signal = signalIn(defectsOf(cause))
-    // A stop would lose the failure that led to it. After a question, the call runs again and fails again.
+    // If the fixer stops the run, the failure is noted here, or it would be lost. If the fixer asks
+    // the user, this is not necessary: the resumed call runs again and fails again.
     if (signal?._tag === "StopSignal") this.#frame.handled(failure, { by: "stopped" })
     if (signal !== undefined) return Effect.die(signal)
     const errors = cause.reasons.filter(Cause.isFailReason).map(({ error }) => error)
@@ -250,7 +252,7 @@ export class FixerRounds {
       )
     }
     const gaveUp = this.#giveUp(errors.length === 0 ? "It had an internal error." : reason(errors[0]), cause)
-    // Otherwise the fixer threw, died, or interrupted itself.
+    // If the cause contains anything but failures, the fixer threw, died or interrupted itself.
     return errors.length === cause.reasons.length
       ? Effect.succeed(gaveUp)
       : Effect.as(Defect.report(`The fixer of ${name} failed with an internal error`, cause), gaveUp)

@@ -1,7 +1,8 @@
 /*
- * How a handler's rejection reaches the correction stage unseen by the policies in between, and how the
- * stage's verdict comes back. For the verdict the policies run again. Concurrency limits, rate limits and
- * breakers that have let the call through once do not count it twice.
+ * How a handler's rejection reaches the correction stage unseen by the policies in between, and how
+ * the stage's verdict comes back. A verdict is a rejection that no fixer could correct. The policies
+ * run once more to see the verdict. On this extra pass, concurrency limits, rate limits and breakers
+ * that have already let the call through do not count it twice.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -15,12 +16,12 @@ type Run<R = unknown> = (params: unknown) => Effect.Effect<unknown, ToolFailure,
 
 const none: ReadonlyArray<never> = []
 
-// A tool's requirements include the requirements of its fixers.
+// The cast is safe: a tool's requirements include the requirements of its fixers.
 const asNeeded = <A, R, E = never>(self: Effect.Effect<A, E, unknown>) => self as Effect.Effect<A, E, R>
 
 /**
- * Wraps a handler so that its rejections pass all policies unseen while a fixer may be asked. See the head of
- * `correctionStage`.
+ * Wraps a handler so that the policies do not see its rejections, as long as a fixer may still be
+ * asked. The comment at the top of `correctionStage` explains why.
  */
 export const heldBack = <R>(handler: Run<R>): Run<R> => (params) =>
   Effect.withFiber((fiber) => {
@@ -40,13 +41,13 @@ export const heldBack = <R>(handler: Run<R>): Run<R> => (params) =>
     return bypassed.stage === stage ? throughGates(bypassed.gates, holding)(params) : holding(params)
   })
 
-/** The gates that a verdict has bypassed on its way to the handler, outermost first. */
+/** The gates ({@link lettingThrough}) that a verdict has bypassed on its way to the handler, outermost first. */
 const bypassedGates = Context.Reference<{ readonly stage?: Stage; readonly gates: ReadonlyArray<Run> }>(
   "@fallible/core/rejectionPath/passedBy",
   { defaultValue: () => ({ gates: none }) }
 )
 
-/** The run that a gate lets through, if it is not the run that the gate wraps. */
+/** The run that a gate lets through in place of the run that it wraps; `undefined` if there is none. */
 const replacementRun = Context.Reference<Run | undefined>("@fallible/core/rejectionPath/instead", {
   defaultValue: () => undefined
 })
@@ -59,11 +60,11 @@ const throughGates = <R>(gates: ReadonlyArray<Run>, run: Run<R>): Run<R> =>
   )
 
 /**
- * Wraps a run in a gate that a verdict bypasses: a concurrency limit, a rate limit or a breaker. If the
- * handler runs again after that, it runs through the gate.
+ * Wraps a run in a gate: a concurrency limit, a rate limit or a breaker. A verdict bypasses the gate.
+ * If the handler runs again after the verdict, that run goes through the gate.
  *
- * @param learns true if the gate learns from how a call ends. Then a verdict bypasses it only if the gate
- * refuses the call
+ * @param learns true if the gate learns from how calls end, as a breaker does. A verdict bypasses
+ * that gate only if the gate refuses the call
  */
 export const lettingThrough = <R>(wrap: (run: Run<R>) => Run<R>, run: Run<R>, learns: boolean): Run<R> => {
   const gate = wrap((params) =>

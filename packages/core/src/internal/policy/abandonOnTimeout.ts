@@ -5,18 +5,18 @@ import { Gate } from "../call/gateFrames.ts"
 import { currentContext } from "../fiber/runContained.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 
-/** How an Effect runs, and what replaces it when it takes too long. */
+/** The replacement of an Effect that takes too long, and the context in which the Effect runs. */
 interface Limits<A, E, R> {
-  /** Runs instead when the time is up. */
+  /** Returns the Effect that runs in place of the late one when the time is up. */
   readonly late: () => Effect.Effect<A, E, R>
-  /** The context that the Effect runs in. Default: the context of its caller. */
+  /** The context in which the Effect runs. Default: the context of the current fiber. */
   readonly context?: Context.Context<R>
 }
 
 /**
- * Runs an Effect behind a gate, for at most a given time. When the time is up, the gate closes. It then drops all
- * later events, except how an execution that acts has ended. The Effect counts as an abandoned attempt until it
- * has ended.
+ * Runs an Effect inside a gate (see `Gate`), for at most a given time. When the time is up, the gate
+ * closes. From then on it drops all events, except that it still reports how an execution of a tool
+ * with side effects has ended. Until the late Effect has ended, it counts as an abandoned attempt.
  *
  * @param millis the time in milliseconds; `Infinity` for no limit
  */

@@ -11,13 +11,14 @@ import { millisLeft } from "../call/timeLeft.ts"
 type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /**
- * Returns a function that runs at most `permits` Effects at once, in order of arrival. A permit stays taken until its
- * Effect has really ended, even if a timeout has abandoned it.
+ * Returns a function that runs Effects, at most `permits` of them at the same time. Effects that have
+ * to wait start in order of arrival. An Effect keeps its permit until it has really ended, even if a
+ * timeout has abandoned it by then.
  *
- * @param patience the longest wait for a permit, if no deadline comes first; zero refuses at once, infinite sets no
- * limit
- * @param refuse runs instead if no permit is free in that time
- * @param counted wraps each wait
+ * @param patience the longest wait for a permit, if no deadline comes first; zero refuses an Effect
+ * that would have to wait, and infinity sets no limit
+ * @param refuse runs in place of an Effect that gets no permit in that time
+ * @param counted wraps each wait for a permit
  */
 export const bulkhead = <E2>(
   permits: number,
@@ -42,7 +43,7 @@ export const bulkhead = <E2>(
               ? release
               : Effect.asVoid(Effect.forkDetach(Effect.andThen(Fiber.awaitAll(remaining), release)))
           })
-        // Callers are served in order of arrival.
+        // A caller does not overtake others that are already waiting, even if a permit is free.
         const taken = waiting > 0 ? Effect.succeed(false) : Semaphore.takeIfAvailable(semaphore, 1)
         return Effect.flatMap(taken, (taken) =>
           taken
@@ -58,8 +59,8 @@ export const bulkhead = <E2>(
   ): Effect.Effect<A, E | E2, R> {
     if (time === 0) return refuse
     if (time === Infinity) return Effect.flatMap(takePermit(restore), runHolding)
-    // The permit races with the end of patience. The first one decides, and the other one is interrupted, even if
-    // the caller is uninterruptible.
+    // The wait for a permit races with a timer. The winner decides, and the loser is interrupted,
+    // even if the caller is uninterruptible.
     let state: "waiting" | "begun" | "refused" = "waiting"
     const queued = Effect.uninterruptible(Effect.flatMap(takePermit(Effect.interruptible), (release) => {
       if (state === "refused") return Effect.andThen(release, Effect.interruptible(Effect.never))
@@ -92,7 +93,7 @@ export const bulkhead = <E2>(
   }
 }
 
-// Fast path: most calls abandon nothing.
+// Returns the attempts that were abandoned after `before` was recorded. Fast path: most calls abandon nothing.
 const newlyAbandoned = (abandoned: AbandonedAttempts, before: Fibers): Fibers =>
   abandoned.isAny ? Array.from(abandoned.fibers).filter((fiber) => !before.includes(fiber)) : none
 

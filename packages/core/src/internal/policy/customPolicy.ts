@@ -1,13 +1,15 @@
 /*
- * A custom policy, observed from both sides, so that the account of the call is right whatever the policy does:
+ * Observes a custom policy from outside and from inside, so that the record of the call is correct
+ * whatever the policy does:
  *
  *     outer ── PolicyFrame: the policy's own code ─┬─ PolicyRunFrame: one inner run
  *                                                  └─ PolicyRunFrame: another inner run, later or in parallel
  *
- * Each inner run has its own frame. The caveats and the source of a run count once it has succeeded. If several runs
- * succeed, the policy's answer decides: the run that gave it counts, or else the last run. The failure of a run counts
- * as handled, unless the policy ends with the same failure. Time without an inner run counts as waiting. A run that
- * continues after the policy has ended counts as abandoned.
+ * Each inner run (a run of the tool by the policy) has its own frame. When an inner run succeeds, its
+ * caveats and its source apply to the answer. If several runs succeed, the run whose value the policy
+ * returns decides, or else the last run. The failure of a run counts as handled, unless the policy
+ * ends with the same failure. Time during which no inner run is in progress counts as waiting. A run
+ * that continues after the policy has ended counts as abandoned.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -21,7 +23,11 @@ import { diedOf, PolicyFrame } from "./policyFrame.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
-/** @param wrap the policy's own function, which receives the inner run */
+/**
+ * Wraps a run in a custom policy, and observes both.
+ *
+ * @param wrap the policy's own function, which receives the inner run
+ */
 export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Run, run: Run): Run => {
   const label = `The policy '${policy.name ?? policy.kind}' of '${tool}'`
   const wrapped = wrap(observeRun(run))
@@ -46,7 +52,8 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
     })
 }
 
-// Reports the defects of inner runs that the policy does not end with. Otherwise they would be lost.
+// Reports the defects of inner runs, except those with which the policy itself ends. Otherwise the
+// reported defects would be lost.
 const reportLostDefects = (
   { defects }: PolicyFrame,
   tool: string,
@@ -60,7 +67,7 @@ const reportLostDefects = (
   )
 }
 
-// Gives the inner run a new frame each time that the policy runs it.
+// Makes a new frame each time the policy starts the inner run.
 const observeRun = (run: Run): Run => (params) =>
   Effect.withFiber((fiber) => {
     const policyFrame = fiber.getRef(current)

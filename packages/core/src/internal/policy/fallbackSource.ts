@@ -8,7 +8,8 @@ import { SourceFrame } from "../call/gateFrames.ts"
 import { doneByOthers, endingOf, isRejection, isWhole } from "../call/handlerEnding.ts"
 import { certaintyOf } from "../failure/effectsDone.ts"
 
-// Runs a source that answers for a tool. Attempts of tools that the source runs count for the call.
+// Runs a source, such as a fallback's, that answers in place of a tool. If the source runs tools,
+// their attempts count as attempts of the call.
 export const sourced = <A, E, R>(
   name: string,
   isTool: boolean,
@@ -18,7 +19,7 @@ export const sourced = <A, E, R>(
     const source = new SourceFrame(frame)
     const since = marks()
     const answer = Effect.provideService(ask(), current, source)
-    // A tool reports its own effect.
+    // A source that is itself a tool reports its own effects.
     if (!frame.acts || isTool) return answer
     const common = { inside: name, by: "source", acts: true } as const
     frame.note({ _tag: "InnerActs", inside: name, by: "source" })
@@ -29,10 +30,10 @@ export const sourced = <A, E, R>(
   })
 
 /**
- * Returns the effect of a user's source, as far as its end shows it.
+ * Returns the effects of a user's source, as far as its exit shows them.
  *
  * @param hasRunTools whether the source ran tools, which report their own effects
- * @param since how many failures of tools had been marked when the source started
+ * @param since how many failures had been marked as coming from inner tools when the source started
  */
 const doneBySource = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean, since: number) => {
   const { reasons } = Exit.isFailure(exit) ? exit.cause : { reasons: [] }

@@ -17,7 +17,7 @@ import { withinTime } from "../fiber/withinTime.ts"
 import { canonical } from "../value/canonical.ts"
 import { utf8Length } from "../value/text.ts"
 
-/** How pages are merged, and how far they are followed. */
+/** How pages are merged, and the limits beyond which no further page is fetched. */
 export interface Following {
   readonly merge: (soFar: unknown, page: unknown) => unknown
   readonly coverage: ((soFar: unknown) => Coverage) | undefined
@@ -42,13 +42,13 @@ interface SoFar {
   readonly params: unknown
   readonly pages: number
   readonly bytes: number
-  /** Keys of the pages requested so far, so that none is requested twice. */
+  /** The canonical arguments of the pages requested so far, so that no page is requested twice. */
   readonly requested: Set<string>
 }
 
 /**
- * Follows the `next` of a partial result, page by page, until the result is complete. If a limit is reached or a page
- * fails, it fails with the pages so far, as a `PartialData`.
+ * Follows the `next` of a partial result, page by page, until the result is complete. If a limit is
+ * reached or a page fails, the failure is a `PartialData` with the pages fetched so far.
  */
 export const following = <R>(tool: Tool<R>, options: Following) => {
   const source: Source<R> = { ...tool, encode: encoderOf(tool.parameters) }
@@ -109,8 +109,8 @@ const fetchRest = <R>(
   })
 }
 
-// Each page is a separate call to the service, with its own key. Under the key of the call, a service that uses keys
-// would return page 1 again.
+// Fetches one page. Each page is a separate call to the service, with its own idempotency key. If a
+// page used the key of the first call, the service could return page 1 again.
 const fetchPage = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
   Effect.flatMap(current, (frame) => {
     const context = new PageFrame(frame, number)
@@ -128,19 +128,20 @@ const fetchPage = <R>({ run }: Source<R>, params: unknown, number: number, left:
         gate.close()
         const isPart = Exit.isSuccess(exit) ? Option.isSome(exit.value) : hasPart(exit.cause)
         context.ended(isPart)
-        // The caveats of a page apply to the whole result only if the page is part of it.
+        // The caveats on a page apply to the whole result only if the page becomes part of it.
         if (isPart) context.leave()
       }))
   })
 
-// The deadline of the run would end the whole call and lose all pages, so fetching stops shortly before it.
+// At the deadline, the whole call would end and lose all pages, so fetching stops shortly before the deadline.
 const timeLeft = (until: number): Effect.Effect<number> =>
   Effect.withFiber((fiber) => {
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     return Effect.succeed(Math.min(until - now, millisToAnswer(fiber)))
   })
 
-// `next` has all arguments of the next call, or only those that change. They are checked like arguments of a model.
+// `next` contains either all arguments of the next call, or only those that change. The combined
+// arguments are checked like arguments from a model.
 const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject) =>
   Effect.flatMap(
     Effect.orElseSucceed(source.encode(params), () => ({})),
@@ -155,7 +156,11 @@ const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject
 
 const sizeOf = (data: unknown): number => utf8Length(canonical(data) ?? "")
 
-/** @param isUseless whether it is useless to continue; then the result has no `next` */
+/**
+ * Returns the failure with the pages fetched so far.
+ *
+ * @param isUseless true if the next page cannot be requested; if so, the failure has no `next`
+ */
 const incomplete = (
   { coverage }: Following,
   { data, last, pages }: SoFar,

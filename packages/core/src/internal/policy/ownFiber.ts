@@ -1,14 +1,20 @@
 /*
- * A handler runs in its own fiber. Directly inside a time limit, the fiber of the limit serves, and the handler needs
- * no second one.
+ * A handler runs in its own fiber. A time limit already makes a fiber, so a handler directly inside a
+ * time limit runs in that fiber and needs no second one.
  */
 const variants = new WeakMap<object, object>()
 
-/** Returns a run that makes its own fiber, and remembers its variant that runs in the current fiber. */
+/**
+ * Records `withoutOwnFiber` as the variant of `run` that runs in the current fiber. Returns `run`,
+ * which makes its own fiber.
+ */
 export const withOwnFiber = <Run extends object>(run: Run, withoutOwnFiber: Run): Run => {
   variants.set(run, withoutOwnFiber)
   return run
 }
 
-/** Returns the variant that runs in the current fiber, or the run itself if it has none. Both have the same type. */
+/**
+ * Returns the variant of a run that runs in the current fiber. If there is no such variant, returns
+ * the run itself. Both have the same type.
+ */
 export const withoutOwnFiber = <Run extends object>(run: Run): Run => (variants.get(run) ?? run) as Run

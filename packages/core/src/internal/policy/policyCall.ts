@@ -10,36 +10,37 @@ import { named, type PolicyName } from "../call/policyKind.ts"
 import { PolicyFrame } from "./policyFrame.ts"
 
 /**
- * The current call, as a policy sees it: what the policy can report to the call, and ask about it.
+ * The current call, as a policy sees it. A policy uses it to read the state of the call, and to
+ * report what it does.
  *
- * Attempts, handled failures and waits are counted even if a policy reports nothing. A report is noted at once, under
- * the name of the policy.
+ * The call counts attempts, handled failures and waits even if a policy reports nothing. Each report
+ * is noted immediately, under the name of the policy.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Call {
-  /** Reports that the failure is handled: the inner run runs again. */
+  /** Reports that the policy handles the failure by running the inner run again. */
   readonly again: (failure: ToolFailure, retry?: Again) => Effect.Effect<void>
-  /** Reports that the failure is worth a retry, but is not retried. */
+  /** Reports that the failure is retryable, but will not be retried. */
   readonly notAgain: (failure: ToolFailure, why: WhyNot) => Effect.Effect<void>
   /**
-   * Reports that the failure is handled: something else answers, named by `source`. From now on, each tool that the
-   * policy runs counts as an attempt.
+   * Reports that the policy handles the failure with an answer from elsewhere; `source` names its
+   * origin. From now on, each tool that the policy runs counts as an attempt of the call.
    */
   readonly instead: (failure: ToolFailure, source?: Source) => Effect.Effect<void>
-  /** Refuses the call, or another attempt, before any of it runs. Fails with the failure. */
+  /** Refuses the call, or a further attempt, before any part of it runs. Fails with the given failure. */
   readonly refuse: (failure: ToolUnavailable) => Effect.Effect<never, ToolUnavailable>
-  /** Runs an Effect that waits, and counts the time that it really took. */
+  /** Runs an Effect that waits, and counts the time it actually took. `length` is the planned time, if known. */
   readonly waiting: <A, E, R>(wait: Effect.Effect<A, E, R>, length?: Duration.Duration) => Effect.Effect<A, E, R>
-  /** Reports that a circuit has changed. */
+  /** Reports that the circuit of a breaker has changed its state. */
   readonly changed: (change: Omit<CallEvent & { readonly _tag: "CircuitChanged" }, "_tag">) => Effect.Effect<void>
   /** The current state of the call. */
   readonly state: Effect.Effect<State>
 }
 
 /**
- * Why a failure is not retried: see `CallEvent`.
+ * The reason why a failure is not retried. `CallEvent` explains the values (`RetryRefused`).
  *
  * @category models
  * @since 0.1.0
@@ -53,9 +54,9 @@ export type WhyNot = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
  * @since 0.1.0
  */
 export interface Again {
-  /** The number of the retry, from 1. */
+  /** The 1-based number of the retry. */
   readonly number?: number
-  /** The largest number of retries. */
+  /** The maximum number of retries. */
   readonly limit?: number
   /** How long the policy waits before the retry. */
   readonly wait?: Duration.Duration
@@ -72,7 +73,10 @@ export interface State {
   readonly attempt: number
   /** Whether the call has taken effect. */
   readonly certainty: Certainty
-  /** Why the tool must not run again now; `undefined` if it may. If the tool acts, another inner run would fail. */
+  /**
+   * The reason why the tool must not run again now; `undefined` if it may. If there is a reason and
+   * the tool acts (has side effects), another inner run would fail.
+   */
   readonly whyNot: WhyNot | undefined
   /** Where the answer came from, if this was reported. */
   readonly source: Source | undefined
@@ -80,14 +84,18 @@ export interface State {
   readonly isWatched: boolean
 }
 
-/** Returns the `Call` of a policy. The policy has one for all calls: it looks up the current call on each use. */
+/**
+ * Returns the `Call` of a policy. A policy has one `Call` object for all calls: the object looks up
+ * the current call each time it is used.
+ */
 export const callOf = (policy: PolicyName): Call => {
   const by = named(policy)
   return {
     again: (failure, retry) =>
       Effect.map(current, (frame) => {
         const attempt = settle(frame, failure)
-        // The next attempt counts its inner tools from the start, even if its handler never starts.
+        // The next attempt counts its inner tools from the beginning again. The counts are reset
+        // here, since the handler of that attempt may never start.
         frame.live.restart()
         frame.replaced(failure, retry === undefined ? by : { ...by, retry: writable(retry) }, attempt)
       }),
@@ -133,7 +141,7 @@ export const callOf = (policy: PolicyName): Call => {
   }
 }
 
-// JSON has no infinite numbers, so such details are left out.
+// JSON has no infinite numbers, so infinite values are left out.
 const writable = ({ limit, number, wait }: { readonly [Key in keyof Again]: Again[Key] | undefined }): Again => ({
   ...(isWhole(number) ? { number } : {}),
   ...(isWhole(limit) ? { limit } : {}),

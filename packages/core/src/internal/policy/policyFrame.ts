@@ -12,29 +12,32 @@ import { named, type PolicyName } from "../call/policyKind.ts"
 import { defectsOf, RejectionSignal, type Signal, signalIn, StopSignal } from "../failure/controlSignal.ts"
 import { isA } from "../value/untrusted.ts"
 
-/** One call of a custom policy. */
+/** The frame of one run of a custom policy's own code. */
 export class PolicyFrame extends SourceFrame {
   readonly #policy: PolicyName
   readonly #fiber: Fiber.Fiber<unknown, unknown>
   readonly #clock: Clock.Clock
   readonly #activeRuns = new Map<Fiber.Fiber<unknown, unknown>, PolicyRunFrame>()
   readonly #failures: Array<{ readonly failure: ToolFailure; readonly attempt: number }> = []
-  /** A question, a stop or a rejection that ended an inner run. The policy cannot override it. */
+  /** The signal that ended an inner run: a question, a stop or a rejection. The policy cannot override it. */
   signal: Signal | undefined = undefined
   /** The defects of inner runs. */
   readonly defects: Array<unknown> = []
   #prefix: string | undefined = undefined
-  /** The inner runs that gave an answer, by that answer. */
+  /** The inner runs that gave an answer, keyed by their answers. */
   readonly #answers = new Map<unknown, PolicyRunFrame>()
-  /** The inner run whose caveats and source apply. */
+  /** The inner run whose caveats and source apply to the answer. */
   #currentRun: PolicyRunFrame | undefined = undefined
-  /** Caveats and sources that the policy itself has reported since then. */
+  /** Caveats and sources that the policy itself has reported since `#currentRun` was last set. */
   #ownReports: Array<CallEvent> = []
   #busy = 0
   #idleSince = 0
-  /** The number of the last idle period: a time without an inner run. */
+  /** The number of the last idle period. In an idle period, no inner run is in progress. */
   #idlePeriod = 0
-  /** The number of the last idle period in which other fibers had a turn. Pure computation is not a wait. */
+  /**
+   * The number of the last idle period in which other fibers had a turn. Only such a period counts as
+   * a wait, since pure computation gives other fibers no turn.
+   */
   #waitedPeriod = 0
 
   constructor(outer: Frame, policy: PolicyName, fiber: Fiber.Fiber<unknown, unknown>) {
@@ -63,7 +66,7 @@ export class PolicyFrame extends SourceFrame {
     if (--this.#busy === 0) this.#startIdle()
   }
 
-  /** Starts the frame of an inner run. */
+  /** Makes the frame of an inner run that is about to start. */
   branch(fiber: Fiber.Fiber<unknown, unknown>): PolicyRunFrame {
     this.occupy()
     const runFrame = new PolicyRunFrame(this)
@@ -76,8 +79,9 @@ export class PolicyFrame extends SourceFrame {
   }
 
   /**
-   * The prefix of tools that the policy itself runs. Tool names have no plus in them, so it never collides with
-   * one. Inside another policy the numbers start again, so the prefix also states the depth.
+   * The prefix of the ids and keys of tools that the policy itself runs. Tool names contain no plus
+   * sign, so the prefix never equals the name of a tool. Inside another policy, numbering starts
+   * again, so the prefix also contains the nesting depth.
    */
   override get innerPrefix(): string {
     const name = `policy+${this.policies === 1 ? "" : this.policies}`
@@ -94,8 +98,8 @@ export class PolicyFrame extends SourceFrame {
     this.#failures.push(...failures.map((failure) => ({ failure, attempt: runFrame.attempt })))
     const defects = diedOf(exit)
     const signal = signalIn(defects)
-    // For a tool that only reads, the end of another run replaces an earlier rejection. Otherwise the first signal
-    // counts, unless a later one is a stop.
+    // For a read-only tool, the end of a later run replaces an earlier rejection. For other tools the
+    // first signal is kept, unless a later signal is a stop.
     const before = this.isSpent && !this.acts ? undefined : this.signal
     this.signal = [before, signal].find(isA(StopSignal)) ?? before ?? signal
     this.defects.push(...defects.filter((defect) => signalIn([defect]) === undefined))
@@ -118,27 +122,30 @@ export class PolicyFrame extends SourceFrame {
   }
 
   /**
-   * Removes a failure from those that {@link finish} will report as handled. Returns the number of the attempt that
-   * failed with it, if any.
+   * Removes a failure from the list of failures that {@link finish} reports as handled. Returns the
+   * number of the attempt that failed with it; `undefined` if the list does not contain it.
    */
   settle(failure: ToolFailure): number | undefined {
     const index = this.#failures.findLastIndex((entry) => entry.failure === failure)
     return index === -1 ? undefined : this.#failures.splice(index, 1)[0]?.attempt
   }
 
-  /** True after a rejection: the policy runs again, and the result of its current run is not used. */
+  /** True after a rejection: the policy will run again, and the result of its current run will not be used. */
   override get isSpent(): boolean {
     return isA(RejectionSignal)(this.signal)
   }
 
-  /** True if the answer counts. The answer of one run takes precedence over the rejection of another run. */
+  /**
+   * True if this answer of the policy is used. An answer from one inner run takes precedence over a
+   * rejection by another.
+   */
   isAnsweredBy(value: unknown): boolean {
     return this.signal === undefined || this.isSpent && this.#answers.has(value)
   }
 
   /** Records the end of the policy, and closes its gate. */
   finish(exit: Exit.Exit<unknown, unknown>): void {
-    // The answer may come from an earlier run than the last one.
+    // The answer may come from an inner run other than the last one.
     for (const answer of answersOf(exit)) {
       const runFrame = this.#answers.get(answer)
       if (runFrame === undefined || runFrame === this.#currentRun) continue
@@ -155,7 +162,7 @@ export class PolicyFrame extends SourceFrame {
       this.live.abandoned.add(fiber)
       this.note({ _tag: "AttemptAbandoned", ...named(this.#policy) })
     }
-    // The policy itself may act. Only its failure shows this.
+    // The policy's own code may act. Only an unknown outcome in its failure shows this.
     if (this.acts && this.certainty === "not_executed" && finalFailures.some(isOutcomeUnknown)) {
       this.note({
         _tag: "InnerEnded",
@@ -171,7 +178,7 @@ export class PolicyFrame extends SourceFrame {
 export const diedOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
   Exit.isSuccess(exit) ? [] : defectsOf(exit.cause)
 
-/** Returns the answers in an exit. A partial answer counts, too. */
+/** Returns the answers in an exit. A partial answer counts as an answer, too. */
 const answersOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
   Exit.isSuccess(exit) ? [exit.value] : failuresOf(exit).filter(({ _tag }) => _tag === "PartialData")
 

@@ -1,8 +1,10 @@
 /*
- * Finds out whether a call in doubt took effect.
+ * For a call with an unknown outcome, runs the tool's check (`Tool.reconcile`) to find out whether
+ * the call took effect.
  *
- * "Not found yet" does not mean "did not happen". A check that finds nothing proves this only in two cases: its answer
- * is final, or it still finds nothing some time after the last attempt has really ended.
+ * "Not found yet" does not mean "did not happen". A check that finds nothing proves that nothing
+ * happened in only two cases. Either its answer is declared final, or it still finds nothing some
+ * time after the last attempt has really ended.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -23,27 +25,33 @@ import { kind } from "../value/text.ts"
 import type { Call } from "./policyCall.ts"
 
 /**
- * Options that say when a check that finds nothing proves that the call did not happen. Without `settle` and `final`,
- * it never does for a tool that acts: the outcome stays unknown.
+ * Options that say when a check that finds nothing proves that the call did not take effect. Without `settle`
+ * and `final`, such a check proves nothing for a tool that acts (has side effects): the outcome stays unknown.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ReconcileOptions {
   /**
-   * The longest time, from the end of the last attempt, until the check can find the effect. You promise that an
-   * effect not found by then did not happen. Default: none.
+   * The longest time, after the last attempt has ended in this process, before an effect becomes
+   * visible to the check. You promise that an effect not found by then did not happen. Default: none.
    */
   readonly settle?: Duration.Input
-  /** When to ask again during that time. Default: after 100 ms, doubling each time. */
+  /** When to repeat the check during the time to settle. Default: after 100 ms, doubling each time. */
   readonly schedule?: Schedule.Schedule<unknown>
-  /** Whether the check is conclusive: you promise that an effect it does not find will not happen. Default: `false`. */
+  /**
+   * Whether the answer of the check is conclusive. If so, you promise that an effect that the check
+   * does not find has not happened and will not happen. Default: `false`.
+   */
   readonly final?: boolean
 }
 
 type Check<R> = (params: unknown, failure: ToolFailure) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
 
-/** The result of a check: a value, nothing, or no certainty, with the problem if there is one. */
+/**
+ * The result of a check: it found the effect, found nothing, or does not know. `problem` is the
+ * failure of the check itself.
+ */
 type Finding =
   | { readonly _tag: "Found"; readonly value: unknown }
   | { readonly _tag: "Nothing" }
@@ -75,9 +83,9 @@ export class Reconciliation<R> {
   }
 
   /**
-   * Succeeds with the value that the check finds for a failed run. Otherwise it fails with the failure of the run. If
-   * the check proves that nothing in the call took effect, a `ToolUnavailable` or an unreadable result becomes a
-   * transient `not_executed`.
+   * Succeeds with the value that the check finds for a failed run. If the check finds none, fails with
+   * the failure of the run. If it proves that nothing in the call took effect, a `ToolUnavailable` or an
+   * unreadable result is replaced. The replacement is a transient failure with the code `not_executed`.
    */
   of(name: string, call: Call, params: unknown, failure: ToolFailure): Effect.Effect<unknown, ToolFailure, R> {
     return Effect.flatMap(current, (frame) => {
@@ -92,10 +100,10 @@ export class Reconciliation<R> {
             frame.handled(failure, { by: "reconcile" })
             return Effect.succeed(finding.value)
           case "Nothing":
-            // Another attempt has started meanwhile. The check says nothing about it.
+            // Another attempt has started in the meantime, and the check says nothing about that attempt.
             if (frame.whole.state.executions !== executions) return Effect.fail(failure)
             frame.note({ _tag: "OutcomeSettled", certainty: "not_executed" })
-            // Something else in the call may have taken effect.
+            // Even then, something else in the call may have taken effect.
             return Effect.fail(frame.certainty === "not_executed" ? notExecuted(failure) : failure)
           case "NotKnown":
             if (finding.problem !== undefined) frame.handled(finding.problem, { by: "reconcile" })
@@ -109,7 +117,8 @@ export class Reconciliation<R> {
   #ask(name: string, frame: Frame, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
     const label = `The check of '${name}'`
     return callUser(label, () => this.#check(params, failure)).pipe(
-      // An interrupted or crashed check finds nothing. Without this, the failure would not be recorded.
+      // If the check is interrupted or dies, it finds nothing. Without this step, the failure of the
+      // run would not be recorded.
       Effect.onExit((exit) =>
         Effect.sync(() => {
           if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) frame.handled(failure, { by: "reconcile" })
@@ -132,14 +141,17 @@ export class Reconciliation<R> {
     const { settle } = this
     if (settle !== undefined) return this.#findWithin(ask, frame, call, Duration.toMillis(settle))
     return Effect.suspend(() => {
-      // An attempt that still runs may act after the check.
+      // An attempt that is still running may act after the check.
       const isRunning = frame.isActing
       const isFinal = this.isFinal || !frame.acts
       return Effect.map(ask, (finding) => finding._tag === "Nothing" && (isRunning || !isFinal) ? notKnown : finding)
     })
   }
 
-  /** Asks until something is found or the time to settle is up. A running attempt has the same time to end. */
+  /**
+   * Repeats the check until it finds the effect, or the time to settle is up. An attempt that is
+   * still running gets the same length of time to finish.
+   */
   #findWithin(
     ask: Effect.Effect<Finding, never, R>,
     frame: Frame,
@@ -162,14 +174,16 @@ export class Reconciliation<R> {
         if (runs && begun - first >= settle) return notKnown
         const now = yield* Clock.currentTimeMillis
         const rest = (runs ? first : last) + settle - now
-        // The deadline would cut the wait short without a reason, so the check stops here.
+        // If the deadline comes before the time to settle is up, the check stops now. Otherwise the
+        // deadline would cut the wait short, and the reason would be lost.
         if (rest >= Duration.toMillis(yield* Deadline.timeLeft)) return finding._tag === "Nothing" ? notKnown : finding
         const next = yield* Pull.matchEffect(step(now, undefined), {
           onSuccess: ([, length]) => Effect.succeed(Duration.toMillis(length)),
           onFailure: Effect.failCause,
           onDone: () => Effect.succeed(Infinity)
         })
-        // Rounded up: a test clock may be short by a tiny fraction of a millisecond, which no wait would make up.
+        // Rounded up: a test clock may stop a tiny fraction of a millisecond too early, and a wait
+        // that short would not advance it.
         const wait = Duration.millis(Math.ceil(Math.max(0, Math.min(next, rest))))
         yield* call.waiting(Effect.sleep(wait), wait)
       }
@@ -177,7 +191,7 @@ export class Reconciliation<R> {
   }
 }
 
-// Other failures say something else, and stay unchanged.
+// Only these two kinds of failure are replaced. Other failures say something else, and stay unchanged.
 const notExecuted = (failure: ToolFailure): ToolFailure => {
   const { cause, detail } = failure
   if (failure._tag !== "ToolUnavailable" && !(failure._tag === "SchemaMismatch" && failure.side === "result")) {

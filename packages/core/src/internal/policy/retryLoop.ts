@@ -12,11 +12,11 @@ import * as RetryBudget from "../../RetryBudget.ts"
 import { contained } from "../fiber/runContained.ts"
 
 /**
- * Retries an Effect on a Schedule. While nothing fails, it costs only one handler: it builds the driver of the schedule
- * after the first failure. `Effect.retry` builds it before the first attempt.
+ * Retries an Effect on a Schedule. As long as nothing fails, the only cost is one `catch`: the schedule's
+ * driver is built only after the first failure. (`Effect.retry` builds it before the first attempt.)
  *
- * A failure is not retried if it is not `retryable`, if the schedule is done, if its wait would not end before the
- * deadline, or if the retry budget is used up. {@link Retries} can refuse retries for other reasons, too.
+ * Only a `retryable` failure is retried. There is no retry if the schedule is done, the wait before it would
+ * outlast the deadline, or the retry budget is used up. {@link Retries} can give further reasons (`refusal`).
  *
  * @param begin returns how to retry; called after the first failure
  */
@@ -36,24 +36,28 @@ export const retrying = <A, E, R, Retryable extends E, R2>(
 export interface Retries<E, Retryable extends E, R> {
   readonly schedule: Schedule.Schedule<unknown, Retryable, never, R>
   readonly retryable: (failure: E) => failure is Retryable
-  /** Returns why a retryable failure must not be retried; `undefined` if it may. */
+  /** Returns why a retryable failure must not be retried; `undefined` if a retry is allowed. */
   readonly refusal?: (failure: Retryable) => Effect.Effect<Refusal | undefined>
   /** Called for each retryable failure that is not retried. */
   readonly onRefused?: (failure: Retryable, why: Refusal) => Effect.Effect<void>
   /** Called for each failure that is retried, before the wait. */
   readonly onRetry: (failure: Retryable, wait: Duration.Duration) => Effect.Effect<void>
-  /** Called before each retry, after the wait. It may fail in place of the attempt. */
+  /**
+   * Called before each retry, after the wait. If it fails, the attempt is not made, and that failure
+   * takes its place.
+   */
   readonly begin?: (failure: Retryable) => Effect.Effect<void, E>
-  /** Wraps each wait. Called once the length of the wait is known. */
+  /** Wraps each wait. Called as soon as the length of the wait is known. */
   readonly waiting?: <A, E2, R2>(wait: Effect.Effect<A, E2, R2>) => Effect.Effect<A, E2, R2>
-  /** Maps the last failure. Default: the failure stays unchanged. */
+  /** Maps the failure with which the retries end. By default, the failure stays unchanged. */
   readonly last?: (failure: E) => E
 }
 
-/** Why a failure is not retried. */
+/** The reason why a failure is not retried. */
 type Refusal = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
 
-// Of nested retries, only the outermost makes a deposit, so that one success counts once.
+// True inside a retry. If retries are nested, only the outermost one makes a deposit into the retry
+// budget, so that one success counts once.
 const isInside = Context.Reference<boolean>("@fallible/core/retrying/isInside", { defaultValue: () => false })
 
 const deposit = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentTimeMillis, budget.deposit)
@@ -95,7 +99,7 @@ const retryFrom = <A, E, R, Retryable extends E, R2>(
           : refuse(failure, why))
     const next = (failure: Retryable): Effect.Effect<A, E, R | R2> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        // A schedule may run Effects that users wrote.
+        // A schedule may run Effects that users wrote, so each step runs in its own fiber (`contained`).
         Pull.matchEffect(contained(Effect.suspend(() => step(now, failure))), {
           onSuccess: ([, length]) => wait(failure, length),
           onFailure: (cause) =>
@@ -110,10 +114,11 @@ const retryFrom = <A, E, R, Retryable extends E, R2>(
   })
 }
 
-// The caller has checked that the cause has no failures, which its type cannot say.
+// The caller has checked that the cause contains no failures, which the type cannot express.
 const withoutFailures = (cause: Cause.Cause<unknown>) => cause as Cause.Cause<never>
 
-// Returns why a retry must not begin: its wait would not end before the deadline, or the retry budget is used up.
+// Returns why a retry must not begin: its wait would not end before the deadline, or the retry budget
+// is used up. Returns `undefined` if it may begin.
 const refusalOfWait = (wait: Duration.Duration): Effect.Effect<Refusal | undefined> =>
   Effect.flatMap(
     Deadline.timeLeft,
@@ -123,7 +128,10 @@ const refusalOfWait = (wait: Duration.Duration): Effect.Effect<Refusal | undefin
         : Effect.succeed("deadline")
   )
 
-/** Takes one retry from the budget of the process. False if none is left. Without a budget, always true. */
+/**
+ * Takes one retry from the budget of the process. Returns false if none is left. Without a budget,
+ * always returns true.
+ */
 const spendRetry: Effect.Effect<boolean> = Effect.flatMap(
   RetryBudget.current,
   (budget) => budget === undefined ? Effect.succeed(true) : Effect.map(Clock.currentTimeMillis, budget.withdraw)

@@ -1,8 +1,8 @@
 /*
- * How long a retry waits: a backoff up to a cap, and the wait that a service asks for, up to a limit.
+ * How long a retry waits: a backoff up to a cap, or longer if a service asks for more (up to a limit).
  *
- * The retry policies of this library state the terms by which they read a failure, so that their worst case is known
- * before anything fails.
+ * The retry policies of this library read failures through {@link readBy}, and state the {@link Terms} by
+ * which they treat them. `Tool.explain` uses these terms to compute the worst case before anything fails.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -17,8 +17,9 @@ interface Retryable {
   readonly outcome?: ToolUnavailable["outcome"] & {}
 }
 
-// The limit of attempts comes first, so that it also counts failures that a later condition refuses. That
-// matters if this schedule is part of another one that continues.
+// The schedule limits the attempts before it checks anything else. So attempts count towards the
+// limit even if a later condition refuses their failures. That matters if this schedule is part of
+// another one, which continues after the refusal.
 export const cappedBackoff = (
   { attempts = 3, base = "200 millis", cap = "5 seconds" }: {
     readonly attempts?: number
@@ -41,7 +42,10 @@ export const cappedBackoff = (
   return { backoff, times }
 }
 
-/** Makes a schedule wait at least as long as the service asks for, and give up if that is longer than a limit. */
+/**
+ * Makes a schedule wait at least as long as the service asks for. If the service asks for more than
+ * `longest`, the schedule gives up.
+ */
 export const waitingAsAsked = <Output, Input, Error, Env>(
   schedule: Schedule.Schedule<Output, Input, Error, Env>,
   longest: Duration.Duration
@@ -62,18 +66,24 @@ const requestedWait = (failure: Retryable, terms: Terms): Duration.Duration =>
 export interface Terms {
   /** The longest wait that a service may ask for. If it asks for more, there is no retry. */
   readonly longest?: Duration.Duration
-  /** An attempt that timed out is not retried. */
+  /** True if an attempt that timed out is not retried. */
   readonly endsAtTimeout?: true
 }
 
 const standIns = new WeakMap<object, (terms: Terms) => ToolUnavailable>()
 
-/** Lets a failure stand in for another one. `read` receives the terms of each reader, and returns the other failure. */
+/**
+ * Makes `failure` a stand-in for a different failure. A policy of this library that reads the
+ * stand-in passes its terms to `read`, and sees the failure that `read` returns.
+ */
 export const standIn = (failure: object, read: (terms: Terms) => ToolUnavailable): void => {
   standIns.set(failure, read)
 }
 
-/** Returns a failure as a policy of this library sees it. Any other schedule sees the stand-in. */
+/**
+ * Returns a failure as a policy of this library sees it. For a stand-in, this is the failure behind
+ * it. All other schedules see the stand-in.
+ */
 export const readBy = <Failure extends object>(terms: Terms, failure: Failure): Failure | ToolUnavailable =>
   standIns.get(failure)?.(terms) ?? failure
 

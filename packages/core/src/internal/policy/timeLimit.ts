@@ -19,13 +19,14 @@ interface Subject {
 type Run<A, R> = (params: unknown) => Effect.Effect<A, ToolFailure, R>
 
 /**
- * Ends a run at a deadline that was set elsewhere. `Dispatch` applies this to every call of a run that has a deadline.
+ * Limits a tool's run by the deadline that is already set. `Dispatch` uses this for every call while
+ * a deadline is set.
  */
 export const limitedByDeadline = <A, R>(run: Run<A, R>, subject: Subject): Run<A, R> => (params) =>
   limited(run(params), subject, Infinity, "deadline")
 
-// Ends a run after `limit` milliseconds, or at the deadline if that comes first. The inner run sees the earlier of both
-// as its deadline, and its events count until then. If no time is left, the run does not start.
+// Limits a run to `limit` milliseconds, or to the deadline if that comes first. The inner run sees the earlier
+// of the two as its deadline, and its events count until then. If no time is left, the run does not start.
 export const limited = <A, R>(
   run: Effect.Effect<A, ToolFailure, R>,
   subject: Subject,
@@ -52,7 +53,8 @@ export const limited = <A, R>(
     })
   })
 
-// The outcome is the certainty of the call. A call that only waited for its turn has done nothing.
+// Returns the failure of a run that was too late. Its outcome is the certainty of the call: a call
+// that was still waiting for its turn has done nothing.
 const timedOut = ({ certainty, tool: { sideEffect } }: Frame, detail: string): ToolUnavailable => {
   if (sideEffect === "none") return new ToolUnavailable({ code: "timeout", detail, transient: true })
   return sideEffect === "non_idempotent" && certainty === "unknown"

@@ -1,6 +1,6 @@
 /*
- * Finds out from the fields of a result, or from its number of items, whether there is a next page. It also
- * finds the arguments that request that page.
+ * Finds out whether a result has a next page, either from the fields of the result or from its number
+ * of items. Also finds the arguments that request the next page.
  */
 import { explain, hasSecrets } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import type * as Guard from "../../Guard.ts"
 import { encoderOf } from "../arguments/encoder.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 
-/** The names of an object's fields. A list has no such names. */
+/** The names of an object's fields. A list has no such fields. */
 export type Field<T> = T extends ReadonlyArray<unknown> ? never : T extends object ? Extract<keyof T, string> : never
 
 /**
@@ -22,27 +22,31 @@ export type Field<T> = T extends ReadonlyArray<unknown> ? never : T extends obje
  */
 export interface Pages<A, Params> {
   /**
-   * The field of a result that reports more pages. `true` increments the parameter by one. A text or a number
-   * is a cursor, and becomes the parameter. `false`, `null`, `""` and `0` mean that there are no more pages.
-   * An absent field says nothing. An `Option` counts as its value, and `None` as `null`. Any other value
-   * means that there are more pages, but not how to request them.
+   * The field of a result that says whether there are more pages. `true` increments the `next`
+   * parameter by one. A non-empty string, or a number other than 0, is a cursor and becomes the value
+   * of the `next` parameter. `false`, `null`, `""` and `0` mean that there are no more pages. If the
+   * field is absent, `full` decides. An `Option` counts as its value, and `None` as `null`. Any other
+   * value means that there are more pages, but that it is unknown how to request them.
    */
   readonly more?: Field<A>
   /**
-   * The parameter that requests a page: a page number from 1, or a cursor, but not an offset. A call without
-   * it requests page 1.
+   * The parameter that requests a page: a 1-based page number or a cursor, but not an offset. A call
+   * without this parameter requests page 1.
    */
   readonly next: Field<Params>
-  /** The field that holds the items of a page. Default: the result itself if it is a list, else its only list. */
+  /**
+   * The field that contains the items of a page. Default: the result itself if it is a list, else its
+   * only field that is a list.
+   */
   readonly items?: Field<A>
   /**
-   * The size of a full page, or the parameter that sets it. If `more` says nothing, there may be more after a
-   * full page.
+   * The number of items on a full page, or the parameter that sets this number. If `more` is not
+   * given, or its field is absent, a full page means that there may be more.
    */
   readonly full?: number | Field<Params>
 }
 
-/** Reports whether a result has a next page, and with which arguments to request it. */
+/** Returns a function that reports whether a result has a next page, and which arguments request that page. */
 export const nextPageOf =
   <A, Params>(parameters: Schema.ConstraintDecoder<unknown>, pages: Pages<A, Params>) =>
   (value: A, params: Params): Effect.Effect<Guard.Incomplete | undefined> => {
@@ -57,8 +61,8 @@ export const nextPageOf =
   }
 
 /**
- * Returns the parameter of the next page, if it is known, and why there may be one. Returns
- * `undefined` if there is no next page.
+ * Returns the value of the `next` parameter for the next page, if known, and the `detail` of the
+ * failure. Returns `undefined` if there is no next page.
  */
 const moreOf = <A, Params>({ full, items, more, next }: Pages<A, Params>, value: A, params: Params) => {
   const field = more === undefined ? undefined : fieldOf(value, more)
@@ -74,7 +78,7 @@ const moreOf = <A, Params>({ full, items, more, next }: Pages<A, Params>, value:
   return isFull ? { at: count, detail: "The page is full: there may be more." } : undefined
 }
 
-/** Whether the parameter requests a page after the first. */
+/** Whether the `next` parameter requests a page after the first one. */
 export const isFurther = (next: string, params: unknown): boolean => {
   const page = fieldOf(params, next)
   return page !== undefined && page !== null && page !== "" && page !== 0 && page !== 1 && page !== "1"
@@ -95,8 +99,9 @@ const countedUp = (page: unknown): number | undefined => {
 }
 
 /**
- * Returns the arguments of a call in JSON, with one of them changed. If the others hold a secret or have no
- * JSON, it returns only the changed one. Returns `undefined` if the changed one does not fit the parameters.
+ * Returns the arguments of a call as JSON, with one argument changed. If the other arguments contain
+ * a secret or cannot be written as JSON, returns only the changed one. Returns `undefined` if the
+ * changed argument does not fit the parameters.
  */
 const argumentsWith = (
   parameters: Schema.ConstraintDecoder<unknown>,
@@ -112,7 +117,7 @@ const argumentsWith = (
     Effect.map((args) => {
       const shown = schemaOf(parameters)
       const changed = args[key]
-      // A page number does not fit a parameter that takes a cursor.
+      // For example, a page number does not fit a parameter that takes a cursor.
       if (changed !== undefined && !accepts(shown, key, changed)) return undefined
       if (!hasSecrets(shown)) return args
       return changed === undefined ? undefined : { [key]: changed }
@@ -122,6 +127,6 @@ const argumentsWith = (
 
 const isJsonObject = Schema.is(Schema.JsonObject)
 
-// Only the issues of this key count, since other keys may be missing.
+// Only issues of this key matter, since other keys may be missing.
 const accepts = (shown: ReturnType<typeof schemaOf>, key: string, value: Schema.Json): boolean =>
   explain({ [key]: value }, shown)?.issues.some(({ kind, path }) => path[0] === key && kind !== "unknown_key") !== true

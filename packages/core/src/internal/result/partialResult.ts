@@ -9,19 +9,20 @@ import { kind } from "../value/text.ts"
  * @since 0.1.0
  */
 export interface Incomplete {
-  /** Default: `"more_pages"` when there is a `next`, else `"truncated"`. */
+  /** The code of the failure. Default: `"more_pages"` if there is a `next`, else `"truncated"`. */
   readonly code?: string
-  /** Default: a sentence with the numbers of `coverage`. */
+  /** The text of the failure. Default: a sentence with the numbers of `coverage`. */
   readonly detail?: string
   readonly hint?: string
-  /** How many parts the value has, and how many there are in all. */
+  /** How many parts the value has, and how many parts there are in all. */
   readonly coverage?: Coverage
   /** The arguments of the call that requests the next part. */
   readonly next?: Schema.JsonObject
 }
 
 /**
- * Returns the answer of a user's function. Throws a `TypeError` if it is neither an object nor `undefined`.
+ * Checks and returns the result of a user's function. Throws a `TypeError` if that result is neither
+ * an object nor `undefined`.
  */
 export const incompleteOf = (functionName: string, incomplete: Incomplete | undefined): Incomplete | undefined => {
   if (incomplete === undefined || typeof incomplete === "object" && incomplete !== null) return incomplete
@@ -29,7 +30,7 @@ export const incompleteOf = (functionName: string, incomplete: Incomplete | unde
 }
 
 /**
- * Makes a failure from an incomplete value.
+ * Makes a `PartialData` failure from an incomplete value.
  */
 export const partialData = <A>(data: A, incomplete: Incomplete): PartialData<A> =>
   new PartialData({

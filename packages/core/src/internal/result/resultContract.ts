@@ -1,15 +1,15 @@
 /*
- * Checks of a tool's results that its author declares, because no schema can express them. They run after
- * each success of the handler:
+ * Checks a tool's results against rules that its author declares, because no schema can express them.
+ * The checks run after each success of the handler:
  *
  *     handler ─ execution ─ invariants ─ freshness ─ pages ─ empty ─ policies
  *
- * Why this order? A result that breaks an invariant is not trusted further. The age is noted before pages are
- * followed, so that a merged result has it too. Emptiness is checked last, since an empty page may have a next
- * one.
+ * The order matters. A result that breaks an invariant is not trusted further. The age is noted
+ * before pages are followed, so that it also applies to a merged result. Emptiness is checked last,
+ * since an empty page may be followed by more pages.
  *
- * Why outside the execution? There the call already knows that a tool that acts has taken effect. So a failed
- * check does not count as a refusal, and nothing runs the tool again.
+ * The checks run after the execution. By then, the call has recorded that an acting tool (one with side
+ * effects) has taken effect. So a failed check does not count as a refusal, and no policy runs the tool again.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -44,64 +44,64 @@ export type { Pages } from "./nextPage.ts"
  */
 export interface Empty<in A, in Params> {
   /**
-   * Whether a result is empty. Default: true for `undefined`, `null`, `""`, `Option.none`, an empty list, map
-   * or set, and an object without fields. An object with lists is empty if all its lists are empty, and its
-   * other fields are flags, numbers up to 1, times, or absent.
+   * Returns whether a result is empty. By default, a result is empty if it is `undefined`, `null`, `""`,
+   * `Option.none`, an empty list, map or set, or an object without fields. An object with lists is also empty if
+   * all its lists are empty. In that case, its other fields must be flags, numbers up to 1, times, or absent.
    */
   readonly when?: (value: A, params: Params) => boolean
-  /** The meaning, as a sentence: "No orders match this name." */
+  /** The meaning of the empty result, as a sentence: "No orders match this name." */
   readonly detail: string
-  /** What to do next. */
+  /** What the model should do next. */
   readonly hint?: string
-  /** The valid choices, nearest first. */
+  /** The valid choices, nearest to the requested one first. */
   readonly alternatives?: ReadonlyArray<string>
 }
 
 /**
- * Declarations of a tool's author about its results.
+ * The rules that the author of a tool declares for the results of that tool.
  *
- * A function here that throws is a defect of the tool. A tool that acts still returns its answer, with a
- * note, and the defect goes to `Defect.reporter`.
+ * If one of these functions throws, this is a defect of the tool, and goes to `Defect.reporter`. If
+ * the tool acts (has side effects), it still returns its answer, with a caveat.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Contract<A, Params> {
   /**
-   * The meaning of an empty result: a sentence, or an object with more fields. An empty result fails with
-   * `SemanticGarbage`, code `empty_result`. A page does not count as empty if it has a next one, or is not
-   * the first.
+   * The meaning of an empty result: a sentence, or an object with more fields. If a result is empty,
+   * the tool fails with a `SemanticGarbage` whose code is `empty_result`. A page does not count as
+   * empty if it has a next page, or if it is not the first page.
    */
   readonly empty?: string | Empty<A, Params>
   /**
-   * How a result reports more pages: by its fields, or by a function. A result with more pages fails with
-   * `PartialData`, code `more_pages`, and the arguments of the next page. `Tool.paginate` follows them.
+   * How a result reports more pages: by its fields, or by a function. If there are more pages, the
+   * tool fails with a `PartialData` that has the code `more_pages` and the arguments of the next page.
+   * `Tool.paginate` requests these pages.
    */
   readonly pages?: Pages<A, Params> | ((value: A, params: Params) => Guard.Incomplete | undefined)
   /**
-   * Returns the time of the data. A number is in milliseconds since 1970, a text in ISO 8601; `null` and
-   * `undefined` mean that the time is not known. If the data is older than `freshness`, the answer says how
-   * old it is. If the time cannot be read, the answer says that the age is unknown. A time in the future
-   * counts as fresh.
+   * Returns the time of the data. A number is in milliseconds since 1970, and a string in ISO 8601. `null` and
+   * `undefined` mean that the time is not known. If the data is older than `freshness`, a note says how old it
+   * is. If the time cannot be parsed, a note says that the age is unknown. A time in the future counts as fresh.
    */
   readonly asOf?: (value: A) => DateTime.DateTime.Input | null | undefined
   /** The maximum age of the data. Required with `asOf`. */
   readonly freshness?: Duration.Input
   /**
-   * Rules that hold for every result: each predicate under a sentence that states its rule. The first
-   * predicate that returns `false` fails with a `SchemaMismatch` of the result, code `invariant_broken`. The
-   * model is told that the tool is at fault.
+   * Rules that every result must satisfy. Each key is a sentence that states a rule, and its value is the
+   * predicate that checks the rule. If a predicate returns `false`, the tool fails with a `SchemaMismatch` of
+   * side `"result"` and code `invariant_broken`. The failure tells the model that the tool is at fault.
    */
   readonly invariants?: { readonly [sentence: string]: (value: A, params: Params) => boolean }
   /**
-   * The parameter that requests a smaller result. The model is told of it if a tool that only reads is cut
-   * off or times out.
+   * The parameter with which the model can request a smaller result. It is suggested to the model if
+   * the result of a read-only tool is cut off, or if that tool times out.
    */
   readonly size?: Field<Params>
 }
 
 /**
- * The failures that the fields of a definition add to a tool.
+ * The failures that the fields of a contract add to a tool, keyed by these fields.
  *
  * @category utility types
  * @since 0.1.0
@@ -123,8 +123,8 @@ type Run<A, Params, E, R> = (params: Params) => Effect.Effect<A, E, R>
 type Verdict<A> = SchemaMismatch | SemanticGarbage | PartialData<A>
 
 /**
- * Wraps a handler so that its results are checked against the tool's contract. Without a contract it returns
- * the handler itself.
+ * Wraps a handler so that its results are checked against the tool's contract. If the tool has no
+ * contract, returns the handler itself.
  */
 export const keeping = <A, Params, E extends ToolFailure, R>(
   tool: Tool<A, Params>,
@@ -153,7 +153,7 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
       const failure = stale === undefined
         ? emptyResult
         : withFields(emptyResult, { detail: `${withFullStop(emptyResult.detail)} ${stale}` })
-      // An empty page after others only marks their end.
+      // An empty page after other pages only marks the end of the result.
       return Effect.flatMap(
         current,
         (frame) => frame instanceof PageFrame ? Effect.succeed(value) : Effect.fail(failure)
@@ -167,11 +167,11 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
 
 const withFullStop = (sentence: string): string => /[.!?…]$/.test(sentence) ? sentence : `${sentence}.`
 
-/** Keeps the answer of a tool that acts if a function of its definition throws. */
+/** Keeps the answer of an acting tool if a function of the tool's contract throws. */
 const keepingAnswer = <A, E>(value: A, name: string, checked: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.catchCause(checked, (cause) =>
     Cause.hasDies(cause)
-      // The report runs in the background: while waiting for it, the answer could be lost.
+      // The report runs in the background: if the call waited for the report, the answer could be lost.
       ? Effect.andThen(
         Effect.forkDetach(Defect.report(`The definition of ${name} could not check a result`, cause), {
           startImmediately: true
@@ -183,7 +183,7 @@ const keepingAnswer = <A, E>(value: A, name: string, checked: Effect.Effect<A, E
       )
       : Effect.failCause(cause))
 
-/** Calls a user's function that must return at once. If it throws, the defect names the function. */
+/** Calls a user's function that must be synchronous. If it throws, the defect names the function. */
 const callNow = <B>(functionName: string, call: () => B): B => {
   try {
     return outright(functionName, call())
@@ -217,7 +217,8 @@ const invariantCheckOf = <A, Params>({ invariants, name }: Tool<A, Params>) => {
   }
 }
 
-// For the author of the tool, since the model cannot repair it. A logger that dies must not fail the tool.
+// Informs the author of the tool, since the model cannot repair the tool. A logger that dies must not
+// fail the tool.
 const logBroken = ({ detail }: SchemaMismatch) => Effect.ignoreCause(Effect.logWarning(detail))
 
 // -----------------------------------------------------------------------------
@@ -245,8 +246,8 @@ const hasNothing = (value: unknown): boolean => {
   return fields.some(Array.isArray) ? fields.every(saysNothing) : fields.length === 0 && isPlain(value)
 }
 
-// Whether a field may stand beside an empty list: a count of zero, the first page number, a flag, or the time
-// of the answer. Any other text may name the owner of the list.
+// Whether a field may appear next to an empty list in an empty result: a count of zero, the first page number, a
+// flag, or the time of the answer. Any other string may carry information, such as the name of the list's owner.
 const saysNothing = (field: unknown): boolean => {
   if (Array.isArray(field)) return field.length === 0
   if (typeof field === "number") return field <= 1
@@ -282,8 +283,8 @@ const ageCheckOf = <A>(name: string, asOf: Contract<A, never>["asOf"] & {}, fres
   }
 }
 
-// Rounds the age to the precision of the limit: "3h" for a limit of "1h". If that equals the limit, it is one
-// unit more exact: "1h 1m".
+// Rounds the age to the precision of the limit: "3h" for a limit of "1h". If the rounded age equals
+// the limit, it gets one more unit: "1h 1m".
 const roundedAge = (age: string, limit: string): string => {
   const units = age.split(" ")
   const exact = limit.split(" ").length
@@ -298,7 +299,10 @@ const roundedAge = (age: string, limit: string): string => {
 const isFurtherPage = <A, Params>({ pages }: Tool<A, Params>, params: Params): boolean =>
   pages !== undefined && typeof pages !== "function" && isFurther(pages.next, params)
 
-/** Makes a check that fails with `PartialData` if a result is incomplete. `stale` is the note on its age. */
+/**
+ * Makes a check that fails with `PartialData` if a result is incomplete. If the result is stale,
+ * `stale` says so, and is added to the failure's text.
+ */
 const pageCheckOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) => {
   if (pages === undefined) return undefined
   const functionName = `The 'pages' of '${name}'`
@@ -318,10 +322,10 @@ const pageCheckOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) =>
 // Requirements of a definition
 // -----------------------------------------------------------------------------
 
-/** A requirement of a definition, whether it is met, and the value that it is about. */
+/** A requirement for a tool's definition, whether the definition meets it, and the value in question. */
 export type Demand = readonly [what: string, isSo: boolean, value: unknown]
 
-/** Lists the requirements of a contract. They are checked at run time for programs without types. */
+/** Lists the requirements for a contract. They are checked at run time, for programs without types. */
 export const contractDemands = (
   { asOf, empty, freshness, invariants, pages, parameters, sideEffect, size, success }: Readonly<
     Record<string, unknown>
@@ -387,7 +391,7 @@ const isPositive = (input: unknown): boolean =>
 // `Duration.fromInput` checks the value at run time.
 const asDurationInput = (input: unknown) => input as Duration.Input
 
-// A schema that does not list its fields may have any field.
+// If a schema does not list its fields, any name is accepted.
 const isFieldOf = (schema: unknown) => (name: unknown): boolean => {
   if (!Predicate.isString(name)) return false
   const ast = Schema.isSchema(schema) ? SchemaAST.toType(schema.ast) : undefined

@@ -1,9 +1,10 @@
 /*
- * The issues of a result, field by field. The result comes from a service and may be secret. So an issue
- * names only the kind of a value.
+ * The issues of a result (what is wrong with it), field by field. The result comes from a service and
+ * may be secret. So an issue names only the kind of a value.
  *
- * The exception is a choice that does not exist. A reader of `expected "open" | "closed"` needs to see the
- * value that came. It is quoted, unless the schema marks it, or a value that contains it, as secret.
+ * There is one exception: a value that is not among the allowed choices. A reader of
+ * `expected "open" | "closed"` needs to see the value that came instead. That value is quoted, unless
+ * the schema marks it, or a value that contains it, as secret.
  */
 import { partAt, type Path } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
@@ -16,7 +17,7 @@ import { excerpt, kind } from "../value/text.ts"
 /**
  * Lists the issues of a result.
  *
- * @param issue why the value did not decode, or encode (with `errors: "all"`)
+ * @param issue why the value could not be decoded or encoded (with `errors: "all"`)
  */
 export const resultIssues = (issue: SchemaIssue.Issue, value: unknown): ReadonlyArray<FieldIssue> =>
   Coercion.fieldIssues(issue, value, kind).map((field) => {
@@ -24,13 +25,13 @@ export const resultIssues = (issue: SchemaIssue.Issue, value: unknown): Readonly
     return typeof part === "string" || typeof part === "number" ? { ...field, actual: excerpt(part) } : field
   })
 
-/** Whether every fault at a path is a choice that does not exist and that may be quoted. */
+/** Whether every issue at a path is a value that is not among the allowed choices, and that may be quoted. */
 const isChoiceAt = (issue: SchemaIssue.Issue, path: Path): boolean => {
   const choices = choicesAt(issue, path, false)
   return choices.length > 0 && choices.every(Boolean)
 }
 
-// For each fault at the path: whether it is such a choice. Faults elsewhere are ignored.
+// Returns, for each issue at the path, whether it is such a value. Issues elsewhere are ignored.
 const choicesAt = (issue: SchemaIssue.Issue, path: Path, isHidden: boolean): ReadonlyArray<boolean> => {
   const hidden = isHidden || "ast" in issue && isSecret(issue.ast)
   if (issue._tag === "Pointer") {
@@ -49,7 +50,8 @@ const asKey = (key: PropertyKey): Path[number] => typeof key === "number" ? key 
 const hasChoices = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isLiteral(ast) || SchemaAST.isEnum(ast) || SchemaAST.isUnion(ast) && ast.types.some(hasChoices)
 
-// A secret is a `Schema.Redacted`, or a schema that its author marks as one. A union with a secret is secret.
+// A secret is a `Schema.Redacted`, or a schema that its author marks as secret. A union with a secret
+// member is secret.
 const isSecret = (ast: SchemaAST.AST): boolean =>
   [ast.annotations, ast.context?.annotations, ...(ast.checks ?? []).map(({ annotations }) => annotations)]
     .some(marksSecret) || SchemaAST.isUnion(ast) && ast.types.some(isSecret)

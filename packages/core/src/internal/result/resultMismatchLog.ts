@@ -1,6 +1,6 @@
 /*
- * The log of a result that does not fit its tool's schema. The result may be secret. So the log names its
- * fields, and quotes only the values that its issues quote (`resultIssues`).
+ * Logs a result that does not fit its tool's schema. The result may be secret. So the log names the
+ * fields of the result, and quotes only those values that the issues quote (`resultIssues`).
  */
 import { partAt } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
@@ -19,14 +19,14 @@ export const misfitLogged = (tool: string, issues: ReadonlyArray<FieldIssue>, va
 const lineOf = ({ actual, expected, path }: FieldIssue, value: unknown): string =>
   firstIssue([{
     path: path.map((key) => cut(oneLine(String(key)), 80)),
-    // An author's text may quote the value.
+    // A text that the schema's author wrote may quote the value.
     expected: mayQuote(expected, partAt(value, path)) ? "a valid value" : expected,
     actual
   }])
 
-/** Whether a text may quote the value or a part of it. In doubt it returns true. */
+/** Whether a text may quote a value or a part of that value. In doubt, returns true. */
 const mayQuote = (words: string, value: unknown): boolean => {
-  // The cut part may have quoted the value.
+  // The part that was cut off may have quoted the value.
   if (words.endsWith(cutOff)) return true
   let partsLeft = mostParts
   const isQuoted = (part: unknown): boolean => {
@@ -49,7 +49,7 @@ const partsOf = (value: object): ReadonlyArray<unknown> =>
 
 // A number or a short value must match as a whole word. Otherwise '1' would be found in '10'.
 const contains = (words: string, value: string): boolean => {
-  // The text is on one line. The beginning of a long value is enough.
+  // `words` is on one line, so the value is put on one line, too. Of a long value, the beginning is enough.
   const text = oneLine(value).slice(0, 12)
   if (text === "") return false
   for (let at = words.indexOf(text); at !== -1; at = words.indexOf(text, at + 1)) {

@@ -4,7 +4,10 @@
 import { parse, type Path } from "@fallible/arguments"
 import { excerpt } from "../value/text.ts"
 
-/** Whether a text is an object or an array that ends too early. A text of over a million characters is not checked. */
+/**
+ * Whether a text is JSON that was cut off inside an object or an array. For a text of more than a
+ * million characters, returns false without a check.
+ */
 export const isCutOff = (text: string): boolean => {
   if (text.length > longestChecked || !container.test(text)) return false
   const parsed = parse(text)

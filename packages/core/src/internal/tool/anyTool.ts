@@ -6,7 +6,7 @@ import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
 
 /**
- * Any tool, as a toolkit holds it.
+ * A tool of any type, as a toolkit holds it.
  *
  * @category models
  * @since 0.1.0

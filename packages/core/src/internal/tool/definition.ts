@@ -15,7 +15,7 @@ export const demand = (demands: ReadonlyArray<Demand>): void => {
   }
 }
 
-// The requirements of a definition. The compiler checks most of them, but not in a program without types.
+// Returns the requirements on a definition. The compiler checks most of them, but it does not check plain JavaScript.
 export const demands = (
   name: unknown,
   {

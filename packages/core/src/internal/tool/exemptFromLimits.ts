@@ -1,5 +1,5 @@
 /*
- * Tools that no limit on calls refuses: an agent can always say that it gives up.
+ * Marks tools that no limit on calls refuses. With such a tool, an agent that corrects arguments can always give up.
  */
 const runs = new WeakSet<object>()
 

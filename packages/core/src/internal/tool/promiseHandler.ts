@@ -1,6 +1,6 @@
 /*
  * Handlers that are async functions. Interrupting a fiber does not stop a promise. So an attempt counts as running
- * until its promise settles, and its late result is still recorded.
+ * until its promise settles, and the late result of the promise is still recorded.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -10,24 +10,24 @@ import { abandonable } from "../policy/abandonOnTimeout.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 
 declare global {
-  // Every runtime has it, but TypeScript's ECMAScript libraries do not declare it.
+  // Every runtime has this property, but TypeScript's ECMAScript libraries do not declare it.
   interface AbortSignal {
     readonly aborted: boolean
   }
 }
 
 /**
- * What an async handler receives besides its parameters.
+ * The second argument of an async handler.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PromiseCall {
-  /** Aborted when the time of the call is up, or when its run is interrupted. */
+  /** Aborted when the time of the call is up, or when the call is interrupted. */
   readonly signal: AbortSignal
   /** The idempotency key: the same for every attempt of the call. */
   readonly idempotencyKey: string
-  /** The number of the attempt, from 1. */
+  /** The 1-based number of this execution of the handler in the call. */
   readonly attempt: number
 }
 
@@ -42,7 +42,7 @@ export const promised = <Params, A>(
     const { idempotencyKey, state: { executions: attempt } } = fiber.getRef(current)
     let promise: Promise<A> | undefined
     const end = Effect.callback<A, unknown>((resume, signal) => {
-      // A synchronous throw becomes a rejection.
+      // If the handler throws synchronously, the promise rejects.
       promise ??= new Promise((resolve) => resolve(handler(params, { signal, idempotencyKey, attempt })))
       void promise.then((value) => resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
     })
@@ -57,7 +57,7 @@ export const promised = <Params, A>(
         attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectReturned(label)) : Effect.succeed(value),
       onFailure: (error) =>
         Effect.suspend(() => {
-          // `from` throws programming errors again, which makes them defects.
+          // `from` rethrows programming errors, which makes them defects.
           const failure = from(error, options)
           return Effect.fail(isAborted ? afterAbort(error) : failure)
         })
@@ -65,7 +65,7 @@ export const promised = <Params, A>(
     return Effect.uninterruptible(judged)
   })
 
-// A function that acted before it was aborted may still report "cancelled". So only an explicit outcome is trusted.
+// A function that acted before it was aborted may still report "cancelled". So only an explicit `outcome` is trusted.
 const afterAbort = (error: unknown): ToolUnavailable =>
   isUnavailable(error) && error.outcome !== undefined ? error : new ToolUnavailable({
     code: "timeout",
@@ -79,7 +79,10 @@ const isUnavailable = isA(ToolUnavailable)
 
 const effectReturned = (label: string) => new TypeError(`${label} returned an Effect: make the tool with Tool.make.`)
 
-/** Runs a handler in its own fiber, which goes on when its caller is interrupted. That caller waits at most 5 s. */
+/**
+ * Runs a handler in its own fiber. If the caller is interrupted, the handler continues, and the caller waits for it for
+ * at most 5 s.
+ */
 export const continuing = <Params, A, E extends ToolFailure, R>(
   run: (params: Params) => Effect.Effect<A, E, R>
 ) =>

@@ -23,15 +23,15 @@ import { kind } from "../value/text.ts"
 import type { Any } from "./anyTool.ts"
 
 /**
- * Returns a tool's run under its policies, for callers that add the frame and the fixers themselves.
+ * Returns a tool's run with its policies, for callers that add the frame and the fixers themselves.
  */
 export const runWithoutFrame = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
 
-// The same with its fixers, and still without a frame.
+// Returns a tool's run with its policies and fixers, but without a frame.
 export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runWithoutFrame(tool) as Policy.Run)
 
 /**
- * Returns a tool as the frames of its calls see it.
+ * Returns the fields of a tool that the frames of its calls need.
  */
 export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: object): Subject => ({
   name: tool.name,
@@ -40,19 +40,19 @@ export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: obj
   effectOf: (params) => effectOf(tool, params)
 })
 
-/** The parts of a tool. They are kept, since a policy that is added later may have its place inside another. */
+/** The parts of a tool. They are kept because a policy that is added later may belong inside an earlier one. */
 interface Parts {
   /** Identifies the handler in frames. */
   readonly token: object
   readonly handler: Any["run"]
-  /** Policies that the handler already contains, if the tool was put together by hand. */
+  /** Policies that the handler already contains, if the tool was made without `Tool.make`. */
   readonly inside: ReadonlyArray<Policy.Any>
   readonly own: ReadonlyArray<Policy.Any>
   readonly defaults: ReadonlyArray<Policy.Any>
   readonly fixers: Fixers
 }
 
-/** The fixers of a tool. Its own win over its agent's, and these over its toolkit's. */
+/** The fixers of a tool. The tool's own fixers replace the agent's fixer, which replaces the toolkit's. */
 interface Fixers {
   readonly own: ReadonlyArray<Fixing>
   readonly agent?: Fixing
@@ -64,13 +64,13 @@ const fixersOf = ({ agent, own, toolkit }: Fixers): ReadonlyArray<Fixing> => {
   return own.length > 0 || other === undefined ? own : [other]
 }
 
-// By the tool's `run`, which a copy made by hand shares. The same holds for `runs` and `tokens`.
+// Keyed by the tool's `run`, which a copy such as `{ ...tool }` shares. `runs` and `tokens` have the same keys.
 const partsOf = new WeakMap<object, Parts>()
 
-/** The runs of tools without a frame. */
+/** The runs of tools, without a frame. */
 const runs = new WeakMap<object, Policy.Run>()
 
-// A tool that was put together by hand has its token by the tool itself.
+// A tool that was made without `Tool.make` is itself the key of its token.
 const tokens = new WeakMap<object, object>()
 
 /**
@@ -84,7 +84,7 @@ export const tokenOf = (tool: Any): object => {
   return token
 }
 
-/** Assembles a tool: its handler, with its policies around it in their order. */
+/** Assembles a tool: wraps the handler in the policies, in their order. */
 export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies" | "fixers">, parts: Parts): T => {
   const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
   const outerPolicies = policies.filter((policy) => !parts.inside.includes(policy))
@@ -103,7 +103,7 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
   runs.set(tool.run, run)
-  // A fallback to a tool is declared with the tool's `run`.
+  // A fallback to another tool refers to that tool's `run`, so the bounds are found by `run`.
   sources.set(tool.run, () => boundsOf(tool))
   return tool
 }
@@ -124,13 +124,13 @@ const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, h
 
 const gateKinds: ReadonlyArray<Policy.Kind> = ["concurrency", "rate", "breaker"]
 
-// A program without types may pass anything as a policy.
+// Throws if a value is not a policy. Plain JavaScript may pass anything.
 export const checkedPolicy = (policy: Policy.Any): Policy.Any => {
   if (Policy.isPolicy(policy)) return policy
   throw new TypeError(`A policy must be made by Policy.make; got ${kind(policy)}.`)
 }
 
-// Throws for two policies with one name, since only the first would be used.
+// Throws if two custom policies have the same name, since only the first would be used.
 export const checkedPolicies = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any> => {
   if (!Array.isArray(policies)) throw new TypeError(`Default policies must be a list; got ${kind(policies)}.`)
   const names = policies.map(checkedPolicy).flatMap(({ kind, name }) => kind === "custom" ? [name] : [])
@@ -140,9 +140,9 @@ export const checkedPolicies = (policies: ReadonlyArray<Policy.Any>): ReadonlyAr
 }
 
 /**
- * Adds a fixer to a tool. The tool's own fixers win over it.
+ * Adds a fixer of an agent or a toolkit to a tool. The fixer is used only if the tool has no fixers of its own.
  *
- * @param of the owner of the fixer: an agent's fixer wins over a toolkit's
+ * @param of the owner of the fixer: an agent's fixer replaces a toolkit's
  * @internal
  */
 export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of: "agent" | "toolkit"): T =>
@@ -151,13 +151,13 @@ export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of:
     : rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, [of]: fixers[of] ?? fixer } }))
 
 /**
- * Adds the policies of an agent. They win over a toolkit's policies, and the tool's own win over them.
+ * Adds the policies of an agent. Precedence: the tool's own policies, then the agent's, then a toolkit's.
  */
 export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
   rebuild(self, ({ defaults }) => ({ defaults: [...checkedPolicies(policies), ...defaults] }))
 
 // Rebuilds a tool with some parts changed. Policies treat all tools alike, so the types are erased here. The
-// signatures of the combinators in `Tool` declare the resulting types, and type tests check them.
+// signatures of the combinators in `Tool` declare the resulting types, and type tests check those signatures.
 export const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
   const { fixers: _, policies, run: __, ...fields } = self
   const parts = partsOf.get(self.run) ??
@@ -173,8 +173,8 @@ export const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Part
 }
 
 /**
- * Returns a tool's run. The run of a tool that was put together by hand is treated as a user's function, and
- * as a handler if the tool acts.
+ * Returns a tool's run. If the tool was made without `Tool.make`, its `run` is treated as a user's function, or as a
+ * handler if the tool acts.
  */
 export const runOf = <T extends Any>(tool: T): T["run"] => {
   const { name, run, sideEffect } = tool

@@ -10,7 +10,7 @@ export { cut, excerpt, list, oneLine, utf8Length } from "@fallible/arguments/sen
 export const mostDetail = 1000
 
 /** The most notes that one call keeps: a handler with a loop may add far more than anyone reads. */
-export const mostNotes = 20
+const mostNotes = 20
 
 /**
  * Returns the first {@link mostNotes} notes, and how many more there are.

@@ -3,11 +3,10 @@ import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as DispatchFailure from "../../DispatchFailure.ts"
-import type * as Tool from "../../Tool.ts"
 import { contained } from "../fiber/runContained.ts"
-import { resultIssues } from "../result/resultIssues.ts"
-import { misfitLogged } from "../result/resultMismatchLog.ts"
 import { mostDepth, plainJson, type Unfit } from "../value/plainJson.ts"
+import { resultIssues } from "./resultIssues.ts"
+import { misfitLogged } from "./resultMismatchLog.ts"
 
 type Encode = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 
@@ -22,8 +21,11 @@ const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
   return encoder
 }
 
-/** Encodes a handler's answer as JSON. Fails with a `SchemaMismatch` if it is not what the tool declares. */
-export const guard = (tool: Tool.Any, value: unknown) => {
+/** Encodes a handler's answer as JSON. Fails with a `SchemaMismatch` if the answer does not match the tool's schema. */
+export const guard = (
+  tool: { readonly name: string; readonly success: Schema.ConstraintCodec<unknown, unknown> },
+  value: unknown
+) => {
   const { name } = tool
   const guarded = Effect.catchEager(encoderOf(tool.success)(value), (issue) => {
     const issues = resultIssues(issue, value)
@@ -35,7 +37,7 @@ export const guard = (tool: Tool.Any, value: unknown) => {
   })
 }
 
-// Logs the mismatch: the model cannot fix it, but the tool's author can.
+// Logs the mismatch and fails with it. The model cannot fix a mismatch, but the tool's author can.
 const invalid = (failure: DispatchFailure.Mismatch, tool: string, value: unknown) =>
   Effect.andThen(misfitLogged(tool, failure.issues, value), Effect.fail(failure))
 

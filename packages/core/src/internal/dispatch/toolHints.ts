@@ -10,7 +10,7 @@ import { withFields } from "../failure/failureClass.ts"
 export const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { certainty, failure } = outcome
-  // An effect must not be repeated elsewhere, and a run without calls left cannot call another tool.
+  // An effect must not be repeated with another tool. A run without calls left cannot call another tool.
   if (hasActed(outcome) || failure.code === "call_limit") return Effect.succeed(outcome)
   const less = wasTooMuch(outcome) ? askingForLess(tool) : undefined
   const isUnknown = certainty === "unknown"
@@ -28,17 +28,17 @@ export const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.T
   })
 }
 
-// True if the answer was cut off or too late, and certainly nothing was done.
+// True if the answer was cut off or came too late, and the call certainly did nothing.
 const wasTooMuch = ({ attempts, certainty, failure }: Failed): boolean =>
   certainty === "not_executed" && attempts > 0 &&
   (failure._tag === "ToolUnavailable" && failure.code === "timeout" ||
     failure._tag === "SchemaMismatch" && failure.code === "truncated")
 
-// Only for tools that only read: with a smaller size, a tool that acts would do something else.
+// Returns advice to ask for less. Only for read-only tools: an acting tool would do something else with a smaller size.
 export const askingForLess = ({ sideEffect, size }: Tool.Any): string | undefined =>
   size === undefined || sideEffect !== "none" ? undefined : `it again with a smaller '${size}'`
 
-// Adds advice to an answer that leaves open whether the tool has taken effect.
+// Adds advice to an answer that leaves open whether the tool took effect.
 export const doubted = (
   outcome: Completed,
   { check = "" }: Tool.Any,
@@ -49,7 +49,7 @@ export const doubted = (
     return name === undefined ? outcome : { ...outcome, caveats: [`${doubt} Call ${name} to find out.`, ...others] }
   })
 
-// Returns the names of the tools that are available now.
+// Keeps the names of tools that are in the toolkit and available now.
 const availableOf = (
   names: ReadonlyArray<string>,
   toolkit: Toolkit.Toolkit
@@ -64,14 +64,14 @@ const availableOf = (
 
 const withHint = (outcome: Failed, advice: string): Failed => {
   const { failure } = outcome
-  // A repeated call may carry the hint of the earlier failure, which already has the advice.
+  // The failure of a repeated call may carry the hint of the earlier failure, which already has the advice.
   if (failure.hint?.includes(advice) === true) return outcome
   const hint = failure.hint === undefined ? advice : `${failure.hint} ${advice}`
   // `withFields` keeps the class and the cause.
   return { ...outcome, failure: withFields(failure, { hint }) }
 }
 
-/** Returns the note on a text that looks like the beginning of JSON. */
+/** Returns the note on a result that looks like the beginning of JSON. */
 export const cutOffNote = (tool: Tool.Any): string => {
   const less = askingForLess(tool)
   const note = "This text looks like JSON that was cut off."
