@@ -18,11 +18,12 @@
  *       Tool.fallback(mirror.run)              outside: the mirror answers while the circuit is open
  *     )
  *
- * | outcome of the call                                                                              | counts as                       |
- * | ------------------------------------------------------------------------------------------------ | ------------------------------- |
- * | a value; any failure except `ToolUnavailable`; a permanent `ToolUnavailable` about the arguments | a success, since the tool works |
- * | any other `ToolUnavailable`; a defect                                                            | a failure                       |
- * | a refusal by an inner policy; a question to the user; a stop of the run; an interruption         | neither                         |
+ * | outcome of the call                                                              | counts as               |
+ * | -------------------------------------------------------------------------------- | ----------------------- |
+ * | a value, or a failure other than `ToolUnavailable`                               | success: the tool works |
+ * | a permanent `ToolUnavailable` about the arguments                                | success: the tool works |
+ * | any other `ToolUnavailable`, or a defect                                         | failure                 |
+ * | a refusal by an inner policy, a question to the user, a stop, or an interruption | neither                 |
  *
  * A probe that never ends keeps the circuit from closing, so put a `Tool.timeout` inside the breaker.
  *
@@ -62,9 +63,9 @@ import { type Status, ToolHealth } from "./ToolHealth.ts"
 export interface Options {
   /**
    * The name of the circuit. To let tools that use the same service share one circuit, give them the same
-   * key. But if a tool's handler runs another tool, give these two different keys: while the outer call is
-   * the probe, the inner call would be refused. Default: the tool's name, so that each tool has its own
-   * circuit.
+   * key. But if a tool's handler runs another tool, give these two different keys. Otherwise, while the
+   * outer call is the probe, the inner call is refused. Default: the tool's name, so that each tool has its
+   * own circuit.
    */
   readonly key?: string
 }

@@ -3,7 +3,7 @@
  *
  *     tool.pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))      on a tool: a function, without a model call
  *     tool.pipe(Tool.fix(Fixer.agent(corrector), { tries: 2 }))          on a tool: an agent
- *     Agent.make({ toolkit, fixers: { fetch_page: fix, "*": other } })   on an agent, by tool name; `"*"`: all other tools
+ *     Agent.make({ toolkit, fixers: { fetch_page: fix, "*": other } })   on an agent, by name; `"*"`: all other tools
  *     toolkit.pipe(Toolkit.withFixers({ "*": other }))                   on a toolkit, in the same form
  *
  * A tool's own fixers replace its agent's, which replace its toolkit's.
@@ -11,14 +11,14 @@
  * A fixer is a function that takes a `Rejection` (the rejected arguments and the failure). It returns an
  * answer, or an Effect of an answer. A fixer does one of these:
  *
- * | the fixer     | with                           | result                                                         | in the ledger           |
- * | ------------- | ------------------------------ | -------------------------------------------------------------- | ----------------------- |
- * | corrects      | arguments that decode          | the tool runs with them, and the model is told                 | `"fix"`                 |
- * | answers       | {@link answer}                 | the call succeeds with this value; its source is the fixer     | `"answered"`            |
- * | escalates     | {@link escalate}               | the model reads the fixer's text, and may call again           | `"escalated"`, `"told"` |
- * | stops the run | {@link throwException}         | the run ends with `RunStopped`                                 | `"stopped"`             |
- * | has no answer | `undefined` or an empty string | the failure stays as it was                                    | nothing                 |
- * | fails         | any other error                | the failure stays as it was                                    | `fixer_failed`          |
+ * | the fixer     | with                   | result                                       | in the ledger           |
+ * | ------------- | ---------------------- | -------------------------------------------- | ----------------------- |
+ * | corrects      | arguments that decode  | the tool runs with them; the model is told   | `"fix"`                 |
+ * | answers       | {@link answer}         | this value answers; the fixer is its source  | `"answered"`            |
+ * | escalates     | {@link escalate}       | the model reads the text, and may call again | `"escalated"`, `"told"` |
+ * | stops the run | {@link throwException} | the run ends with `RunStopped`               | `"stopped"`             |
+ * | has no answer | `undefined`, `""`      | the failure stays as it was                  | nothing                 |
+ * | fails         | any other error        | the failure stays as it was                  | `fixer_failed`          |
  *
  * `Tool.fix` says when a fixer is asked, and how a correction affects policies. An agent that is used as a
  * fixer calls one of the {@link tools} to escalate or to stop the run.
@@ -97,8 +97,8 @@ export const answer = (value: Schema.Json): Answered => new Answered(value)
 // -----------------------------------------------------------------------------
 
 /**
- * Gives up: the call fails with the class and code of the original failure, but with the fixer's text, and
- * names the fixer as its source.
+ * Gives up: the call fails with the same class and code as before, but with the fixer's text, and with the
+ * fixer as its source.
  *
  * When to use: in a fixer that understands the mistake, but must leave the decision to the model. For
  * example, two readings of the arguments are possible, or the model should send the corrected arguments
@@ -205,9 +205,9 @@ const runningFix: Context.Reference<RunningFix | undefined> = Context.Reference<
  *
  * The agent's turns, calls and tokens count towards the limits of the outer run (the run whose arguments it
  * corrects). They are in the outer run's ledger, together with the agent's failures. If the outer run has
- * used up its turns, tokens or time, the agent's run ends, and the call fails as it would without a fixer.
- * If the outer run has used up its calls, the agent's calls are refused, except calls to the {@link tools}.
- * The agent is not asked if the arguments have more than 20,000 characters.
+ * used up its turns, tokens or time, the agent's run ends, and the call fails as without a fixer. If the
+ * outer run has used up its calls, the agent's calls are refused, except calls to the {@link tools}. The
+ * agent is not asked if the arguments have more than 20,000 characters.
  *
  * The agent reads the arguments as the model wrote them, including secrets. But if the tool's parameters
  * contain a `Redacted`, the agent reads only the failure. If one of the agent's tools stops the agent's

@@ -24,7 +24,7 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 
 /**
@@ -74,18 +74,3 @@ const passThrough: Journal = { step: (_, effect) => effect }
 export const current: Context.Reference<Journal> = Context.Reference("@fallible/core/Journal/current", {
   defaultValue: () => passThrough
 })
-
-/**
- * Runs an Effect as a step of the current journal.
- *
- * @category steps
- * @since 0.1.0
- */
-export const step = <A, E, R>(step: Step<A, E, R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(current, (journal) => journal === passThrough ? effect : recorded(journal, step, effect))
-
-const recorded = <A, E, R>(journal: Journal, step: Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
-  journal.step(step.lost === undefined ? step : { ...step, lost: withoutJournal(step.lost) }, withoutJournal(effect))
-
-// A step is recorded as a whole. For example, if another agent runs inside a step, that run records no steps.
-const withoutJournal = Effect.provideService(current, passThrough)

@@ -127,7 +127,7 @@ const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, too
  *
  * When to use: as the last source of a read-only tool, if an old answer is better than none.
  *
- * Throws when added to a tool that acts (has side effects): the last result of an acting tool does not tell
+ * Throws when added to a tool that acts (has side effects). The last result of an acting tool does not tell
  * what a new call would do.
  *
  * Every answer of the tool, or of a fallback inside this one, is stored, unless the answer carries an age.

@@ -4,8 +4,8 @@
  *
  * The limiter is effect's own (`effect/persistence`). Its store decides where a limit is shared: within
  * this process or, with Redis, between all processes. This module makes the limiter a policy. The policy
- * decides whether a call above the limit waits for its turn or is refused, with which failure it is
- * refused, and how waits respect a deadline.
+ * decides whether a call above the limit waits for its turn, with which failure a call is refused, and how
+ * waits respect a deadline.
  *
  *     tool.pipe(
  *       Tool.retry(RetryPolicy.transient),     inside the limit: a call counts once, however often it is tried
@@ -129,8 +129,8 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
  * - `throttled`: the limit is reached; `retryAfter` is the time until the call's turn
  * - `limiter_unavailable`: the limiter's store failed
  *
- * Throws, when the limit is made, if `limit` is not a whole number of at least 1, or if `window` is not a
- * finite duration above zero.
+ * Throws immediately if `limit` is not a whole number of at least 1, or if `window` is not a finite
+ * duration above zero.
  *
  * @example
  * ```ts

@@ -5,9 +5,9 @@
  * that the handler rejected with a `SchemaMismatch` of side `"arguments"`. With the option `on`, a fixer
  * also gets failed executions.
  *
- * The fixer answers with better arguments or with a value ({@link Fixed}), escalates (gives up and says
- * why, {@link Escalation}), or fails with any other error. The module `Fixer` has the functions that fixers
- * use, and says where to declare a fixer.
+ * The fixer answers with better arguments or with a value ({@link Fixed}). If it cannot, it escalates
+ * (gives up and says why, {@link Escalation}), or fails with any other error. The module `Fixer` has the
+ * functions that fixers use, and says where to declare a fixer.
  *
  * @since 0.1.0
  */

@@ -11,13 +11,13 @@
  * The `retryAfter` of a failure is the wait that the service asked for, for example in an HTTP header
  * `Retry-After`.
  *
- * | policy        | waits before the second and the third attempt      | longest `retryAfter` that the policy honours           |
- * | ------------- | -------------------------------------------------- | ------------------------------------------------------ |
- * | `make`        | set by its options                                 | set by its options                                     |
- * | `transient`   | 0 to 200 ms, 0 to 400 ms                           | 30 s; beyond that, the policy gives up               |
- * | `rateLimited` | the same; after `rate_limited`, 1 to 2 s, 2 to 4 s | 60 s; beyond that, the policy gives up               |
- * | `honouring`   | set by its schedule                                | set by its limit; beyond that, the policy gives up     |
- * | `none`        | none: it never retries                             |                                                        |
+ * | policy        | waits before the second and the third attempt      | longest `retryAfter` that is honoured      |
+ * | ------------- | -------------------------------------------------- | ------------------------------------------ |
+ * | `make`        | set by its options                                 | set by its options                         |
+ * | `transient`   | 0 to 200 ms, 0 to 400 ms                           | 30 s; beyond that, it gives up             |
+ * | `rateLimited` | the same; after `rate_limited`, 1 to 2 s, 2 to 4 s | 60 s; beyond that, it gives up             |
+ * | `honouring`   | set by its schedule                                | set by its limit; beyond that, it gives up |
+ * | `none`        | none: it never retries                             |                                            |
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ import { finite } from "./internal/value/numberOption.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 
 /**
- * The part of a failure that a schedule can read: its code, how long the service asked callers to wait, and
+ * The fields of a failure that a schedule can read: the code, the wait that the service asked for, and
  * whether the call took effect.
  *
  * @category models
@@ -130,8 +130,8 @@ const isTimedOut = (failure: Retryable): boolean => {
 }
 
 /**
- * Makes your own schedule honour `Retry-After`: the schedule then waits at least as long as the service
- * asks for, and gives up if that wait is longer than a limit.
+ * Makes your own schedule honour `Retry-After`. The schedule then waits at least as long as the service
+ * asks for. If that wait is longer than a limit, the schedule gives up.
  *
  * When to use: with any schedule of your own that retries calls to a service. On its own, a schedule
  * ignores `retryAfter`, and may retry too soon.
@@ -206,9 +206,9 @@ const rateLimitTerms = { longest: Duration.minutes(1) }
  *
  * After a `rate_limited` failure, the policy waits as long as the service asked for (`retryAfter`). If the
  * service did not ask for a wait, the policy waits 1 s before the second attempt, and 2 s before the third.
- * To this wait, the policy adds a random one of up to 1 s before the second attempt, and of up to 2 s
- * before the third. So callers with the same `retryAfter` do not all retry at the same moment. If the
- * service asks for more than 60 s, the call is not retried.
+ * To this wait, the policy adds a random one: up to 1 s before the second attempt, and up to 2 s before the
+ * third. So callers with the same `retryAfter` do not all retry at the same moment. If the service asks for
+ * more than 60 s, the call is not retried.
  *
  * @example
  * ```ts

@@ -202,9 +202,9 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly check?: string
   /**
-   * Declares that when the tool refuses a call, it does so before any side effect. Each of these then
-   * proves that nothing was done: a 429, a refused connection, or a `not_executed` failure of an inner tool
-   * (a tool that the handler runs). So policies may run this tool again. Default: `false`.
+   * Declares that when the tool refuses a call, it does so before any side effect. A 429 or a refused
+   * connection then proves that nothing was done. So does a `not_executed` failure of an inner tool (a tool
+   * that the handler runs). Policies may therefore run this tool again. Default: `false`.
    */
   readonly refusesFirst?: boolean
   /**
@@ -262,10 +262,9 @@ export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Wo
  * arguments. The handler may therefore be run again with better ones (`Tool.fix`).
  *
  * If a tool acts (has side effects), the way its handler ends decides whether the call counts as having
- * taken effect; see the table in `Certainty`. A `SemanticGarbage` means that the tool refused the call and
- * did nothing. If the tool acted, but the service's answer makes no sense, fail with a `SchemaMismatch` of
- * side `"result"`. Alternatively, fail with a `ToolUnavailable` whose `outcome` is `"unknown"` or
- * `"executed"`.
+ * taken effect. `Certainty` has the table. A `SemanticGarbage` means that the tool refused the call and did
+ * nothing. If the tool acted, but the service's answer makes no sense, fail with a `SchemaMismatch` of side
+ * `"result"`. Alternatively, fail with a `ToolUnavailable` whose `outcome` is `"unknown"` or `"executed"`.
  *
  * The handler runs in its own fiber, so its child fibers end when the handler ends. If work must continue
  * after that, fork it with `Effect.forkDetach`, or fork it in a scope.
@@ -355,9 +354,9 @@ export const make = <
  * @param name at most 64 letters, digits, `_` and `-`; throws for any other name
  * @param definition {@link Definition}, and `tell`: error classes whose messages the model may read;
  * default: none
- * @param handler takes the decoded parameters and returns a promise. Its second argument has three fields:
- * the `signal`; the `idempotencyKey`, which is the same for each attempt of the call; and the 1-based
- * number of the `attempt`
+ * @param handler takes the decoded parameters and returns a promise. Its second argument contains the
+ * `signal`, the `idempotencyKey` (the same for each attempt of the call), and the 1-based number of the
+ * `attempt`
  *
  * @example
  * ```ts
@@ -544,12 +543,12 @@ export const retry: {
  *
  * Fails with `ToolUnavailable`:
  *
- * | tool                         | code                                                   | transient | outcome        |
- * | ---------------------------- | ------------------------------------------------------ | --------- | -------------- |
- * | read-only                    | `timeout`                                              | yes       | none           |
- * | idempotent, including by key | `timeout`                                              | yes       | `unknown`      |
- * | non-idempotent               | `outcome_unknown`                                      | no        | `unknown`      |
- * | acting, but not yet started  | `timeout`, or the code of the policy it was waiting in | yes       | `not_executed` |
+ * | tool                         | code                                             | transient | outcome        |
+ * | ---------------------------- | ------------------------------------------------ | --------- | -------------- |
+ * | read-only                    | `timeout`                                        | yes       | none           |
+ * | idempotent, including by key | `timeout`                                        | yes       | `unknown`      |
+ * | non-idempotent               | `outcome_unknown`                                | no        | `unknown`      |
+ * | acting, but not yet started  | `timeout`, or the code of the policy it waits in | yes       | `not_executed` |
  *
  * The timeout interrupts the handler, but does not wait until the handler has ended. A handler that ignores
  * the interruption continues in the background, as an *abandoned* attempt. For an acting tool, `LateResult`
@@ -702,7 +701,7 @@ export const fallback: {
  * Handles the failures that have one of the given tags, as `Effect.catchTag` does.
  *
  * When to use: to turn a failure into an answer ("no orders" instead of `SemanticGarbage`), or into another
- * failure, when you need the tool's parameters to build it.
+ * failure that is built from the tool's parameters.
  *
  * If the tool acts, the answer carries a caveat that says whether the call may have taken effect, and
  * `Tool.explain` warns about the catch.
@@ -835,10 +834,10 @@ export const mapFailure: {
  * may act twice. So prefer `settle`, and err on the long side.
  *
  * A check that cannot tell whether the call took effect should fail. Give the check its own time limit. The
- * result of the check applies to the tool's own attempts and to the tools that they ran, but not to the
- * source of a fallback. If a handler runs another tool, a check inside the handler cannot settle the
- * outcome of that tool: give that tool its own `reconcile`. The event `OutcomeSettled` reports the result
- * of the check.
+ * result of the check applies to the tool's own attempts and the tools that they ran, but not to a
+ * fallback's source. If a handler runs another tool, a check inside the handler cannot settle the outcome
+ * of that tool: give that tool its own `reconcile`. The event `OutcomeSettled` reports the result of the
+ * check.
  *
  * @param check takes the parameters and the failure
  * @param options `settle`: as above; default: none. `schedule`: when to repeat the check during that time;
@@ -958,7 +957,7 @@ export const paginate: {
  * model call. A fixer also helps if a small model can correct arguments that a large model would otherwise
  * have to send again.
  *
- * Several fixers on one tool form a chain: the next fixer is asked if the one before has nothing better, or
+ * Several fixers on one tool form a chain. The next fixer is asked if the one before has nothing better, or
  * escalates (gives up and says why). A tool's own fixers replace its agent's (`fixers`), which replace its
  * toolkit's (`Toolkit.withFixers`).
  *
@@ -973,13 +972,13 @@ export const paginate: {
  * towards the tool's concurrency and rate limits. Only if no fixer has anything better do the policies see
  * the rejection; a custom policy then sees the call a second time.
  *
- * | the fixer              | result                                                                                      |
- * | ---------------------- | ------------------------------------------------------------------------------------------- |
- * | corrects the arguments | they are decoded and admitted like the model's own; the tool runs, and the model is told    |
- * | answers with a value   | the value is decoded as a result of the tool; the outcome names the fixer as its source     |
- * | escalates              | the call fails with the fixer's text, and names the fixer as its source (`Fixer.escalate`)  |
- * | stops the run          | the run ends (`Fixer.throwException`)                                                       |
- * | does anything else     | the failure stays as it was; if the fixer failed, the ledger records this as `fixer_failed` |
+ * | the fixer              | result                                                                                    |
+ * | ---------------------- | ----------------------------------------------------------------------------------------- |
+ * | corrects the arguments | they are decoded and admitted like the model's own; the tool runs, and the model is told  |
+ * | answers with a value   | the value is decoded as a result of the tool; the outcome names the fixer as its source   |
+ * | escalates              | the call fails with the fixer's text, and with the fixer as its source (`Fixer.escalate`) |
+ * | stops the run          | the run ends (`Fixer.throwException`)                                                     |
+ * | does anything else     | the failure stays as it was; if the fixer failed, the ledger has a `fixer_failed`         |
  *
  * The fixer is not asked in these cases:
  *
@@ -1292,9 +1291,8 @@ export const outcome: {
 // -----------------------------------------------------------------------------
 
 /**
- * Computes the worst case of a call to a tool, without running it: how many attempts it makes, how long it
- * waits, and how long it takes. The result also contains warnings about policies that are probably a
- * mistake.
+ * Computes the worst case of a call to a tool, without running the tool: the number of attempts, the
+ * waiting time and the total time. The result also has warnings about policies that are probably a mistake.
  *
  * When to use: in a test that guards the bounds of your tools, or to find out why a call takes so long.
  *

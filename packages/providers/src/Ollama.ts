@@ -1,16 +1,16 @@
 /**
- * Models in Ollama, over its own `POST /api/chat`.
+ * Models that Ollama serves, over its own API (`POST /api/chat`).
  *
  *     const model = Ollama.layer({ model: "llama3.2" })                       // or: Ollama.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
- * If a conversation exceeds the model's window, Ollama cuts it instead of refusing it. To make room, set
- * `modelOptions: { provider: { options: { num_ctx: 16_384 } } }`.
+ * If a conversation exceeds the model's context window, Ollama silently cuts the conversation. To enlarge the
+ * window, set `modelOptions: { provider: { options: { num_ctx: 16_384 } } }`.
  *
  * Any `HttpClient` works. Add your own headers with `HttpClient.mapRequest`.
  *
- * Argument texts reach the tools as the model wrote them. Fields that Ollama adds to a message, such as its
- * model's thinking, are sent back unchanged.
+ * The arguments of a call reach the tool exactly as the model wrote them. Extra fields in Ollama's messages,
+ * such as the model's thinking, are sent back unchanged.
  *
  * @since 0.1.0
  */
@@ -51,15 +51,16 @@ export interface Options extends Settings {
    * `"127.0.0.1:11434"`.
    */
   readonly host?: string
-  /** Sent as a bearer token, for an Ollama behind a proxy or in the cloud. Default: none. */
+  /** The key, sent as a bearer token, for an Ollama behind a proxy or in the cloud. Default: none. */
   readonly apiKey?: Redacted.Redacted
 }
 
 /**
- * Makes a model in Ollama.
+ * Makes a model that Ollama serves.
  *
- * Fails as {@link Model.ModelFailure} lists. Dies with a `TypeError` for an invalid host, an empty model
- * name, or a key that cannot stand in an HTTP header. It also dies for a timeout of 0 or less.
+ * Calls to the model fail as {@link Model.ModelFailure} lists. `make` itself dies with a `TypeError` for an
+ * invalid host, an empty model name, or a key that an HTTP header cannot contain. It also dies if a timeout
+ * is not positive.
  *
  * @category constructors
  * @since 0.1.0
@@ -68,7 +69,7 @@ export const make = (options: Options): Effect.Effect<Model.Model["Service"], ne
   Effect.map(HttpClient.HttpClient, (client) => Provider.make(format, serverOf(options), client, options))
 
 /**
- * Provides a model in Ollama: {@link make} as a layer.
+ * Provides a model that Ollama serves: {@link make} as a layer.
  *
  * @example
  * ```ts
@@ -91,9 +92,9 @@ export const layer = (options: Options): Layer.Layer<Model.Model, never, HttpCli
   Layer.effect(Model.Model, make(options))
 
 /**
- * Makes a {@link layer} from `OLLAMA_MODEL`, `OLLAMA_HOST` (default: this machine) and `OLLAMA_API_KEY`
- * (default: none). A variable is not read if its option is given. Fails with a `ConfigError` that names the
- * variable.
+ * Makes a {@link layer} from the environment variables `OLLAMA_MODEL`, `OLLAMA_HOST` (default: this machine)
+ * and `OLLAMA_API_KEY` (default: none). If an option is given, its variable is not read. Fails with a
+ * `ConfigError` that names the missing or invalid variable.
  *
  * @category layers
  * @since 0.1.0
@@ -128,12 +129,12 @@ const serverOf = ({ apiKey, host = thisMachine, model: name }: Options): Failure
   }
 }
 
-/** The scheme and the port may be left out, as in Ollama's own programs. */
+/** Returns the URL of a host. As in Ollama's own programs, the scheme and the port of the host may be left out. */
 const urlOf = (host: string): string => {
   const text = host.trim().replace(/^["']|["']$/g, "")
   const [, scheme, address = "", path = ""] = /^(?:(\w+):\/\/)?([^/]*)(.*)$/s.exec(text)!
   const [, credentials = "", name = "", port] = /^(.*@)?(\[[^\]]*\]|[^:]*:[^:]*:.*|[^:]*)(?::(.*))?$/s.exec(address)!
-  // With a scheme, the default is its usual port; otherwise it is Ollama's own.
+  // Without a port, the scheme's usual port is used. Without a scheme, Ollama's own port is used.
   const suffix = port !== undefined ? `:${port}` : scheme === undefined ? ":11434" : ""
   return `${scheme ?? "http"}://${credentials}${reachable(name)}${suffix}${path}`
 }
@@ -143,7 +144,10 @@ const hostProblem = (host: string): string | undefined =>
     ? undefined
     : "a host, optionally with http:// or https:// before it and a port after it, such as 127.0.0.1:11434"
 
-/** Replaces the address "all addresses", on which a server may listen, by one that can be called. */
+/**
+ * Replaces an address that means "all addresses", on which a server may listen, by an address that a client
+ * can call.
+ */
 const reachable = (name: string): string => {
   if (name === "" || name === "0.0.0.0") return "127.0.0.1"
   if (name === "[::]" || name === "::") return "[::1]"
@@ -193,11 +197,11 @@ const encodeMessage = (server: Failures.Server) => (message: Transcript.Message)
 const encodeImages = ({ images = [] }: Transcript.MessageOf<"user">): Schema.JsonObject =>
   images.length === 0 ? {} : { images: images.flatMap((image) => bytesIn(image) ?? []) }
 
-/** Returns the bytes of a picture in base64; `undefined` if there is only an address. */
+/** Returns the bytes of a picture in base64; `undefined` if the picture has only an address. */
 const bytesIn = (image: Transcript.Image): string | undefined =>
   "base64" in image ? image.base64 : /^data:[^,]*;base64,(.*)$/s.exec(image.url)?.[1]
 
-// Options that Ollama does not have are refused, because Ollama would ignore them.
+// Options that Ollama does not have are refused, because Ollama would silently ignore them.
 const unsupportedOption = (options: Model.Options): ModelFailure | undefined =>
   Model.mustCall(options)
     ? Failures.unsupported("Ollama cannot be forced to call a tool.", elsewhere)
@@ -229,7 +233,7 @@ const Completion = Schema.Struct({
   eval_count: Schema.optionalKey(Schema.Unknown)
 })
 
-/** The field that every reply has, and every piece of one. */
+/** A field that every whole reply and every streamed piece has. */
 const ofReplies = "done"
 
 const read: Provider.Format["read"] = Body.reader(Completion, ofReplies, (body, text) => ({
@@ -239,7 +243,7 @@ const read: Provider.Format["read"] = Body.reader(Completion, ofReplies, (body, 
   done: body.done
 }))
 
-/** Splits the body into lines of JSON. The last one is `done`. */
+/** Splits the body into lines of JSON. The last line has `done: true`. */
 const frames: Provider.Format["frames"] = (body) =>
   Stream.decodeText(body).pipe(
     Stream.splitLines,

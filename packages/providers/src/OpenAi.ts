@@ -1,14 +1,14 @@
 /**
- * Models with OpenAI's Chat Completions, `POST /v1/chat/completions`: OpenAI's own, and models behind vLLM,
- * LM Studio, llama.cpp, Ollama and many gateways.
+ * Models that are called through OpenAI's Chat Completions (`POST /v1/chat/completions`): OpenAI's own
+ * models, and models behind vLLM, LM Studio, llama.cpp, Ollama and many gateways.
  *
  *     const model = OpenAi.layer({ model: "gpt-5-mini", apiKey })             // or: OpenAi.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
  * Any `HttpClient` works. Add your own headers with `HttpClient.mapRequest`.
  *
- * Argument texts reach the tools as the model wrote them. Fields that a server adds to a message, such as
- * its model's reasoning, are sent back unchanged.
+ * The arguments of a call reach the tool exactly as the model wrote them. Extra fields in a server's
+ * messages, such as the model's reasoning, are sent back unchanged.
  *
  * @since 0.1.0
  */
@@ -46,19 +46,20 @@ export interface Options extends Settings {
   /** The server's name for the model: `"gpt-5-mini"`. */
   readonly model: string
   /**
-   * The address of the server, with `/v1` if the server has it. A query is sent with each request; its
-   * values appear in no failure and no span. Default: `"https://api.openai.com/v1"`.
+   * The base URL of the server, with `/v1` if the server has it. Default: `"https://api.openai.com/v1"`. A
+   * query in the URL is sent with each request, and the query's values appear in no failure and no span.
    */
   readonly baseUrl?: string
-  /** Sent as a bearer token. Default: none, as for local servers. */
+  /** The key, sent as a bearer token. Default: none, which is right for most local servers. */
   readonly apiKey?: Redacted.Redacted
 }
 
 /**
  * Makes a model behind Chat Completions.
  *
- * Fails as {@link Model.ModelFailure} lists. Dies with a `TypeError` for an invalid base URL, an empty
- * model name, or a key that cannot stand in an HTTP header. It also dies for a timeout of 0 or less.
+ * Calls to the model fail as {@link Model.ModelFailure} lists. `make` itself dies with a `TypeError` for an
+ * invalid base URL, an empty model name, or a key that an HTTP header cannot contain. It also dies if a
+ * timeout is not positive.
  *
  * @category constructors
  * @since 0.1.0
@@ -90,9 +91,9 @@ export const layer = (options: Options): Layer.Layer<Model.Model, never, HttpCli
   Layer.effect(Model.Model, make(options))
 
 /**
- * Makes a {@link layer} from `OPENAI_MODEL`, `OPENAI_BASE_URL` (default: OpenAI's own) and `OPENAI_API_KEY`
- * (default: none). A variable is not read if its option is given. Fails with a `ConfigError` that names the
- * variable.
+ * Makes a {@link layer} from the environment variables `OPENAI_MODEL`, `OPENAI_BASE_URL` (default: OpenAI's
+ * own) and `OPENAI_API_KEY` (default: none). If an option is given, its variable is not read. Fails with a
+ * `ConfigError` that names the missing or invalid variable.
  *
  * @category layers
  * @since 0.1.0
@@ -193,7 +194,10 @@ const unsupportedOption = (
   tools: ReadonlyArray<Toolkit.Definition>
 ): ModelFailure | undefined =>
   tools.length === 0 && Model.mustCall(options)
-    ? Failures.unsupported("A tool call is required, but no tool is offered.", "Leave `toolChoice` out, or offer a tool.")
+    ? Failures.unsupported(
+      "A tool call is required, but no tool is offered.",
+      "Leave `toolChoice` out, or offer a tool."
+    )
     : undefined
 
 // -----------------------------------------------------------------------------
@@ -210,7 +214,7 @@ const Completion = Schema.Struct({
   usage: Schema.optionalKey(Schema.Unknown)
 })
 
-/** The field that every reply has, and every piece of one. */
+/** A field that every whole reply and every streamed piece has. */
 const ofReplies = "choices"
 
 const read: Provider.Format["read"] = (text, form, server) =>
@@ -224,7 +228,7 @@ const readCompletion = Body.reader(Completion, ofReplies, ({ choices, usage }, t
   // If there are several choices, the one with index 0 is the reply.
   const at = choices?.findIndex(({ index }) => (index ?? 0) === 0) ?? -1
   const choice = choices?.[at]
-  // Some servers send both. One of them is then empty, or has the text so far.
+  // Some servers send both `message` and `delta`. One of the two is then empty, or repeats the text so far.
   const part = form === "whole" || !choice?.delta ? "message" : "delta"
   const path: Path = ["choices", at, part, "tool_calls", each, "function", "arguments"]
   return {
@@ -235,7 +239,7 @@ const readCompletion = Body.reader(Completion, ofReplies, ({ choices, usage }, t
   }
 })
 
-/** Understands the reasons of OpenAI, vLLM, Mistral, OpenRouter, DeepSeek, Gemini and others. */
+/** Translates a finish reason of OpenAI, vLLM, Mistral, OpenRouter, DeepSeek, Gemini and others. */
 const finishOf = (reason: string): Assembly.Chunk["finish"] =>
   reason === "" ? undefined : finishes.find(([, pattern]) => pattern.test(reason))?.[0] ?? "stop"
 
@@ -245,12 +249,13 @@ const finishes: ReadonlyArray<readonly [Assembly.Chunk["finish"], RegExp]> = [
   ["failed", /error|abort|malformed|insufficient_system_resource/i]
 ]
 
-/** Splits the body into server-sent events. The last one is `[DONE]`. */
+/** Splits the body into server-sent events. The last event is `[DONE]`. */
 const frames: Provider.Format["frames"] = (body, server) =>
   Stream.suspend(() => {
     const events: Array<string> = []
     const parser = Sse.makeParser((event) => event._tag === "Event" && events.push(event.data))
-    // Some servers answer a request for a stream with a whole reply, an error or a page. That is one piece.
+    // Some servers answer a request for a stream with a whole reply, an error or a web page. Such a body is
+    // one piece.
     let hasBegun = false
     let whole: string | undefined
     const read = (text: string) => {
@@ -262,7 +267,7 @@ const frames: Provider.Format["frames"] = (body, server) =>
       else if (parser.feed(text) !== undefined) return Effect.fail(Failures.oversized(server, 10 * Failures.mebibyte))
       return Effect.succeed(events.splice(0))
     }
-    // The empty line behind the last event may be missing. An event that was cut off is dropped.
+    // The empty line after the last event may be missing, so it is added here. An event that was cut off is dropped.
     const rest = Effect.suspend(() => {
       if (whole === undefined) {
         return Effect.map(read("\n\n"), (events) => events.filter((text) => isEnd(text) || isObjectText(text)))

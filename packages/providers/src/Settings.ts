@@ -15,20 +15,23 @@ import type * as Schedule from "effect/Schedule"
  */
 export interface Settings {
   /**
-   * How long to wait for a reply, or for the next piece of a streamed one. After that, the call fails with
-   * `timeout`, and is not retried. Default: 5 minutes. (Node's own `fetch` also gives up after 5 minutes.)
+   * How long to wait for a reply, or for the next piece of a streamed reply. After that time, the call fails
+   * with `timeout`, and is not retried. Default: 5 minutes. (Node's own `fetch` also gives up after 5
+   * minutes.)
    */
   readonly timeout?: Duration.Input
   /**
-   * How long a streamed reply may take in total, even if pieces keep coming. After that, the call fails
-   * with `timeout`, and is not retried. Default: 1 hour. In that time, a model that writes 40 tokens a second
+   * How long a streamed reply may take in total, even if pieces keep coming. After that time, the call fails
+   * with `timeout`, and is not retried. Default: 1 hour. In an hour, a model that writes 40 tokens a second
    * writes 144,000.
    */
   readonly streamTimeout?: Duration.Input
   /**
-   * When to retry a transient failure that came before a reply began. A lost connection is transient, and
-   * so is a reply that is malformed or cut off. The transient statuses are 408, 429, and all from 500 on
-   * except 501 and 505. Default: `RetryPolicy.transient`, which makes three attempts in all.
+   * The schedule on which transient failures are retried. Default: `RetryPolicy.transient`, which makes three
+   * attempts in all. Once a streamed reply has begun, it is not retried.
+   *
+   * A lost connection is transient, and so is a reply that is malformed or cut off. The transient statuses
+   * are 408, 429, and all from 500 on except 501 and 505.
    */
   readonly retry?: Schedule.Schedule<unknown, ModelFailure>
 }

@@ -1,23 +1,24 @@
 /**
- * Checks whether a tool can act twice for one call. The tool is yours, with its policies and its handler.
+ * Checks whether a tool can act (have its side effect) twice for one call. You pass in your own tool, with
+ * its policies and its handler.
  *
  *     yield* ActsOnce.check({
  *       tool: (service) => payWith(service.fetch).pipe(Tool.retry(RetryPolicy.transient)),
  *       arguments: { order: "7" }
  *     })
  *
- * The handler talks to a fake service (`FakeService`). The service may act and drop the connection, act
- * later, answer 500 after it has acted, or be slow. A model repeats its call until one succeeds. The
- * process may stop in the middle of a step; another process then continues from the journal. If the tool is
- * `"idempotent_by_key"`, a job may also be delivered twice, under one id. In every case, the service must
- * not act more than once.
+ * The handler calls a fake service (`FakeService`). The service may act and drop the connection, act later,
+ * answer 500 after it has acted, or be slow. A scripted model repeats its call until a call succeeds. The
+ * process may stop in the middle of a step; a second process then continues from the journal. If the tool is
+ * `"idempotent_by_key"`, the same job may also be delivered twice, under the same id. In every case, the
+ * service must not act more than once.
  *
- * All short sequences of faults are tried first, and then longer ones, which are drawn from a seed. A
- * sequence that shows a second act is therefore the shortest one, or it was reduced until nothing could be
- * left out. Time is virtual.
+ * All short sequences of faults are tried first, and then longer sequences, which are drawn from a seed. If a
+ * sequence makes the service act twice, it is reduced until nothing more can be left out, and reported. Time
+ * is virtual.
  *
- * The check assumes that the fake service behaves like yours: say whether yours honours keys (`keys`). It
- * sees only what the handler sends to the fake service.
+ * The check assumes that the fake service behaves like yours: say whether yours honours idempotency keys
+ * (`keys`). The check sees only requests to the fake service.
  *
  * @since 0.1.0
  */
@@ -48,12 +49,11 @@ import * as ScriptedModel from "./ScriptedModel.ts"
  */
 export interface Options<out T extends Tool.Any, out R = never, in Provided = never> extends Answers {
   /**
-   * Makes the tool, with its policies and its handler, on top of a service. It is called again for each
-   * sequence.
+   * Makes the tool: its policies, and a handler that calls the given service. Called anew for each sequence.
    */
   readonly tool: (service: FakeService) => T
   /**
-   * Makes the services that the tool needs, on top of the same service. It is called again for each
+   * Makes the Effect services that the tool needs, on top of the same fake service. Called anew for each
    * sequence. Default: none.
    */
   readonly layer?: (service: FakeService) => Layer.Layer<Provided>
@@ -62,13 +62,13 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
   /** The policies of the agent. Default: none. */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure.ToolFailure>>
   /**
-   * Whether the service acts once for each idempotency key. Default: `"honoured"` if the tool is
-   * `"idempotent_by_key"`, otherwise `"ignored"`.
+   * Whether the service honours idempotency keys: it then acts only once for each key. Default: `"honoured"`
+   * if the tool is `"idempotent_by_key"`, otherwise `"ignored"`.
    */
   readonly keys?: "honoured" | "ignored"
-  /** How long after a lost connection the service may still act, at most. Default: 1 minute. */
+  /** The longest time after a lost connection until the service acts. Default: 1 minute. */
   readonly lateBy?: Duration.Input
-  /** The most calls that the model makes while none of them succeeds. Default: 3. */
+  /** The most calls that the model makes if no call succeeds. Default: 3. */
   readonly asks?: number
   /** The most sequences that are tried. Default: 400. */
   readonly runs?: number
@@ -85,7 +85,10 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
 export interface Checked {
   /** The number of sequences that were tried. */
   readonly runs: number
-  /** The number of sequences that ended in doubt. If nearly all do, make sure that your check can find anything. */
+  /**
+   * The number of sequences after which it was in doubt whether the call took effect. If this is true of
+   * nearly all, make sure that your check can find a second act at all.
+   */
   readonly inDoubt: number
 }
 
@@ -97,7 +100,7 @@ export interface Checked {
  */
 export class ActedTwice extends Data.TaggedError("ActedTwice")<{
   readonly tool: string
-  /** How often it acted. */
+  /** How often the service acted. */
   readonly times: number
   /** The events, one line each. */
   readonly sequence: ReadonlyArray<string>
@@ -108,8 +111,8 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
 }
 
 /**
- * The tool does not work even if nothing goes wrong: it did not reach the service, or did not succeed. A
- * check would then prove nothing.
+ * The tool does not work even without any fault: it does not reach the service, or does not succeed. A check
+ * of such a tool would prove nothing.
  *
  * @category failures
  * @since 0.1.0
@@ -136,9 +139,9 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
  *
  * When to use: in a test, for each tool that pays, books or sends.
  *
- * Fails with {@link ActedTwice}, which has the shortest sequence that shows a second act. Fails with
- * {@link NeverSucceeded} if the tool does not work even when nothing goes wrong. If the tool needs
- * services, provide them by `layer` or around the check.
+ * Fails with {@link ActedTwice} if the service acts twice; the failure has the shortest sequence that was
+ * found. Fails with {@link NeverSucceeded} if the tool does not work even without any fault. If the tool
+ * needs Effect services, provide them through the option `layer`, or to the Effect that `check` returns.
  *
  * @example
  * ```ts
@@ -194,8 +197,8 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
 
 /**
  * Where the process stops: at a call of the model, either before the call runs, or after it has run but
- * before its result is written down. With `delivered_again`, the whole job is repeated by a process that
- * knows nothing of the first.
+ * before its result is recorded. With `delivered_again`, a second process, which knows nothing of the first,
+ * repeats the whole job.
  */
 type Stop = { readonly call: number; readonly hasRun: boolean } | "delivered_again"
 
@@ -215,7 +218,7 @@ const stops: ReadonlyArray<Stop | undefined> = [
   "delivered_again"
 ]
 
-/** Yields the plans, the shortest first. */
+/** Yields at most `runs` plans, the shortest first. */
 function* plans(runs: number, longer: ReadonlyArray<Plan>): Iterable<Plan> {
   let left = runs
   for (const plan of [...shortPlans(), ...longer]) if (left-- > 0) yield plan
@@ -325,7 +328,7 @@ const play = <T extends Tool.Any, R, Provided>(
     const job = Effect.gen(function*() {
       if (stop === "delivered_again") {
         const first = yield* run(undefined, { id: "job" })
-        // Without keys, a process that knows nothing of the first acts again.
+        // Without keys, a second process that knows nothing of the first would always act again.
         if (!isByKey) return first
         tell("The job is delivered again.")
         return yield* run(undefined, { id: "job" })
@@ -336,7 +339,7 @@ const play = <T extends Tool.Any, R, Provided>(
         run(new Process(journal, stop, stopped, tool.name, tell)),
         Effect.as(Deferred.await(stopped), undefined)
       )
-      // The second process continues from what the first has written down.
+      // The second process continues from the steps that the first has recorded.
       return exit ?? (yield* run(new Process(journal, undefined, stopped, tool.name, tell)))
     })
     const exit = yield* passTimeUntilDone(
@@ -358,8 +361,8 @@ const play = <T extends Tool.Any, R, Provided>(
     Effect.provideService(Defect.reporter, () => Effect.void),
     Effect.provideService(LateResult.reporter, () => Effect.void),
     Effect.provide(Logger.layer([])),
-    // The clock warns if time does not pass. Here it does, and a long wait for the warning would delay the
-    // check.
+    // The test clock warns if time does not pass. Here, time does pass, and a long wait for the warning would
+    // delay the check.
     Effect.provide(TestClock.layer({ warningDelay: "1 millis" }))
   )
 
@@ -369,7 +372,7 @@ const isSuccess = (text: string): boolean => !text.includes("\"ok\":false")
 const asProvided = <Provided>() => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect as Effect.Effect<A, E, Exclude<R, Provided>>
 
-/** A process that writes down its steps, and may stop in the middle of one. */
+/** The journal of a process that records its steps, and may stop in the middle of a step. */
 class Process implements Journal.Journal {
   readonly #written: Map<string, Exit.Exit<unknown, unknown> | undefined>
   readonly #stop: Exclude<Stop, string> | undefined
@@ -416,7 +419,7 @@ class Process implements Journal.Journal {
   }
 }
 
-// The exit was written down for this very step.
+// The exit was recorded for this same step.
 const asStepOf = <A, E>(exit: Exit.Exit<unknown, unknown>) => exit as Exit.Exit<A, E>
 
 // -----------------------------------------------------------------------------

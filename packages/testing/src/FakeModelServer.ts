@@ -1,15 +1,17 @@
 /**
  * A model server on loopback that plays a script. It plays the scripts of {@link ScriptedModel} over real
- * HTTP, in OpenAI's format (`/v1/chat/completions`) and in Ollama's (`/api/chat`), whole and streamed.
+ * HTTP, in OpenAI's format (`/v1/chat/completions`) and in Ollama's (`/api/chat`), as whole or streamed
+ * replies.
  *
  *     const server = yield* FakeModelServer.make([ScriptedModel.call("ping"), ScriptedModel.text("Pong.")])
  *     agent.run("Ping!").pipe(Effect.provide(OpenAi.layer({ model: "any", baseUrl: `${server.url}/v1` })))
  *
- * It checks requests where real servers are strict, and answers an invalid one with 400. Every call must
- * have its result, roles and names must be valid, and arguments must be an object. A request that is too
- * large is answered with 413.
+ * The server checks requests as strictly as real servers do, and answers an invalid request with 400. Every
+ * call must have its result, roles and names must be valid, and arguments must be an object. A request that
+ * is too large is answered with 413.
  *
- * It misbehaves on command. A `ModelFailure` in a script becomes what a server does in that case:
+ * The server misbehaves on command. For a `ModelFailure` in a script, it does what a real server does in that
+ * case:
  *
  * | code              | what the server does                                                |
  * | ----------------- | ------------------------------------------------------------------- |
@@ -18,14 +20,15 @@
  * | `max_tokens`      | sends a reply that says nothing                                     |
  * | `refused`         | sends a refusal; in Ollama's format, which has none, answers 400      |
  * | `connection`      | resets the connection                                               |
- * | `timeout`         | never answers, unless the failure has a status                      |
- * | any other code    | answers with a status, its message and `Retry-After`                |
+ * | `timeout`         | never answers; if the failure has a status, answers with that       |
+ * | any other code    | answers with the failure's status, message and `Retry-After`        |
  *
- * A code without a usual status is answered with 503, or with 501 if the failure is not transient.
- * `Effect.never` hangs, and a delayed Effect is slow. {@link raw} answers with any body. {@link drop}
- * breaks off after a number of bytes, and {@link stall} hangs there.
+ * If neither the failure nor its code has a status, the server answers 503, or 501 if the failure is not
+ * transient. With `Effect.never`, the server hangs, and with a delayed Effect, it is slow. {@link raw}
+ * answers with any body. {@link drop} breaks the connection off after a number of bytes, and {@link stall}
+ * hangs after them.
  *
- * It needs Node, so the package's index does not export it.
+ * This module needs Node, so the package's index does not export it.
  *
  * @since 0.1.0
  */
@@ -60,7 +63,8 @@ import type * as ScriptedModel from "./ScriptedModel.ts"
 export type Move = ScriptedModel.Move | Raw | Beginning
 
 /**
- * The moves in order, or a function of the request and the number of requests before it.
+ * The moves in order, or a function that returns the move for a request. `index` is the number of earlier
+ * requests.
  *
  * @category models
  * @since 0.1.0
@@ -107,8 +111,7 @@ export const raw = (
 /**
  * Sends the beginning of a reply, and drops the connection.
  *
- * @param bytes how many bytes of the body to send, at most all of them; a negative number leaves out that
- * many at the end
+ * @param bytes how many bytes of the body to send (if negative, how many to leave out at its end)
  * @category moves
  * @since 0.1.0
  */
@@ -117,8 +120,7 @@ export const drop = (reply: Model.Reply, bytes: number): Move => ({ _tag: "Begin
 /**
  * Sends the beginning of a reply, and hangs.
  *
- * @param bytes how many bytes of the body to send, at most all of them; a negative number leaves out that
- * many at the end
+ * @param bytes how many bytes of the body to send (if negative, how many to leave out at its end)
  * @category moves
  * @since 0.1.0
  */
@@ -135,11 +137,14 @@ export const stall = (reply: Model.Reply, bytes: number): Move => ({ _tag: "Begi
  * @since 0.1.0
  */
 export interface Options {
-  /** The most bytes in one write: 1 splits every character of several bytes. Default: one piece of the reply. */
+  /**
+   * The most bytes in one write; 1 splits every character of several bytes. By default, each piece of the
+   * reply is one write.
+   */
   readonly split?: number
   /**
-   * Requests without this key are answered with 401, and the answer quotes the wrong key. Default: any key
-   * is accepted, or none.
+   * The key that requests must have. Other requests are answered with 401, and the answer quotes the wrong
+   * key. By default, requests need no key, and any key is accepted.
    */
   readonly apiKey?: string
   /** The most bytes in a request. A larger one is answered with 413. Default: 1 MiB. */
@@ -155,7 +160,7 @@ export interface Options {
 export interface Received {
   /** The path, with the query. */
   readonly url: string
-  /** Absent if the path is not an endpoint. */
+  /** The format of the request; absent if there is no endpoint at the path. */
   readonly format?: "ollama" | "openai"
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly body: string
@@ -177,7 +182,7 @@ export interface State {
   readonly requests: ReadonlyArray<Received>
   /** The number of replies that have begun. A reply that breaks off counts; a failure status does not. */
   readonly replies: number
-  /** The number of requests that wait for the end of their answer. */
+  /** The number of requests whose answer has not ended. */
   readonly open: number
   /** The number of answers whose client hung up before the end. */
   readonly abandoned: number
@@ -206,8 +211,8 @@ export class FakeModelServer extends Context.Service<FakeModelServer, {
 /**
  * Starts a server, which runs until its scope closes.
  *
- * If a server receives more requests than its script has moves, it answers 501 and says so. So a run with
- * one model call too many does not pass by accident.
+ * If the server receives more requests than its script has moves, it answers 501 and says so. A test with one
+ * model call too many therefore does not pass by accident.
  *
  * @example
  * ```ts
@@ -242,14 +247,15 @@ export const make = (
       const exchange: Exchange = { request, response, stage, options, dropped: false }
       stage.change(({ open }) => ({ open: open + 1 }))
       const fiber = fork(answer(exchange, script))
-      // Observed from outside, because an Effect that breaks its fiber cannot be caught inside it.
+      // The fiber is observed from outside: if an Effect breaks its fiber, nothing inside that fiber can
+      // catch the error.
       fiber.addObserver((exit) => {
         if (Exit.isFailure(exit) && !response.destroyed) fail(exchange, Cause.squash(exit.cause))
       })
       response.once("close", () => {
         const abandoned = response.writableFinished || exchange.dropped ? 0 : 1
         stage.change((state) => ({ open: state.open - 1, abandoned: state.abandoned + abandoned }))
-        // Do not work for a client that has hung up.
+        // Stop working for a client that has hung up.
         fork(Fiber.interrupt(fiber))
       })
     })

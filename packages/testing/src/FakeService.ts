@@ -1,25 +1,27 @@
 /**
- * A service that acts, and may lose its answers. Handlers talk to it under `ActsOnce.check`.
+ * A fake of a service that acts (has side effects), and whose answers may be lost. Handlers call it in
+ * `ActsOnce.check`.
  *
- *     service.fetch                          for handlers with fetch, or with an HTTP client of Effect on top of it
- *     service.act({ key, body })             for handlers with a client of their own, in place of its connection
- *     service.look({ key })                  for checks of what has been done
+ *     service.fetch                          for handlers that use fetch, or Effect's HTTP client on top of fetch
+ *     service.act({ key, body })             for handlers with their own client, in place of that client's connection
+ *     service.look({ key })                  for looking up whether the service has acted
  *
- * Each request to act meets what the check has planned for it:
+ * The check plans a fault for each request to act:
  *
  * | fault                      | what happens                                                                |
  * | -------------------------- | --------------------------------------------------------------------------- |
- * | `none`                     | it acts, and answers                                                        |
- * | `dropped`                  | it does nothing, and the connection is lost                                 |
- * | `acted_and_dropped`        | it acts, and the connection is lost                                         |
- * | `dropped_and_acted_later`  | the connection is lost, and it acts after that, up to `lateBy` later        |
- * | `acted_and_answered_500`   | it acts, and answers 500                                                    |
- * | `slow`                     | it acts and answers after 3/4 of `lateBy`, even if the caller has gone      |
- * | `answered_503`             | it does nothing, and answers 503                                            |
- * | `answered_429`             | it does nothing, and answers 429 with `Retry-After: 1`                      |
+ * | `none`                     | the service acts, and answers                                               |
+ * | `dropped`                  | the service does nothing, and the connection is lost                        |
+ * | `acted_and_dropped`        | the service acts, and the connection is lost                                |
+ * | `dropped_and_acted_later`  | the connection is lost, and the service acts up to `lateBy` later           |
+ * | `acted_and_answered_500`   | the service acts, and answers 500                                           |
+ * | `slow`                     | the service acts and answers after 3/4 of `lateBy`, even without the caller |
+ * | `answered_503`             | the service does nothing, and answers 503                                   |
+ * | `answered_429`             | the service does nothing, and answers 429 with `Retry-After: 1`             |
  *
- * A service that honours keys acts once for each key, and repeats its answer. It refuses a key that comes
- * with another body (422), and a key whose first request is still running (409).
+ * A service that honours keys acts once for each key, and repeats its answer. If the key comes with a
+ * different body, the service answers 422. If the first request with the key is still running, it answers
+ * 409.
  *
  * @since 0.1.0
  */
@@ -56,7 +58,8 @@ export interface Request {
 }
 
 /**
- * The connection was lost. It has the `code` of Node's own errors, so `ToolFailure.from` recognizes it.
+ * The connection was lost. This error has the `code` of Node's own errors, so `ToolFailure.from` recognizes
+ * it.
  *
  * @category failures
  * @since 0.1.0
@@ -64,7 +67,8 @@ export interface Request {
 export class Dropped extends Data.TaggedError("Dropped")<{ readonly code: "ECONNRESET" }> {}
 
 /**
- * The service answered with a status that is not a success. `ToolFailure.from` recognizes it.
+ * The service answered with a status that is not a success. `ToolFailure.from` recognizes this error by its
+ * status.
  *
  * @category failures
  * @since 0.1.0
@@ -81,13 +85,13 @@ export class Answered extends Data.TaggedError("Answered")<{
  * @since 0.1.0
  */
 export interface FakeService {
-  /** Acts, unless the plan says otherwise. Succeeds with the result of the check's `answer`. */
+  /** Acts, unless the plan says otherwise. Succeeds with the result of the check's option `answer`. */
   readonly act: (request?: Request) => Effect.Effect<unknown, Dropped | Answered>
-  /** Looks up whether the service has acted. Succeeds with the result of the check's `found`. */
+  /** Looks up whether the service has acted. Succeeds with the result of the check's option `found`. */
   readonly look: (request?: Request) => Effect.Effect<unknown>
   /**
-   * Does both over `fetch`: GET and HEAD look, and all other methods act. Answers are JSON. It uses the
-   * clock of the check.
+   * Offers `act` and `look` over `fetch`: GET and HEAD look, and all other methods act. Answers are JSON.
+   * Delays use the clock of the check.
    */
   readonly fetch: typeof globalThis.fetch
 }
@@ -99,8 +103,11 @@ export interface FakeService {
  * @since 0.1.0
  */
 export interface Answers {
-  /** Makes the answer to a request that the service has acted on, as JSON. Default: `{ "done": true }`. */
+  /** Makes the JSON of the answer to a request on which the service has acted. Default: `{ "done": true }`. */
   readonly answer?: (request: Request) => unknown
-  /** Makes the answer to a look. Default: `{ "done": … }`, with whether the service has acted. */
+  /**
+   * Makes the JSON of the answer to `look`. Default: `{ "done": true }` if the service has acted, otherwise
+   * `{ "done": false }`.
+   */
   readonly found?: (request: Request, hasActed: boolean) => unknown
 }

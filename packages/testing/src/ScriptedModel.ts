@@ -4,9 +4,9 @@
  *     const script = [ScriptedModel.call("get_weather", { city: "Paris" }), ScriptedModel.text("18 °C.")]
  *     agent.run("How warm is Paris?").pipe(Effect.provide(ScriptedModel.layer(script)))
  *
- * It records every request, so a test can see exactly what a model would have read. If it is called more
- * often than its script has replies, it fails and says so. So a run with one model call too many does not
- * pass by accident.
+ * The model records every request, so a test can see exactly what a real model would have read. If it is
+ * called more often than its script has replies, it fails and says so. A test with one model call too many
+ * therefore does not pass by accident.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,8 @@ import * as Layer from "effect/Layer"
 import { playable } from "./internal/scriptMove.ts"
 
 /**
- * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is an Effect that fails.
+ * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is such an Effect, too: it
+ * fails.
  *
  * @category models
  * @since 0.1.0
@@ -26,7 +27,8 @@ import { playable } from "./internal/scriptMove.ts"
 export type Move = Model.Reply | Effect.Effect<Model.Reply, ModelFailure>
 
 /**
- * The moves in order, or a function of the request and the number of requests before it.
+ * The moves in order, or a function that returns the move for a request. `index` is the number of earlier
+ * requests.
  *
  * @category models
  * @since 0.1.0
@@ -75,7 +77,7 @@ export const call = (name: string, args?: object | string): Model.Reply => calls
 
 /**
  * Makes a reply with several tool calls. Their ids are `call_1`, `call_2`, …, and repeat in every turn, as
- * with many servers.
+ * they do with many servers.
  *
  * @category moves
  * @since 0.1.0

@@ -1,12 +1,12 @@
 /**
- * Tests what a toolkit costs at worst.
+ * Tests how much a toolkit costs in the worst case: attempts, time, and more.
  *
  *     yield* WorstCase.matchesFile(toolkit, "test/tools.txt")    the bounds are the reviewed ones
  *     yield* WorstCase.hasNoWarnings(toolkit)                    no policy looks like a mistake
  *
- * Bounds come from policies, and one word changes a policy: five attempts instead of three, a timeout
- * outside instead of inside. So the bounds are written to a file in your repository. A test compares them
- * with the toolkit, and a changed bound appears in the diff that is reviewed.
+ * Bounds come from policies, and a small edit may change them: five attempts instead of three, or a timeout
+ * outside `retry` instead of inside. So the bounds are written to a file in your repository. A test compares
+ * the file with the toolkit, and a changed bound appears in the diff that is reviewed.
  *
  * Nothing in the toolkit runs, except for the Effects in a retry's own schedule: see `Tool.explain`.
  *
@@ -65,9 +65,7 @@ export class Changed extends Data.TaggedError("Changed")<{
 export class Warned extends Data.TaggedError("Warned")<{ readonly warnings: ReadonlyArray<ToolWarning> }> {
   override get message(): string {
     const lines = this.warnings.map(({ code, detail, hint, tool }) => `  ${tool}: ${code}: ${detail} ${hint}`)
-    return `Some policies are probably mistakes:\n\n${
-      lines.join("\n")
-    }\n\nA code can be allowed for a tool by name.`
+    return `Some policies are probably mistakes:\n\n${lines.join("\n")}\n\nA code can be allowed for a tool by name.`
   }
 }
 
@@ -88,15 +86,15 @@ const writeIt = "Run the test once with the option { update: true }, which write
 // -----------------------------------------------------------------------------
 
 /**
- * How a file is compared.
+ * The options of {@link matchesFile}.
  *
  * @category models
  * @since 0.1.0
  */
 export interface FileOptions {
   /**
-   * Writes a missing or different file instead of failing. Default: `false`. Read it from the environment,
-   * so that it is off where the written file is not reviewed.
+   * Whether a missing or different file is written, instead of failing. Default: `false`. Set it from an
+   * environment variable, so that it is off where the file would not be reviewed, such as in CI.
    */
   readonly update?: boolean
 }
@@ -150,7 +148,7 @@ export const matchesFile = (
   })
 
 /**
- * Which warnings are allowed.
+ * The options of {@link hasNoWarnings}.
  *
  * @category models
  * @since 0.1.0
@@ -161,13 +159,13 @@ export interface WarningOptions<in T extends Tool.Any> {
 }
 
 /**
- * Fails if `Tool.explain` warns of any tool of a toolkit, unless the warning's code is allowed for that
+ * Fails if `Tool.explain` warns about any tool of a toolkit, unless the warning's code is allowed for that
  * tool.
  *
  * When to use: in one test for each toolkit, together with {@link matchesFile}, which records warnings but
  * accepts them.
  *
- * Fails with {@link Warned}, which has all warnings, with what to do.
+ * Fails with {@link Warned}, which has all warnings that are not allowed, each with a hint.
  *
  * @example
  * ```ts

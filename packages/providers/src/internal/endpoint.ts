@@ -5,11 +5,17 @@ import { escape } from "effect/RegExp"
 
 /** The address of a provider, and the credentials for it. */
 export interface Endpoint {
-  /** Where requests go, without a user name, password or query. It contains no secret. */
+  /** The address of requests, without a user name, password or query. It contains no secret. */
   readonly url: string
-  /** The values may be secret. `HttpClient` keeps redacted ones out of its spans and errors. */
+  /**
+   * The query's names and values. The values may be secret; `HttpClient` keeps redacted values out of its
+   * spans and errors.
+   */
   readonly query: ReadonlyArray<readonly [name: string, value: Redacted.Redacted]>
-  /** Whether the query has a word without a value. The word may be a key, and spans would show it as a name. */
+  /**
+   * Whether the query has a name without a value (`?abc`). That name may be a secret key, and spans would
+   * show it.
+   */
   readonly hasBareWord: boolean
   /** The `authorization` header. */
   readonly authorization: Redacted.Redacted | undefined
@@ -27,12 +33,13 @@ export const make = (options: {
   if (problem !== undefined) throw new TypeError(`Expected ${problem}.`)
   const url = new URL(options.baseUrl)
   const key = options.apiKey === undefined ? "" : Redacted.value(options.apiKey).trim()
-  // `fetch` refuses an address with a name and a password in it. Other clients turn them into this header.
+  // `fetch` refuses an address that contains a user name and a password. Other clients turn them into an
+  // `authorization` header, as is done here.
   const [name, password] = [decodePart(url.username), decodePart(url.password)]
   const basic = name === "" && password === "" ? "" : Base64.encode(`${name}:${password}`)
   const pairs = url.search.slice(1).split("&").filter((pair) => pair !== "")
   const rawValues = pairs.map((pair) => pair.slice(pair.indexOf("=") + 1))
-  // A name without a password is a token.
+  // A user name without a password is a token, and so a secret.
   const secrets = [key, basic, password === "" ? name : password, ...url.searchParams.values(), ...rawValues]
   const base = url.pathname.replace(/\/+$/, "")
   return {
@@ -52,7 +59,7 @@ export const make = (options: {
 const decodePart = (part: string): string =>
   Option.getOrElse(Option.liftThrowable(decodeURIComponent)(part), () => part)
 
-/** Returns what a base URL should be; `undefined` if it is valid. */
+/** Returns the description of a valid base URL if the text is not valid; otherwise `undefined`. */
 export const urlProblem = (text: string): string | undefined => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/.test(url.protocol)
@@ -72,26 +79,29 @@ export const aModel = "the name of a model, as its server lists it"
 /** Describes a key, for error messages. */
 export const aKey = "a key of letters, digits and punctuation: no HTTP header may have anything else"
 
-// For any other character, a client's error would quote the header, and so reveal the key.
+// If a key had any other character, an HTTP client's error would quote the header, and so reveal the key.
 const keyProblem = (key: Redacted.Redacted | undefined): string | undefined =>
   key === undefined || isHeaderText(Redacted.value(key)) ? undefined : aKey
 
-/** True if the text may stand in a header. White space around it is trimmed. */
+/** True if an HTTP header may contain the text, without the white space around it. */
 export const isHeaderText = (text: string): boolean => /^[\x20-\x7e]*$/.test(text.trim())
 
-// A shorter text appears in many texts by chance. For example, servers without keys are often given
-// `ollama`.
+// The shortest secret that is hidden, in characters. A shorter one may appear elsewhere by chance: for
+// example, servers that need no key are often given the key `ollama`.
 const leastSecret = 8
 
 const hider = (candidates: ReadonlyArray<string>) => {
   const forms = candidates.filter(({ length }) => length >= leastSecret).flatMap(formsOf)
-  // The longest first, because a shorter one may be a part of it.
+  // The longest secret comes first, because a shorter one may be a part of it.
   const longestFirst = Array.from(new Set(forms)).toSorted((a, b) => b.length - a.length).map((form) => escape(form))
   const secrets = new RegExp(longestFirst.join("|"), "gi")
   return (text: string): string => longestFirst.length === 0 ? text : text.replace(secrets, "<redacted>")
 }
 
-/** Returns a secret as it is, as a part of an address, as in a query, and in both spellings of JSON. */
+/**
+ * Returns the forms in which a secret may appear: as it is, encoded for an address, encoded for a query, and
+ * in both spellings of JSON.
+ */
 const formsOf = (secret: string): ReadonlyArray<string> => {
   const quoted = JSON.stringify(secret).slice(1, -1)
   const queried = new URLSearchParams([["", secret]]).toString().slice(1)

@@ -1,15 +1,15 @@
-/** Settings from the environment. No error quotes a value, because it may be secret. */
+/** Settings from the environment. No error quotes a variable's value, because the value may be secret. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Endpoint from "./endpoint.ts"
 
-/** Prefers the program's own value. The variable is then not read. */
+/** Prefers a value that the program itself gives. Only without such a value is the variable read. */
 export const given = <A>(value: A | undefined, config: Config.Config<A>): Config.Config<A> =>
   value === undefined ? config : Config.succeed(value)
 
-/** Reads the name of a model, which is required. */
+/** Reads the name of a model. The variable is required. */
 export const model = (name: string): Config.Config<string> => {
   const decode = Schema.decodeUnknownEffect(Schema.Struct({ [name]: Named }))
   return Config.String(name).pipe(

@@ -1,6 +1,7 @@
 /**
- * Failures between the program and a server, as `ModelFailure`s. Each is classified by what can be done
- * about it. The texts are for the people who run the program; they are bounded, and contain no secrets.
+ * Failures between the program and a model's server, as `ModelFailure`s. Each is classified by what can be
+ * done about it. The messages are for the people who run the program. Messages are bounded, and contain no
+ * secrets.
  */
 import { ModelFailure } from "@fallible/core"
 import * as Duration from "effect/Duration"
@@ -29,7 +30,7 @@ export interface Server {
 // No answer
 // -----------------------------------------------------------------------------
 
-/** Reports a request that did not arrive, or a connection that the server closed. */
+/** Reports a request that did not reach the server, or a connection that the server closed. */
 export const unreachable = (server: Server, error: HttpClientError): ModelFailure => {
   const { cause } = error
   const code = systemCode(cause)
@@ -38,7 +39,7 @@ export const unreachable = (server: Server, error: HttpClientError): ModelFailur
   const untrusted = /CERT|SSL|TLS|SIGNED|VERIFY|EPROTO/.test(code)
   const hint = untrusted
     ? "Check whether the address should begin with http:// or https://, and the server's certificate."
-    // The server was there, and closed the connection.
+    // The server could be reached, but closed the connection.
     : /RESET|PIPE|UND_ERR_SOCKET/.test(code)
     ? undefined
     : server.ifUnreachable
@@ -59,7 +60,7 @@ const unsendable = (server: Server, cause: unknown) =>
     cause: withoutSecrets(server, cause)
   })
 
-// The HTTP client's own timeouts.
+// True for a timeout of the HTTP client itself.
 const isTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
 
 /**
@@ -109,7 +110,7 @@ const descriptions: ReadonlyMap<string, string> = new Map([
   ["UND_ERR_CONNECT_TIMEOUT", "connecting to it took too long"]
 ])
 
-/** Returns the system's error code, which is a few causes down. */
+/** Returns the operating system's error code, which may be nested a few causes deep. */
 const systemCode = (cause: unknown, depth = 0): string => {
   if (!Predicate.isObject(cause) || depth > 5) return ""
   return typeof cause["code"] === "string" ? cause["code"] : systemCode(nextCause(cause), depth + 1)
@@ -181,10 +182,10 @@ const refusal = (detail: string) =>
 export const declined = (server: Server, text: string): ModelFailure =>
   refusal(`The model refused: ${JSON.stringify(bounded(server.endpoint.hide(text)))}`)
 
-/** A content filter stopped the reply. */
+/** The failure of a reply that a content filter stopped. */
 export const filtered: ModelFailure = refusal("A content filter stopped the reply.")
 
-/** The reply reached its token limit before it said anything. */
+/** The failure of a reply that reached its token limit before it said anything. */
 export const usedUp: ModelFailure = new ModelFailure({
   code: "max_tokens",
   detail: "The model reached the token limit of a reply before it wrote anything.",
@@ -192,7 +193,7 @@ export const usedUp: ModelFailure = new ModelFailure({
   transient: false
 })
 
-/** Reports a body that is not a reply. If it is foreign, it did not come from a model's server. */
+/** Reports a body that is not a reply. A foreign body did not even come from a model's server. */
 export const malformed = (server: Server, body: string, isForeign: boolean): ModelFailure =>
   new ModelFailure({
     code: "malformed_reply",
@@ -211,7 +212,7 @@ export const oversized = (server: Server, bytes: number): ModelFailure =>
     transient: false
   })
 
-/** In bytes. */
+/** One mebibyte, in bytes. */
 export const mebibyte = 1024 * 1024
 
 /** Reports a reply that ended before it was complete. */
@@ -239,7 +240,7 @@ export const unsupported = (detail: string, hint: string): ModelFailure =>
 // Shared
 // -----------------------------------------------------------------------------
 
-/** Returns how long a server asks callers to wait, from a number of seconds or a date. */
+/** Returns how long a server asks callers to wait. The header has a number of seconds or a date. */
 export const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Duration | undefined => {
   const header = headers["retry-after"]
   const parsed = header === undefined ? undefined : Result.getOrUndefined(Headers.parseRetryAfter(header))
@@ -247,8 +248,8 @@ export const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Du
 }
 
 /**
- * Returns the original error. If it, or an error behind it, quotes a secret, returns a copy without the
- * secret. Some runtimes put the whole address into a message or a field.
+ * Returns the error itself. If the error or one of its causes quotes a secret, returns a copy without the
+ * secret. Some runtimes put the whole address of a request into a message or a field.
  */
 const withoutSecrets = (server: Server, error: unknown, depth = 0): unknown => {
   if (typeof error === "string") return server.endpoint.hide(error)

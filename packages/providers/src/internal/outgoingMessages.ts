@@ -1,5 +1,5 @@
 /**
- * Encodes what both formats share in a request: tools, and earlier messages of the model. Any server
+ * Encodes the parts of a request that both formats share: tools, and the model's earlier messages. Any server
  * accepts the result, whatever the model wrote.
  */
 import { Arguments, type ToolCall, type Toolkit, type Transcript } from "@fallible/core"
@@ -17,8 +17,8 @@ export const definition = ({ description, name, parameters }: Toolkit.Definition
 })
 
 /**
- * Encodes an assistant message in the server's own form, with calls that any server accepts. A message from
- * another server is built anew, because servers refuse fields that others add.
+ * Encodes an assistant message in the server's own form, with calls that any server accepts. A message from a
+ * different server is rebuilt without that server's extra fields, because other servers refuse them.
  */
 export const assistant = (
   message: Transcript.MessageOf<"assistant">,
@@ -26,13 +26,13 @@ export const assistant = (
   encodeArguments: (text: string) => Schema.Json
 ): Schema.JsonObject => {
   const serverForm = nativeOf(message, server)
-  // If the text was changed in the transcript since, the new text counts.
+  // If the text has been changed in the transcript since, the new text is sent.
   const isOwn = serverForm !== undefined && Assembly.textOf({ message: serverForm }) === message.text
   const content = message.text === "" && message.calls.length > 0 ? null : message.text
   const form: Schema.JsonObject = { content, ...serverForm, ...(isOwn ? {} : { content }), role: "assistant" }
   const { tool_calls: _, ...native } = form
   const calls = Assembly.callsAt(form)
-  // Without calls there is no field, because servers refuse an empty list.
+  // Without calls, `tool_calls` is left out, because servers refuse an empty list.
   return message.calls.length === 0 ? native : {
     ...native,
     tool_calls: message.calls.map((call, index) =>
@@ -58,7 +58,7 @@ const encodeCall = (
   serverFields: Fields,
   encodeArguments: (text: string) => Schema.Json
 ): Schema.JsonObject => {
-  // The index belongs to the stream in which the call came.
+  // The index only had a meaning in the stream in which the call came.
   const { index: _, ...rest } = asJson(serverFields)
   return {
     type: "function",
@@ -72,12 +72,16 @@ const encodeCall = (
   }
 }
 
-/** Returns a tool name that servers accept, because models invent others. The call's id tells which call it was. */
+/**
+ * Returns a tool name that servers accept, because models invent invalid names. The call's id still
+ * identifies the call.
+ */
 export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown"
 
 /**
- * Returns a call's arguments as the text of an object, because servers parse them. These are the arguments
- * as the model wrote them, or else as they were read. Arguments that cannot be read are quoted.
+ * Returns a call's arguments as the text of an object, because servers parse them. If the model wrote the
+ * text of an object, returns that text; otherwise, the arguments as they were read. Arguments that cannot be
+ * read are quoted inside an object.
  */
 const objectText = (text: string): string => {
   if (isObjectText(text)) return text

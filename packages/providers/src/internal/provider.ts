@@ -1,12 +1,12 @@
 /**
- * A model over HTTP, made from what differs between providers: a {@link Format} and a server.
+ * A model over HTTP, built from the parts that differ between providers: a {@link Format} and a server.
  *
  *     request ─ encode ─ send ─ status ─┬ whole: read ────────────────────────── reply
  *                                       └ streamed: frames ─ read ─ add ─ … ──── parts, reply
  *
- * A whole reply is one piece, and a streamed one is many; the same function reads both. A failure before
- * the reply has begun is retried here, on a schedule. A stream that has begun is not retried, because its
- * text is already out.
+ * A whole reply is one piece, and a streamed reply is many pieces; the same function reads both. A failure
+ * before the reply has begun is retried here, on a schedule. A stream that has begun is not retried, because
+ * its first text may already have been shown.
  */
 import { Model, ModelFailure, RetryPolicy } from "@fallible/core"
 import * as Clock from "effect/Clock"
@@ -34,7 +34,7 @@ export interface Format {
     request: Model.Request,
     to: { readonly server: Failures.Server; readonly stream: boolean }
   ) => Effect.Effect<Schema.JsonObject, ModelFailure>
-  /** Writes that body as a text. */
+  /** Writes the body as text. */
   readonly write: (body: Schema.JsonObject) => string
   /** Splits a streamed body into pieces. */
   readonly frames: (
@@ -89,7 +89,7 @@ export const make = (
   }
 }
 
-/** How long to wait, and the failure after that. */
+/** How long to wait, and the failure after that time. */
 interface Limit {
   readonly time: Duration.Duration
   readonly failure: ModelFailure
@@ -110,7 +110,7 @@ const limitedBy = ({ failure, time }: Limit) =>
 
 const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<HttpClientError, R>, body: string) =>
   client.execute(requestOf(server, body)).pipe(
-    // Spans redact the values of a query, but not its names.
+    // Spans redact the values of a query, but not its names. So if a name may be secret, there is no span.
     Effect.updateService(
       HttpClient.TracerDisabledWhen,
       (isDisabled) => server.endpoint.hasBareWord ? constTrue : isDisabled
@@ -168,7 +168,7 @@ const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Strea
 const textOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string, ModelFailure> =>
   Stream.mkString(Stream.decodeText(bytesOf(server, response)))
 
-// Reads the first lines of an error, which say what is wrong. The rest is ignored.
+// Reads the beginning of an error's body, which says what is wrong. The rest is ignored.
 const beginningOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string> =>
   Effect.suspend(() => {
     let received = ""
@@ -201,8 +201,8 @@ const replyOf = (server: Failures.Server, chunk: Assembly.Chunk): Effect.Effect<
 }
 
 /**
- * Returns the parts of a streamed reply. The reply says when it is complete; if the connection ends before,
- * it was cut off.
+ * Returns the parts of a streamed reply. The reply itself says when it is complete. If the connection ends
+ * earlier, the reply was cut off.
  */
 const partsOf = (
   format: Format,
@@ -215,7 +215,7 @@ const partsOf = (
     const assembly = new Assembly.Assembly()
     let form: Form = "first"
     let hasReplied = false
-    // Each time starts when it is first requested. Further pieces do not extend it.
+    // Each of these times starts to run when it is first read. Later pieces do not extend it.
     const leftForMark = deadline(afterEnd)
     const leftForBody = deadline(afterMark)
     const leftForReply = deadline(replyLimit.time)
@@ -233,7 +233,7 @@ const partsOf = (
         return [{ _tag: "Replied", reply }]
       })
     )
-    // A failure after a reply's end, for example in its usage, must not lose the reply.
+    // A failure after a reply's end, for example in the usage that follows, must not lose the reply.
     const endWith = (failure: ModelFailure): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> =>
       hasReplied ? Effect.succeed([]) : assembly.isFinished ? emitReply : Effect.fail(failure)
     const addPiece = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
@@ -260,10 +260,13 @@ const partsOf = (
 /** How long to wait after a reply's end for its usage and its end mark. */
 const afterEnd = Duration.seconds(1)
 
-/** How long to wait for the end of the body after the mark. The connection can then be used again. */
+/**
+ * How long to wait, after the end mark, for the end of the body. If the body ends, the connection can be used
+ * again.
+ */
 const afterMark = Duration.millis(100)
 
-/** Returns the time that is left. The time starts with the first call. */
+/** Returns a function that returns the time that is left. The time starts to run at that function's first call. */
 const deadline = (after: Duration.Duration) => {
   let at: number | undefined
   return (now: number): Duration.Duration => {
@@ -272,7 +275,7 @@ const deadline = (after: Duration.Duration) => {
   }
 }
 
-/** Limits the wait for each piece. Signals that only keep a connection alive are not pieces. */
+/** Limits the wait for each piece. Signals that only keep a connection alive do not count as pieces. */
 const withLimits = (
   frames: Stream.Stream<string, ModelFailure>,
   next: (now: number) => Limit

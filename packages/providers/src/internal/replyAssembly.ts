@@ -1,9 +1,9 @@
 /**
  * Assembles a reply from the pieces that a server sends, in the server's own form.
  *
- * Both formats have the same message in different envelopes: a text, and calls as
- * `{ id, function: { name, arguments } }`. Other fields of a server (its model's reasoning, signatures) are
- * kept, because they must be sent back unchanged.
+ * Both formats (OpenAI's and Ollama's) have the same message in different envelopes: text, and calls as `{
+ * id, function: { name, arguments } }`. A server's extra fields (the model's reasoning, signatures) are kept,
+ * because they must be sent back unchanged.
  */
 import type { Model, ToolCall } from "@fallible/core"
 import * as Option from "effect/Option"
@@ -21,7 +21,7 @@ export const Message = Schema.Struct({
 
 /** The content of one piece, in any format. */
 export interface Chunk {
-  /** A message, or a part that is added to one. */
+  /** A message, or a part of a message. */
   readonly message: Fields
   readonly usage?: Model.Usage | undefined
   /** Why the model stopped, once it has. */
@@ -30,7 +30,7 @@ export interface Chunk {
   readonly done: boolean
 }
 
-/** Returns the text of a piece. Some servers send it in parts. */
+/** Returns the text of a piece. Some servers send the text as a list of parts. */
 export const textOf = ({ message: { content } }: Pick<Chunk, "message">): string =>
   typeof content === "string"
     ? content
@@ -38,7 +38,7 @@ export const textOf = ({ message: { content } }: Pick<Chunk, "message">): string
     ? content.map((part: unknown) => stringAt(part, "text")).join("")
     : ""
 
-/** Gives each call the source text of its arguments, even if the server sent an object. */
+/** Replaces arguments that the server sent as an object by their source text. */
 export const withSources = (message: Fields, body: string, path: Path): Fields => {
   const calls = callsAt(message)
   if (!calls.some((call) => isParsed(argumentsOf(call)))) return message
@@ -82,7 +82,7 @@ export class Assembly {
   }
 }
 
-// All of it was parsed for this reply and is not shared, so it may change in place.
+// A message that grows in place. All its values were parsed for this reply and are not shared, so they may change.
 type Growing = Record<string, unknown>
 
 const merge = (all: Growing, piece: Fields, depth = 0): void => {
@@ -94,10 +94,10 @@ const merge = (all: Growing, piece: Fields, depth = 0): void => {
   }
 }
 
-// These are set once, although some servers repeat them in every piece.
+// The fields that keep their first value, although some servers repeat them in every piece.
 const labels: ReadonlySet<string> = new Set(["role", "type", "id", "index"])
 
-// Deeper than any server's reply.
+// The deepest nesting that is merged. No server's reply is this deep.
 const deepest = 64
 
 const joinValues = (key: string, before: unknown, value: unknown, depth: number): unknown => {
@@ -120,7 +120,7 @@ const joinValues = (key: string, before: unknown, value: unknown, depth: number)
 
 const isGrowing = (value: unknown): value is Growing => Predicate.isObject(value)
 
-/** Returns the parts of a content. A text is a single part. */
+/** Returns content as a list of parts. A string is a single part. */
 const contentParts = (content: unknown): ReadonlyArray<unknown> =>
   Array.isArray(content) ? content : [{ type: "text", text: content }]
 
@@ -137,7 +137,7 @@ const mergeCalls = (before: unknown, pieces: unknown): unknown => {
 }
 
 /**
- * Returns the index of the call that a piece belongs to; -1 if it begins a new one. Calls from
+ * Returns the index of the call that a piece belongs to; -1 if it begins a new one. Calls from the index
  * `countBefore` on came together with the piece.
  */
 const indexOfCall = (calls: ReadonlyArray<Fields>, piece: Fields, countBefore: number): number => {
@@ -150,8 +150,8 @@ const indexOfCall = (calls: ReadonlyArray<Fields>, piece: Fields, countBefore: n
 }
 
 /**
- * True if a piece with a name begins another call. Some servers repeat the name of a call, and some give
- * all calls the index 0.
+ * True if a piece with a name begins a new call. Some servers repeat the name of a call, and some give all
+ * calls the index 0.
  */
 const isAnotherCall = (call: Fields, piece: Fields): boolean => {
   const [before, id] = [stringAt(call, "id"), stringAt(piece, "id")]
@@ -165,7 +165,7 @@ const isAnotherCall = (call: Fields, piece: Fields): boolean => {
 // The reply
 // -----------------------------------------------------------------------------
 
-/** Makes a reply, which keeps the provider's own form under the provider's name. */
+/** Makes a reply. Its `native` keeps the message in the provider's own form, under the key `provider`. */
 export const toReply = (provider: string, { finish, message, usage }: Chunk): Model.Reply => ({
   text: textOf({ message }),
   calls: callsAt(message).map(toCall),

@@ -13,10 +13,10 @@ import { problemOf } from "./serverProblem.ts"
 export type Form = "whole" | "first" | "later"
 
 /**
- * Returns a reader for bodies of one shape. If the body has an `error`, it is the server's own report of a
- * problem. Many servers send it with a success status.
+ * Returns a reader for bodies of one shape. A body with an `error` is the server's own report of a problem,
+ * which many servers send with a success status.
  *
- * @param field a field that every reply has, which tells it from anything else
+ * @param field a field that every reply has, and that distinguishes replies from other JSON
  */
 export const reader = <A>(
   schema: Schema.Schema<A>,
@@ -37,7 +37,7 @@ export const reader = <A>(
 }
 
 /**
- * True if the text is not from a model's server: a page, for example, or the JSON of another service. A
+ * True if the text is not from a model's server: a web page, for example, or the JSON of another service. A
  * reply that was cut off is not foreign.
  */
 export const isForeign = (text: string, field: string): boolean =>
@@ -51,7 +51,10 @@ const errorIn = (body: unknown): unknown => {
   return Predicate.isObject(object) && object["error"] ? object["error"] : undefined
 }
 
-/** Returns the tokens of a reply. A server may leave out the tokens of a prompt that was in its cache. */
+/**
+ * Returns the token usage of a reply. For a prompt that was in its cache, a server may leave out the input
+ * tokens, which then count as 0.
+ */
 export const usageOf = (counts: unknown, input: string, output: string): Model.Usage | undefined => {
   if (!Predicate.isObject(counts)) return undefined
   const [inputTokens, outputTokens] = [counts[input], counts[output]]

@@ -6,7 +6,7 @@ import { parse, write } from "./json.ts"
 /** A problem that a server reports. */
 export interface Problem {
   readonly message: string
-  /** Codes and types, which tell one status 400 from another. */
+  /** Codes and types, which distinguish problems that have the same status. */
   readonly code: string
   /** A status inside the report. */
   readonly status: number | undefined
@@ -32,7 +32,7 @@ export const problemIn = (body: string): Problem => {
 export const problemOf = (error: unknown): Problem => {
   if (!Predicate.isObject(error)) return { message: messageText(error), code: "", status: undefined }
   const { code, metadata, status, status_code, type } = error
-  // The words of the server behind a gateway, in addition to the gateway's own.
+  // A gateway may quote the server behind it, in addition to its own message.
   const upstream = Predicate.isObject(metadata) ? asText(metadata["raw"]) : ""
   return {
     message: [messageText(error["message"] ?? error["detail"] ?? error), upstream].filter((text) => text !== "").join(
@@ -46,7 +46,7 @@ export const problemOf = (error: unknown): Problem => {
 const messageText = (value: unknown): string =>
   typeof value === "string" ? value : Option.getOrElse(write(value), () => "")
 
-/** Returns a text or a number as a text; `""` for anything else. */
+/** Returns a string or a number as a string; `""` for anything else. */
 export const asText = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? String(value) : ""
 
@@ -67,11 +67,11 @@ const permanent = (code: string): Kind => ({ code, transient: false })
 
 interface Meaning {
   readonly kind: Kind
-  /** Codes and types with this meaning. They count with any status below 500. */
+  /** Matches codes and types with this meaning. It is tried for any status below 500. */
   readonly codes?: RegExp
   /**
-   * Messages with this meaning. They count with these statuses only, because elsewhere a message may quote
-   * any text.
+   * Matches messages with this meaning. It is tried only for the statuses in `under`, because with others a
+   * message may quote any text.
    */
   readonly messages?: RegExp
   readonly under?: ReadonlyArray<number>
@@ -86,8 +86,8 @@ const matches = (
   (codes?.test(code) === true || (under.includes(status ?? 200) && messages?.test(message) === true))
 
 /**
- * The words of OpenAI, Azure, OpenRouter, Groq, Mistral, Gemini, Anthropic, vLLM, llama.cpp, LM Studio and
- * Ollama.
+ * The codes and messages of OpenAI, Azure, OpenRouter, Groq, Mistral, Gemini, Anthropic, vLLM, llama.cpp, LM
+ * Studio and Ollama.
  */
 const kinds: ReadonlyArray<Meaning> = [
   {

@@ -1,16 +1,17 @@
 import { sources } from "@fallible/arguments"
 import type * as Schema from "effect/Schema"
 
-/** Any index, in a path. */
+/** A step of a path that stands for any index. */
 export const each = Symbol("each")
 
 export type Path = ReadonlyArray<string | number | typeof each>
 
 /**
- * Returns the source texts of the values at a path with one `each`, by the index in its place.
+ * Returns the source texts of the values at a path that contains one `each`. The key of each text is the
+ * index that `each` stands for.
  *
  * Arguments must reach dispatch as the model wrote them. If a server sends them as an object, `JSON.parse`
- * loses the digits of a long number, and all but the last of several equal keys.
+ * loses the digits of a long number, and all but the last of several values with the same key.
  *
  * @param text valid JSON that has been parsed
  */
@@ -27,13 +28,13 @@ class Source {
   }
 }
 
-/** Stands for an object by its text, which {@link writeWithSources} writes unchanged. */
+/** Returns a stand-in for the JSON object with this text. {@link writeWithSources} writes the text unchanged. */
 export const asSource = (text: string): Schema.JsonObject => asJson(new Source(text))
 
-// A source stands for the object that it becomes.
+// A source stands for the object that its text will be read as.
 const asJson = (source: Source): Schema.JsonObject => source as unknown as Schema.JsonObject
 
-/** Writes a body. Half of a surrogate pair is replaced, because many servers cannot read its escape. */
+/** Writes a body. Lone halves of surrogate pairs are replaced, because many servers cannot read their escapes. */
 export const write = (body: Schema.Json): string => replaceLoneSurrogates(JSON.stringify(body))
 
 /** Writes a body that contains sources. */
@@ -54,6 +55,6 @@ export const writeWithSources = (body: Schema.Json): string => {
   }
 }
 
-// `JSON.stringify` writes a whole pair as it is. Only a half is escaped.
+// `JSON.stringify` escapes only lone halves of surrogate pairs. It writes whole pairs unchanged.
 const replaceLoneSurrogates = (text: string): string =>
   text.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd")

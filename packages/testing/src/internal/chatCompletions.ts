@@ -97,7 +97,7 @@ const unknownToolProblem = ({ tool_choice: choice, tools }: typeof Request.Type)
     : undefined
 
 const decodeMessages = (messages: ReadonlyArray<typeof Message.Type>): ReadonlyArray<Transcript.Message> => {
-  // A result does not name its tool.
+  // In this format, a result does not name its tool.
   const names = new Map<string, string>()
   return messages.map((message) => {
     if (message.role === "assistant") {
@@ -152,7 +152,7 @@ const optionsOf = (request: typeof Request.Type, body: unknown): Model.Options =
   ...othersIn(body, knownFields)
 })
 
-/** Returns the fields of a request that not every server knows. */
+/** Returns the fields of a request that are not in its format's schema. */
 export const othersIn = (body: unknown, definedFields: ReadonlySet<string>): Pick<Model.Options, "provider"> => {
   const others = Object.entries(body as Schema.JsonObject).filter(([key]) => !definedFields.has(key))
   return others.length === 0 ? {} : { provider: Object.fromEntries(others) }
@@ -230,7 +230,7 @@ const frame: Format["frame"] = (data) => `data: ${data}\n\n`
 const chunk = (delta: object, finish: string | null = null): string =>
   JSON.stringify(completion("chat.completion.chunk", { choices: [{ index: 0, delta, finish_reason: finish }] }))
 
-/** Takes the first item of each list, then the second of each. Servers may mix the calls that they stream. */
+/** Takes the first item of each list, then the second of each. Real servers may mix the pieces of several calls. */
 const interleave = <A>(lists: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A> =>
   Array.from(
     { length: Math.max(0, ...lists.map(({ length }) => length)) },

@@ -1,12 +1,12 @@
-/** A line of a text, and the heading of its block. */
+/** A line, and the heading of its block. */
 interface Line {
   readonly heading: string
   readonly text: string
 }
 
 /**
- * Splits a text into lines with their headings. A line without indentation is a heading. Empty lines are
- * left out.
+ * Splits text into lines with their headings. A line without indentation is a heading. Empty lines are left
+ * out.
  */
 const linesOf = (text: string): ReadonlyArray<Line> => {
   let heading = ""
@@ -17,8 +17,8 @@ const linesOf = (text: string): ReadonlyArray<Line> => {
 }
 
 /**
- * Returns the fewest lines in which two texts differ, each after the heading of its block. `-` marks a line
- * of the first text, `+` a line of the second. Empty if all lines are the same.
+ * Returns the smallest set of lines in which two strings differ, each after the heading of its block. `-`
+ * marks a line of the first string, `+` a line of the second. Empty if all lines are the same.
  */
 export const differences = (first: string, second: string): ReadonlyArray<string> => {
   const [before, after] = [linesOf(first), linesOf(second)]
@@ -49,7 +49,7 @@ export const differences = (first: string, second: string): ReadonlyArray<string
 
 const isSame = (a: Line, b: Line): boolean => a.text === b.text && a.heading === b.heading
 
-/** Counts the lines that two texts have in common, in the same order, from two given lines on. */
+/** Returns a function that counts the lines that two lists have in common, in the same order, from two indices on. */
 const commonFrom = (before: ReadonlyArray<Line>, after: ReadonlyArray<Line>) => {
   const width = after.length + 1
   const counts = new Uint32Array((before.length + 1) * width)

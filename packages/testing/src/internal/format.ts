@@ -6,16 +6,16 @@ export interface Format {
   readonly name: "ollama" | "openai"
   /** The path of requests. */
   readonly path: string
-  /** Returns what a request asks for, or what is wrong with it. */
+  /** Returns the content of a request, or a description of what is wrong with the request. */
   readonly decode: (body: unknown) => Asked | string
   /** Writes a whole reply. */
   readonly whole: (reply: Model.Reply) => string
-  /** Writes a streamed reply, in the pieces in which a model makes it. */
+  /** Writes a streamed reply, in the pieces that a real server would send. */
   readonly streamed: (reply: Model.Reply, asked: Pick<Asked, "usage">) => ReadonlyArray<string>
   /** Writes one piece of a streamed body. */
   readonly frame: (text: string) => string
   readonly streamType: string
-  /** Makes a reply that refuses, if the format has one. */
+  /** Makes a reply that refuses; absent if the format has no such reply. */
   readonly refusal?: (text: string) => Model.Reply
   /** Writes what the server reports about a failure. */
   readonly problem: (failure: Pick<ModelFailure, "code" | "detail">) => string
@@ -28,7 +28,7 @@ export interface Asked extends Recorded {
   readonly usage: boolean
 }
 
-/** Splits a text into pieces, never inside a character. */
+/** Splits a string into pieces, never inside a character. */
 export const pieces = (text: string): ReadonlyArray<string> => {
   const characters = Array.from(text)
   const length = 3

@@ -1,4 +1,4 @@
 import * as Option from "effect/Option"
 
-/** Parses a JSON text; none if it is not JSON. */
+/** Parses JSON text. Returns none if the text is not JSON. */
 export const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))

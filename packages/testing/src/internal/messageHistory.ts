@@ -1,8 +1,8 @@
 import type { Transcript } from "@fallible/core"
 
 /**
- * Returns what is wrong with a conversation, if anything. Every call needs a result directly behind it, and
- * every result needs a call.
+ * Returns what is wrong with a conversation, if anything. The results of a message's calls must follow
+ * directly after the message, and every result needs a call.
  */
 export const problemIn = (messages: ReadonlyArray<Transcript.Message>): string | undefined => {
   const pending = new Set<string>()

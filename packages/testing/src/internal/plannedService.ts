@@ -14,7 +14,7 @@ const words: Readonly<Record<Fault, string>> = {
   none: "the service acts, and answers"
 }
 
-/** All faults, the most likely first. */
+/** All faults, from the most likely to the least likely. */
 export const faults: ReadonlyArray<Fault> = [
   "acted_and_dropped",
   "dropped",
@@ -26,7 +26,7 @@ export const faults: ReadonlyArray<Fault> = [
   "none"
 ]
 
-/** The state of a key. */
+/** The state of an idempotency key. */
 interface KeyState {
   readonly body: unknown
   hasActed: boolean
@@ -34,16 +34,16 @@ interface KeyState {
 
 interface Settings extends Answers {
   readonly goesByKeys: boolean
-  /** The longest delay before it acts, in milliseconds. */
+  /** The longest delay before the service acts, in milliseconds. */
   readonly lateBy: number
 }
 
-/** A service that follows a plan. */
+/** The fake service, which follows a plan of faults. */
 export class Service {
-  /** How often it has acted. */
+  /** How often the service has acted. */
   acted = 0
   readonly #plan: Array<Fault>
-  /** Whether it acts once for each key. */
+  /** Whether the service acts only once for each key. */
   goesByKeys: boolean
   readonly #answers: Answers
   readonly #lateBy: number
@@ -60,7 +60,7 @@ export class Service {
     this.#tell = tell
   }
 
-  /** The service as a handler sees it. Effects that it runs itself use the clock of the check. */
+  /** The service as a handler sees it. Effects that `fetch` runs use the clock of the check. */
   readonly made: Effect.Effect<FakeService> = Effect.map(Effect.context(), (context): FakeService => {
     const { answer = () => ({ done: true }), found = (_, done) => ({ done }) } = this.#answers
     const act = (request: Request = {}) =>
@@ -125,7 +125,7 @@ export class Service {
     }
   }
 
-  // Acts once for each key, if the service honours keys. It acts even if the caller has gone.
+  // Acts, but only once for each key if the service honours keys. A delayed act happens even if the caller has gone.
   #commit({ body, key }: Request, after = 0): Effect.Effect<void> {
     if (this.goesByKeys && key !== undefined && this.#keys.has(key)) return Effect.void
     const state: KeyState = { body, hasActed: false }
@@ -141,7 +141,7 @@ export class Service {
 
   readonly #letters = new Map<string, string>()
 
-  // Names a key by a letter. Keys are long, and only whether they are equal matters.
+  // Names a key by a letter. Keys are long, and it only matters whether they are equal.
   #letterOf(key: string | undefined): string {
     if (key === undefined) return ""
     const letter = this.#letters.get(key) ?? String.fromCharCode("a".charCodeAt(0) + this.#letters.size)

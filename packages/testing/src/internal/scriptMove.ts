@@ -1,11 +1,11 @@
 /**
- * Returns a move of a script, or throws a `TypeError` if it cannot be played. The compiler checks moves,
- * but programs without types skip that check.
+ * Returns the given move of a script. Throws a `TypeError` if it is not a move. The compiler checks this,
+ * too, but not in programs without types.
  */
 export const playable = <Move extends object>(move: Move): Move => {
   const isPromise = move instanceof Promise
   if (typeof move === "object" && move !== null && !isPromise) return move
-  // A later rejection has no other handler.
+  // Nothing else handles a later rejection of this promise.
   if (isPromise) void Promise.prototype.then.call(move, undefined, () => {})
   throw new TypeError(
     `The script returned ${isPromise ? "a promise" : typeof move}: return a reply, or an Effect of one.`

@@ -53,7 +53,6 @@ const asRecorded = <A>(schema: Schema.Constraint) =>
 /** The default journal, which records nothing. */
 const passThrough = Journal.current.defaultValue()
 
-// Calls the journal directly instead of through `Journal.step`, so that the result of a user's journal can be checked.
 const stepOf = <A, E, R>(journal: Journal.Journal, step: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
   journal.step(step.lost === undefined ? step : { ...step, lost: withoutJournal(step.lost) }, withoutJournal(effect))
 
