@@ -28,8 +28,8 @@ export interface Explaining extends Pick<Options, "secrets"> {
    */
   readonly findings?: ReadonlyArray<Finding>
   /**
-   * Formats a value for an issue. By default, an excerpt is shown. Secrets are never formatted by it: only
-   * their kind is shown.
+   * Formats a value for an issue. By default, an excerpt is shown. Secrets are never passed to this function:
+   * only their kind is shown.
    */
   readonly show?: (value: unknown) => string
 }
@@ -87,9 +87,9 @@ export const explain = (
     )
   }))
 
-  // Keeps the findings that no misfit covers. If a value fits no member of a union, findings inside it may
-  // concern a different member than the misfits do, so they are dropped. Inside any union, findings about
-  // keys and types are dropped, too.
+  // Keeps the findings that no misfit covers. If a value fits no member of a union, findings inside that
+  // value may concern a member other than the reported one, so they are dropped. Inside any union, findings
+  // about keys and types are dropped, too.
   const isCovered = within(fields)
   const settledUnions = new ByPath<true>()
   if (findings.length > 0) { for (const place of unions) settledUnions.set(pathOf(place), true) }

@@ -47,7 +47,7 @@ export interface Origin extends Pick<Options, "secrets"> {
   readonly limits?: Pick<Limits, "issues">
   /**
    * Returns the source text of the number at a path, if that text is known: `"1.10"`,
-   * `"12345678901234567890"`. By default, numbers have the texts that JavaScript would write.
+   * `"12345678901234567890"`. By default, a number's text is the one that JavaScript would write.
    */
   readonly numberAt?: NumberAt
 }
@@ -56,7 +56,8 @@ export interface Origin extends Pick<Options, "secrets"> {
  * Coerces a value to the form that its schema describes, or returns a refusal that explains why the value
  * does not fit.
  *
- * When to use: for a value that is already parsed, for example by an SDK. For a text, see {@link decode}.
+ * When to use: for a value that is already parsed, for example by an SDK. For an argument text, see {@link
+ * decode}.
  *
  * A *drift* is a deviation that models often make, such as a number in quotes. Every drift that has exactly
  * one reading is undone. A value that already fits stays as it is, and nothing is changed in place. Throws a
@@ -104,8 +105,8 @@ const sourcesOf = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numb
  * When to use: if another decoder makes the final decision. `fit` also says why a value does not fit.
  *
  * A value that already fits stays as it is, and so does a part that has no reading or several. Nothing is
- * changed in place: if nothing was undone, the value is the same reference. Throws a `SchemaRefused` for a
- * schema that cannot be used (see `inspect`).
+ * changed in place: if nothing was undone, the result has the same reference as `value`. Throws a
+ * `SchemaRefused` for a schema that cannot be used (see `inspect`).
  *
  * @example
  * ```ts
@@ -203,7 +204,7 @@ export const decode = (
   if (!readable.ok) return readable
   const fitted = fit(readable.value, schema, { ...options, numberAt: (path) => numberAt(readable, path) })
   if (!fitted.ok) return fitted
-  // Coercion never turns an object into another kind of value.
+  // Coercion never turns an object into a value of another type.
   const value = isJsonObject(fitted.value) ? fitted.value : readable.value
   return { ok: true, value, repairs: [...readable.repairs, ...fitted.repairs] }
 }

@@ -116,7 +116,7 @@ export const numberAt = (text: Readable, path: Path): string | undefined => {
   return lookUp(path)
 }
 
-// The number look-up of each text. To make it, the text is read again when its first number is requested.
+// For each text, the function that finds its numbers. The text is read again when its first number is requested.
 const numbers = new WeakMap<Readable, (path: Path) => string | undefined>()
 
 /** The complete part of arguments that are still being written. It is only for display. */
@@ -154,7 +154,7 @@ export const preview = (text: string, options: Options = {}): Preview => {
 }
 
 // -----------------------------------------------------------------------------
-// Strict texts
+// Strict JSON
 // -----------------------------------------------------------------------------
 
 // A UTF-16 code unit takes at most three bytes of UTF-8, and one byte if it is ASCII.

@@ -55,7 +55,7 @@ export interface Issue {
   /** Advice on what to write, in one sentence; absent if `expected` says enough. */
   readonly advice?: string
   /**
-   * Present if the issue stands for several items of the array at `path`: how many. A few other items with
+   * The number of items that have this issue, if `path` is the path of their array. A few other items with
    * the same mistake have issues of their own.
    */
   readonly more?: number

@@ -11,16 +11,16 @@
  * | `outcome: "not_executed"`, a `SchemaMismatch` of the arguments, a question to the user | `not_executed` | yes                                     |
  * | a refusal: `SemanticGarbage`, a permanent `ToolUnavailable` without an `outcome`       | `not_executed` | no                                      |
  * | `outcome: "unknown"`, a transient failure without an `outcome`, an unreadable result   | `unknown`      | no                                      |
- * | a defect, a promise, an interruption; or it has not ended, because it was abandoned    | `unknown`      | no                                      |
+ * | a defect, a promise, an interruption; or its attempt was abandoned before it ended     | `unknown`      | no                                      |
  *
  * After the handler has returned a value, the tool's definition may still reject the value, for example because
  * it is empty or breaks an invariant (`Tool.Contract`). The rejection does not change the certainty.
  *
  * `outcome: "not_executed"` is believed only if the handler's author wrote it. If it was derived from an error
  * or an HTTP status, it describes only one request. If it comes from a tool that the handler ran, it describes
- * only that inner tool. In both cases the certainty is `unknown`, unless the handler's own tool is declared
- * `refusesFirst`. If an inner tool has failed with this outcome in the same attempt, even the handler's own
- * `not_executed` is not believed, since the handler may have copied it.
+ * only that inner tool. After an inner tool has failed with this outcome, even the handler's own `not_executed` is
+ * not believed in that attempt, since the handler may have copied it. In all three cases the certainty is
+ * `unknown`, unless the handler's own tool is declared `refusesFirst`.
  *
  * The last column applies to tools that are neither read-only nor idempotent. A call is in doubt (`unknown`) if
  * any part of it is, such as a tool that the handler ran, or the source of a fallback. The final answer of a check

@@ -978,7 +978,7 @@ export const paginate: {
  * | answers with a value   | the value is decoded as a result of the tool; the outcome names the fixer as its source   |
  * | escalates              | the call fails with the fixer's text, and with the fixer as its source (`Fixer.escalate`) |
  * | stops the run          | the run ends (`Fixer.throwException`)                                                     |
- * | does anything else     | the failure stays as it was; if the fixer failed, the ledger has a `fixer_failed`         |
+ * | does anything else     | the failure stays as it was; if the fixer failed, the ledger has `fixer_failed`           |
  *
  * The fixer is not asked in these cases:
  *

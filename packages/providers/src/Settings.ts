@@ -23,7 +23,7 @@ export interface Settings {
   /**
    * How long a streamed reply may take in total, even if pieces keep coming. After that time, the call fails
    * with `timeout`, and is not retried. Default: 1 hour. In an hour, a model that writes 40 tokens a second
-   * writes 144,000.
+   * writes 144,000 tokens.
    */
   readonly streamTimeout?: Duration.Input
   /**

@@ -66,7 +66,7 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
    * if the tool is `"idempotent_by_key"`, otherwise `"ignored"`.
    */
   readonly keys?: "honoured" | "ignored"
-  /** The longest time after a lost connection until the service acts. Default: 1 minute. */
+  /** The longest delay between a lost connection and the service's act. Default: 1 minute. */
   readonly lateBy?: Duration.Input
   /** The most calls that the model makes if no call succeeds. Default: 3. */
   readonly asks?: number
@@ -218,7 +218,7 @@ const stops: ReadonlyArray<Stop | undefined> = [
   "delivered_again"
 ]
 
-/** Yields at most `runs` plans, the shortest first. */
+/** Yields at most `runs` plans: all short plans first, and then longer ones. */
 function* plans(runs: number, longer: ReadonlyArray<Plan>): Iterable<Plan> {
   let left = runs
   for (const plan of [...shortPlans(), ...longer]) if (left-- > 0) yield plan

@@ -18,7 +18,7 @@
  * | `cut_off`         | breaks off a reply                                                  |
  * | `malformed_reply` | sends something that is not a reply                                 |
  * | `max_tokens`      | sends a reply that says nothing                                     |
- * | `refused`         | sends a refusal; in Ollama's format, which has none, answers 400      |
+ * | `refused`         | sends a refusal; in Ollama's format, which has none, answers 400    |
  * | `connection`      | resets the connection                                               |
  * | `timeout`         | never answers; if the failure has a status, answers with that       |
  * | any other code    | answers with the failure's status, message and `Retry-After`        |
@@ -55,7 +55,7 @@ import type * as ScriptedModel from "./ScriptedModel.ts"
 // -----------------------------------------------------------------------------
 
 /**
- * One move of a script: a move of {@link ScriptedModel}, or one that needs a real connection.
+ * One move of a script: a move of {@link ScriptedModel}, or a move that needs a real connection.
  *
  * @category models
  * @since 0.1.0
@@ -147,7 +147,7 @@ export interface Options {
    * key. By default, requests need no key, and any key is accepted.
    */
   readonly apiKey?: string
-  /** The most bytes in a request. A larger one is answered with 413. Default: 1 MiB. */
+  /** The most bytes in a request. A larger request is answered with 413. Default: 1 MiB. */
   readonly maxBytes?: number
 }
 
@@ -318,7 +318,8 @@ const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
     return yield* play(exchange, format, { stream, usage }, playable(move))
   })
 
-// A script is user code. Its error is sent as an answer, so that the client does not wait.
+// A script is user code. If the script throws, its error is sent as an answer, so that the client does not
+// wait in vain.
 const fail = (exchange: Exchange, defect: unknown): void =>
   exchange.response.headersSent
     ? hangUp(exchange)

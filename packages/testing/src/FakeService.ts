@@ -15,7 +15,7 @@
  * | `acted_and_dropped`        | the service acts, and the connection is lost                                |
  * | `dropped_and_acted_later`  | the connection is lost, and the service acts up to `lateBy` later           |
  * | `acted_and_answered_500`   | the service acts, and answers 500                                           |
- * | `slow`                     | the service acts and answers after 3/4 of `lateBy`, even without the caller |
+ * | `slow`                     | the service acts and answers after 3/4 of `lateBy`, even if the caller left |
  * | `answered_503`             | the service does nothing, and answers 503                                   |
  * | `answered_429`             | the service does nothing, and answers 429 with `Retry-After: 1`             |
  *

@@ -43,8 +43,8 @@ export interface Written {
 }
 
 /**
- * Returns the drifts to try for a flat schema (one without `$ref` and `allOf`). More than one rarely gives a
- * reading.
+ * Returns the drifts to try for a flat schema (one without `$ref` and `allOf`). It is rare that more than one
+ * of them gives a reading.
  */
 export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoized((flat) => {
   const choices = choicesOf(flat)
@@ -105,7 +105,7 @@ const integer: Drift = ({ value }) => {
   return isWhole(value) ? { kind: "decimal_for_integer", to: parsed! } : undefined
 }
 
-// A decimal number may be rounded to an integer without being one: 100.00000000000000001.
+// JavaScript may round a decimal number to an integer: 100.00000000000000001.
 const isWhole = (token: string): boolean => {
   const [mantissa = "", exponent = "0"] = token.split(/e/i)
   const [whole = "", fraction = ""] = mantissa.split(".")

@@ -8,7 +8,7 @@ import { allowsKind, choicesOf, extraOf, isRequired, propertiesOf, requiredOf, v
 import { folded, grouped, isList, isRecord, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
-/** The undeclared keys of an object that match a declared key in a different spelling. */
+/** An object's undeclared keys that match a declared key in a different spelling. */
 export interface Respelled {
   /** Maps written keys to the declared keys that they mean. */
   readonly meant: ReadonlyMap<string, string>

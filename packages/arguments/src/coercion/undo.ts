@@ -46,8 +46,8 @@ interface Undone {
 }
 
 /**
- * The drifts to undo. `"all"`: every drift. `"silent"`: only drifts that need no note. `"inner"`: the same
- * inside a parsed string, but strings in it are not parsed again.
+ * The drifts to undo. `"all"`: every drift. `"silent"`: only drifts that need no note. `"inner"`: as
+ * `"silent"`, but inside a parsed string, whose own strings are not parsed again.
  */
 type Extent = "all" | "silent" | "inner"
 

@@ -30,7 +30,7 @@ export class ByPath<A> {
     inner.set(path, value, from + 1)
   }
 
-  /** True if the path itself, or a beginning of the path, has a value. */
+  /** True if the path itself, or one of its beginnings, has a value. */
   hasAlong(path: Path, from = 0): boolean {
     return this.value !== undefined ||
       from < path.length && this.inner?.get(this.idAt(path, from))?.hasAlong(path, from + 1) === true

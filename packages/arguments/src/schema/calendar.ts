@@ -13,8 +13,8 @@ export const isDate = (text: string): boolean => {
 export const isDateTime = (text: string): boolean => dateTime.test(text) && isDate(text.slice(0, 10))
 
 /**
- * Returns the date of another spelling: an unpadded date, or a date-time at midnight. Returns `undefined` for
- * any other string.
+ * Returns the date that is written in another spelling: as an unpadded date, or as a date-time at midnight.
+ * Returns `undefined` for any other string.
  */
 export const dateOf = (text: string): string | undefined => {
   const [, year = "", month = "", day = ""] = unpadded.exec(text) ?? midnight.exec(text) ?? []

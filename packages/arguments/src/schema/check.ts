@@ -105,7 +105,7 @@ const bitsFor = (types: ReadonlyArray<unknown>): number =>
 
 const bitOf = (value: Value): number => {
   if (typeof value === "string") return 16
-  // An integer beyond the safe range is only a number: it may differ from the integer that was written.
+  // An integer beyond the safe range counts only as a number: it may differ from the integer that was written.
   if (typeof value === "number") return Number.isSafeInteger(value) ? 12 : Number.isFinite(value) ? 4 : infinite
   if (typeof value === "boolean") return 2
   return value === null ? 1 : typeof value !== "object" ? noType : Array.isArray(value) ? 32 : 64

@@ -78,8 +78,8 @@ interface Sink {
 }
 
 const leastBudget = 200_000
-// The visits in the budget for each part of the value. This is enough for practical schemas. A schema with
-// more subschemas gets one visit for each subschema.
+// How many visits the budget has for each part of the value. This is enough for practical schemas. A schema
+// with more subschemas gets one visit for each subschema.
 const visitsPerValue = 100
 
 const fewVisits = 8
@@ -93,7 +93,7 @@ const deepestWalk = 3 * deepest
 // The most references and unions that are followed for one value. Only a circular schema has more.
 const mostDetours = 256
 
-/** Returns checks of a value against the schemas of one document (a schema with its definitions). */
+/** Returns the functions that check a value against the schemas of one document (a schema with its definitions). */
 export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const document = documentOf(root)
   const size = countValues(value, 0)
@@ -344,7 +344,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   ): boolean => {
     for (const key of requiredOf(schema)) if (!Object.hasOwn(value, key)) return false
     let undeclaredCount = Object.keys(value).length
-    // Goes over the value's keys if they are far fewer: a value may have three of a thousand declared properties.
+    // Loops over the value's own keys if these are far fewer: a value may have three of a thousand declared
+    // properties.
     for (const key of declared.length > 2 * undeclaredCount + 8 ? Object.keys(value) : declared) {
       if (!Object.hasOwn(value, key) || !Object.hasOwn(properties, key)) continue
       undeclaredCount--
@@ -375,7 +376,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return fits
   }
 
-  // Without a sink, results for containers are remembered, so that no container is walked twice for the same schema.
+  // Without a sink, results for containers are remembered, so that no large container is walked twice for the
+  // same schema.
   const visitPart = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
     sink === undefined ? conforms(value, schema, false) : visitWhole(value, schema, place, sink)
 

@@ -68,7 +68,7 @@ export const documentOf = memoized((root: JsonSchema): Document => {
   const targets = new Map<JsonSchema, unknown>()
   const resolve = (schema: JsonSchema): unknown => getOrMake(targets, schema, () => targetOf(schema))
 
-  // Inside itself, a schema that contains itself adds nothing.
+  // The schemas that are being flattened. If one of them is met again inside itself, it adds nothing there.
   const flattening = new Set<unknown>()
   const flatten = (schema: unknown): JsonSchema => {
     if (!isObject(schema)) return schema === false ? { not: {} } : {}

@@ -56,8 +56,8 @@ export class Gathered<A> {
   }
 
   /**
-   * True if no finding about this place or its parts can be added. Inside an array, it is false: all items
-   * are counted.
+   * True if no finding about this place or its parts can be added. Always false inside an array, because all
+   * items are counted.
    */
   isFull(place: Place | undefined): boolean {
     return this.count === this.#limit && !isInList(place)

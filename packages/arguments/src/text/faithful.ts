@@ -93,6 +93,6 @@ export const parsed = (text: string): Json | undefined => {
 }
 
 // The stack of the error is not used, and capturing it costs as much as reading the text. Only V8 has this
-// limit. (Effect does the same.)
+// setting. (Effect does the same.)
 const errors: ErrorConstructor & { stackTraceLimit?: number | undefined } = Error
 const isLimitWritable = Object.getOwnPropertyDescriptor(errors, "stackTraceLimit")?.writable === true

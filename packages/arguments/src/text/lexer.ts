@@ -117,7 +117,7 @@ export class Lexer {
   /** The current position. */
   at: number
   fault: Fault | undefined = undefined
-  /** The repairs, each with the offset of the first one of its kind. */
+  /** The kinds of repairs so far, each with the offset of its first repair. */
   readonly repairs = new Map<RepairKind, number>()
   /** Whether the text so far has an integer that a JavaScript number cannot hold. */
   hasUnsafeInteger = false

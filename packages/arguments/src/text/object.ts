@@ -3,9 +3,9 @@
  *
  *     byte order mark, code fence, template tokens    skipped
  *     a JSON string around the object                 unwrapped, once
- *     words before or after it                        skipped, if the object is strict and the words are plainly prose
+ *     words before or after the object                skipped, if the object is strict and the words are plainly prose
  *     template tokens before words after it           skipped
- *     surplus closing brackets after it               skipped
+ *     surplus closing brackets after the object       skipped
  *
  * The `Reader` reads the object itself.
  */
@@ -24,7 +24,7 @@ export interface Found {
   readonly source: string
   /** The offset at which the object begins in `source`. */
   readonly start: number
-  /** The repairs, each with the offset of the first one of its kind, in the order of the text. */
+  /** The kinds of repairs in the text, each with the offset of its first repair. */
   readonly repairs: ReadonlyArray<readonly [kind: Kind, offset: number]>
   readonly hasUnsafeInteger: boolean
 }
@@ -57,7 +57,7 @@ const readBody = (reader: Reader, peeled: Around, mode: Mode): Found | Fault => 
   if (first === "[") return readArray(reader)
   if (first === "\"" || first === "'") return readQuoted(reader, mode)
   const rest = text.slice(at, at + 5)
-  // Empty text inside wrapping was cut off, or the wrapping has something other than arguments.
+  // If there is nothing inside the wrapping, the text was cut off, or the wrapping is not meant for arguments.
   const isBare = reader.repairs.size === 0 && repairs.every(([kind]) => kind === "byte_order_mark")
   if (emptyTexts.has(rest) && (isBare || rest !== "" && reader.repairs.size === 0)) {
     return foundBy(reader, {}, at, [["no_arguments", at]])

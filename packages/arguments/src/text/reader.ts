@@ -32,8 +32,8 @@ const mayFollowKey = /[\s:/#=,}\]]/
 
 export class Reader extends Lexer {
   /**
-   * The closing brackets that more values follow. If one of them came too early, the end of the text seems to
-   * have a surplus bracket.
+   * The closing brackets after which more values follow. If one of them came too early, the end of the text
+   * seems to have a surplus bracket.
    */
   readonly closedBeforeMore = new Set<string>()
   /** The source texts of numbers that JavaScript would write differently. */

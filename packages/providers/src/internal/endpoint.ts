@@ -19,7 +19,7 @@ export interface Endpoint {
   readonly hasBareWord: boolean
   /** The `authorization` header. */
   readonly authorization: Redacted.Redacted | undefined
-  /** Removes the secrets of this endpoint from a text. */
+  /** Removes the secrets of this endpoint from a string. */
   readonly hide: (text: string) => string
 }
 
@@ -67,7 +67,7 @@ export const urlProblem = (text: string): string | undefined => {
     : "an address that begins with http:// or https://, such as http://127.0.0.1:8080/v1"
 }
 
-/** Returns the trimmed name of a model. Throws a `TypeError` if it is empty. */
+/** Returns the trimmed name of a model. Throws a `TypeError` if the name is empty. */
 export const modelName = (text: string): string => {
   if (text.trim() === "") throw new TypeError(`Expected ${aModel}.`)
   return text.trim()
@@ -83,7 +83,7 @@ export const aKey = "a key of letters, digits and punctuation: no HTTP header ma
 const keyProblem = (key: Redacted.Redacted | undefined): string | undefined =>
   key === undefined || isHeaderText(Redacted.value(key)) ? undefined : aKey
 
-/** True if an HTTP header may contain the text, without the white space around it. */
+/** True if an HTTP header can contain the text, without the white space around it. */
 export const isHeaderText = (text: string): boolean => /^[\x20-\x7e]*$/.test(text.trim())
 
 // The shortest secret that is hidden, in characters. A shorter one may appear elsewhere by chance: for

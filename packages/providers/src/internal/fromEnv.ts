@@ -5,7 +5,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Endpoint from "./endpoint.ts"
 
-/** Prefers a value that the program itself gives. Only without such a value is the variable read. */
+/** Prefers a value that the program itself gives. The variable is read only if there is no such value. */
 export const given = <A>(value: A | undefined, config: Config.Config<A>): Config.Config<A> =>
   value === undefined ? config : Config.succeed(value)
 

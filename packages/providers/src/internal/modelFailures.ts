@@ -185,7 +185,7 @@ export const declined = (server: Server, text: string): ModelFailure =>
 /** The failure of a reply that a content filter stopped. */
 export const filtered: ModelFailure = refusal("A content filter stopped the reply.")
 
-/** The failure of a reply that reached its token limit before it said anything. */
+/** The failure of a reply that reached its token limit before it had any text. */
 export const usedUp: ModelFailure = new ModelFailure({
   code: "max_tokens",
   detail: "The model reached the token limit of a reply before it wrote anything.",

@@ -73,7 +73,7 @@ const encodeCall = (
 }
 
 /**
- * Returns a tool name that servers accept, because models invent invalid names. The call's id still
+ * Turns a tool name into one that servers accept, because models invent invalid names. The call's id still
  * identifies the call.
  */
 export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown"

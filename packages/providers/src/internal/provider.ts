@@ -261,8 +261,8 @@ const partsOf = (
 const afterEnd = Duration.seconds(1)
 
 /**
- * How long to wait, after the end mark, for the end of the body. If the body ends, the connection can be used
- * again.
+ * How long to wait, after the end mark, for the end of the body. If the body ends in time, the connection can
+ * be used again.
  */
 const afterMark = Duration.millis(100)
 

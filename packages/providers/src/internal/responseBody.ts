@@ -1,4 +1,4 @@
-/** Reads JSON from a server: a whole body, or one piece of a streamed one. */
+/** Reads JSON from a server: a whole body, or one piece of a streamed body. */
 import type { Model, ModelFailure } from "@fallible/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -9,7 +9,7 @@ import * as Failures from "./modelFailures.ts"
 import type { Chunk } from "./replyAssembly.ts"
 import { problemOf } from "./serverProblem.ts"
 
-/** A whole reply, the first piece of a streamed one, or a later piece. */
+/** A whole reply, the first piece of a streamed reply, or a later piece. */
 export type Form = "whole" | "first" | "later"
 
 /**

@@ -54,7 +54,7 @@ export const asText = (value: unknown): string =>
 // Meaning
 // -----------------------------------------------------------------------------
 
-/** Decides the kind of a problem: by the server's report if it is clear, otherwise by the status. */
+/** Decides the kind of a problem: by the server's report if the report is clear, otherwise by the status. */
 export const kindOf = (status: number | undefined, problem: Problem): Kind =>
   kinds.find((kind) => matches(kind, status, problem))?.kind ?? byStatus(status ?? 500)
 

@@ -39,7 +39,7 @@ export const ofDatabase = (error: object): Recognized | undefined => {
     ofSqlite(code, wholeAt(error, "errcode"))
 }
 
-// Any library may use a code of five characters, so the error must also have fields of a driver.
+// Any library may use a code of five characters, so the error must also have fields that only drivers set.
 const isOfDriver = (error: object): boolean =>
   ["severity", "routine", "sqlState", "sqlstate", "sqlMessage"].some((field) => at(error, field) !== undefined) ||
   ["details", "hint"].every((field) => at(error, field) !== undefined)
@@ -60,7 +60,7 @@ const mysql: Table = [
   [/^ER_(TRUNCATED_WRONG_VALUE|DATA_TOO_LONG|WARN_DATA_OUT_OF_RANGE)/, database.value]
 ]
 
-/** PostgREST's own codes, which Supabase uses, too: https://docs.postgrest.org/en/stable/references/errors.html */
+/** PostgREST's own codes, which Supabase also uses: https://docs.postgrest.org/en/stable/references/errors.html */
 const postgrest: Table = [
   [/^PGRST00[012]$/, database.unreachable],
   [/^PGRST003$/, database.full],
@@ -69,7 +69,7 @@ const postgrest: Table = [
   [/^PGRST\d/, database.query]
 ]
 
-/** SQLSTATEs. The first match counts. */
+/** SQLSTATEs. The first matching pattern is used. */
 const states: Table = [
   [/^08(001|004)$/, database.unreachable],
   [/^08P01$/, database.query],
@@ -77,7 +77,7 @@ const states: Table = [
   [/^22/, database.value],
   [/^23505$/, database.unique],
   [/^23503$/, database.reference],
-  // Code in the database raises P0001 and 45000.
+  // P0001 and 45000 are raised by code in the database, such as a trigger.
   [/^(23|P0001|45000)/, database.constraint],
   [/^(25006|28|42501)/, database.denied],
   // The statement may or may not have completed.
@@ -96,7 +96,7 @@ const states: Table = [
 // SQLite
 // -----------------------------------------------------------------------------
 
-// Node reports the number. Other drivers use the name as their code: `SQLITE_CONSTRAINT_UNIQUE`.
+// Node reports the number of a result code. Other drivers report its name as `code`: `SQLITE_CONSTRAINT_UNIQUE`.
 const ofSqlite = (code: string, number: number | undefined): Recognized | undefined => {
   if (code === "ERR_SQLITE_ERROR" && number !== undefined) {
     return byNumber[number] ?? byNumber[number & 0xff] ?? database.failed
@@ -104,7 +104,7 @@ const ofSqlite = (code: string, number: number | undefined): Recognized | undefi
   return code.startsWith("SQLITE_") ? firstOf(names, code) ?? database.failed : undefined
 }
 
-/** Names of SQLite's result codes. The first match counts. */
+/** Names of SQLite's result codes. The first matching pattern is used. */
 const names: Table = [
   [/CONSTRAINT_(UNIQUE|PRIMARYKEY|ROWID)/, database.unique],
   [/CONSTRAINT_FOREIGNKEY/, database.reference],
@@ -117,7 +117,7 @@ const names: Table = [
   [/_ERROR$/, database.query]
 ]
 
-/** SQLite's result codes. Primary codes are below 256. */
+/** SQLite's result codes by number. Primary codes are below 256. */
 const byNumber: Readonly<Record<number, Recognized>> = {
   1: database.query,
   3: database.denied,

@@ -11,20 +11,20 @@ import { fieldOfLibraries, type Told, wordsOf } from "./safeText.ts"
 
 /**
  * Describes an error as a failure. Returns `undefined` for a mistake in the program, and for a stop
- * (`ToolCall.stop`), which takes precedence over everything.
+ * (`ToolCall.stop`), which takes precedence over any failure.
  */
 export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described | undefined => {
   if (at(error, "_tag") === "StopSignal") return undefined
   const byShape = attempted(() => recognize(error))
   const words = byShape?.isMute === true ? undefined : attempted(() => wordsOf(error, listed))
-  // Not every message is a rejection: it may give no reason.
+  // A message is a rejection only if it gives a reason.
   const recognized = byShape ?? (words === undefined ? undefined : ofProse(textAt(error, "message") ?? ""))
   if (recognized === undefined && attempted(() => isFault(error)) === true && !isListedItself(error, listed)) {
     return undefined
   }
   const kind = withRetryFlag(recognized?.kind ?? (words === undefined ? unrecognized : rejection), saysRetryable(error))
   return {
-    // A hint concerns the request that failed. After a redirect, that is not the tool's own request.
+    // A hint concerns the request that failed. After a redirect, this was not the tool's own request.
     kind: recognized?.isRedirected === true && "hint" in kind ? { ...kind, hint: undefined } : kind,
     detail: words ?? recognized?.sentence ?? "The tool failed. Only its operators can see why.",
     cause: error,
@@ -45,11 +45,12 @@ export const unknown = (error: unknown): string => {
     : `an error of the class ${name}, which is not recognized. Its message is withheld, because it has a field '${field}'`
 }
 
-// A mistake in the program counts as listed only if its own class is listed. A listed base class is not enough.
+// An error that is a mistake in the program counts as listed only if its own class is listed. A listed base
+// class is not enough.
 const isListedItself = (error: unknown, listed: ReadonlyArray<Told>): boolean =>
   listed.some((listedClass) => listedClass === at(error, "constructor"))
 
-// A thrown message with a reason is a rejection: "Room A1 is booked."
+// The kind of a thrown message that gives a reason: "Room A1 is booked."
 const rejection: Kind = garbage("rejected")
 
 // The error's own retry flag takes precedence over its kind.
@@ -57,11 +58,11 @@ const withRetryFlag = (kind: Kind, isRetryable: boolean | undefined): Kind => {
   if (isRetryable === undefined) return kind
   if (kind._tag !== "ToolUnavailable") return isRetryable && kind === rejection ? transient(unrecognized.code) : kind
   if (isRetryable === kind.transient) return kind
-  // A retryable error is not a final rejection, so its hint and its scope do not apply.
+  // A retryable error is not a permanent failure, so the kind's hint and scope do not apply.
   return isRetryable ? transient(kind.code, kind.outcome) : { ...kind, transient: false }
 }
 
-// A transient failure without an outcome already leaves it open.
+// A transient failure without an outcome already leaves the outcome open.
 const outcomeOf = (kind: Kind): Described["outcome"] => {
   if (kind._tag !== "ToolUnavailable") return undefined
   return kind.outcome === "open" ? kind.transient ? undefined : "unknown" : kind.outcome

@@ -1,5 +1,6 @@
 /*
- * Errors of effect, recognized by their tags and the tags of their reasons. Also failures of this library.
+ * Recognizes Effect's errors by their tags and the tags of their reasons. Also recognizes failures of this
+ * library.
  */
 import { cut } from "../value/text.ts"
 import { database } from "./databaseErrors.ts"
@@ -27,7 +28,7 @@ export const ofEffect = (error: object): Recognized | undefined => {
   }
 }
 
-// An error with a status was recognized by its status before.
+// An error with a status does not get here: it has already been recognized by its status.
 const ofHttpClient = (reason: unknown, tag: string): Recognized => {
   switch (tag) {
     case "EncodeError":
@@ -78,7 +79,10 @@ const byAi: Readonly<Record<string, Recognized>> = {
 // Failures of this library
 // -----------------------------------------------------------------------------
 
-/** Recognizes a failure of this library: an inner tool failed with it, and the function threw it on as a cause. */
+/**
+ * Recognizes a failure of this library. An inner tool failed with it, and the handler passed it on as the
+ * cause of an error.
+ */
 export const ofOurs = (error: object): Recognized | undefined => {
   const code = textAt(error, "code")
   const sentence = textAt(error, "detail")
@@ -107,7 +111,7 @@ const kindOf = (error: object, rawCode: string): Kind | undefined => {
     case "SemanticGarbage":
       return garbage(code, hint)
     case "SchemaMismatch":
-      // The rejected arguments belong to another tool.
+      // The rejected arguments belong to the inner tool, so this is no mismatch of the outer tool's arguments.
       return at(error, "side") === "result" ? mismatch("result", code) : garbage(code, hint)
     case "PartialData":
       return { ...broken(code), outcome: "executed" }

@@ -1,6 +1,6 @@
 import type * as Duration from "effect/Duration"
 
-/** The classification of an error, without words: the class of its failure, which is one of three, and its code. */
+/** The classification of an error, without words: one of three failure classes, and a code. */
 export type Kind =
   | {
     readonly _tag: "ToolUnavailable"
@@ -9,7 +9,7 @@ export type Kind =
     /** The scope of a permanent failure: these arguments, or the whole tool. */
     readonly scope?: "arguments" | "tool" | undefined
     readonly hint?: string | undefined
-    /** `"open"`: the request may or may not have taken effect, unless it only reads. */
+    /** `"open"`: the request may or may not have taken effect, unless the request only reads. */
     readonly outcome?: "executed" | "not_executed" | "open" | undefined
   }
   | { readonly _tag: "SemanticGarbage"; readonly code: string; readonly hint?: string | undefined }
@@ -25,18 +25,18 @@ export interface Issue {
 /** A recognized error. */
 export interface Recognized {
   readonly kind: Kind
-  /** The text for a model, if the error has no message for it. */
+  /** The text for the model, if the error has no message that the model may read. */
   readonly sentence: string
   readonly issues?: ReadonlyArray<Issue>
-  /** True if an error below it is likely to say more. */
+  /** True if the error's cause is likely to say more. */
   readonly isVague?: boolean
-  /** True if its message is useless to a model. */
+  /** True if the error's message is useless to a model. */
   readonly isMute?: boolean
   /** True if the answer came after a redirect. */
   readonly isRedirected?: boolean
 }
 
-/** A function that recognizes some errors. */
+/** A function that recognizes some errors, and returns `undefined` for all others. */
 export type Look = (error: object) => Recognized | undefined
 
 /** The description of a failure: its kind, its text, and everything else known about it. */
@@ -52,7 +52,7 @@ export interface Described {
 
 type Unavailable = Extract<Kind, { readonly _tag: "ToolUnavailable" }>
 
-/** Returns the kind of a service that could not be reached or did not answer. It may answer later. */
+/** Returns the kind for a service that could not be reached or did not answer, but may answer later. */
 export const transient = (code: string, outcome: Unavailable["outcome"] = "open"): Unavailable => ({
   _tag: "ToolUnavailable",
   code,
@@ -60,13 +60,13 @@ export const transient = (code: string, outcome: Unavailable["outcome"] = "open"
   outcome
 })
 
-/** Returns the kind of a service that declined a request and did nothing. It would decline the same request again. */
+/** Returns the kind for a request that a service declined without doing anything, and would decline again. */
 export const refused = (
   code: string,
   { hint, scope = "tool" }: Pick<Unavailable, "hint" | "scope"> = {}
 ): Unavailable => ({ _tag: "ToolUnavailable", code, transient: false, scope, hint })
 
-/** Returns the kind of a broken service, which may have done something. */
+/** Returns the kind for a broken service, which may have done something. */
 export const broken = (code: string): Unavailable => ({ ...refused(code), outcome: "open" })
 
 /** The kind of an error that is not recognized. */
@@ -84,7 +84,7 @@ export const garbage = (code: string, hint?: string): Kind => ({ _tag: "Semantic
 export const leavesOpen = (kind: Kind): boolean =>
   kind._tag === "ToolUnavailable" ? kind.outcome === "open" : kind._tag === "SchemaMismatch" && kind.side === "result"
 
-/** Returns the same error without the claim that nothing was sent, which its evidence does not prove. */
+/** Removes the claim that nothing was done, for an error that does not prove it. */
 export const unproven = (recognized: Recognized): Recognized =>
   recognized.kind._tag === "ToolUnavailable" && recognized.kind.outcome === "not_executed"
     ? { ...recognized, kind: { ...recognized.kind, outcome: "open" } }

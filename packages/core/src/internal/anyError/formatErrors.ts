@@ -8,7 +8,7 @@ import { type Issue, mismatch, type Recognized } from "./errorKind.ts"
 import { at, listAt, namesOf, textAt } from "./readError.ts"
 import { withoutInsides } from "./safeText.ts"
 
-/** Recognizes an error of `JSON.parse`. Its message differs between engines, and may quote the text. */
+/** Recognizes an error of `JSON.parse`. The error's message differs between engines, and may quote the text. */
 export const ofSyntax = (error: object): Recognized | undefined => {
   const message = textAt(error, "message") ?? ""
   if (!namesOf(error).includes("SyntaxError") || !/JSON/.test(message)) return undefined
@@ -39,7 +39,10 @@ const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
   [/token '?</, { kind: invalid.kind, sentence: "The service answered with a web page instead of JSON." }]
 ]
 
-/** Recognizes an error of a schema: of effect, or of Standard Schema (https://standardschema.dev), such as zod's. */
+/**
+ * Recognizes an error of a schema: of Effect, or of a library with Standard Schema
+ * (https://standardschema.dev), such as zod.
+ */
 export const ofIssues = (error: object): Recognized | undefined => {
   const issue = at(error, "issue")
   const isOfEffect = SchemaIssue.isIssue(issue)
@@ -58,7 +61,7 @@ export const ofIssues = (error: object): Recognized | undefined => {
   return { kind: mismatch("result"), sentence: `The result does not match its schema${where}.`, issues }
 }
 
-// A segment of a path may be an object with a `key`. A key that may be data is hidden.
+// A segment of a path may be an object with a `key`. A key that may be data, instead of a field's name, is hidden.
 const pathOf = (issue: unknown): ReadonlyArray<string | number> =>
   listAt(issue, "path").map((segment) => {
     const key = at(segment, "key") ?? segment

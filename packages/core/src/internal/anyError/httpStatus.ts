@@ -6,8 +6,8 @@ import { garbage, type Kind, mismatch, type Recognized, refused, transient } fro
 /**
  * Returns the kind of a failure with an HTTP status.
  *
- * @param isLimited whether the headers say that the service limits requests; default: `false`. Some services,
- *   such as GitHub, then answer 403.
+ * @param isLimited whether the headers say that the service limits requests (default: `false`). Some
+ *   services, such as GitHub, then answer 403 instead of 429.
  */
 export const kindOfStatus = (status: number, isLimited = false): Kind => {
   const effective = status === 403 && isLimited ? 429 : status
@@ -20,7 +20,7 @@ export const ofStatus = (status: number, isLimited = false): Recognized => ({
   sentence: `The service answered ${status}.`
 })
 
-/** Kinds by status. The first match counts. */
+/** Kinds by status. The first matching pattern is used. */
 const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [
     /^401$/,
@@ -53,7 +53,7 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, scope: "arguments", outcome: "open" }]
 ]
 
-/** A service that reports its failure without a status. */
+/** The error of a service that reports its failure without a status. */
 export const failing: Recognized = { kind: kindOfStatus(503), sentence: "The service failed." }
 
 export const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is rate limiting requests." }

@@ -1,5 +1,6 @@
 /*
- * Recognizes an error by its message alone: by the sentences of libraries, and by HTTP statuses.
+ * Recognizes an error by its message alone: by the sentences of libraries, and by HTTP statuses in the
+ * message.
  */
 import { isA } from "../value/untrusted.ts"
 import { database } from "./databaseErrors.ts"
@@ -9,12 +10,12 @@ import { failing, ofStatus, tooOften } from "./httpStatus.ts"
 import { textAt } from "./readError.ts"
 import { aborted, late, lost, unsendable } from "./systemErrors.ts"
 
-// An error of another realm is not an instance of this realm's `Error`.
+// An error from a different realm, such as a VM context, is not an instance of this realm's `Error`.
 const isError = (error: object): boolean => isA(Error)(error) || textAt(error, "stack") !== undefined
 
 const messageOf = (error: object): string => isError(error) ? textAt(error, "message") ?? "" : ""
 
-/** Recognizes an error by its message: a wrapped error may have nothing else. */
+/** Makes a function that recognizes an error by its message: a wrapped error may have nothing else. */
 const inMessage = (table: ReadonlyArray<readonly [message: RegExp, Recognized]>): Look => (error) => {
   const message = messageOf(error)
   return message === "" ? undefined : table.find(([pattern]) => pattern.test(message))?.[1]
@@ -40,7 +41,7 @@ export const ofClients = inMessage([
  */
 const inStatus: Look = (error) => statusIn(messageOf(error), statuses)
 
-/** Recognizes a status in a message. The first pattern that matches counts. */
+/** Recognizes a status in a message. The first matching pattern is used. */
 export const statusIn = (message: string, patterns: ReadonlyArray<RegExp>): Recognized | undefined => {
   const status = patterns.flatMap((pattern) => pattern.exec(message)?.[1] ?? []).at(0)
   return status === undefined ? undefined : ofStatus(Number(status))

@@ -1,17 +1,18 @@
 /*
- * Messages that people write after they caught an error and dropped it: "Could not book the room.", "Payment
+ * Messages that developers write in place of an error that they caught: "Could not book the room.", "Payment
  * failed due to a timeout".
  *
- * A message with a reason is a rejection ("Room A1 is booked."): the tool certainly did nothing. So no other
- * message may count as one. In doubt, a message is not a rejection. The model then finds out or asks, where it
- * might have gone on. `test/support/sentences.txt` has the messages of the tests.
+ * A message that gives a reason ("Room A1 is booked.") is a rejection: the tool certainly did nothing. It is
+ * therefore essential that no other message is mistaken for a rejection. If it is unclear whether a message
+ * gives a reason, it is not a rejection. The price is that the model may have to find out or ask although
+ * nothing was done. The tests take their messages from `test/support/sentences.txt`.
  */
 import { type Recognized, unproven, unrecognized } from "./errorKind.ts"
 import { failing } from "./httpStatus.ts"
 import { statusIn } from "./librarySentences.ts"
 import { late, lost } from "./systemErrors.ts"
 
-/** Recognizes a message that gives no reason. Returns `undefined` for a message that gives one. */
+/** Recognizes a message that gives no reason. Returns `undefined` for a message that gives a reason. */
 export const ofProse = (message: string): Recognized | undefined => {
   const text = bare(message)
   const recognized = text === "" ? unexplained : inTable(text)
@@ -21,7 +22,7 @@ export const ofProse = (message: string): Recognized | undefined => {
   return clause === undefined ? undefined : inTable(clause)
 }
 
-/** Removes the words around a message: class names, "Sorry,", "Please try again". */
+/** Removes words at either end that say nothing: class names, "Sorry,", "Please try again". */
 const bare = (message: string): string =>
   message
     .slice(0, 500)
@@ -63,7 +64,10 @@ const done =
 const changed =
   "(?:made|done|charged|paid|booked|sent|created|processed|executed|applied|placed|saved|captured|initiated|uploaded)"
 
-/** Verbs of lookups and checks. A tool that could not do these did nothing, and says what is wrong with the request. */
+/**
+ * Verbs of lookups and checks. A tool that could not "find" or "validate" something did nothing, and says
+ * what is wrong with the request.
+ */
 const lookupVerb =
   "(?:find|locate|identify|recogni[sz]e|resolve|parse|read|understand|validate|verify|match|determine|be|ship|cancel|accept|meet|log|sign|access|open)"
 const lookupParticiple = "(?:verified|validated|recogni[sz]ed|identified|located|matched|accepted|parsed|resolved)"

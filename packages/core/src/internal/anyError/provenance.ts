@@ -1,7 +1,7 @@
 /*
- * Marks failures with what their fields cannot say: that one was inferred from an error, came from another
- * tool, or followed a redirect. An inferred failure concerns only the request that failed. The handler may
- * have made other requests before.
+ * Marks failures with facts that their fields cannot express: a failure was inferred from an error, came from
+ * another tool, or followed a redirect. An inferred failure concerns only the request that failed. The
+ * handler may have made other requests before that request.
  */
 import * as Predicate from "effect/Predicate"
 import { and, type Done, nothing } from "../failure/effectsDone.ts"
@@ -12,8 +12,8 @@ const guesses = new WeakSet<object>()
 /**
  * Marks a failure as inferred from an error.
  *
- * `outcome: "not_executed"` becomes non-enumerable, so that copies lose it: here it holds for one request only,
- * while a copy would claim it for the whole handler.
+ * `outcome: "not_executed"` becomes non-enumerable, so that copies lose it. The outcome is true only of the
+ * failed request, and a copy would claim it for the whole handler.
  */
 export const asGuess = <F extends { readonly _tag: string }>(failure: F): F => {
   if ("outcome" in failure && failure.outcome === "not_executed") {
@@ -25,18 +25,21 @@ export const asGuess = <F extends { readonly _tag: string }>(failure: F): F => {
 
 export const isGuess = (failure: object): boolean => guesses.has(failure)
 
-/** The effects of the tool that ended with a failure, and the rank of the failure among all marked ones. */
+/** The effects of the tool that ended with a failure, and the failure's position in the order of marking. */
 interface Mark {
   readonly done: Done
   readonly order: number
 }
 
-/** Failures with which inner tools ended. An inner tool may have done nothing, but its outer handler something. */
+/**
+ * Failures with which inner tools ended. Even if an inner tool did nothing, the handler around it may have
+ * done something.
+ */
 const foreign = new WeakMap<object, Mark>()
 let marked = 0
 
 /**
- * Marks a failure as the end of another tool.
+ * Marks a failure as one with which another tool ended.
  *
  * @param done the effects of that tool
  */
@@ -51,9 +54,10 @@ export const isForeign = (failure: object): boolean => foreign.has(failure)
 export const marks = (): number => marked
 
 /**
- * Returns the effects of the tools that ended with an error, or with an error below it.
+ * Returns the combined effects of the tools that ended with this error, or with an error inside it.
  *
- * @param since a result of {@link marks}: earlier marks are ignored, since an error may be kept for later calls
+ * @param since a result of {@link marks}: earlier marks are ignored, since a program may keep an error and
+ * throw it again in later calls
  */
 export const doneBelow = (error: unknown, since: number): Done => {
   if (since === marked) return nothing
@@ -71,7 +75,7 @@ export const partsOf = (one: unknown): ReadonlyArray<unknown> =>
     ? one.slice(0, most.items)
     : [at(one, "cause"), at(one, "error"), at(one, "failure"), ...listAt(one, "errors"), ...listAt(one, "reasons")]
 
-/** Failures that followed a redirect: the redirected request may have taken effect. */
+/** Failures that followed a redirect: the request that was redirected may have taken effect. */
 const redirected = new WeakSet<object>()
 
 export const asRedirected = <F extends object>(failure: F): F => {
@@ -81,7 +85,7 @@ export const asRedirected = <F extends object>(failure: F): F => {
 
 export const isRedirected = (failure: object): boolean => redirected.has(failure)
 
-/** Failures with a status that may also mean that the service already knows the key. */
+/** Failures with a status that may also mean that the service already knows the idempotency key. */
 const conflicts = new WeakSet<object>()
 
 export const asConflict = <F extends object>(failure: F): F => {

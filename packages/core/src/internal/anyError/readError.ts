@@ -4,7 +4,7 @@
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 
-/** The limits of what is read: related errors, items of a list, levels of classes or causes, characters. */
+/** The limits on reading an error: related errors, items of a list, levels of classes or causes, characters. */
 export const most = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }
 
 /** Returns the value at a path of keys, own or inherited. */
@@ -36,7 +36,10 @@ export const listAt = (value: unknown, key: string): ReadonlyArray<unknown> => {
   return attempted(() => Array.isArray(list) ? list.slice(0, most.items) : []) ?? []
 }
 
-/** Returns a value and everything below it, at most `most.errors` values. Errors may be circular and numerous. */
+/**
+ * Returns a value, its parts, their parts, and so on: at most `most.errors` values. Errors may be circular
+ * and numerous.
+ */
 export const withBelow = (value: unknown, partsOf: (one: unknown) => ReadonlyArray<unknown>): ReadonlySet<unknown> => {
   const all = new Set([value])
   for (const one of all) {

@@ -1,5 +1,5 @@
 /*
- * Recognizes an error by its shape. That needs no import of the library that threw it.
+ * Recognizes an error by its shape, without importing the library that threw it.
  *
  *     an error ─ its own shape ─ vague? ─ its cause, or the errors of an aggregate
  */
@@ -21,7 +21,8 @@ import { aborted, late, lost, ofSystem } from "./systemErrors.ts"
 /** Recognizes an error; `undefined` if nothing is known about it. */
 export const recognize = (error: unknown): Recognized | undefined => new Search().of(error)
 
-// Errors may be circular and numerous, so a search remembers the errors above and counts down.
+// Errors may be circular and numerous. So a search remembers the errors around the current one, and stops
+// after a number of errors.
 class Search {
   readonly #above = new Set<object>()
   #left = most.errors
@@ -38,12 +39,12 @@ class Search {
     return unprovenIfRetried(error, recognized)
   }
 
-  /** @param isOfAttempts whether several errors come from several attempts to connect */
+  /** @param isOfAttempts whether the errors of an aggregate come from several attempts to connect */
   #below(error: object, own: Recognized | undefined, isOfAttempts: boolean): Recognized | undefined {
     const several = listAt(error, "errors")
     const isConnecting = isOfAttempts || own !== undefined && isOfConnection(own)
     if (several.length === 0) return moreExact(own, this.of(at(error, "cause"), isConnecting))
-    // Of several errors, the first that leaves the outcome open counts.
+    // The first error that leaves the outcome open decides for the aggregate.
     const all = several.map((error) => this.of(error))
     if (all.includes(undefined)) return own === undefined ? undefined : unproven(own)
     const decisive = all.find((one) => one !== undefined && leavesOpen(one.kind)) ?? all[0]
@@ -76,7 +77,8 @@ const repetitions = [
 /** Classes of clients that retry by default without reporting how often. */
 const retrying = /^(APIConnection|Stripe|Slack|Mongo|Retry|NumberOfRetries|MaxRetries)/
 
-// Below a failed connection, only an error about connections explains it.
+// Returns what an error's cause says, if that is more exact. Only an error about connections explains a
+// failed connection.
 const moreExact = (own: Recognized | undefined, below: Recognized | undefined): Recognized | undefined =>
   own === undefined || below !== undefined && (!isOfConnection(own) || isOfConnection(below)) ? below : own
 
@@ -110,11 +112,11 @@ export const saysRetryable = (error: unknown): boolean | undefined => {
 // -----------------------------------------------------------------------------
 
 const byStatus: Look = (error) => {
-  // Octokit gives it a status, too.
+  // Octokit gives an aborted request a status, too.
   if (namesOf(error).includes("AbortError")) return aborted
   const status = statusIn(error)
   if (status === undefined || status < 300 || status >= 600) return undefined
-  // Some services use one status for many errors, and tell them apart by name.
+  // Some services use one status for many errors, which only their names distinguish.
   const named = status === 400 || status === 402 ? byName(error) : undefined
   if (named !== undefined) return named
   const recognized = { ...ofStatus(status, isLimited(error)), isRedirected: wasRedirected(error) }
@@ -126,18 +128,18 @@ const statusIn = (error: object): number | undefined =>
   ownStatus(error) ?? wholeAt(error, "$metadata", "httpStatusCode") ?? responseStatus(error)
 
 /**
- * True if a failure comes from a status with which a service may reject an idempotency key. The key may already
- * belong to another body, or its first request may still be running.
+ * True if a failure comes from a status with which a service may reject an idempotency key. The service may
+ * know the key with a different body, or still be running the key's first request.
  */
 export const isConflict = (failure: object): boolean =>
   Array.from(withBelow(failure, partsOf)).some((one) =>
     Predicate.isObject(one) && (isMarkedConflict(one) || isConflictStatus(statusIn(one)))
   )
 
-/** True if a service may reject an idempotency key with a status: see {@link isConflict}. */
+/** True if a service may reject an idempotency key with this status: see {@link isConflict}. */
 export const isConflictStatus = (status: number | undefined): boolean => status === 409 || status === 422
 
-/** True if an error reports a redirect: in the way of a `Response`, of got, or of axios. */
+/** True if an error reports a redirect, in the form of a `Response`, of got, or of axios. */
 const wasRedirected = (error: object): boolean =>
   at(error, "redirected") === true || at(error, "response", "redirected") === true ||
   listAt(at(error, "response"), "redirectUrls").length > 0 ||
@@ -190,7 +192,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
   [/(Connection|Network|Socket|HTTPParser)(Error|Exception)$/, lost]
 ]
 
-/** Tried in this order. The first match counts. */
+/** The functions that recognize errors, in the order in which they are tried. The first result is used. */
 const looks: ReadonlyArray<Look> = [
   ofOurs,
   byThrottling,
@@ -207,5 +209,6 @@ const looks: ReadonlyArray<Look> = [
   inWords
 ]
 
-// HTTP clients throw TypeErrors, and parsers throw SyntaxErrors. A mistake in the program may match the other looks.
+// The functions for an error whose class suggests a mistake in the program. HTTP clients throw TypeErrors,
+// and parsers throw SyntaxErrors. All other functions might take a mistake for a failure.
 const looksAtFaults: ReadonlyArray<Look> = [ofSyntax, ofSystem, ofClients]

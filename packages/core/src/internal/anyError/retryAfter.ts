@@ -1,6 +1,6 @@
 /*
- * How long a service asks its clients to wait: in seconds, in milliseconds, or until a date (RFC 9110, 10.2.3).
- * If no requests are left, clients wait until the limit resets
+ * Reads how long a service asks its clients to wait: in seconds, in milliseconds, or until a date (RFC 9110,
+ * 10.2.3). If a rate limit leaves no requests, clients wait until the limit resets
  * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
 import * as Clock from "effect/Clock"
@@ -18,7 +18,7 @@ export const retryAfterOf = (error: unknown, depth = 0): Duration.Duration | und
     : headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0) ?? ofSlack(error) ??
       retryAfterOf(at(error, "cause"), depth + 1)
 
-// Slack's `retryAfter` is in seconds. Other libraries mean milliseconds.
+// Slack's `retryAfter` is in seconds. In other libraries, a field with this name is in milliseconds.
 const ofSlack = (error: unknown): Duration.Duration | undefined =>
   textAt(error, "code") === "slack_webapi_rate_limited_error"
     ? retryAfterIn({ "retry-after": at(error, "retryAfter") })
@@ -45,7 +45,8 @@ export const isLimitedIn = (headers: unknown): boolean => hasNoneLeft(headers) |
 
 const hasNoneLeft = (headers: unknown): boolean => headerIn(headers, "x-ratelimit-remaining") === "0"
 
-// Some services send a time, in seconds since 1970. Others send a number of seconds: it is shorter, and ignored.
+// Some services send a point in time, in seconds since 1970. Others send a number of seconds to wait, which
+// has fewer digits and is ignored.
 const resetIn = (headers: unknown): number => {
   const reset = hasNoneLeft(headers) ? headerIn(headers, "x-ratelimit-reset") ?? "" : ""
   return /^\d{10}$/.test(reset) ? Number(reset) * 1000 : Number.NaN

@@ -1,5 +1,6 @@
 /*
- * Codes of remote calls: gRPC, JSON-RPC (which MCP uses) and Slack. Most have an HTTP status of the same meaning.
+ * Codes of remote calls: gRPC, JSON-RPC (which MCP uses) and Slack. Most have an HTTP status with the same
+ * meaning.
  */
 import { type Kind, type Recognized, transient } from "./errorKind.ts"
 import { kindOfStatus, ofStatus } from "./httpStatus.ts"
@@ -17,7 +18,7 @@ export const ofRpc = (error: object): Recognized | undefined => {
   return kind === undefined ? undefined : { kind, sentence: `The service answered ${name}.` }
 }
 
-/** gRPC codes, from 1: https://grpc.io/docs/guides/status-codes/ */
+/** gRPC's status codes: https://grpc.io/docs/guides/status-codes/ */
 const grpc: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   1: ["CANCELLED", kindOfStatus(408)],
   2: ["UNKNOWN", kindOfStatus(500)],
@@ -40,7 +41,7 @@ const grpc: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
 
 const ofJsonRpc = (code: number, isOfMcp: boolean): Recognized | undefined => {
   if (code < -32_768 || code > -32_000) return undefined
-  // These have a fixed meaning in MCP only. Other servers define their own.
+  // These codes have a fixed meaning only in MCP. Other servers define their own meanings.
   if (isOfMcp && code === -32_000) return lost
   if (isOfMcp && code === -32_001) return late
   return { kind: kindOfStatus(jsonRpc[code] ?? 500), sentence: `The service answered with error ${code}.` }
@@ -56,7 +57,10 @@ const ofSlack = (error: object): Recognized | undefined => {
   return { kind: kindOfStatus(status ?? 400), sentence: `The service answered ${answer}.` }
 }
 
-/** Slack's answers. The first match counts: https://docs.slack.dev/reference/methods/chat.postMessage#errors */
+/**
+ * Slack's errors, each with the HTTP status of the same meaning. The first matching pattern is used. See
+ * https://docs.slack.dev/reference/methods/chat.postMessage#errors
+ */
 const slack: ReadonlyArray<readonly [answer: RegExp, status: number]> = [
   [/not_found$|^no_such_/, 404],
   [/auth|token|scope|^account_inactive$/, 401],

@@ -10,9 +10,9 @@ import { at, lengthAt, textAt } from "./readError.ts"
 export type Told = abstract new(...args: Array<never>) => Error
 
 /**
- * Returns the message of an error that was thrown for a reader: a plain `Error`, or an error of a listed class.
- * Returns `undefined` for others. Errors of systems and libraries have extra fields, and messages with addresses,
- * statements and paths.
+ * Returns the message of an error that was thrown to be read: a plain `Error`, or an error of a listed class.
+ * Returns `undefined` for any other error. Errors of systems and libraries have extra fields, and their
+ * messages have addresses, statements and paths.
  */
 export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | undefined => {
   if (!isPlain(error) && !listed.some((listedClass) => attempted(() => error instanceof listedClass))) return undefined
@@ -27,7 +27,10 @@ export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | u
   return words === "" ? undefined : cut(words, 500, unreadLength)
 }
 
-/** Returns a field that marks an error of a library, if it has one. The error's message is then never shown. */
+/**
+ * Returns the name of a field that marks an error as a library's; `undefined` if the error has no such field.
+ * The message of an error with such a field is never shown.
+ */
 export const fieldOfLibraries = (error: unknown): string | undefined =>
   ofLibraries.find((field) => attempted(() => Predicate.hasProperty(error, field)) !== false)
 
@@ -54,7 +57,7 @@ const statement =
 /** A web page that a server sends instead of a message. */
 const page = /^\s*<(?:!doctype|html|head|body|\?xml)\b/i
 
-/** Returns a text on one line, without internals. */
+/** Returns text on one line, without internals. */
 export const clean = (text: string): string => oneLine(withoutInsides(text))
 
 /** Removes addresses, query strings, and the lines of a stack. */
@@ -66,7 +69,8 @@ export const plain = (text: string): string =>
 
 /**
  * Removes addresses, query strings, stacks, paths, class names, and everything that looks like a secret. No
- * pattern finds every secret. `wordsOf` decides which messages are shown, and this is the second line of defence.
+ * pattern finds every secret, so this is only the second line of defence. The first is `wordsOf`, which
+ * decides which messages are shown.
  */
 export const withoutInsides = (text: string): string =>
   insides.reduce(

@@ -19,7 +19,10 @@ const ofRedis = (error: object): Recognized | undefined => {
   return replies.find(([pattern]) => pattern.test(reply))?.[1] ?? database.failed
 }
 
-/** Replies of Redis. The first match counts. No reply of a failed script is here, since it may have done something. */
+/**
+ * Replies of Redis. The first matching pattern is used. Replies of failed scripts are left out, since a
+ * script may have done something before it failed.
+ */
 const replies: ReadonlyArray<readonly [reply: RegExp, Recognized]> = [
   [/^BUSY(GROUP|KEY)\b/, database.unique],
   [/^(BUSY|LOADING|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|NOREPLICAS)\b/, database.busy],

@@ -1,6 +1,4 @@
-/*
- * Errors of the system: of a connection, before or after a request was sent, or of a file.
- */
+/* Errors of the operating system: of a connection, before or after a request was sent, or of a file. */
 import { broken, garbage, type Kind, type Recognized, refused, transient } from "./errorKind.ts"
 import { at, listAt, textAt, withBelow } from "./readError.ts"
 
@@ -27,26 +25,26 @@ export const unsendable: Recognized = {
   sentence: "The request to the service could not be made."
 }
 
-/** Recognizes an error of the system by its code. */
+/** Recognizes an error of the operating system by its code. */
 export const ofSystem = (error: object): Recognized | undefined => {
   const code = codeOf(error)
   return code === undefined ? undefined : codes.find(([pattern]) => pattern.test(code))?.[1]
 }
 
-/** Returns the system's code, and the system call if there is one: `"ECONNRESET read"`. */
+/** Returns the system's code, followed by the system call if there is one: `"ECONNRESET read"`. */
 const codeOf = (error: unknown): string | undefined => {
-  // Nodemailer sets its own code, and keeps the system's as `originalCode`.
+  // Nodemailer sets its own code, and keeps the system's code as `originalCode`.
   const code = textAt(error, "originalCode") ?? textAt(error, "code")
   const syscall = textAt(error, "syscall")
   return code === undefined || syscall === undefined ? code : `${code} ${syscall}`
 }
 
-/** True if an error, or one below it, comes from a failed connection. */
+/** True if an error, or an error inside it, comes from a failed connection. */
 export const isDisconnected = (error: unknown): boolean =>
   Array.from(withBelow(error, (one) => [at(one, "cause"), ...listAt(one, "errors")]))
     .some((one) => ofConnections.test(codeOf(one) ?? ""))
 
-// Vague: of several attempts to connect, one below may say more.
+// These errors are vague: of several attempts to connect, the error of one attempt may say more.
 const unreachable = (saying: string, kind: Kind = transient("connection", "not_executed")): Recognized => ({
   kind,
   sentence: `The service could not be reached: ${saying}.`,
@@ -75,12 +73,12 @@ export const files = {
 const ofConnections =
   /^(ECONN|EPIPE|ENOTCONN|ENET|EHOST|E(SOCKET)?TIMEDOUT|ENOTFOUND|EAI_|EPROTO|UND_ERR_(?!INVALID|NOT_SUPPORTED|ABORTED)|HPE_|ERR_(STREAM_|HTTP2_|HTTP_CONTENT_LENGTH|NETWORK|SSL_|TLS_)|PROTOCOL_(CONNECTION_LOST|SEQUENCE_TIMEOUT))/
 
-/** Errors by code and system call. The first match counts. */
+/** Errors by code and system call. The first matching pattern is used. */
 const codes: ReadonlyArray<readonly [code: RegExp, Recognized]> = [
   [/^ECONNREFUSED/, unreachable("it refused the connection")],
   [/^ENOTFOUND/, unreachable("there is no such host")],
   [/^EAI_AGAIN/, unreachable("its host name could not be resolved")],
-  // An open connection may lose its route, too. It was then reading or writing.
+  // An open connection may lose its route, too, while it reads or writes. The request may then have been sent.
   [/^EHOSTUNREACH(?! read| write)/, unreachable("there is no route to its host")],
   [/^ENETUNREACH(?! read| write)/, unreachable("there is no route to its network")],
   [

@@ -264,7 +264,7 @@ const getters = ({ encoding }: SchemaAST.AST) =>
 // Arguments as written, and empty identities
 // -----------------------------------------------------------------------------
 
-// Returns the arguments as they were written, as a canonical string. They are coerced by the schema,
+// Returns a canonical string of the arguments as they were written. They are coerced by the schema,
 // so that equal arguments give equal strings. Omitted defaults are not filled in.
 const asWritten = ({ parameters }: Identified, text: string | undefined): string => {
   const parsed = Result.getOrUndefined(Arguments.parse(text))

@@ -42,7 +42,7 @@ export interface Subject {
 
 /**
  * The reason why a handler must not start: its attempt was abandoned, an earlier attempt acts or may
- * have acted, or the tool has refused.
+ * have acted, or the tool has refused the call.
  */
 export type WhyNotBegin = "abandoned" | "still_running" | "may_have_acted" | "refused"
 
@@ -107,7 +107,8 @@ export abstract class Frame {
   }
 
   /**
-   * The frame that sees every event of the call. A gate sees only the events of its own run, not of parallel runs.
+   * The frame that sees every event of the call. A gate sees only the events of its own run, not
+   * those of parallel runs.
    */
   get whole(): Frame {
     return this
@@ -224,7 +225,7 @@ export abstract class Frame {
     return { path, mark: `${mark} ${live.next(mark)}` }
   }
 
-  /** Passes held-back caveats and the source on to the outer frame, once there is an answer. */
+  /** Passes the held-back caveats and source on to the outer frame, once there is an answer. */
   leave(): void {}
 
   /** Marks the frame as busy until {@link release}: a tool runs in it, or a policy reports a wait. */
@@ -372,7 +373,7 @@ export const detached: Frame = new Detached("detached", { name: "", sideEffect: 
 
 // Returns why a handler must not start; `undefined` if it may. A non-idempotent tool may run again
 // only if every earlier attempt certainly did nothing and none is still running. Tools that policies
-// run for their own purposes do not count.
+// run for their own purposes are ignored.
 export const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
   const { state, tool: { sideEffect } } = frame
   // A read-only tool may have run inner tools that act.

@@ -93,7 +93,7 @@ const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending
     case "Fail":
       return isWhole(reason.error) ? endingOfFailure(reason.error, reading) : open
     case "Die":
-      // A handler asks its question before it does anything.
+      // A handler that asks the user a question does so before it acts.
       return isSuspension(reason.defect) ? nothing : open
     case "Interrupt":
       return open

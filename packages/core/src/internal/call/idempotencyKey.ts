@@ -1,7 +1,7 @@
 /*
  * Idempotency keys: 128 bits of a digest, as 32 hexadecimal digits. They fit into any header, and do
  * not reveal their input. `test/core/intents.test.ts` contains golden values: if keys were made in a
- * different way, every payment that is under way would be made again.
+ * different way, every payment that is under way would be repeated.
  */
 import { digest } from "../value/digest.ts"
 

@@ -6,8 +6,8 @@ import { Failure } from "./failureClass.ts"
 /**
  * A question to the user, which suspends the call.
  *
- * Signals end a handler or a policy without a failure. A tool's error channel holds only the four failures. So
- * a question, a stop and a correctable rejection travel as defects, which no policy handles.
+ * A *signal* ends a handler or a policy without a failure. A tool's error channel has only the four classes
+ * of failures. So a question, a stop and a correctable rejection travel as defects, which no policy handles.
  */
 export class SuspendSignal
   extends Failure<{ readonly detail: string; readonly question: string; readonly id: string }>
@@ -45,6 +45,6 @@ export type Signal = StopSignal | SuspendSignal | RejectionSignal
 export const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
   cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
 
-/** Returns the signal that counts: a stop precedes a question, and a question precedes a rejection. */
+/** Returns the most important signal: a stop takes precedence over a question, and a question over a rejection. */
 export const signalIn = (defects: ReadonlyArray<unknown>): Signal | undefined =>
   defects.find(isA(StopSignal)) ?? defects.find(isA(SuspendSignal)) ?? defects.find(isA(RejectionSignal))

@@ -1,14 +1,15 @@
 import type { Certainty } from "../../Certainty.ts"
 
 /**
- * The known effects of some work. It needs two facts: one effect may be certain while another one is in doubt.
+ * The known effects of some work, such as a call. Two facts are needed: one effect may be certain while
+ * another is in doubt.
  */
 export interface Done {
   readonly hasActed: boolean
   readonly isInDoubt: boolean
 }
 
-/** Certainly nothing has taken effect. */
+/** The effects of work that certainly had none. */
 export const nothing: Done = { hasActed: false, isInDoubt: false }
 const acted: Done = { hasActed: true, isInDoubt: false }
 const doubted: Done = { hasActed: false, isInDoubt: true }

@@ -49,7 +49,7 @@ const prototype: object = Object.create(Error.prototype, {
       return { ...this }
     }
   },
-  // A terminal in this process shows the cause, too.
+  // Node's inspection, as in `console.log`, also shows the cause.
   [NodeInspectSymbol]: {
     value(this: { readonly cause?: unknown }) {
       return this.cause === undefined ? { ...this } : { ...this, cause: this.cause }
@@ -93,7 +93,8 @@ const fill = (
   }
 }
 
-// Ignores `undefined`. A field cannot override a member of the prototype, such as `message`.
+// Sets a field, unless its value is `undefined`. A field cannot override a member of the prototype, such as
+// `message`.
 const set = (failure: Record<string, unknown>, key: string, value: unknown) => {
   if (value === undefined) return
   if (key === "cause") Object.defineProperty(failure, key, { value, enumerable: false })
@@ -125,7 +126,10 @@ type FailureConstructor = abstract new<Fields extends { readonly detail: string;
 // The constructors above are plain functions, for which TypeScript has no class type.
 const asConstructor = (value: unknown): FailureConstructor => value as FailureConstructor
 
-/** A base class for failures whose constructor does not check fields. Their reader checks them. */
+/**
+ * A base class for failures whose constructor does not check its fields. Code that reads such a failure
+ * checks them.
+ */
 export const RawFailure: FailureConstructor = asConstructor(constructRaw)
 
 /** A base class for failures that have a code. */
@@ -159,8 +163,8 @@ export const withShown = <F extends object>(failure: F, key: keyof F & string, v
   copyWith(failure, { [key]: field(value, true) })
 
 /**
- * Returns a failure with the cause of another one, unless it has its own. A spread loses the cause. The
- * failure itself does not change, since it may be a shared constant.
+ * Returns a failure with the cause of another failure, unless the first has its own cause. This restores a
+ * cause that a spread has lost. The failure itself does not change, since it may be a shared constant.
  */
 export const withCauseOf = <F extends { readonly cause?: unknown }>(
   failure: F,

@@ -16,8 +16,8 @@ interface Field {
 }
 
 /**
- * Returns a text, a scalar as text, or the message of an object; `undefined` if there is none. Other fields of
- * an object stay hidden: they could show a model secrets, and the stack.
+ * Returns a string, a scalar as a string, or the message of an object; `undefined` for anything else. Other
+ * fields of an object stay hidden: they could show a model secrets, and the stack.
  */
 export const textOf = (value: unknown): string | undefined =>
   typeof value === "object" && value !== null ? messageOf(value) : wordOf(value)
@@ -55,7 +55,7 @@ const isCoverage = (value: unknown): boolean =>
   (value["of"] === undefined || Number.isFinite(value["of"])) &&
   (value["unit"] === undefined || typeof value["unit"] === "string")
 
-// A text states its unit. A number could be seconds or milliseconds, so it is left out.
+// A string such as "5 seconds" states its unit. A number could be seconds or milliseconds, so it is left out.
 const durationOf = (value: unknown): Duration.Duration | undefined =>
   typeof value === "string" ? Option.getOrUndefined(Duration.fromInput(value as Duration.Input)) : undefined
 
@@ -93,7 +93,7 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["transient", field("a boolean", Predicate.isBoolean, () => false)],
   ["scope", field("'arguments' or 'tool'", oneOf("arguments", "tool"))],
   ["retryAfter", field("a Duration", Duration.isDuration, durationOf)],
-  // An invalid outcome becomes the cautious one.
+  // An invalid outcome becomes `"unknown"`, the cautious choice.
   [
     "outcome",
     field("'executed', 'not_executed' or 'unknown'", oneOf("executed", "not_executed", "unknown"), () => "unknown")

@@ -2,7 +2,10 @@ import { ToolUnavailable } from "../../ToolFailure.ts"
 
 const codes = ["bulkhead_full", "throttled", "limiter_unavailable", "circuit_open", "breaker_unavailable"] as const
 
-/** Returns the refusal of a policy of this library, which ran nothing. It says nothing about the service. */
+/**
+ * Returns the refusal by which a policy of this library declines to run a call. Nothing was run, so a refusal
+ * says nothing about the service.
+ */
 export const refusal = (
   fields: {
     readonly code: typeof codes[number]
@@ -14,7 +17,10 @@ export const refusal = (
 
 export const isRefusal = ({ code }: { readonly code: string }): boolean => codes.some((refusal) => refusal === code)
 
-/** True if a call was refused because an equal one came before it. The earlier call's effect is not this call's. */
+/**
+ * True if a call was refused because an identical call came before it. The earlier call's effect is not an
+ * effect of this call.
+ */
 export const isRepeat = ({ code }: { readonly code: string }): boolean =>
   code === "repeated_call" || code === "already_done"
 

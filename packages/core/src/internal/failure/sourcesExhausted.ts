@@ -1,13 +1,16 @@
 import { ToolUnavailable } from "../../ToolFailure.ts"
 
-/** Returns the sources that a failure lists as tried. Without a list, returns its own source with the code. */
+/**
+ * Returns the sources that a failure lists as tried. If the failure has no list, returns the given name with
+ * the failure's code.
+ */
 export const sourcesTried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> =>
   failure.tried ?? [`${name} (${failure.code})`]
 
 /**
  * Returns the failure to report when every source has failed: the last one. It is transient if either failure
- * is. Its scope is the arguments if other arguments may succeed with either source. It has no `outcome`, since
- * the call knows what all sources did.
+ * is transient. Its scope is `"arguments"` if either failure has that scope. It has no `outcome`, since the
+ * call itself records what all sources did.
  */
 export const exhausted = (
   first: ToolUnavailable,

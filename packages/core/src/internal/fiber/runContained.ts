@@ -1,8 +1,9 @@
 /*
  * Runs a user's Effect in its own fiber, so that an Effect that breaks its fiber breaks no other.
  *
- * Otherwise the Effect runs as if in place. It starts at once, in its caller's context, and is interruptible
- * where its caller is. An interrupted caller waits for it to end. Deep nesting does not overflow the stack.
+ * In all other respects, the Effect runs as if in its caller's fiber. It starts immediately, in the caller's
+ * context, and is interruptible wherever the caller is. An interrupted caller waits for the Effect to end.
+ * Deep nesting does not overflow the stack.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -15,7 +16,7 @@ import * as Scheduler from "effect/Scheduler"
  * Runs an Effect in its own fiber and waits for it to end.
  *
  * @param judge maps the Effect's Exit to the result; default: the Exit itself
- * @param watching `end` receives the Exit of an Effect that did not end at once. `leave` runs when the
+ * @param watching `end` receives the Exit of an Effect that did not end immediately. `leave` runs when the
  *   waiting caller is interrupted.
  */
 export const contained = <A, E, R>(
@@ -46,7 +47,10 @@ export const contained = <A, E, R>(
   })
 }
 
-/** Returns the context of the current fiber. It has all services that the fiber needs, though no type says so. */
+/**
+ * Returns the context of the current fiber. The context has all services that the fiber needs, although its
+ * type does not say so.
+ */
 export const currentContext = <R>() => (Fiber.getCurrent()?.context ?? Context.empty()) as Context.Context<R>
 
 /** True if an Effect has already ended. `Exit.isExit` would lose the types of the Effect. */
@@ -100,7 +104,7 @@ export const observed = <A, E>(
   tell: (exit: Exit.Exit<A, E>) => void
 ): () => void =>
   fiber.addObserver((exit) => {
-    // In a long chain of fibers that wait for each other, every end would otherwise add to the stack.
+    // In a long chain of fibers that wait for each other, every fiber that ends would otherwise deepen the stack.
     if (depth < mostDepth) runNested(() => tell(exit))
     else waiting.currentDispatcher.scheduleTask(() => tell(exit), 0)
   })

@@ -12,11 +12,11 @@ export interface Limits<A, E, R, A2, E2, R2> {
   readonly late: () => Effect.Effect<A2, E2, R2>
   /** Called when the Effect has ended in time. */
   readonly onEnd?: () => void
-  /** Called when the caller is interrupted, before the fiber is. */
+  /** Called when the caller is interrupted, before the fiber is interrupted. */
   readonly onInterrupt?: () => void
-  /** Called with the fiber when it is abandoned and still runs. */
+  /** Called with an abandoned fiber if it still runs after its interruption. */
   readonly onLeft?: (fiber: Fiber.Fiber<A, E>) => void
-  /** The name of the Effect in the report of a defect. Default: `"A handler"`. */
+  /** The name of the Effect in the report of a late defect. Default: `"A handler"`. */
   readonly who?: string
   /** The context of the Effect. Default: the context of the caller. */
   readonly context?: Context.Context<R>
@@ -27,7 +27,7 @@ export interface Limits<A, E, R, A2, E2, R2> {
  * interrupted but not awaited, since a handler may ignore its interruption. A defect of an abandoned fiber
  * is reported.
  *
- * A caller that is interrupted waits for the fiber's finalizers, but for 5 s at most.
+ * A caller that is interrupted waits for the fiber's finalizers, but at most 5 s.
  *
  * @param millis the limit, in milliseconds; `Infinity` sets no limit
  */
@@ -38,10 +38,10 @@ export const withinTime = <A, E, R, A2, E2, R2>(
 ): Effect.Effect<A | A2, E | E2, R | R2> =>
   Effect.uninterruptibleMask((restore) => {
     const context = limits.context ?? currentContext<R>()
-    // Here the program is synchronous. It cannot wait, so it needs no time limit.
+    // Only a synchronous program can nest too deeply here. Such a program cannot wait, so it needs no time limit.
     if (isTooDeep()) return Effect.updateContext(restore(self), () => context)
     const fiber = started(self, context)
-    // An Effect that ends at once needs no timer.
+    // An Effect that ends immediately needs no timer.
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) {
       limits.onEnd?.()
@@ -80,7 +80,7 @@ const endWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effec
   Effect.withFiber((waiting) =>
     Effect.callback((resume) => {
       const timer = millis === Infinity ? undefined : Effect.runForkWith(waiting.context)(Effect.sleep(millis))
-      // The fiber may have ended before its observer ran.
+      // When the time is up, the fiber may have ended without its observer having run yet.
       const removeTimerObserver = timer?.addObserver((exit) => resume(Effect.map(exit, () => fiber.pollUnsafe())))
       const stopTimer = () => {
         removeTimerObserver?.()

@@ -58,7 +58,7 @@ export interface Way<R> {
   /**
    * Returns the parameters to run with. Fails if the call is refused.
    *
-   * @param admitted called once the parameters are admitted
+   * @param admitted called as soon as the parameters are admitted
    */
   readonly admit: (
     params: unknown,

@@ -1,5 +1,5 @@
 /*
- * The options of fixers, and the checks of a declaration.
+ * The options of fixers, and the checks of their declarations.
  */
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
@@ -26,7 +26,7 @@ export type Fixer<R = never> = (rejection: Rejection) => Fixed | Effect.Effect<F
  */
 export interface FixerOptions<out On extends FailedExecution = FailedExecution> {
   /**
-   * The name of the fixer, as the source of its escalations and answers. Default: `the fixer of <tool>`.
+   * The name of the fixer, shown as the source of its escalations and answers. Default: `the fixer of <tool>`.
    */
   readonly name?: string
   /** The maximum number of times that the fixer is asked in one call: a whole number of at least 1. Default: 1. */

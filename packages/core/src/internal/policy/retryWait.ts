@@ -1,8 +1,8 @@
 /*
  * How long a retry waits: a backoff up to a cap, or longer if a service asks for more (up to a limit).
  *
- * The retry policies of this library read failures through {@link readBy}, and state the {@link Terms} by
- * which they treat them. `Tool.explain` uses these terms to compute the worst case before anything fails.
+ * The retry policies of this library read failures through {@link readBy}, and state the {@link Terms} by which
+ * they treat these failures. `Tool.explain` uses the terms to compute the worst case before anything fails.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -17,9 +17,9 @@ interface Retryable {
   readonly outcome?: ToolUnavailable["outcome"] & {}
 }
 
-// The schedule limits the attempts before it checks anything else. So attempts count towards the
-// limit even if a later condition refuses their failures. That matters if this schedule is part of
-// another one, which continues after the refusal.
+// The schedule limits the attempts before it checks anything else. So an attempt counts towards the
+// limit even if a later condition refuses the retry. That matters if this schedule is part of another
+// one, which continues after the refusal.
 export const cappedBackoff = (
   { attempts = 3, base = "200 millis", cap = "5 seconds" }: {
     readonly attempts?: number

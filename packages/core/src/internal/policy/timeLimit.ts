@@ -53,7 +53,7 @@ export const limited = <A, R>(
     })
   })
 
-// Returns the failure of a run that was too late. Its outcome is the certainty of the call: a call
+// Returns the failure of a run that ran out of time. Its outcome is the certainty of the call: a call
 // that was still waiting for its turn has done nothing.
 const timedOut = ({ certainty, tool: { sideEffect } }: Frame, detail: string): ToolUnavailable => {
   if (sideEffect === "none") return new ToolUnavailable({ code: "timeout", detail, transient: true })

@@ -45,8 +45,8 @@ export type { Pages } from "./nextPage.ts"
 export interface Empty<in A, in Params> {
   /**
    * Returns whether a result is empty. By default, a result is empty if it is `undefined`, `null`, `""`,
-   * `Option.none`, an empty list, map or set, or an object without fields. An object with lists is also empty if
-   * all its lists are empty. In that case, its other fields must be flags, numbers up to 1, times, or absent.
+   * `Option.none`, an empty list, map or set, or an object without fields. An object with lists is
+   * empty if all its lists are empty and its other fields are flags, numbers up to 1, times, or absent.
    */
   readonly when?: (value: A, params: Params) => boolean
   /** The meaning of the empty result, as a sentence: "No orders match this name." */

@@ -1,9 +1,9 @@
 /**
  * An immutable sequence whose append costs the same at any length.
  *
- * A value is a view: the first `length` items of a shared array. Appending to the newest view
- * pushes to that array. Appending to an older view copies first, so no view ever changes. A loop
- * that only appends, such as an agent's, never copies.
+ * Each instance is a view: the first `length` items of a shared array. Appending to the newest view pushes to
+ * that array. Appending to an older view copies first, so no view ever changes. A loop that only appends,
+ * such as an agent's, never copies.
  */
 export class AppendOnly<out A> implements Iterable<A> {
   readonly length: number

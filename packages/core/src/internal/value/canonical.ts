@@ -10,7 +10,7 @@ import { attempted } from "./untrusted.ts"
  */
 export const canonical = (value: unknown): string | undefined => attempted(() => writeMarked(value))
 
-/** Writes a value like {@link canonical}, but for a reader: values that JSON lacks have no mark. */
+/** Writes a value like {@link canonical}, but for display: values that JSON lacks are written without a mark. */
 export const readable = (value: unknown): string | undefined => attempted(() => writePlain(value))
 
 // Thrown at any depth. Only the two functions above catch it.
@@ -25,7 +25,7 @@ const writerWith = (mark: string) => {
   const write = (value: unknown): string => {
     if (typeof value === "object" && value !== null) return writeObject(value)
     if (typeof value === "bigint") return `${value}n`
-    // The same text as JSON's. NaN and the infinities, which JSON lacks, have a text, too.
+    // Numbers are written as in JSON. NaN and the infinities, which JSON lacks, are written by their names.
     if (typeof value === "number") return value === 0 ? "0" : `${value}`
     if (typeof value === "function" || typeof value === "symbol") throw opaque
     return JSON.stringify(value) ?? "undefined"

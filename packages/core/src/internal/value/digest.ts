@@ -3,7 +3,7 @@
  * control its time. `test/core/digest.test.ts` compares this implementation with Node's.
  */
 
-/** Returns the first half of the SHA-256 digest of a text in UTF-8: 128 bits, as 32 hexadecimal digits. */
+/** Returns the first half of the SHA-256 digest of a string in UTF-8: 128 bits, as 32 hexadecimal digits. */
 export const digest = (text: string): string => {
   const length = writePadded(text)
   state.set(initial)
@@ -82,7 +82,7 @@ const state = new Int32Array(8)
 const schedule = new Int32Array(64)
 
 declare global {
-  // Every runtime has it, but TypeScript's ECMAScript libraries do not declare it.
+  // Every runtime has `TextEncoder`, but TypeScript's ECMAScript libraries do not declare it.
   const TextEncoder: new() => {
     readonly encodeInto: (text: string, bytes: Uint8Array) => { readonly written: number }
   }

@@ -2,10 +2,10 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import { excerpt } from "./text.ts"
 
-/** Parses a duration above zero. Anything else throws, since a limit of zero is surely a mistake. */
+/** Parses a duration above zero. Throws for anything else, since a limit of zero is surely a mistake. */
 export const positive = (what: string, input: Duration.Input): Duration.Duration => limit(what, input, "")
 
-/** Parses a finite duration above zero. Anything else throws. */
+/** Parses a finite duration above zero. Throws for anything else. */
 export const finite = (what: string, input: Duration.Input): Duration.Duration => {
   const duration = limit(what, input, "finite ")
   if (Duration.isFinite(duration)) return duration
@@ -25,7 +25,7 @@ const limit = (what: string, input: Duration.Input, finite: string): Duration.Du
 }
 
 /**
- * Returns a number if it is whole and large enough. Anything else throws.
+ * Returns the given number if it is whole and large enough. Throws for anything else.
  *
  * @param least the smallest number allowed; default: 1
  */

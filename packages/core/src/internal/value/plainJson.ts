@@ -1,7 +1,10 @@
 import type * as Schema from "effect/Schema"
 import { attempted } from "./untrusted.ts"
 
-/** The deepest nesting of a result, in levels. JSON and journals run out of stack only far beyond it. */
+/**
+ * The deepest nesting of a result, in levels. `JSON.stringify` and journals exhaust the stack only far beyond
+ * this depth.
+ */
 export const mostDepth = 512
 
 /** The reason why a value cannot be shown to a model or written to a journal. */
@@ -9,7 +12,7 @@ export type Unfit = "too_deep" | "no_json"
 
 /**
  * Returns a value as plain JSON, or the reason why it has no JSON. A schema such as `Schema.Unknown` lets
- * class instances and undefined fields through. They become what `JSON.stringify` makes of them.
+ * class instances and undefined fields through. Such values are converted as `JSON.stringify` converts them.
  */
 export const plainJson = (value: unknown): { readonly json: Schema.Json } | Unfit => {
   // Most results are small, and this check is fast.
@@ -50,7 +53,8 @@ const survey = (value: unknown): "plain" | "odd" | "too_deep" => {
         isPlain &&= isScalar(member)
       }
     }
-    // Visit shared values once per level. Otherwise, a few objects that hold each other twice become millions.
+    // Visit shared values once per level. Otherwise, thirty nested objects, each of which has the next one
+    // twice, would need a billion visits.
     level = next.length > 1000 ? Array.from(new Set(next)) : next
   }
   return isPlain ? "plain" : "odd"

@@ -1,6 +1,4 @@
-/**
- * Texts for a model: each is bounded and on one line. A shortened text says how much was cut.
- */
+/** Formats text for a model: bounded, and on one line. Shortened text says how much was cut. */
 import { kind as kindOf } from "@fallible/arguments/sentence"
 import { isPromise } from "./untrusted.ts"
 
@@ -13,7 +11,7 @@ export const mostDetail = 1000
 const mostNotes = 20
 
 /**
- * Returns the first {@link mostNotes} notes, and how many more there are.
+ * Returns the first {@link mostNotes} notes, and a line that says how many more there are.
  *
  * @param count the number of all notes; default: the length of `notes`
  */

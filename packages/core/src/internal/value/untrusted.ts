@@ -1,8 +1,9 @@
 /*
- * Safe checks of unknown values: those that a user's function returns, throws or rejects with. Reading one may throw.
+ * Safe checks of unknown values, which a user's function has returned, thrown or rejected with. Reading such
+ * a value may throw.
  */
 
-/** Returns the result of reading a value, or `undefined` if that throws. */
+/** Returns the result of reading a value, or `undefined` if reading it throws. */
 export const attempted = <A>(look: () => A): A | undefined => {
   try {
     return look()
@@ -23,7 +24,10 @@ export const isPromise = (value: unknown): boolean =>
 /** True if a value is a native promise, which has already started. Another thenable may start only when awaited. */
 export const isStarted: (value: unknown) => value is Promise<unknown> = isA(Promise)
 
-/** Keeps the rejection of a promise that is never awaited from ending the process. */
+/**
+ * Handles the rejection of a promise that is never awaited. Without a handler, the rejection could end the
+ * process.
+ */
 export const silence = (value: unknown): void => {
   if (isStarted(value)) void Promise.prototype.then.call(value, undefined, () => {})
 }

@@ -1,7 +1,10 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
-/** Returns the schema of a stored value's version. Decoding another version fails, and names the version found. */
+/**
+ * Returns the schema of a stored value's version. Decoding a different version fails with a message that
+ * names that version.
+ */
 export const versionOf = (what: string, version: number) =>
   Schema.Int.check(
     Schema.makeFilter((actual: number) =>
