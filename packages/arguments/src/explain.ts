@@ -37,8 +37,8 @@ export interface Explaining extends Pick<Options, "secrets"> {
 /**
  * Explains why a value does not fit its schema: one issue for each field, by default at most twenty.
  *
- * When to use: to include the findings of another validator (`findings`), such as Effect's decoder or zod, or
- * for a value that must not be coerced. `fit` and `decode` already call `explain`.
+ * When to use: for a value that must not be coerced, or to include the findings of another validator, such as
+ * Effect's decoder or zod. `fit` and `decode` already call `explain`.
  *
  * @example
  * ```ts
@@ -88,7 +88,7 @@ export const explain = (
   }))
 
   // Keeps the findings that no misfit covers. If a value fits no member of a union, findings inside that
-  // value may concern a member other than the reported one, so they are dropped. Inside any union, findings
+  // value are dropped: they may concern a member other than the reported one. Inside any union, findings
   // about keys and types are dropped, too.
   const isCovered = within(fields)
   const settledUnions = new ByPath<true>()

@@ -35,8 +35,8 @@ export interface Fitted {
 export interface Coerced {
   readonly value: Json
   /**
-   * At most `limits.issues` repairs (default: 20) with a note, and as many without. The last note counts the
-   * repairs that are left out.
+   * At most `limits.issues` repairs (default: 20) with a note, and as many without. The last note says how
+   * many repairs are left out.
    */
   readonly repairs: ReadonlyArray<ValueRepair>
   readonly fits: boolean
@@ -124,7 +124,7 @@ export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {})
   if (conformance.fits(marked, schema)) return { value: asJson(value), repairs: [], fits: true }
   const undone = undo(marked, schema, conformance, numberAt)
   // The digits that a number lost are found in the source text by the number's path, and a repair may change
-  // that path. So with such a number, nothing is repaired.
+  // that path. So nothing is repaired in a value that contains a number like this.
   if (undone === undefined || !conformance.spend(0) || !isJson(undone.value)) {
     return { value: asJson(value), repairs: [], fits: false }
   }

@@ -33,7 +33,7 @@ export interface Readable {
   readonly start: number
 }
 
-/** The result for a text or a value that was refused. */
+/** The result for an argument text or a value that was refused. */
 export interface Refused<out R> {
   readonly ok: false
   readonly refusal: R

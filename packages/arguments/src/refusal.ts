@@ -1,8 +1,8 @@
-/** Refusals of a text or a value, as data. `message` puts a refusal into words. */
+/** Refusals of an argument text or of a value, as data. `message` puts a refusal into words. */
 import type { Path } from "./json.ts"
 import type { FaultKind } from "./text/fault.ts"
 
-/** The refusal of a text that cannot be read as one JSON object. */
+/** The refusal of an argument text that cannot be read as one JSON object. */
 export interface Unreadable {
   readonly kind: FaultKind
   /** The 0-based offset of the fault in the text, in UTF-16 code units. */

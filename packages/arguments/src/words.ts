@@ -50,7 +50,7 @@ const toText = (what: Sayable): string | undefined =>
 const isList = (what: Sayable): what is ReadonlyArray<Repair> => Array.isArray(what)
 
 // -----------------------------------------------------------------------------
-// Texts
+// Text
 // -----------------------------------------------------------------------------
 
 /** Notes for the model about repairs to the text. */

@@ -111,8 +111,8 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
 }
 
 /**
- * The tool does not work even without any fault: it does not reach the service, or does not succeed. A check
- * of such a tool would prove nothing.
+ * The tool does not work even without any fault: it does not reach the service, or does not succeed. So a
+ * check would prove nothing.
  *
  * @category failures
  * @since 0.1.0
@@ -196,9 +196,9 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
 // -----------------------------------------------------------------------------
 
 /**
- * Where the process stops: at a call of the model, either before the call runs, or after it has run but
- * before its result is recorded. With `delivered_again`, a second process, which knows nothing of the first,
- * repeats the whole job.
+ * Where the process stops: at one of the model's calls, either before the call runs, or before the call's
+ * result is recorded. With `delivered_again`, a second process, which knows nothing of the first, repeats the
+ * whole job.
  */
 type Stop = { readonly call: number; readonly hasRun: boolean } | "delivered_again"
 

@@ -180,7 +180,7 @@ export interface Received {
 export interface State {
   /** All requests, oldest first. */
   readonly requests: ReadonlyArray<Received>
-  /** The number of replies that have begun. A reply that breaks off counts; a failure status does not. */
+  /** The number of replies that have begun. A reply that breaks off is included; a failure status is not. */
   readonly replies: number
   /** The number of requests whose answer has not ended. */
   readonly open: number

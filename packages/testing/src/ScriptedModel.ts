@@ -18,8 +18,8 @@ import * as Layer from "effect/Layer"
 import { playable } from "./internal/scriptMove.ts"
 
 /**
- * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is such an Effect, too: it
- * fails.
+ * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is also a move: as an Effect,
+ * it fails.
  *
  * @category models
  * @since 0.1.0

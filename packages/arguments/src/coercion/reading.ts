@@ -175,7 +175,7 @@ const python: Drift = ({ value }) => {
 }
 
 const oneForMany: Drift = ({ place, value }) => {
-  // An item of an array is never put into an array of its own: [1,2] may stand for [[1,2]] or [[1],[2]].
+  // An item of an array is never wrapped in another array: [1,2] may stand for [[1,2]] or [[1],[2]].
   if (typeof place?.key === "number" || typeof value === "object") return undefined
   if (typeof value === "string" && !isOneItem(value)) return undefined
   return { kind: "single_for_array", to: [value] }

@@ -15,9 +15,9 @@ interface Group {
 }
 
 /**
- * Returns the repairs: at most `limit` with a note, and at most `limit` without. If several items of an array
- * have a repair of one kind in the same field, only the first repair is listed, and its note counts the
- * others. The last note also counts the repairs beyond the limit.
+ * Returns the repairs: at most `limit` with a note, and at most `limit` without. Items of an array may have
+ * repairs of the same kind in the same field. Then only the first is listed, and its note says how many more
+ * there are. The last note also says how many repairs are beyond the limit.
  *
  * @param show formats a value at a place for a note
  */

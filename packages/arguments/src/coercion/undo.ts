@@ -10,7 +10,7 @@
  * 5. An optional property is dropped if it is null or blank, and cannot fit.
  *
  * A reading is used only if it fits. In a union, a reading is used only if no other member gives a different
- * reading: the choice of a member would be a second guess.
+ * one. Choosing between members would be a second guess.
  */
 import { define, type Json, type JsonSchema } from "../json.ts"
 import { deepest } from "../options.ts"
@@ -280,7 +280,7 @@ export const undo = (
       return { value: to, repairs: { kind, place, from, to } }
     }
     // Inside a union, another member may still fit. Inside a wrapper or a parsed string, not every drift was
-    // tried. So such a value does not count as hopeless.
+    // tried. So the value is not yet hopeless.
     if (inUnions === 0 && extent === "all") hopeless++
     return undefined
   }

@@ -96,8 +96,9 @@ export const listed = <A>(
 }
 
 /**
- * Returns a test for paths that findings already cover. A finding covers its own path, all paths below it,
- * and all paths above it. If a group has more findings than are kept, all items of the array are covered.
+ * Returns a test for paths that findings already cover. A finding covers its own path, all paths that begin
+ * with that path, and all beginnings of that path. If a group has more findings than are kept, all items of
+ * the array are covered.
  */
 export const within = (groups: ReadonlyArray<Group<{ readonly path: Path }>>): (path: Path) => boolean => {
   const counted = new ByPath<true>(true)

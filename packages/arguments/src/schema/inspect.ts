@@ -13,7 +13,7 @@ import { patternOf } from "./pattern.ts"
 
 /** A keyword in a schema. */
 export interface KeywordAt {
-  /** Where the keyword stands in the schema: keys and indices from the root. */
+  /** The place of the keyword in the schema: keys and indices from the root. */
   readonly path: Path
   readonly keyword: string
   /** The reason, in a few words. */

@@ -11,8 +11,8 @@
  *                 (Russ Cox, "Regular Expression Matching Can Be Simple And Fast", 2007)
  *
  * Each place before, between or after characters has a mark. A mark is a set of bits: for the start, for the
- * end, for a word boundary, and one for each lookaround that holds there. Each lookaround is an automaton of
- * its own. These automata run before the main one, inner lookarounds before outer ones. A lookbehind runs
+ * end, for a word boundary, and one for each lookaround that holds there. Each lookaround is a separate
+ * automaton. These automata run before the main one, inner lookarounds before outer ones. A lookbehind runs
  * forwards from the start of the string, a lookahead backwards from its end (Barrière and Pit-Claudel,
  * "Linear Matching of JavaScript Regexes", 2024).
  *

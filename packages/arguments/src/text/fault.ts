@@ -1,9 +1,9 @@
 /**
- * The faults of a text, each with its kind, its place, and the expectation there. The module `words` puts
- * faults into sentences.
+ * Faults: what is wrong with the text. Each has a kind, a place, and the expectation there. The module
+ * `words` puts faults into sentences.
  */
 
-/** The kinds of faults in a text. */
+/** The kinds of faults. */
 export const faultKinds = [
   "array",
   "bareword",
@@ -74,7 +74,7 @@ export type Expected =
   | "value"
   | "value_or_no_key"
 
-/** The first fault in a text. */
+/** The first fault in the text. */
 export interface Fault {
   readonly kind: FaultKind
   /** The 0-based offset in the text, in UTF-16 code units. */

@@ -19,7 +19,7 @@ export type RepairKind =
   | "trailing_comma"
   | "unquoted_key"
 
-/** How a text is read. */
+/** How the text is read. */
 export interface Mode {
   /**
    * Whether the text must be JSON that `JSON.parse` accepts (default: `false`). Repairs are then faults, and

@@ -17,7 +17,7 @@ import { isProseAfter, isProseBefore } from "./prose.ts"
 import { plainly, Reader } from "./reader.ts"
 import { type Around, endOf, passed, peel, peelStart } from "./wrapping.ts"
 
-/** The object that was found in a text. */
+/** The object that was found in the text. */
 export interface Found {
   readonly value: JsonObject
   /** The text that contains the object: the whole argument text, or the content of a JSON string in it. */
@@ -29,7 +29,7 @@ export interface Found {
   readonly hasUnsafeInteger: boolean
 }
 
-/** Finds the one object in an argument text, or the fault because of which the text cannot be read. */
+/** Finds the one object in an argument text, or the fault that makes the text unreadable. */
 export const findObject = (text: string, mode: Mode): Found | Fault => {
   const peeled = peel(text)
   // The reader gets the text from its start, so that offsets refer to the whole text. Only the wrapping at

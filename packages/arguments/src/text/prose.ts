@@ -14,7 +14,7 @@ const joiningBefore = /(?:^|\s)(?:and|await|else|false|if|in|new|none|not|null|o
 const joiningAfter =
   /^(?:and|as|else|false|for|if|in|instanceof|is (?:not|none|true|false)|none|not|null|or|true|unless|AND|OR|IF|FOR|None|True|False)\b/
 
-// Emphasis marks may be attached to the object, but an emphasized name may not.
+// Emphasis marks may be attached to the object. An emphasized name must be separated from it.
 const separatedBefore = /(?:[\s:：]|(?:^|[\s:：])[*_`]+)$/
 const unfinished = /(?:[([,+\-/&|%$@#^~]|[^\p{L}]\?|(?:^|[^*])\*)$/u
 const containsWord = /[\p{L}\p{Extended_Pictographic}`]|^\s*\d+[.)]\s*$/u

@@ -1,9 +1,9 @@
 /**
  * Reads JSON, or JSON as models write it, in one pass.
  *
- * Beyond JSON, the reader accepts only notations that have one reading, such as a trailing comma, a comment,
- * single quotes, Python's constants, or a key without quotes. Each of these is a repair. Everything else is a
- * fault, and reading ends at the first fault.
+ * Beyond JSON, the reader accepts only notations with a single reading. Examples are a trailing comma, a
+ * comment, single quotes, Python's constants, and a key without quotes. Each of these is a repair. Everything
+ * else is a fault, and reading ends at the first fault.
  *
  * The reader never backtracks, so its time is linear in the length of the text. `Mode.depth` limits its
  * recursion.
@@ -82,7 +82,7 @@ export class Reader extends Lexer {
     do {
       const valueAt = this.at
       this.path.length = this.depth - 1
-      // If the text ends before the array's first item, the path is that of the array itself.
+      // If the text ends before the array's first item, the path leads to the array itself.
       if (holder.length > 0 || valueAt < this.text.length) this.path.push(holder.length)
       const value = this.value()
       if (value !== undefined) {
@@ -344,7 +344,7 @@ export const plainly = (
     : { value, hasUnsafeInteger }
 }
 
-// A fast path that succeeds for nearly all texts. For the others, the error of `JSON.parse` is not used.
+// A fast path that nearly always succeeds. If it does not, the error of `JSON.parse` is not used.
 const parseFaithfully = (text: string, depth: number): Json | undefined => {
   const value = parsed(text)
   return value !== undefined && isFaithful(value, text, depth) ? value : undefined

@@ -18,7 +18,7 @@ export interface PlacedFault extends Fault {
 // The depth is far beyond any practical text, and still safe for the stack.
 const strict: Mode = { isStrict: true, depth: 1000 }
 
-/** Returns the first fault of a text; `undefined` if the text is JSON. */
+/** Returns the first fault in the text; `undefined` if the text is JSON. */
 export const strictFault = (text: string): PlacedFault | undefined => {
   const reader = new Reader(text, 0, strict)
   reader.blank()

@@ -1,7 +1,7 @@
 /** Meaningless wrapping around an argument text: a byte order mark, a code fence, template tokens. */
 import type { TextRepairKind } from "../repair.ts"
 
-/** The part of a text that remains (`from`, `to`), and the repairs for the wrapping that was skipped. */
+/** The part of the text that remains (`from`, `to`), and the repairs for the wrapping that was skipped. */
 export interface Around {
   from: number
   to: number

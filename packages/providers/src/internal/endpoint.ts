@@ -99,8 +99,8 @@ const hider = (candidates: ReadonlyArray<string>) => {
 }
 
 /**
- * Returns the forms in which a secret may appear: as it is, encoded for an address, encoded for a query, and
- * in both spellings of JSON.
+ * Returns the forms in which a secret may appear: as it is, encoded for an address or a query, and in both
+ * spellings of JSON.
  */
 const formsOf = (secret: string): ReadonlyArray<string> => {
   const quoted = JSON.stringify(secret).slice(1, -1)

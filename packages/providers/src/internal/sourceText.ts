@@ -11,7 +11,8 @@ export type Path = ReadonlyArray<string | number | typeof each>
  * index that `each` stands for.
  *
  * Arguments must reach dispatch as the model wrote them. If a server sends them as an object, `JSON.parse`
- * loses the digits of a long number, and all but the last of several values with the same key.
+ * may lose some of them: the digits of a long number, or all but the last of several values with the same
+ * key.
  *
  * @param text valid JSON that has been parsed
  */

@@ -29,7 +29,7 @@ export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | u
 
 /**
  * Returns the name of a field that marks an error as a library's; `undefined` if the error has no such field.
- * The message of an error with such a field is never shown.
+ * If there is such a field, the error's message is never shown.
  */
 export const fieldOfLibraries = (error: unknown): string | undefined =>
   ofLibraries.find((field) => attempted(() => Predicate.hasProperty(error, field)) !== false)

@@ -14,8 +14,8 @@ import { fieldOf } from "./failureField.ts"
  * The base of every failure of this library.
  *
  * A failure is a value: yieldable, typed, and an `Error` for `instanceof` checks in loggers and error
- * reporters. `Error`'s own constructor never runs. The stack that it would capture costs a hundred times as
- * much as the failure, and adds nothing to the tool's name and the failure's code.
+ * reporters. `Error`'s own constructor never runs. It would capture a stack, which costs a hundred times as
+ * much as the failure. A stack would add nothing to the tool's name and the failure's code.
  *
  * The `cause` is not enumerable. It is meant for logs in this process: no spread, encoding or
  * `JSON.stringify` carries it further.
@@ -127,8 +127,8 @@ type FailureConstructor = abstract new<Fields extends { readonly detail: string;
 const asConstructor = (value: unknown): FailureConstructor => value as FailureConstructor
 
 /**
- * A base class for failures whose constructor does not check its fields. Code that reads such a failure
- * checks them.
+ * A base class for failures whose constructor does not check its fields. The fields are checked by the code
+ * that reads the failure.
  */
 export const RawFailure: FailureConstructor = asConstructor(constructRaw)
 

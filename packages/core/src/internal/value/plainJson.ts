@@ -53,8 +53,8 @@ const survey = (value: unknown): "plain" | "odd" | "too_deep" => {
         isPlain &&= isScalar(member)
       }
     }
-    // Visit shared values once per level. Otherwise, thirty nested objects, each of which has the next one
-    // twice, would need a billion visits.
+    // Visit shared values once per level. Otherwise, thirty nested objects that each have the next one twice
+    // would need a billion visits.
     level = next.length > 1000 ? Array.from(new Set(next)) : next
   }
   return isPlain ? "plain" : "odd"
