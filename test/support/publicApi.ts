@@ -15,16 +15,17 @@ export const publicApiFile = (name: PublicPackage): string => join(root, "packag
 
 export const publicApi = (name: PublicPackage): string => {
   const folder = join(root, "packages", name, "dist")
-  const modules = globSync("*.d.ts", { cwd: folder }).toSorted()
+  // Listed by their sources: an earlier build may have left declarations behind.
+  const modules = globSync("*.ts", { cwd: join(root, "packages", name, "src") }).toSorted()
   return modules.map((module) => {
-    const file = module.replace(/\.d\.ts$/, "")
+    const file = module.replace(/\.ts$/, "")
     // The modules of `arguments` are not importable, except `sentence`. Its index exports parts of them.
     const specifier = file === "index"
       ? `@fallible/${name}`
       : name === "arguments" && file !== "sentence"
       ? `in ${file}.ts`
       : `@fallible/${name}/${file}`
-    return `// ${specifier}\n\n${declarations(readFileSync(join(folder, module), "utf8"))}\n`
+    return `// ${specifier}\n\n${declarations(readFileSync(join(folder, `${file}.d.ts`), "utf8"))}\n`
   }).join("\n")
 }
 

@@ -301,8 +301,8 @@ const problemIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unkno
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
-// Adds the agent's policies and fixers to its tools. The services that these require are part of `Agent<T, R>`, not of
-// the tools' types.
+// Adds the agent's policies and fixers to its tools. The services that these require are part of `Agent<T,
+// R>`, not of the tools' types.
 const equipped = <T extends Tool.Any, R>(
   { fixers = {}, policies, toolkit }: Options<T, R, Fixers>
 ): Toolkit.Toolkit<T> => {

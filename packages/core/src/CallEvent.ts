@@ -116,8 +116,8 @@ const InnerEnded = Schema.Struct({
   /** True if part of it took effect, while the effect of another part is in doubt. */
   acted: Schema.optionalKey(Schema.Literal(true)),
   /**
-   * True if the inner tool would act again when it is run again. A later attempt of the outer call then does not clear
-   * the doubt about this run.
+   * True if the inner tool would act again when it is run again. A later attempt of the outer call then does
+   * not clear the doubt about this run.
    */
   lasting: Schema.optionalKey(Schema.Literal(true)),
   /** True if the source answered in place of the called tool, and the library cannot tell whether the source acts. */

@@ -28,8 +28,8 @@
  *
  * The **scope** is the run, or a name given by the caller, such as a conversation id or an order id. Each run
  * of a scope receives the facts of the run before it: `Answer.facts` becomes `RunOptions.facts`. Facts contain
- * digests, shortened answers and failure details. They also contain arguments that a service may have to be
- * sent again.
+ * digests, shortened answers and failure details. They also contain arguments that may have to be sent to a
+ * service again.
  *
  * @since 0.1.0
  */
@@ -284,7 +284,8 @@ export const ended = (
 ): CallFacts => {
   const { intent } = outcome
   if (intent === undefined || wasNotRun(outcome)) return facts
-  // In this case the call first ran and did nothing; only its corrected arguments were refused.
+  // A call that was refused at `admit` although it ran: it first ran and did nothing, and then its corrected
+  // arguments were refused.
   if (outcome._tag === "Failed" && outcome.stage === "admit") return ended(facts, asRejected(outcome), tool)
   const before: Fact = factOf(facts, intent.id)
   const { number = before.number } = intent

@@ -367,7 +367,7 @@ const reportingToHealth = <A, E extends ToolFailure, R>(
     })
   const probing = () => look(health.noticed(tool, { _tag: "Probing" }))
   // If the circuit is still half-open after the call, the next call may be another probe. So the circuit is
-  // reported as open until now.
+  // reported as open, with the current time as its `until`.
   const probed = () => look(open(Duration.zero))
   const watched = Effect.suspend(() => inTrouble() ? Effect.andThen(probing(), self) : self)
   return Effect.onExit(breaker.execute(watched, { key: circuit, classify }), (exit) => {

@@ -242,8 +242,8 @@ const reportToOuter = <R>(
       outer.note({ _tag: "InnerEnded", inside: name, by: outer.role, certainty, lasting: true })
     }))
 
-// Marks the failure as this tool's own. If an outer handler fails with the same object, the failure then says nothing
-// about what that handler did.
+// Marks the failure as foreign to the code around this call. If an outer handler fails with the same object,
+// the failure says nothing about what that handler did.
 const withForeignFailure = (outcome: ToolOutcome, done: Done): ToolOutcome => {
   if (outcome._tag !== "Failed") return outcome
   const failure = ofAnother(outcome.failure, done)
@@ -253,8 +253,8 @@ const withForeignFailure = (outcome: ToolOutcome, done: Done): ToolOutcome => {
 const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.stage === "admit"
 
 // Restores the corrected arguments, and the certainty that the call had when it was suspended. A call in
-// doubt runs again only if that is safe. A handler that certainly acted before it asked the user acts again
-// on resume; its author accepted that.
+// doubt runs again only if that is safe. If a handler certainly acted before it asked the user, it acts
+// again on resume. Its author accepted that.
 const restore = (
   frame: CallFrame,
   { arguments: text, certainty = "not_executed", intent, repairs = [] }: CallOptions["before"] & {},

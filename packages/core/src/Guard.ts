@@ -33,9 +33,9 @@ export type { Incomplete } from "./internal/result/partialResult.ts"
  *
  * When to use: on the result of a library or a service, before other code relies on its shape.
  *
- * Fails with a `SchemaMismatch` of the result, code `invalid_result`, with one issue for each invalid field. An
- * issue names only the kind of the actual value. If the schema lists the valid choices, the issue quotes the
- * value, unless the value is a secret (`Schema.Redacted`).
+ * Fails with a `SchemaMismatch` of the result, code `invalid_result`, with one issue for each invalid field.
+ * An issue names the kind of the actual value without quoting it. There is one exception: if the schema lists
+ * the valid choices, the issue quotes the value, unless it is a secret (`Schema.Redacted`).
  *
  * @example
  * ```ts

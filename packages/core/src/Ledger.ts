@@ -146,8 +146,8 @@ export const Ledger = Schema.Struct({
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
   /**
-   * Ordered by turn. Within a turn, the model's failures come first. The failures of each call follow, in the order in
-   * which they were handled.
+   * Ordered by turn. Within a turn, the model's failures come first. The failures of each call follow, in the
+   * order in which they were handled.
    */
   failures: Schema.Array(Entry),
   /** Ordered by turn and by call. A repair that recurs often points to a prompt or a schema to improve. */

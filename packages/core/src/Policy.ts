@@ -668,16 +668,15 @@ export interface StandardOptions {
  * - `deadline`: the whole call may take 30 seconds. A wait that could not end in time is not started.
  *
  * Both times are the defaults of .NET's standard resilience handler
- * (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that handler, this retry repeats an
- * attempt that timed out only with `retryTimeouts`.
+ * (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that handler, this retry repeats a
+ * timed-out attempt only if `retryTimeouts` is set.
  *
  * A tool's own policy replaces the standard policy of the same kind. If a tool has its own timeout, the
  * deadline is extended by that time. To replace one of the three policies for all tools, put yours first:
  * `[Policy.retry(mine), ...Policy.standard()]`.
  *
- * The deadline does not limit the policies outside it, such as a breaker or a fallback. To limit these,
- * too, put a {@link timeout} or {@link deadline} of the tool itself around them. A fixer has its own time
- * limit (`Tool.fix`).
+ * The deadline does not limit the policies outside it, such as a breaker or a fallback. To limit these, too,
+ * add a `timeout` or a `deadline` to the tool, outside them. A fixer has its own time limit (`Tool.fix`).
  *
  * A tool with these policies may fail with `ToolUnavailable`. Throws if an option is out of range, or if
  * `attemptTimeout` is longer than `totalTimeout`.

@@ -142,8 +142,8 @@ const limits = {
   alternative: 80,
   data: 4000,
   next: 1000,
-  // Large enough for all notes on a call: on its arguments, on its source, and its caveats. Each of these kinds
-  // already has a smaller limit, and a note on how many notes were left out.
+  // Large enough for all notes on a call: those on its arguments, those on its source, and its caveats. Each of
+  // these kinds already has a smaller limit, and says in one more note how many were left out.
   notes: 50
 }
 

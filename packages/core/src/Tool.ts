@@ -822,10 +822,10 @@ export const mapFailure: {
  * succeeds with that result. `Option.none` means only that the check does not find the effect now; it may
  * still appear later. So the outcome stays unknown, unless you make one of these promises:
  *
- * - `settle` is the longest time, after the last attempt has ended in this process, before an effect
- *   becomes visible to the check. An attempt that is still running gets the same length of time to finish.
- *   The check is repeated until this time is over. If this time could not end before the `Deadline`, the
- *   check is not repeated.
+ * - `settle` is the longest time that an effect can take to become visible to the check. It is counted
+ *   from the end of the last attempt in this process. An attempt that is still running gets the same length
+ *   of time to finish. The check is repeated until this time is over. If this time could not end before the
+ *   `Deadline`, the check is not repeated.
  * - `final: true` is for a check whose answer is conclusive, such as a check that cancels the idempotency
  *   key. The service then refuses any request that still arrives with that key.
  *

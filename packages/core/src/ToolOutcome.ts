@@ -44,7 +44,7 @@ export interface Reply extends Schema.Schema.Type<typeof Reply> {}
  * @since 0.1.0
  */
 export const Reply = Schema.Struct({
-  /** The name of the call that asked: the model's call, or a call inside it. */
+  /** The id of the call that asked: the model's call, or a call inside it. */
   id: Schema.String,
   question: Schema.String,
   reply: Schema.String
@@ -216,7 +216,7 @@ export type ToolOutcome = Completed | Failed | Suspended | Stopped
 /**
  * Returns how many times the handler of a call ran. Tools that the call's fallbacks ran are not counted.
  *
- * When to use: to find out how many executions of the handler a repeated call would repeat.
+ * When to use: to find out how often the tool itself has already run, before you repeat a call.
  *
  * @category accounts
  * @since 0.1.0

@@ -34,8 +34,8 @@ export interface Subject {
   /** Identifies the tool's handler. A copy of the tool may have a different name, but has the same token. */
   readonly token?: object | undefined
   /**
-   * Returns a string that identifies the effect intended by the arguments; `undefined` if no key can
-   * be made from it.
+   * Returns a string that identifies the effect intended by the arguments; `undefined` if no key can be made
+   * from the arguments.
    */
   readonly effectOf?: ((params: unknown) => string | undefined) | undefined
 }
@@ -119,17 +119,17 @@ export abstract class Frame {
     return this.tool.sideEffect !== "none"
   }
 
-  /** Before there is an answer: whether the call has taken effect. */
+  /** Whether the call has taken effect, for a call without an answer. */
   get certainty(): Certainty {
     return certaintyIn(this.whole.state, this.acts, false)
   }
 
-  /** Before there is an answer: the effects of the call. */
+  /** The effects of the call, for a call without an answer. */
   get done(): Done {
     return doneIn(this.whole.state, this.acts, false)
   }
 
-  /** Once there is an answer: whether the call has taken effect. */
+  /** Whether the call has taken effect, for a call with an answer. */
   get certaintyOfAnswer(): Certainty {
     return certaintyIn(this.whole.state, this.acts, true)
   }
@@ -156,7 +156,7 @@ export abstract class Frame {
   }
 
   /**
-   * The role in which tools start in this frame: for the handler, as a source in its place, or for a
+   * What the tools that start in this frame run for: the handler, a source that answers in its place, or a
    * policy's own purposes.
    */
   get role(): (CallEvent & { readonly _tag: "InnerEnded" })["by"] {

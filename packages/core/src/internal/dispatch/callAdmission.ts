@@ -145,11 +145,12 @@ export class CallAdmission {
   /**
    * Decodes the arguments of the call.
    *
-   * If the call was running when its process ended, it may be unknown with which arguments: a fixer may have
-   * corrected them, or they no longer decode. Such a call fails with `outcome_unknown`, and does not run again.
+   * If the call was running when its process ended, the arguments that it ran with may be unknown: a fixer may have
+   * corrected them, or they may no longer decode. Such a call fails with `outcome_unknown`, and does not run again.
    *
-   * A call to an idempotent tool may run again if its arguments decode, and if its fixers correct only arguments. A
-   * handler that rejected these arguments the first time rejects them again.
+   * A call to an idempotent tool may run again if its arguments decode, and if none of its fixers is asked
+   * about failed executions (the option `on`). If the handler rejected these arguments the first time, it
+   * rejects them again.
    */
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
     if (!this.#wasBegun) return decode()

@@ -77,9 +77,9 @@ export const admissionOf = (
   return { key, number, repeated }
 }
 
-// True if this run counts as having sent its keys before. Two runs rarely continue from the same stored facts. So if a
-// service reports a conflict in the `"unlikely"` case, that counts as a rejection. With an `identity`, it does not:
-// there, one key may have been sent with different bodies.
+// True if this run counts as having sent its keys before. Two runs rarely continue from the same stored facts.
+// So if a service reports a conflict in the `"unlikely"` case, that counts as a rejection. With an `identity`,
+// it does not: there, one key may have been sent with different bodies.
 const mayHaveBeenSent = ({ mayHaveRun }: CallFacts, { identity }: Tool.Any): boolean =>
   mayHaveRun === "likely" || mayHaveRun === "unlikely" && identity !== undefined
 

@@ -6,7 +6,8 @@ import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { hasActed } from "../call/outcome.ts"
 import { withFields } from "../failure/failureClass.ts"
 
-// Adds advice to a failed call: how to call again, or which other tool to call. Only the toolkit knows the other tools.
+// Adds advice to a failed call: how to call again, or which other tool to call. Only the toolkit knows the
+// other tools.
 export const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { certainty, failure } = outcome
@@ -34,7 +35,8 @@ const wasTooMuch = ({ attempts, certainty, failure }: Failed): boolean =>
   (failure._tag === "ToolUnavailable" && failure.code === "timeout" ||
     failure._tag === "SchemaMismatch" && failure.code === "truncated")
 
-// Returns advice to ask for less. Only for read-only tools: an acting tool would do something else with a smaller size.
+// Returns advice to ask for less. Only for read-only tools: an acting tool would do something else with a
+// smaller size.
 export const askingForLess = ({ sideEffect, size }: Tool.Any): string | undefined =>
   size === undefined || sideEffect !== "none" ? undefined : `it again with a smaller '${size}'`
 

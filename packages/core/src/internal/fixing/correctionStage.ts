@@ -315,7 +315,6 @@ const faultIn = (cause: Cause.Cause<ToolFailure>, tool: string): Ended => {
 
 const unfixable: Ended = { about: "rejection", failed: undefined }
 
-// This is the deadline of the whole call; a timeout inside the call may expire earlier.
 const fixerRoundsOf = (
   fixers: ReadonlyArray<Fixing>,
   tool: Correctable,
@@ -324,6 +323,7 @@ const fixerRoundsOf = (
   ran: ReadonlyArray<unknown>
 ): ReadonlyArray<FixerRounds> => {
   const clock = fiber.getRef(Clock.Clock)
+  // The deadline of the whole call. A timeout inside the call may expire earlier.
   const deadline = fiber.getRef(Deadline.current)
   const call = {
     asked: 0,

@@ -33,8 +33,9 @@ import type { Call } from "./policyCall.ts"
  */
 export interface ReconcileOptions {
   /**
-   * The longest time, after the last attempt has ended in this process, before an effect becomes
-   * visible to the check. You promise that an effect not found by then did not happen. Default: none.
+   * The longest time that an effect can take to become visible to the check. It is counted
+   * from the end of the last attempt in this process. You promise that an effect not found by then did not
+   * happen. Default: none.
    */
   readonly settle?: Duration.Input
   /** When to repeat the check during the time to settle. Default: after 100 ms, doubling each time. */

@@ -15,8 +15,9 @@ import { contained } from "../fiber/runContained.ts"
  * Retries an Effect on a Schedule. As long as nothing fails, the only cost is one `catch`: the schedule's
  * driver is built only after the first failure. (`Effect.retry` builds it before the first attempt.)
  *
- * Only a `retryable` failure is retried. There is no retry if the schedule is done, the wait before it would
- * outlast the deadline, or the retry budget is used up. {@link Retries} can give further reasons (`refusal`).
+ * Only a `retryable` failure is retried. A failure is not retried if the schedule is done, if the wait before
+ * the retry would outlast the deadline, or if the retry budget is used up. {@link Retries} can give further
+ * reasons (`refusal`).
  *
  * @param begin returns how to retry; called after the first failure
  */

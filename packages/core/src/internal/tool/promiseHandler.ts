@@ -80,8 +80,8 @@ const isUnavailable = isA(ToolUnavailable)
 const effectReturned = (label: string) => new TypeError(`${label} returned an Effect: make the tool with Tool.make.`)
 
 /**
- * Runs a handler in its own fiber. If the caller is interrupted, the handler continues, and the caller waits for it for
- * at most 5 s.
+ * Runs a handler in its own fiber. If the caller is interrupted, the handler continues, and the caller waits
+ * for it for at most 5 s.
  */
 export const continuing = <Params, A, E extends ToolFailure, R>(
   run: (params: Params) => Effect.Effect<A, E, R>
