@@ -7,8 +7,7 @@
  * real.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallEvent, Policy, Tool, Toolkit } from "@fallible/core"
-import type { AgentFailure, Answer, Model } from "@fallible/core"
+import { Agent, type AgentFailure, type Answer, CallEvent, type Model, Policy, Tool, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Duration, Effect, Exit, Fiber, Logger, Queue, Schema } from "effect"

@@ -6,8 +6,7 @@
  * The call is first tried three times. Then the last known place answers, marked with its age. If no
  * place is known, the call fails and lists the cities that are cached.
  */
-import { RetryPolicy, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
-import { Suggestion } from "@fallible/core"
+import { RetryPolicy, SemanticGarbage, Suggestion, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -8,8 +8,7 @@
  * reports its findings, their sources, and the gaps. It never corrects the name of a drug, and it never
  * calls anything safe.
  */
-import { Model } from "@fallible/core"
-import type { ToolCall, Transcript } from "@fallible/core"
+import { Model, type ToolCall, type Transcript } from "@fallible/core"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"

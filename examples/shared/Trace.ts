@@ -1,8 +1,14 @@
 /**
  * Formats the events of a run line by line: as text for people, or as one JSON object per line for programs.
  */
-import { AgentEvent } from "@fallible/core"
-import type { AgentFailure, Ledger, ToolCall, ToolFailure, ToolOutcome } from "@fallible/core"
+import {
+  AgentEvent,
+  type AgentFailure,
+  type Ledger,
+  type ToolCall,
+  type ToolFailure,
+  type ToolOutcome
+} from "@fallible/core"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 

@@ -3,8 +3,18 @@
  * sentences that a model reads about them, so a change of a sentence shows in the diff.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { coerce, faultKinds, fit, type Json, type JsonSchema, message, numberAt, read } from "@fallible/arguments"
-import { textRepairKinds, valueRepairKinds } from "@fallible/arguments"
+import {
+  coerce,
+  faultKinds,
+  fit,
+  type Json,
+  type JsonSchema,
+  message,
+  numberAt,
+  read,
+  textRepairKinds,
+  valueRepairKinds
+} from "@fallible/arguments"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "../support/program.ts"

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
+  type AgentEvent,
   AgentFailure,
   Model,
   ModelFailure,
@@ -12,7 +13,6 @@ import {
   ToolUnavailable,
   Transcript
 } from "@fallible/core"
-import type { AgentEvent } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Deferred, Effect, Exit, Fiber, Logger, Random, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"

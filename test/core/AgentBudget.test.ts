@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
+  type AgentBudget,
   Deadline,
   Model,
   ModelFailure,
@@ -8,9 +9,9 @@ import {
   Tool,
   ToolCall,
   Toolkit,
-  ToolUnavailable
+  ToolUnavailable,
+  type Transcript
 } from "@fallible/core"
-import type { AgentBudget, Transcript } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Clock, Duration, Effect, Fiber, Random, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"

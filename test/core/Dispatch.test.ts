@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, RetryPolicy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
-import type { SideEffect } from "@fallible/core"
+import { Dispatch, RetryPolicy, type SideEffect, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { Cause, Deferred, Duration, Effect, Fiber, Logger, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { lettered } from "../support/lettered.ts"

@@ -7,8 +7,7 @@
  * occur beside it.
  */
 import { assert, describe, it } from "@effect/vitest"
-import type { ToolFailure } from "@fallible/core"
-import { Rendering, type ToolOutcome, ToolUnavailable } from "@fallible/core"
+import { Rendering, type ToolFailure, type ToolOutcome, ToolUnavailable } from "@fallible/core"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

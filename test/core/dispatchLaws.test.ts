@@ -1,7 +1,6 @@
 /** Laws of every batch of calls, whatever their tools do. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type ToolCall } from "@fallible/core"
-import type { Transcript } from "@fallible/core"
+import { Agent, type ToolCall, type Transcript } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"

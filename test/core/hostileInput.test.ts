@@ -1,7 +1,17 @@
 /** Odd and hostile input: deep, cyclic, secret, endless or cut off. It must never crash, leak or mislead. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Arguments, Guard, PartialData, Rendering, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
-import type { DispatchFailure, ToolOutcome } from "@fallible/core"
+import {
+  Agent,
+  Arguments,
+  type DispatchFailure,
+  Guard,
+  PartialData,
+  Rendering,
+  SemanticGarbage,
+  Tool,
+  Toolkit,
+  type ToolOutcome
+} from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Exit, Logger, Schema } from "effect"
 

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Defect, Dispatch, PartialData, Tool, Toolkit } from "@fallible/core"
-import type { Model } from "@fallible/core"
+import { Agent, Defect, Dispatch, type Model, PartialData, Tool, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Fiber, Logger, References, Schema } from "effect"
 import { TestClock } from "effect/testing"

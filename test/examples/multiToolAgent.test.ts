@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, ModelFailure } from "@fallible/core"
-import type { Transcript } from "@fallible/core"
+import { Agent, ModelFailure, type Transcript } from "@fallible/core"
 import * as Geocoder from "@fallible/examples/01-multi-tool-agent/Geocoder"
 import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
 import { program } from "@fallible/examples/01-multi-tool-agent/program"

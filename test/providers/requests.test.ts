@@ -1,12 +1,10 @@
 /** Requests: their addresses, their options, and messages that are sent back unchanged. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Model, Tool, Toolkit, Transcript } from "@fallible/core"
-import type { ModelFailure } from "@fallible/core"
+import { Agent, Model, type ModelFailure, Tool, Toolkit, Transcript } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Cause, ConfigProvider, Effect, Exit, Redacted, Schedule, Schema, Stream } from "effect"
-import type { Layer } from "effect"
+import { Cause, ConfigProvider, Effect, Exit, type Layer, Redacted, Schedule, Schema, Stream } from "effect"
 import { HttpClient, HttpClientError, type HttpClientRequest } from "effect/http"
 import { ollama, openAi, serving } from "../support/models.ts"
 

@@ -3,10 +3,8 @@ import type { Model } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Effect, Layer, Random, Redacted } from "effect"
-import type { Duration, Schedule } from "effect"
-import { FetchHttpClient } from "effect/http"
-import type { HttpClient } from "effect/http"
+import { type Duration, Effect, Layer, Random, Redacted, type Schedule } from "effect"
+import { FetchHttpClient, type HttpClient } from "effect/http"
 
 export interface Settings {
   readonly retry?: Schedule.Schedule<unknown>

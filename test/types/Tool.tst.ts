@@ -1,15 +1,21 @@
 import {
   Agent,
+  type AgentFailure,
+  type Answer,
+  type Dispatch,
+  type DispatchFailure,
   Guard,
+  type Model,
   PartialData,
   RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
   Tool,
+  type ToolFailure,
   Toolkit,
+  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
-import type { AgentFailure, Answer, Dispatch, DispatchFailure, Model, ToolFailure, ToolOutcome } from "@fallible/core"
 import { Context, Effect, Schedule, Schema } from "effect"
 import { describe, expect, test } from "tstyche"
 

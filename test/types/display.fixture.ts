@@ -1,6 +1,5 @@
 /** Variables whose displayed types `display.test.ts` pins: the types as an editor shows them. */
-import type { ToolUnavailable } from "@fallible/core"
-import { Agent, Guard, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import { Agent, Guard, RetryPolicy, SemanticGarbage, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
 import { Context, Effect, Schema } from "effect"
 
 class OrdersPage extends Schema.Class<OrdersPage>("OrdersPage")({ orders: Schema.Array(Schema.String) }) {}

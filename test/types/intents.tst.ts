@@ -1,14 +1,17 @@
 import {
   Agent,
+  type AgentFailure,
+  type Answer,
   CallFacts,
   Dispatch,
   type Journal,
   SemanticGarbage,
   type SideEffect,
   Tool,
-  Toolkit
+  type ToolFailure,
+  Toolkit,
+  type ToolUnavailable
 } from "@fallible/core"
-import type { AgentFailure, Answer, ToolFailure, ToolUnavailable } from "@fallible/core"
 import { ActsOnce, type FakeService } from "@fallible/testing"
 import { Context, Effect, Schema } from "effect"
 import { describe, expect, test } from "tstyche"

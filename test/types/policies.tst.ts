@@ -1,23 +1,26 @@
 import {
   Agent,
+  type AgentFailure,
+  type Answer,
   Fixer,
   Model,
   PartialData,
   Policy,
+  type Rejection,
   RetryPolicy,
+  type SchemaMismatch,
   SemanticGarbage,
   Tool,
+  type ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import type { AgentFailure, Answer, Rejection, SchemaMismatch, ToolFailure } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as RateLimit from "@fallible/core/RateLimit"
 import { Context, Effect, Option, Schedule, Schema } from "effect"
-import type { HttpClient } from "effect/http"
-import { HttpClient as Client } from "effect/http"
+import { type HttpClient, HttpClient as Client } from "effect/http"
 import type * as Breaker from "effect/persistence/CircuitBreaker"
 import type * as RateLimiter from "effect/persistence/RateLimiter"
 import { describe, expect, test } from "tstyche"

@@ -23,8 +23,7 @@ import { type Incomplete, incompleteOf, partialData } from "./internal/result/pa
 import { resultIssues } from "./internal/result/resultIssues.ts"
 import { dotted } from "./internal/result/resultText.ts"
 import { excerpt, firstIssue } from "./internal/value/text.ts"
-import type { PartialData } from "./ToolFailure.ts"
-import { SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
+import { type PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
 export type { Incomplete } from "./internal/result/partialResult.ts"
 

@@ -10,8 +10,7 @@
  *
  * @since 0.1.0
  */
-import { Model, ModelFailure } from "@fallible/core"
-import type { Toolkit, Transcript } from "@fallible/core"
+import { Model, ModelFailure, type Toolkit, type Transcript } from "@fallible/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
