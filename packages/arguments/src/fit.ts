@@ -27,7 +27,7 @@ import { isJson, kindOf, mark, type NumberAt, pathOf, show } from "./value.ts"
 export interface Fitted {
   readonly ok: true
   readonly value: Json
-  /** At most `limits.issues` repairs (default: 20) with a note, and as many without. */
+  /** At most `limits.issues` repairs (default: 20) with a note, and at most that many without. */
   readonly repairs: ReadonlyArray<ValueRepair>
 }
 
@@ -35,8 +35,8 @@ export interface Fitted {
 export interface Coerced {
   readonly value: Json
   /**
-   * At most `limits.issues` repairs (default: 20) with a note, and as many without. The last note says how
-   * many repairs are left out.
+   * At most `limits.issues` repairs (default: 20) with a note, and at most that many without. The last note
+   * says how many repairs are left out.
    */
   readonly repairs: ReadonlyArray<ValueRepair>
   readonly fits: boolean
@@ -60,7 +60,7 @@ export interface Origin extends Pick<Options, "secrets"> {
  * decode}.
  *
  * A *drift* is a deviation that models often make, such as a number in quotes. Every drift that has exactly
- * one reading is undone. A value that already fits stays as it is, and nothing is changed in place. Throws a
+ * one reading is undone, unless a number in the value lost digits. A value that already fits stays as it is, and nothing is changed in place. Throws a
  * `SchemaRefused` for a schema that cannot be used (see `inspect`).
  *
  * @example
@@ -87,8 +87,8 @@ export const fit = (value: unknown, schema: JsonSchema, options: Origin = {}): F
   if (fits) return { ok: true, value: coerced, repairs }
   const refusal = explain(coerced, schema, {
     ...options,
-    // After a repair, paths may no longer match the source text, so that text is not consulted. It is not
-    // needed either: `coerce` repairs a value only if no number lost digits.
+    // After a repair, paths may not match the source text. So the coerced value is checked without it. This
+    // is enough, because `coerce` repairs a value only if no number lost digits.
     ...(repairs.length === 0 ? {} : { numberAt: noSource, written: { value: asJson(value), ...sourcesOf(options) } })
   })
   return { ok: false, refusal: refusal ?? { kind: "misfit", issues: [], alternatives: [] } }
@@ -100,7 +100,7 @@ const sourcesOf = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numb
 
 /**
  * Undoes every drift (see {@link fit}) that has exactly one reading, even if the value still does not fit
- * afterwards.
+ * afterwards. Repairs nothing if a number in the value lost digits.
  *
  * When to use: if another decoder makes the final decision. `fit` also says why a value does not fit.
  *
@@ -123,8 +123,8 @@ export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {})
   const conformance = conformanceTo(usable(schema), marked)
   if (conformance.fits(marked, schema)) return { value: asJson(value), repairs: [], fits: true }
   const undone = undo(marked, schema, conformance, numberAt)
-  // The digits that a number lost are found in the source text by the number's path, and a repair may change
-  // that path. So nothing is repaired in a value that contains a number like this.
+  // Lost digits are found in the source text by the number's path, and a repair may change that path. So a
+  // value with lost digits is not repaired.
   if (undone === undefined || !conformance.spend(0) || !isJson(undone.value)) {
     return { value: asJson(value), repairs: [], fits: false }
   }
@@ -139,8 +139,7 @@ export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {})
 /**
  * Reports whether a value fits a schema.
  *
- * When to use: to hold a value to the schema that the model was shown, if the decoder accepts more than that
- * schema.
+ * When to use: if your decoder accepts more values than the schema that the model saw.
  *
  * @example
  * ```ts

@@ -10,8 +10,8 @@
  * arguments) loop back: the corrected arguments are decoded, admitted and run like a model's. A failure that no
  * fixer corrects goes straight to the outcome.
  *
- * Dispatch is total: its error channel is `never`, and every call gets exactly one outcome. The failure of
- * one call does not affect the results of other calls. Only an interrupted call has no outcome.
+ * Dispatch is total: its error channel is `never`, and every call gets exactly one outcome, unless it is
+ * interrupted. The failure of one call does not affect the results of other calls.
  *
  * Dispatch runs single calls and knows nothing about an agent's turns. The agent's loop, in turn, knows nothing
  * about the internals of tools.
@@ -73,7 +73,7 @@ export interface CallOptions {
   /**
    * The idempotency key. By default it is the first of these that applies:
    *
-   * - derived from `facts`, if they are given
+   * - derived from `facts`, if they determine a key
    * - derived from the outer call's key, if this call runs inside a tool's handler and has no `id` option
    * - the call's id
    */
@@ -254,7 +254,7 @@ const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" 
 
 // Restores the corrected arguments, and the certainty that the call had when it was suspended. A call in
 // doubt runs again only if that is safe. If a handler certainly acted before it asked the user, it acts
-// again on resume. Its author accepted that.
+// again on resume. The tool's author accepted this by asking after acting.
 const restore = (
   frame: CallFrame,
   { arguments: text, certainty = "not_executed", intent, repairs = [] }: CallOptions["before"] & {},

@@ -1,12 +1,13 @@
 /**
  * Turns the raw answer of a service into a typed value, in stages:
  *
- *     upstream text ─ json ─ decode ─ check ─ partial ─ value
+ *     upstream text ─ json   ─┬─ check ─ partial ─ value
+ *     upstream value ─ decode ─┘
  *
  * Each stage adds one failure to the Effect's error channel. Text that is not JSON, or a value of the wrong
  * shape, is a `SchemaMismatch` of the result. A value that makes no sense is `SemanticGarbage`. An incomplete
- * value is `PartialData`. Use the stages in this order: a check may rely on the shape of the value, and only a
- * value that makes sense is worth completing.
+ * value is `PartialData`. Use the stages in this order. A check may rely on the shape of the value. Only a value
+ * that makes sense is worth completing.
  *
  * A guard is a plain function on Effects. It needs neither a tool nor an agent.
  *

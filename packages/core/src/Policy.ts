@@ -153,7 +153,7 @@ export type Any = Policy<unknown, ToolFailure>
 
 /**
  * A schedule for retries, or a function that returns a schedule. The function's argument `$` types the
- * schedule's input as the tool's failure, as in `Effect.retry`.
+ * schedule's input as {@link ToolUnavailable}, like `$` in `Effect.retry`.
  *
  * @category models
  * @since 0.1.0
@@ -186,12 +186,12 @@ export type Retries<R> =
  *
  * Through `call`, the third argument of `wrap`, a policy can report further details as they happen.
  *
- * A policy cannot repeat a tool's side effects. A tool that is neither read-only nor idempotent fails with
+ * A policy cannot repeat a tool's side effects. A `"non_idempotent"` tool fails with
  * `not_repeated` if a policy runs it after an attempt that may have taken effect (`Certainty`). The library
  * does not see side effects of the policy itself.
  *
- * Throws if the description is not a string, the kind is unknown, a custom policy has no name, or `wrap` is
- * not a function.
+ * Throws if the name or the description is not a string, the kind is unknown, a custom policy has no name, or
+ * `wrap` is not a function.
  *
  * @example
  * ```ts
@@ -574,8 +574,8 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  *
  * A default {@link deadline} must not end before the tool's own {@link timeout}, or before the `settle`
  * time of its {@link reconcile}. So the default deadline is extended by these times; `settle` counts twice,
- * since a running attempt gets the same time to finish. The deadline's original length thus stays available
- * for waits outside the timeout, such as a queue. If one of these times is infinite or unknown, the default
+ * since a running attempt gets the same time to finish. So waits outside the
+ * timeout, such as a queue, still have the deadline's original time. If one of these times is infinite or unknown, the default
  * deadline is left out. (A custom `timeout` built with {@link make} has no known length.)
  *
  * A tool can have both a default timeout and a default deadline. A default deadline always goes outside a

@@ -7,7 +7,7 @@
  *
  * Any `HttpClient` works. Add your own headers with `HttpClient.mapRequest`.
  *
- * The arguments of a call reach the tool exactly as the model wrote them. Extra fields in a server's
+ * This module does not change the text of a call's arguments. Extra fields in a server's
  * messages, such as the model's reasoning, are sent back unchanged.
  *
  * @since 0.1.0
@@ -47,7 +47,8 @@ export interface Options extends Settings {
   readonly model: string
   /**
    * The base URL of the server, with `/v1` if the server has it. Default: `"https://api.openai.com/v1"`. A
-   * query in the URL is sent with each request, and the query's values appear in no failure and no span.
+   * query in the URL is sent with each request. Its values of 8 or more characters appear in no failure and no
+   * span.
    */
   readonly baseUrl?: string
   /** The key, sent as a bearer token. Default: none, which is right for most local servers. */
@@ -57,7 +58,7 @@ export interface Options extends Settings {
 /**
  * Makes a model behind Chat Completions.
  *
- * Calls to the model fail as {@link Model.ModelFailure} lists. `make` itself dies with a `TypeError` for an
+ * {@link Model.ModelFailure} lists how calls to the model can fail. `make` itself dies with a `TypeError` for an
  * invalid base URL, an empty model name, or a key that an HTTP header cannot contain. It also dies if a
  * timeout is not positive.
  *
@@ -146,8 +147,8 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
   })
 }
 
-// OpenAI's newer models do not accept `max_tokens`; many other servers accept nothing else. No server
-// accepts both.
+// OpenAI's newer models do not accept `max_tokens`; many other servers accept nothing else. So only
+// one of the two is sent.
 const encodeMostTokens = (
   { maxTokens, provider = {} }: Model.Options,
   { endpoint }: Failures.Server

@@ -17,8 +17,8 @@ import * as Layer from "effect/Layer"
 import { playable } from "./internal/scriptMove.ts"
 
 /**
- * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is also a move: as an Effect,
- * it fails.
+ * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is a move too: the request
+ * fails with it.
  *
  * @category models
  * @since 0.1.0

@@ -5,8 +5,8 @@
  *                          └ calls: run them, append their outcomes, turn
  *
  * The loop is a recursive Effect over an immutable state. A turn only appends to the state. The last `flatMap` of
- * a turn returns the next turn, with nothing wrapped around it. So every turn of a run takes the same memory and
- * the same time, however long the run is.
+ * a turn returns the next turn, with nothing wrapped around it. So the loop itself takes the same time in every turn,
+ * and its stack does not grow.
  *
  * `Agent` runs the loop. The package's index does not export it.
  *
@@ -64,8 +64,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   })
 }
 
-// Runs the calls of a turn, and then continues: with the next turn, or with the end of the run if a call stops the
-// run or asks the user.
+// Runs the calls of a turn. Then it starts the next turn, or ends the run if a call stops it or asks the user.
 const afterCalls = <T extends Tool.Any>(
   run: Run<T>,
   before: State,

@@ -145,12 +145,12 @@ export class CallAdmission {
   /**
    * Decodes the arguments of the call.
    *
-   * If the call was running when its process ended, the arguments that it ran with may be unknown: a fixer may have
-   * corrected them, or they may no longer decode. Such a call fails with `outcome_unknown`, and does not run again.
+   * A call that was running when its process ended may have had other arguments: a fixer may have corrected them,
+   * or they may no longer decode. Such a call fails with `outcome_unknown`, and does not run again.
    *
-   * A call to an idempotent tool may run again if its arguments decode, and if none of its fixers is asked
-   * about failed executions (the option `on`). If the handler rejected these arguments the first time, it
-   * rejects them again.
+   * A call to an idempotent tool is different. Without fixers it just decodes again. With fixers it runs again if
+   * its arguments decode, and if no fixer is asked about failed executions (the option `on`). This is safe, because
+   * a handler that rejected these arguments rejects them again.
    */
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
     if (!this.#wasBegun) return decode()

@@ -1,8 +1,9 @@
 /*
  * How long a retry waits: a backoff up to a cap, or longer if a service asks for more (up to a limit).
  *
- * The retry policies of this library read failures through {@link readBy}, and state the {@link Terms} by which
- * they treat these failures. `Tool.explain` uses the terms to compute the worst case before anything fails.
+ * A retry policy of this library reads every failure through {@link readBy}, with its {@link Terms}. To compute
+ * the worst case before anything fails, `Tool.explain` passes it a {@link standIn}, which chooses the failure by
+ * these terms.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -18,8 +19,8 @@ interface Retryable {
 }
 
 // The schedule limits the attempts before it checks anything else. So an attempt counts towards the
-// limit even if a later condition refuses the retry. That matters if this schedule is part of another
-// one, which continues after the refusal.
+// limit even if a later condition refuses the retry. A larger schedule may contain this one and continue
+// after the refusal; it must not count fewer attempts.
 export const cappedBackoff = (
   { attempts = 3, base = "200 millis", cap = "5 seconds" }: {
     readonly attempts?: number
@@ -73,8 +74,8 @@ export interface Terms {
 const standIns = new WeakMap<object, (terms: Terms) => ToolUnavailable>()
 
 /**
- * Makes `failure` a stand-in for a different failure. A policy of this library that reads the
- * stand-in passes its terms to `read`, and sees the failure that `read` returns.
+ * Makes `failure` a stand-in, so that one object can play the worst failure for each policy. A policy of this
+ * library that reads the stand-in passes its terms to `read`, and sees the failure that `read` returns.
  */
 export const standIn = (failure: object, read: (terms: Terms) => ToolUnavailable): void => {
   standIns.set(failure, read)
