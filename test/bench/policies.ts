@@ -28,7 +28,7 @@ const subjects = {
   "timeout": bare.pipe(Tool.timeout("5 seconds")),
   "timeout, retry": bare.pipe(Tool.timeout("5 seconds"), Tool.retry(RetryPolicy.transient)),
   "concurrency": bare.pipe(Tool.concurrency(8)),
-  "reconcile, complete": bare.pipe(
+  "reconcile, paginate": bare.pipe(
     Tool.reconcile(() => Effect.succeedNone),
     Tool.paginate({ merge: (soFar) => soFar })
   ),

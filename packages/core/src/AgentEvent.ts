@@ -91,7 +91,7 @@ const CallEnded = Schema.Struct({
 })
 
 /** A limit of the run is used up, and the run ends. */
-const LimitReached = Schema.Struct({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
+const LimitHit = Schema.Struct({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
 
 /** The run has its answer. This is the last event. If a run ends without an answer, the stream fails instead. */
 const RunEnded = Schema.Struct({ _tag: Schema.tag("RunEnded"), ...inRun, answer: Answer.schema })
@@ -123,7 +123,7 @@ export const schema = Schema.Union([
   CallStarted,
   ...CallEvent.schema.mapMembers(Tuple.map(Schema.fieldsAssign(inCall))).members,
   CallEnded,
-  LimitReached,
+  LimitHit,
   RunEnded
 ])
 

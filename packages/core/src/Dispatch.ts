@@ -79,8 +79,9 @@ export interface CallOptions {
    */
   readonly idempotencyKey?: string
   /**
-   * The facts of earlier calls. They decide whether this call may run, and under which idempotency key. By
-   * default there are no facts, and no call is refused as a repetition.
+   * The facts of earlier calls, with their scope: `CallFacts.beginning(facts, scope)`. They decide whether this
+   * call may run, and under which idempotency key. Without a scope, two programs derive the same key from equal
+   * calls. By default there are no facts, and no call is refused as a repetition.
    */
   readonly facts?: CallFacts
   /** The failure with which the call is refused, for example because a limit is used up. Default: none. */

@@ -35,7 +35,6 @@ export class CallAdmission {
   readonly #disabled: () => DispatchFailure.DispatchFailure | undefined
   /** The frame of the outer call, if this call's key derives from the outer key. */
   readonly #outer: Frame | undefined
-  readonly #facts: CallFacts.CallFacts | undefined
   /** True until the first decision, if the call was already admitted before its suspension. */
   #isAdmitted: boolean
   #intended: Intended | undefined = undefined
@@ -49,14 +48,12 @@ export class CallAdmission {
     disabled: () => DispatchFailure.DispatchFailure | undefined,
     outer: Frame
   ) {
-    const { before, facts, id } = options
+    const { before, id } = options
     this.#call = call
     this.#tool = tool
     this.#options = options
     this.#disabled = disabled
     this.#outer = outer === detached || id !== undefined ? undefined : outer
-    // A resumed call keeps the number that its key was derived from.
-    this.#facts = facts === undefined ? undefined : CallFacts.numbered(facts, before?.intent)
     this.#isAdmitted = before?.intent !== undefined
   }
 
@@ -73,10 +70,11 @@ export class CallAdmission {
   }
 
   #byFacts(params: unknown, text: string | undefined): Admission {
-    const { before, refusal } = this.#options
+    const { before, facts: given, refusal } = this.#options
     const wasAdmitted = this.#isAdmitted
     this.#isAdmitted = false
-    const facts = this.#facts
+    // A resumed call keeps the number that its key was derived from.
+    const facts = given === undefined ? undefined : CallFacts.numbered(given, before?.intent)
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
     if (refusal !== undefined && !wasAdmitted) return { refusal }
     if (facts === undefined || this.#intended === undefined) return {}

@@ -143,7 +143,6 @@ export const checkedPolicies = (policies: ReadonlyArray<Policy.Any>): ReadonlyAr
  * Adds a fixer of an agent or a toolkit to a tool. The fixer is used only if the tool has no fixers of its own.
  *
  * @param of the owner of the fixer: an agent's fixer replaces a toolkit's
- * @internal
  */
 export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of: "agent" | "toolkit"): T =>
   fixer === undefined
