@@ -30,8 +30,12 @@ try {
     const node = (...args: ReadonlyArray<string>) => run("npx", ["-y", `node@${version}`, ...args], user)
     node(join(root, "test/support/smoke.mjs"), join(user, "node_modules/@fallible/arguments/dist/index.js"))
     node("smokeCore.mjs")
-    // Loads the separate modules, as platforms other than Node do.
-    node("--conditions=default", "smokeCore.mjs")
+    // Loads the separate modules, as bundlers and platforms other than Node do.
+    const separate = "--conditions=module"
+    const resolve = "process.stdout.write(import.meta.resolve('@fallible/core'))"
+    const index = node(separate, "--input-type=module", "-e", resolve)
+    if (!index.endsWith("/core/dist/index.js")) throw new Error(`'module' leads to ${index}.`)
+    node(separate, "smokeCore.mjs")
   }
   rmSync(user, { recursive: true, force: true })
   process.stdout.write(

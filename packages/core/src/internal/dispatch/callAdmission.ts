@@ -69,6 +69,16 @@ export class CallAdmission {
     return decided
   }
 
+  // If the decision throws, as an `identity` may, a call that was running when its process ended stays in doubt.
+  #decideInDoubt(params: unknown, text: string | undefined): Admission {
+    try {
+      return this.#decide(params, text)
+    } catch (error) {
+      if (this.#wasBegun) this.#noteDoubt()
+      throw error
+    }
+  }
+
   #byFacts(params: unknown, text: string | undefined): Admission {
     const { before, facts: given, refusal } = this.#options
     const wasAdmitted = this.#isAdmitted
@@ -99,8 +109,10 @@ export class CallAdmission {
     text: string | undefined,
     admitted?: () => void
   ): Effect.Effect<unknown, ToolFailure> => {
+    // The refusal of a disabled tool would say that the call did nothing.
+    if (this.#wasBegun && this.#disabled() !== undefined) return this.#failUnread
     const before = this.#intended
-    const { refusal, repeated } = this.#decide(params, text)
+    const { refusal, repeated } = this.#decideInDoubt(params, text)
     if (refusal !== undefined) {
       // The call already ran with its earlier arguments, and these still determine its intent.
       if (this.#call.state.executions > 0) this.#intended = before
@@ -108,10 +120,12 @@ export class CallAdmission {
       return Effect.fail(refusal)
     }
     admitted?.()
-    if (this.#wasBegun) {
-      this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
-    }
+    if (this.#wasBegun) this.#noteDoubt()
     return repeated === undefined ? Effect.succeed(params) : this.#repeated(repeated, params)
+  }
+
+  #noteDoubt(): void {
+    this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
   }
 
   // A service must always receive the same body under one key. So the arguments of the earlier call are sent again.

@@ -1,0 +1,69 @@
+/**
+ * A call that was running when its process ended, and that another process takes up: it stays in doubt, whatever the
+ * tool does then.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { CallFacts, Dispatch, Tool, ToolHealth, Toolkit } from "@fallible/core"
+import { Effect, Schema } from "effect"
+
+const Payment = Schema.Struct({ order: Schema.String })
+const scoped = CallFacts.beginning(CallFacts.empty, "order-7")
+
+const call = (facts: CallFacts.CallFacts, identity?: () => never) => {
+  let paid = 0
+  const pay = Tool.make("pay", {
+    description: "",
+    parameters: Payment,
+    success: Schema.Void,
+    ...(identity === undefined ? {} : { identity })
+  }, () => Effect.sync(() => void paid++))
+  return Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }, {
+    facts,
+    wasBegun: true
+  }).pipe(Effect.map((outcome) => ({ outcome, paid })))
+}
+
+describe("a call that was running when its process ended", () => {
+  it.effect("stays in doubt if its tool is disabled now", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      yield* health.disable("pay", "Maintenance.")
+      const { outcome, paid } = yield* call(scoped)
+      assert.deepInclude(outcome, { _tag: "Failed", certainty: "unknown" })
+      assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "outcome_unknown")
+      assert.strictEqual(paid, 0)
+    }).pipe(Effect.provide(ToolHealth.layer)))
+
+  it.effect("stays in doubt if the identity of its tool throws now", () =>
+    Effect.gen(function*() {
+      const { outcome, paid } = yield* call(scoped, () => {
+        throw new Error("boom")
+      })
+      assert.deepInclude(outcome, { _tag: "Failed", certainty: "unknown" })
+      assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "defect")
+      assert.strictEqual(paid, 0)
+    }))
+
+  it.effect("stays in doubt if its facts have lost their form", () =>
+    Effect.gen(function*() {
+      const { outcome, paid } = yield* call(JSON.parse(JSON.stringify(scoped)))
+      assert.deepInclude(outcome, { _tag: "Failed", certainty: "unknown" })
+      assert.strictEqual(paid, 0)
+    }))
+})
+
+describe("a resumed call", () => {
+  it.effect("has an outcome even if its facts have lost their form", () =>
+    Effect.gen(function*() {
+      const tool = Tool.make("pay", { description: "", parameters: Payment, success: Schema.Void }, () => Effect.void)
+      const outcome = yield* Dispatch.call(
+        Toolkit.make(tool),
+        { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" },
+        {
+          facts: JSON.parse(JSON.stringify(scoped)),
+          before: { intent: { id: "x", arguments: "x", number: 1 } }
+        }
+      )
+      assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "defect")
+    }))
+})
