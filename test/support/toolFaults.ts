@@ -54,6 +54,25 @@ export interface Scenario {
   readonly because?: string
 }
 
+/** A booking of A1 fails for good, and the model books B2. */
+const booked = (name: string, tools: Scenario["tools"]): Scenario => ({
+  name,
+  tools,
+  model: bookA1,
+  cost: "3/2",
+  says: /B2 is booked/,
+  done: ["booked B2"]
+})
+
+/** A lookup throws in its first attempts, and then finds the answer. */
+const found = (name: string, failures: number, error: () => unknown): Scenario => ({
+  name,
+  tools: (world) => [lookup((attempt) => attempt <= failures ? error() : undefined)(world)],
+  model: weak("look_up"),
+  cost: `2/${failures + 1}`,
+  says: /found/
+})
+
 export const toolFaults: ReadonlyArray<Scenario> = [
   {
     name: "nothing goes wrong",
@@ -64,22 +83,11 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     says: /42/
   },
   // ---- errors with a message
-  {
-    name: "a promise is rejected with a sentence",
-    tools: booking(() => new Error(taken)),
-    model: bookA1,
-    cost: "3/2",
-    says: /B2 is booked/,
-    done: ["booked B2"]
-  },
-  {
-    name: "a class of the user's own, which is listed",
-    tools: booking(() => new BookingError(taken), { tell: [BookingError] }),
-    model: bookA1,
-    cost: "3/2",
-    says: /B2 is booked/,
-    done: ["booked B2"]
-  },
+  booked("a promise is rejected with a sentence", booking(() => new Error(taken))),
+  booked(
+    "a class of the user's own, which is listed",
+    booking(() => new BookingError(taken), { tell: [BookingError] })
+  ),
   {
     name: "a class of the user's own, which is not listed",
     tools: (world) => [lookup(() => new BookingError("internal: row 7"))(world), backup(world)],
@@ -119,28 +127,9 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     cost: "2/1",
     says: new RegExp(`The service answered ${code}`)
   })),
-  {
-    name: "axios: 409, of a tool that acts",
-    tools: booking(() => shapeOf("axios 409 POST")),
-    model: bookA1,
-    cost: "3/2",
-    says: /B2 is booked/,
-    done: ["booked B2"]
-  },
-  {
-    name: "axios: 429 with Retry-After, then fine",
-    tools: (world) => [lookup((attempt) => attempt === 1 ? shapeOf("axios 429 in seconds") : undefined)(world)],
-    model: weak("look_up"),
-    cost: "2/2",
-    says: /found/
-  },
-  {
-    name: "axios: 500 twice, then fine",
-    tools: (world) => [lookup((attempt) => attempt < 3 ? shapeOf("axios 500") : undefined)(world)],
-    model: weak("look_up"),
-    cost: "2/3",
-    says: /found/
-  },
+  booked("axios: 409, of a tool that acts", booking(() => shapeOf("axios 409 POST"))),
+  found("axios: 429 with Retry-After, then fine", 1, () => shapeOf("axios 429 in seconds")),
+  found("axios: 500 twice, then fine", 2, () => shapeOf("axios 500")),
   {
     name: "axios: 500 always",
     tools: (world) => [lookup(() => shapeOf("axios 500"))(world), backup(world)],
@@ -218,43 +207,14 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     cost: "3/2",
     says: /42/
   },
-  {
-    name: "a driver loses its connection once",
-    tools: (world) => [
-      lookup((attempt) => attempt === 1 ? new Error("Connection terminated unexpectedly") : undefined)(world)
-    ],
-    model: weak("look_up"),
-    cost: "2/2",
-    says: /found/
-  },
-  {
-    name: "a driver: the record exists already",
-    tools: booking(() => shapeOf("pg unique")),
-    model: bookA1,
-    cost: "3/2",
-    says: /B2 is booked/,
-    done: ["booked B2"]
-  },
-  {
-    name: "an aggregate of refused connections, then fine",
-    tools: (world) => [
-      lookup((attempt) => attempt < 3 ? shapeOf("aggregate Promise.any of fetches") : undefined)(world)
-    ],
-    model: weak("look_up"),
-    cost: "2/3",
-    says: /found/
-  },
-  {
-    name: "a connection error below a sentence, then fine",
-    tools: (world) => [
-      lookup((attempt) =>
-        attempt < 3 ? new Error("Could not load it", { cause: shapeOf("node:http reset") }) : undefined
-      )(world)
-    ],
-    model: weak("look_up"),
-    cost: "2/3",
-    says: /found/
-  },
+  found("a driver loses its connection once", 1, () => new Error("Connection terminated unexpectedly")),
+  booked("a driver: the record exists already", booking(() => shapeOf("pg unique"))),
+  found("an aggregate of refused connections, then fine", 2, () => shapeOf("aggregate Promise.any of fetches")),
+  found(
+    "a connection error below a sentence, then fine",
+    2,
+    () => new Error("Could not load it", { cause: shapeOf("node:http reset") })
+  ),
   // ---- time
   {
     name: "a hang with a signal that it listens to",

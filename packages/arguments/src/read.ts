@@ -96,7 +96,7 @@ const readText = (text: string | undefined, options: Options): Readable | Fault 
 const none: ReadonlyArray<never> = []
 
 /**
- * Returns the source text of a number, such as `1.10`; `undefined` if there is no number at the path.
+ * Returns the source text of the number at a path, such as `1.10`. Returns `undefined` if no number is there.
  *
  * When to use: for amounts and ids, in which every digit matters.
  *

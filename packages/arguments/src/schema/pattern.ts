@@ -3,10 +3,10 @@
  *
  * Why not the engine's own RegExp? It backtracks: matching `^(a+)+$` takes 21 s on 28 characters, and a
  * schema may come from an untrusted source. RegExp still decides whether a pattern is valid, and which
- * characters an atom matches. (An atom takes one character: `\p{Lu}`, `[^\s,]`.) The sequence of atoms is
+ * characters an atom matches. (An atom matches one character: `\p{Lu}`, `[^\s,]`.) The sequence of atoms is
  * matched here:
  *
- *     automaton   nodes, each of which takes one character or tests a place between characters (Thompson 1968)
+ *     automaton   nodes, each of which matches one character or tests a position between characters (Thompson 1968)
  *     matcher     follows all possible nodes in parallel, and caches which set of nodes each kind of character leads to
  *                 (Russ Cox, "Regular Expression Matching Can Be Simple And Fast", 2007)
  *
