@@ -9,7 +9,10 @@ import { Effect, Schema } from "effect"
 const Payment = Schema.Struct({ order: Schema.String })
 const scoped = CallFacts.beginning(CallFacts.empty, "order-7")
 
-const call = (facts: CallFacts.CallFacts, identity?: () => never) => {
+const call = (
+  facts: CallFacts.CallFacts,
+  { identity, wasBegun = true }: { readonly identity?: () => never; readonly wasBegun?: boolean } = {}
+) => {
   let paid = 0
   const pay = Tool.make("pay", {
     description: "",
@@ -19,7 +22,7 @@ const call = (facts: CallFacts.CallFacts, identity?: () => never) => {
   }, () => Effect.sync(() => void paid++))
   return Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }, {
     facts,
-    wasBegun: true
+    wasBegun
   }).pipe(Effect.map((outcome) => ({ outcome, paid })))
 }
 
@@ -32,15 +35,55 @@ describe("a call that was running when its process ended", () => {
       assert.deepInclude(outcome, { _tag: "Failed", certainty: "unknown" })
       assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "outcome_unknown")
       assert.strictEqual(paid, 0)
+      yield* health.enable("pay")
+      const next = yield* call(CallFacts.ended(scoped, outcome, { sideEffect: "non_idempotent" }), { wasBegun: false })
+      assert.strictEqual(next.outcome._tag === "Failed" && next.outcome.failure.code, "repeated_call")
+      assert.strictEqual(next.paid, 0)
     }).pipe(Effect.provide(ToolHealth.layer)))
 
   it.effect("stays in doubt if the identity of its tool throws now", () =>
     Effect.gen(function*() {
-      const { outcome, paid } = yield* call(scoped, () => {
-        throw new Error("boom")
-      })
+      const { outcome, paid } = yield* call(scoped, { identity: () => assert.fail("boom") })
       assert.deepInclude(outcome, { _tag: "Failed", certainty: "unknown" })
       assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "defect")
+      assert.strictEqual(paid, 0)
+    }))
+
+  it.effect("stays in doubt if the schema of its parameters throws now", () =>
+    Effect.gen(function*() {
+      const order = Schema.String.check(
+        Schema.makeFilter((): boolean => {
+          throw new Error("boom")
+        })
+      )
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Schema.Struct({ order }), success: Schema.Void },
+        () => Effect.void
+      )
+      const outcome = yield* Dispatch.call(
+        Toolkit.make(pay),
+        { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" },
+        { facts: scoped, wasBegun: true }
+      )
+      assert.deepInclude(outcome, { _tag: "Failed", certainty: "unknown" })
+      assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "defect")
+    }))
+
+  it.effect("blocks later calls to its tool while its intent is unknown", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Payment,
+        success: Schema.Void,
+        identity: ({ order }) => order === "7" ? assert.fail("boom") : order
+      }, () => Effect.sync(() => void paid++))
+      const paying = (order: string, options: Dispatch.CallOptions) =>
+        Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay", arguments: JSON.stringify({ order }) }, options)
+      const lost = yield* paying("7", { facts: scoped, wasBegun: true })
+      const outcome = yield* paying("07", { facts: CallFacts.ended(scoped, lost, pay) })
+      assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "repeated_call")
       assert.strictEqual(paid, 0)
     }))
 

@@ -187,8 +187,10 @@ const runCall = <T extends Tool.Any>(
         })
       })
     ).pipe(
-      Effect.catchCause((cause) =>
-        withFailureLog(
+      Effect.catchCause((cause) => {
+        // The stage `admit` would say that the call did not run in the earlier process either.
+        if (admission.keepsDoubt(cause)) stage = "decode"
+        return withFailureLog(
           Effect.map(
             Effect.flatMap(outcomeOfCause(cause, stage, tool, frame), (failed) => advised(failed, tool, toolkit)),
             (outcome) => withForeignFailure(outcome, frame.done)
@@ -196,7 +198,7 @@ const runCall = <T extends Tool.Any>(
           tool.name,
           fiber
         )
-      ),
+      }),
       // Updates the context once instead of twice, because every call takes this step.
       Effect.updateContext((context: Context.Context<Tool.Requirements<T>>) =>
         Context.add(

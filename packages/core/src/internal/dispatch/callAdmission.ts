@@ -1,3 +1,4 @@
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Arguments from "../../Arguments.ts"
 import * as Availability from "../../Availability.ts"
@@ -39,7 +40,7 @@ export class CallAdmission {
   #isAdmitted: boolean
   #intended: Intended | undefined = undefined
   #number: number | undefined = undefined
-  #isUnread = false
+  #isIntentUnknown = false
 
   constructor(
     call: CallFrame,
@@ -67,16 +68,6 @@ export class CallAdmission {
     this.#number = decided.number
     if (key !== undefined) this.#call.keyed = key
     return decided
-  }
-
-  // If the decision throws, as an `identity` may, a call that was running when its process ended stays in doubt.
-  #decideInDoubt(params: unknown, text: string | undefined): Admission {
-    try {
-      return this.#decide(params, text)
-    } catch (error) {
-      if (this.#wasBegun) this.#noteDoubt()
-      throw error
-    }
   }
 
   #byFacts(params: unknown, text: string | undefined): Admission {
@@ -109,10 +100,8 @@ export class CallAdmission {
     text: string | undefined,
     admitted?: () => void
   ): Effect.Effect<unknown, ToolFailure> => {
-    // The refusal of a disabled tool would say that the call did nothing.
-    if (this.#wasBegun && this.#disabled() !== undefined) return this.#failUnread
     const before = this.#intended
-    const { refusal, repeated } = this.#decideInDoubt(params, text)
+    const { refusal, repeated } = this.#decide(params, text)
     if (refusal !== undefined) {
       // The call already ran with its earlier arguments, and these still determine its intent.
       if (this.#call.state.executions > 0) this.#intended = before
@@ -126,6 +115,17 @@ export class CallAdmission {
 
   #noteDoubt(): void {
     this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
+  }
+
+  /**
+   * Keeps a call in doubt that was running when its process ended, if it was not admitted again because a schema or an
+   * `identity` threw. Returns whether that is the case.
+   */
+  keepsDoubt(cause: Cause.Cause<unknown>): boolean {
+    if (!this.#wasBegun || this.#call.certainty !== "not_executed" || !Cause.hasDies(cause)) return false
+    this.#isIntentUnknown = true
+    this.#noteDoubt()
+    return true
   }
 
   // A service must always receive the same body under one key. So the arguments of the earlier call are sent again.
@@ -166,6 +166,8 @@ export class CallAdmission {
    */
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
     if (!this.#wasBegun) return decode()
+    // The refusal of a disabled tool would say that the call did nothing.
+    if (this.#disabled() !== undefined) return this.#failUnread
     const { fixers = [], sideEffect } = this.#tool
     const mayDiffer = fixers.some(({ on }) => sideEffect === "non_idempotent" || on.length > 0)
     if (mayDiffer) return this.#failUnread
@@ -190,7 +192,7 @@ export class CallAdmission {
 
   get #failUnread(): Effect.Effect<never, ToolFailure> {
     return Effect.suspend(() => {
-      this.#isUnread = true
+      this.#isIntentUnknown = true
       return Effect.fail(lostInProcess(this.#tool.name))
     })
   }
@@ -198,7 +200,7 @@ export class CallAdmission {
   /** Adds the intent of the call to the outcome, if later calls may need the intent. */
   named(outcome: ToolOutcome): ToolOutcome {
     const intent = this.#intended === undefined
-      ? this.#isUnread ? anyIntentOf(this.#tool.name) : undefined
+      ? this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
       : this.#intentOf(this.#intended, outcome)
     return intent === undefined ? outcome : { ...outcome, intent }
   }
@@ -209,7 +211,7 @@ export class CallAdmission {
     // An `identity` that throws has already been reported.
     if (!isNeeded || attempted(() => intended.isEmpty) !== false) {
       // The intent of a suspended call records that the call was admitted.
-      return outcome._tag === "Suspended" ? anyIntentOf(this.#tool.name) : undefined
+      return outcome._tag === "Suspended" || this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
     }
     const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
       (outcome._tag !== "Completed" || outcome.certainty === "unknown")
