@@ -19,24 +19,12 @@ import { shapeOf } from "./support/errorShapes.ts"
 import { listening } from "./support/http.ts"
 import { modelFaults } from "./support/modelFaults.ts"
 import { atOnce, openAi, serving } from "./support/models.ts"
-import { answer, heard, lookup, price, weak, World } from "./support/plainTools.ts"
+import { answer, heard, lookup, weak, World } from "./support/plainTools.ts"
 import { root } from "./support/program.ts"
 import { type Scenario, toolFaults } from "./support/toolFaults.ts"
 
 /** Scenarios that the agent does not handle yet. */
 const undone: ReadonlyArray<Scenario> = [
-  {
-    name: "the model repeats the same successful call",
-    service: () => answer({ price: 42 }),
-    tools: (world) => [price(world)],
-    model: (request, index) =>
-      /already have/i.test(heard(request)) || index > 5
-        ? ScriptedModel.text("42")
-        : ScriptedModel.call("get_price"),
-    cost: "4/3",
-    says: /42/,
-    because: "A loop of calls that succeed is not noticed yet."
-  },
   {
     name: "a result of 5 MB",
     tools: (world) => [

@@ -39,6 +39,10 @@ const run = (
   script: ScriptedModel.Script
 ) => Agent.make({ toolkit, limits }).run("?").pipe(Effect.provide(ScriptedModel.layer(script)))
 
+/** Returns what the model read of its calls. */
+const toolTexts = (transcript: Transcript.Transcript): ReadonlyArray<unknown> =>
+  Array.from(transcript).flatMap((message) => message.role === "tool" ? [JSON.parse(message.text)] : [])
+
 /** True if every call has its result, so that any provider accepts the history. */
 const isValid = (transcript: Transcript.Transcript): boolean => {
   const open = new Set<string>()
@@ -53,7 +57,7 @@ const isValid = (transcript: Transcript.Transcript): boolean => {
 describe("AgentBudget", () => {
   it("refuses limits that are not whole numbers of at least 1, and zero durations", () => {
     const make = (limits: AgentBudget.Limits) => () => Agent.make({ toolkit: Toolkit.empty, limits })
-    for (const key of ["turns", "calls", "tokens", "consecutive"] as const) {
+    for (const key of ["turns", "calls", "tokens", "callsPerTool", "consecutive"] as const) {
       for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
         assert.throws(make({ [key]: value }), TypeError, "must be a whole number of at least 1")
       }
@@ -99,21 +103,83 @@ describe("AgentBudget", () => {
       assert.isTrue(isValid(failure.transcript))
     }))
 
-  it.effect("C11 refuses consecutive calls of one tool beyond the limit, until another tool is called", () =>
+  it.effect("C11 refuses the same call beyond the limit in a row, but not the call with other arguments that helps", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
-      yield* run(recordingTools(ran), { consecutive: 2 }, [
-        calls(["look", 1], ["look", 2], ["look", 3]),
-        calls(["look", 4]),
-        calls(["find", 5], ["look", 6]),
-        calls(["look", 7]),
-        calls(["look", 8]),
+      const answer = yield* run(recordingTools(ran), { consecutive: 2 }, [
+        calls(["look", 1]),
+        calls(["look", 1]),
+        calls(["look", 1]),
+        calls(["look", 2]),
+        calls(["look", 1]),
         ScriptedModel.text("done")
       ])
-      assert.deepStrictEqual(ran, ["look 1", "look 2", "find 5", "look 6", "look 7"])
+      assert.deepStrictEqual(ran, ["look 1", "look 1", "look 2", "look 1"])
+      assert.deepStrictEqual(toolTexts(answer.transcript)[2], {
+        ok: false,
+        error: "ToolUnavailable",
+        code: "repeated_call",
+        detail: "This call was not run: the same call of look was already made 2 times in a row.",
+        retry: "Do not repeat this call with the same arguments. Use another tool, or answer without it."
+      })
     }))
 
-  it.effect("admits a resumed call, whatever was called in between, and counts it once", () =>
+  it.effect("C11 takes calls as equal if their tool's identity is, and goes on refusing what is repeated after a refusal", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const search = Tool.make("search", {
+        description: "Searches",
+        parameters: Schema.Struct({ query: Schema.String }),
+        success: Schema.String,
+        sideEffect: "none",
+        identity: ({ query }) => query.toLowerCase()
+      }, ({ query }) => {
+        ran.push(query)
+        return Effect.succeed(`found ${ran.length}`)
+      })
+      const queries = ["Effect", "effect", "EFFECT", "eFFect", "Schema", "effect"]
+      yield* Agent.make({ toolkit: Toolkit.make(search), limits: { consecutive: 2 } }).run("?").pipe(
+        Effect.provide(ScriptedModel.layer([
+          ...queries.map((query) => ScriptedModel.call("search", { query })),
+          ScriptedModel.text("done")
+        ]))
+      )
+      assert.deepStrictEqual(ran, ["Effect", "effect", "Schema", "effect"])
+    }))
+
+  it.effect("C11 refuses the calls of one tool beyond its own limit, and lets the other tools run", () =>
+    Effect.gen(function*() {
+      const script = [
+        calls(["look", 1], ["find", 1]),
+        calls(["look", 2], ["look", 3], ["find", 2]),
+        calls(["find", 3]),
+        ScriptedModel.text("done")
+      ]
+      const ran: Array<string> = []
+      const answer = yield* run(recordingTools(ran), { callsPerTool: { look: 2 } }, script)
+      assert.deepStrictEqual(ran, ["look 1", "find 1", "look 2", "find 2", "find 3"])
+      assert.propertyVal(
+        toolTexts(answer.transcript)[3],
+        "detail",
+        "This call was not run: this run may call look at most 2 times."
+      )
+      const others: Array<string> = []
+      yield* run(recordingTools(others), { callsPerTool: { look: 3, "*": 1 } }, script)
+      assert.deepStrictEqual(others, ["look 1", "find 1", "look 2", "look 3"])
+      const each: Array<string> = []
+      yield* run(recordingTools(each), { callsPerTool: 2 }, script)
+      assert.deepStrictEqual(each, ["look 1", "find 1", "look 2", "find 2"])
+    }))
+
+  it("C11 refuses a limit for a tool that the agent does not have", () => {
+    assert.throws(
+      () => Agent.make({ toolkit: recordingTools([]), limits: { callsPerTool: { lok: 1 } } }),
+      TypeError,
+      "The limit 'callsPerTool' names 'lok', which is not in the toolkit."
+    )
+  })
+
+  it.effect("admits a resumed call, whatever was called in between, and counts the calls before it", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
       const look = recordingTools(ran).tools.get("look")!
@@ -122,7 +188,7 @@ describe("AgentBudget", () => {
         { description: "", success: Schema.String, sideEffect: "none" },
         () => ToolCall.ask("Which?")
       )
-      const agent = Agent.make({ toolkit: Toolkit.make(asks, look), limits: { consecutive: 2 } })
+      const agent = Agent.make({ toolkit: Toolkit.make(asks, look), limits: { callsPerTool: { asks: 1, look: 2 } } })
       const first = {
         text: "",
         calls: [{ id: "a", name: "asks" }, ...calls(["look", 1], ["look", 2], ["look", 3]).calls]

@@ -176,7 +176,7 @@ const facts: CallFacts.CallFacts = {
 }
 
 const suspension: AgentFailure.Suspension = {
-  version: 4,
+  version: 5,
   runId: "run-1",
   turn: 3,
   transcript,
@@ -217,6 +217,13 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
   LimitReached: AgentBudget.Limit.literals.map((limit) =>
     new AgentFailure.LimitReached({ detail: "Used up.", limit, ...run })
   ),
+  LoopDetected: [
+    new AgentFailure.LoopDetected({
+      detail: "Stuck.",
+      calls: [{ tool: "ping", arguments: "{}", times: 6 }],
+      ...run
+    })
+  ],
   RunSuspended: [
     new AgentFailure.RunSuspended({ detail: "Waits.", question: "Which one?", suspension, ...run }),
     new AgentFailure.RunSuspended({
@@ -282,6 +289,7 @@ describe("AgentFailure.schema", () => {
     const schemas: ReadonlyArray<Schema.Codec<AgentFailure.AgentFailure, unknown>> = [
       AgentFailure.ModelFailed.schema,
       AgentFailure.LimitReached.schema,
+      AgentFailure.LoopDetected.schema,
       AgentFailure.RunSuspended.schema,
       AgentFailure.RunStopped.schema,
       AgentFailure.RunRefused.schema
@@ -303,9 +311,9 @@ describe("AgentFailure.schema", () => {
   it("has a version, and names the version that it refuses", () => {
     for (const failure of every) {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
-      assert.propertyVal(stored, "version", 4)
+      assert.propertyVal(stored, "version", 5)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 5 }), "of version 4, not version 5")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 4 }), "of version 5, not version 4")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }
@@ -329,8 +337,8 @@ describe("Answer.schema", () => {
 
   it("has a version, and names the version that it refuses", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.strictEqual(stored.version, 4)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 4, not version 7")
+    assert.strictEqual(stored.version, 5)
+    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 5, not version 7")
   })
 
   it("decodes an Exit of a run, whether it succeeded or failed", () => {

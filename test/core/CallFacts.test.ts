@@ -49,7 +49,7 @@ const orders = (sideEffect: SideEffect.SideEffect, ...steps: ReadonlyArray<Failu
 const playCalls = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<string | object>) =>
   Effect.gen(function*() {
     const script = [...calls.map((args) => ScriptedModel.call("orders", args)), ScriptedModel.text("done")]
-    const agent = Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: 20 } })
+    const agent = Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: 20 }, loopGuard: "off" })
     const { ledger, transcript } = yield* Effect.provide(agent.run("?"), ScriptedModel.layer(script))
     const texts = Array.from({ length: transcript.length }, (_, index) => transcript.at(index))
       .flatMap((message) => message?.role === "tool" ? [message.text] : [])

@@ -265,6 +265,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "CircuitChanged":
       case "FixerAsked":
       case "FixerSpent":
+      case "TokensSpent":
       case "InnerActs":
       case "InnerEnded":
       case "OutcomeSettled":

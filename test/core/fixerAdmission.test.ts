@@ -256,7 +256,7 @@ describe("C3: a correction is known to", () => {
             return Effect.fail(new SemanticGarbage({ code: "no_such", detail: "No such city." }))
           })
       ).pipe(Tool.fix(toParis, { on: ["SemanticGarbage"] }))
-      const calls = Array.from({ length: 12 }, () => ScriptedModel.call("look", { city: "Oslo" }))
+      const calls = Array.from({ length: 6 }, () => ScriptedModel.call("look", { city: "Oslo" }))
       const { ledger } = yield* Effect.provide(
         Agent.make({ toolkit: Toolkit.make(look), limits: { turns: 20 } }).run("?"),
         ScriptedModel.layer([...calls, ScriptedModel.text("Done.")])

@@ -109,7 +109,7 @@ const paged = (city: Transformation) => {
 const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
-  version: 4,
+  version: 5,
   runId: "run",
   turn: 1,
   transcript: Transcript.make([{ role: "user", text: "?" }]),
@@ -478,7 +478,8 @@ const excerpt = (cause: Cause.Cause<unknown>) => {
 
 const isAgentFailure = (error: unknown) =>
   error instanceof AgentFailure.ModelFailed || error instanceof AgentFailure.LimitReached ||
-  error instanceof AgentFailure.RunSuspended || error instanceof AgentFailure.RunStopped ||
+  error instanceof AgentFailure.LoopDetected || error instanceof AgentFailure.RunSuspended ||
+  error instanceof AgentFailure.RunStopped ||
   error instanceof AgentFailure.RunRefused
 
 const rejections: Array<unknown> = []

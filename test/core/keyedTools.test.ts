@@ -169,9 +169,9 @@ describe("H3 a tool that is idempotent by key", () => {
           Array.from({ length: 12 }, () => lost),
           failureLimit === undefined ? byKey : { ...byKey, failureLimit }
         )
-        const answer = yield* playing(pay, Array.from({ length: 12 }, () => order))
+        const answer = yield* playing(pay, Array.from({ length: ran + 3 }, () => order))
         assert.strictEqual(keys.length, ran)
-        assert.strictEqual(codesOf(answer).filter((code) => code === "repeated_call").length, 12 - ran)
+        assert.strictEqual(codesOf(answer).filter((code) => code === "repeated_call").length, 3)
       }
     }))
 })

@@ -6,6 +6,7 @@ import {
   AgentBudget,
   CallFacts,
   Dispatch,
+  DispatchFailure,
   Fixer,
   PartialData,
   Policy,
@@ -166,9 +167,19 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
   yield* add(yield* heldBack)
 
   // A run's limits.
-  const budget = AgentBudget.make({ calls: 1, consecutive: 1 })
-  for (const [number, inARow] of [[2, 1], [1, 2]] as const) {
-    const refusal = AgentBudget.refusal(budget, number, { ...CallFacts.empty, last: "subject", inARow })
+  const budget = AgentBudget.make({ calls: 1, callsPerTool: 1 })
+  const refusedBefore = { code: "connection", detail: "Refused." }
+  const refusals = [
+    AgentBudget.refusal(budget, { tool: "subject", number: 2, ofTool: 1 }),
+    AgentBudget.refusal(budget, { tool: "subject", number: 1, ofTool: 2 }),
+    DispatchFailure.tooManyInARow("subject", 2),
+    DispatchFailure.loopDetected({ times: 3, answer: "{\"celsius\":18}" }),
+    DispatchFailure.loopDetected({ times: 3, failure: refusedBefore }),
+    DispatchFailure.withdrawn("subject"),
+    DispatchFailure.noIdentity("subject"),
+    DispatchFailure.alreadyDone("\"done\"")
+  ]
+  for (const refusal of refusals) {
     yield* add([
       yield* Dispatch.call(toolkit(fine), { ...call, arguments: paris }, {
         facts: CallFacts.empty,

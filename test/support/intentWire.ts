@@ -288,7 +288,7 @@ export interface Played {
   readonly requests: ReadonlyArray<Request>
   readonly payments: ReadonlyArray<Request>
   /** The results of the runs. */
-  readonly answers: ReadonlyArray<Answer.Answer | AgentFailure.LimitReached>
+  readonly answers: ReadonlyArray<Answer.Answer | AgentFailure.LimitReached | AgentFailure.LoopDetected>
 }
 
 const conversation = (scenario: Scenario, url: string) =>
@@ -316,7 +316,7 @@ const conversation = (scenario: Scenario, url: string) =>
         )
         // A hanging run ends at its time limit. The conversation continues with the facts of that run.
         if (exit !== undefined) {
-          return yield* Effect.catchTag(exit, "LimitReached", (failure) => Effect.succeed(failure))
+          return yield* Effect.catchTag(exit, ["LimitReached", "LoopDetected"], (failure) => Effect.succeed(failure))
         }
       }
     })

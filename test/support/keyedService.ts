@@ -73,7 +73,9 @@ export const played = <T extends Tool.Any>(
     const args = calls[since.filter(({ role }) => role === "assistant").length]
     return args === undefined ? ScriptedModel.text("Done.") : ScriptedModel.call(tool.name, args)
   }
-  const run = Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: 20 } }).run("Go.", options)
+  // The model repeats itself on purpose. Only the facts refuse its calls.
+  const agent = Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: 20 }, loopGuard: "off" })
+  const run = agent.run("Go.", options)
   return Effect.provide(
     journal === undefined ? run : Effect.provideService(run, Journal.current, journal),
     ScriptedModel.layer(script)

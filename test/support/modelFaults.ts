@@ -66,6 +66,17 @@ export const modelFaults: ReadonlyArray<Scenario> = [
     says: /I gave up/,
     done: ["paid o-7"]
   },
+  {
+    name: "the model repeats the same successful call",
+    service: () => answer({ price: 42 }),
+    tools: (world) => [price(world)],
+    model: (request, index) =>
+      /already have/i.test(heard(request)) || index > 5
+        ? ScriptedModel.text("42")
+        : ScriptedModel.call("get_price"),
+    cost: "4/3",
+    says: /42/
+  },
   // ---- faults of the model's endpoint
   {
     name: "the model's endpoint answers 503 twice",

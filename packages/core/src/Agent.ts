@@ -33,7 +33,8 @@ import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { withFixer, withPreferred } from "./internal/tool/toolParts.ts"
-import { kind } from "./internal/value/text.ts"
+import { excerpt, kind } from "./internal/value/text.ts"
+import * as LoopGuard from "./LoopGuard.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
 import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
@@ -55,6 +56,18 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
   readonly toolkit: Toolkit.Toolkit<T>
   /** The limits of a run. Default: 10 turns, and no other limit. */
   readonly limits?: AgentBudget.Limits
+  /**
+   * What happens when a limit is reached, or when the run is stuck: the run fails (`LimitReached`, `LoopDetected`), or
+   * the model is asked once more, without tools, for the best answer from what is known. `Answer.concluded` marks
+   * such an answer. Default: `"fail"`.
+   */
+  readonly onLimit?: "fail" | "conclude"
+  /**
+   * The guard against repeated calls that add nothing (`LoopGuard`): its thresholds, or `"off"`. Default: the model is
+   * told the third time, the call is refused the fourth time, its tool is withdrawn the fifth time, and the run ends
+   * the sixth time.
+   */
+  readonly loopGuard?: LoopGuard.Options | "off"
   /**
    * Default policies for the tools. A policy is skipped for a tool that already has a policy of the same kind.
    * Precedence: the tool's own policies, then these, then a toolkit's defaults. `Policy.standard()` is right
@@ -203,6 +216,7 @@ export const make: {
   const problem = problemIn(options)
   if (problem !== undefined) throw new TypeError(problem)
   const budget = AgentBudget.make(options.limits)
+  const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
   const toolkit = equipped(options)
   // Each run gets a new transcript, because a transcript shares its memory with all transcripts made from it.
   const opening = () =>
@@ -221,6 +235,8 @@ export const make: {
     toolkit,
     rendering: options.rendering ?? Rendering.json,
     budget,
+    concludes: options.onLimit === "conclude",
+    guard,
     offersAvailable: options.offer === "available",
     modelOptions: { ...options.modelOptions, ...modelOptions },
     modelRetry: options.modelRetry ?? unlessProviderRetried,
@@ -288,7 +304,9 @@ export const make: {
 }
 
 // The compiler checks these types, but it does not check plain JavaScript.
-const problemIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown, unknown>): string | undefined => {
+const problemIn = (
+  { instructions, limits, onLimit, rendering, toolkit }: Options<Tool.Any, unknown, unknown>
+): string | undefined => {
   if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent needs a Toolkit; got ${kind(toolkit)}.`
   if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
     return `An agent's instructions must be a string; got ${kind(instructions)}.`
@@ -296,7 +314,14 @@ const problemIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unkno
   if (!Predicate.isUndefined(rendering) && !Predicate.isFunction(rendering)) {
     return `An agent's rendering must be a function; got ${kind(rendering)}.`
   }
-  return undefined
+  if (!Predicate.isUndefined(onLimit) && onLimit !== "fail" && onLimit !== "conclude") {
+    return `An agent's onLimit must be "fail" or "conclude"; got ${excerpt(onLimit)}.`
+  }
+  const perTool = limits?.callsPerTool
+  const unknown = Predicate.isObject(perTool)
+    ? Object.keys(perTool).find((name) => name !== "*" && !toolkit.tools.has(name))
+    : undefined
+  return unknown === undefined ? undefined : `The limit 'callsPerTool' names '${unknown}', which is not in the toolkit.`
 }
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>

@@ -1,20 +1,26 @@
 /**
- * The limits of a run: on its turns, calls, tokens and time, and on consecutive calls to one tool.
+ * The limits of a run: on its turns, calls, tokens and time, on the calls of one tool, and on consecutive equal calls.
  *
  * When the turns, tokens or time are used up, the run ends before the model is asked again. A call beyond
- * `calls` or `consecutive` is refused, and the refusal tells the model to use what it has. If the model calls
- * tools again after it has exceeded `calls`, the run ends.
+ * `calls`, `callsPerTool` or `consecutive` is refused, and the refusal tells the model to use what it has. If the
+ * model calls tools again after it has exceeded `calls`, the run ends.
  *
- * An agent may correct the arguments of another run's call (`Fixer.agent`). Its turns, calls, tokens and time
- * then also count in that other run. The agent's own run ends when a limit of either run is used up.
+ * A run ends with `LimitReached`. With the agent option `onLimit: "conclude"`, it instead asks the model once more,
+ * without tools, for the best answer from what is known. The last of the `turns` is kept for this request.
+ *
+ * When a fifth or less of a limit is left, the model is told how much is left.
+ *
+ * An agent may run inside another run: as a tool, or to correct the arguments of a call (`Fixer.agent`). Its tokens
+ * and its time then also count in the outer run. The turns and calls of an agent that corrects arguments count there,
+ * too. The inner run ends when a shared limit of either run is used up.
  *
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import type { CallFacts } from "./CallFacts.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { positive, whole } from "./internal/value/numberOption.ts"
+import { cut, list, oneLine } from "./internal/value/text.ts"
 
 /**
  * The limits of a run.
@@ -35,7 +41,15 @@ export interface Limits {
    * waiting for its user does not count. Default: no limit.
    */
   readonly elapsed?: Duration.Input
-  /** How many times in a row one tool may be called. Default: no limit. */
+  /**
+   * How many calls of one tool the model may make: a number for every tool, or numbers by tool name, where `"*"`
+   * stands for all other tools. Default: no limit.
+   */
+  readonly callsPerTool?: number | Readonly<Record<string, number>>
+  /**
+   * How many times in a row the model may make the same call. Calls with the same intent (`CallFacts`) are the same.
+   * Default: no limit. `LoopGuard` also watches for repeated calls.
+   */
   readonly consecutive?: number
 }
 
@@ -61,7 +75,14 @@ export const Limit = Schema.Literals(["turns", "calls", "tokens", "elapsed"])
  * @category models
  * @since 0.1.0
  */
-export type AgentBudget = { readonly [K in keyof Limits]-?: number }
+export interface AgentBudget {
+  readonly turns: number
+  readonly calls: number
+  readonly tokens: number
+  readonly elapsed: number
+  readonly callsPerTool: (tool: string) => number
+  readonly consecutive: number
+}
 
 /**
  * Makes a budget from limits. Throws if a count limit is not a whole number of at least 1, or if the time limit
@@ -70,17 +91,29 @@ export type AgentBudget = { readonly [K in keyof Limits]-?: number }
  * @category constructors
  * @since 0.1.0
  */
-export const make = (limits: Limits = {}): AgentBudget => {
-  const most = (of: string, limit: number | undefined): number =>
-    limit === undefined ? Infinity : whole(`An agent's limit of ${of}`, limit)
-  return {
-    turns: most("turns", limits.turns ?? 10),
-    calls: most("calls", limits.calls),
-    tokens: most("tokens", limits.tokens),
-    elapsed: limits.elapsed === undefined ? Infinity : Duration.toMillis(positive("limit of time", limits.elapsed)),
-    consecutive: most("consecutive calls", limits.consecutive)
+export const make = (limits: Limits = {}): AgentBudget => ({
+  turns: most("turns", limits.turns ?? 10),
+  calls: most("calls", limits.calls),
+  tokens: most("tokens", limits.tokens),
+  elapsed: limits.elapsed === undefined ? Infinity : Duration.toMillis(positive("limit of time", limits.elapsed)),
+  callsPerTool: mostByTool(limits.callsPerTool),
+  consecutive: most("consecutive calls", limits.consecutive)
+})
+
+const most = (of: string, limit: number | undefined): number =>
+  limit === undefined ? Infinity : whole(`An agent's limit of ${of}`, limit)
+
+const mostByTool = (limits: Limits["callsPerTool"]): AgentBudget["callsPerTool"] => {
+  if (limits === undefined) return unlimited
+  if (typeof limits === "number") {
+    const each = most("calls per tool", limits)
+    return () => each
   }
+  const byName = new Map(Object.entries(limits).map(([name, limit]) => [name, most(`calls of ${name}`, limit)]))
+  return (tool) => byName.get(tool) ?? byName.get("*") ?? Infinity
 }
+
+const unlimited = () => Infinity
 
 /**
  * Returns the used-up limit that forbids asking the model again, or `undefined` if there is none.
@@ -97,14 +130,14 @@ export const usedUp = (
 /**
  * Returns the refusal of a call that exceeds a limit, or `undefined` if the call may run.
  *
- * @param number the 1-based number of the call in its run
+ * @param call the name of the tool, the 1-based number of the call in its run, and its 1-based number among the calls
+ * of its tool
  * @category limits
  * @since 0.1.0
  */
 export const refusal = (
   budget: AgentBudget,
-  number: number,
-  { inARow, last }: CallFacts
+  { number, ofTool, tool }: { readonly tool: string; readonly number: number; readonly ofTool: number }
 ): DispatchFailure.DispatchFailure | undefined => {
   if (number > budget.calls) {
     return DispatchFailure.callLimit(
@@ -112,13 +145,55 @@ export const refusal = (
       "Answer with what you have, and say what is missing."
     )
   }
-  if (inARow > budget.consecutive) {
-    return DispatchFailure.callLimit(
-      `This call was not run: ${last} was already called ${counted(budget.consecutive, "time")} in a row.`,
-      "Use the results that you have."
+  const limit = budget.callsPerTool(tool)
+  return ofTool > limit
+    ? DispatchFailure.callLimit(
+      `This call was not run: this run may call ${cut(oneLine(tool), 80)} at most ${counted(limit, "time")}.`,
+      "Use the results that you have, or another tool."
     )
+    : undefined
+}
+
+/**
+ * How much of its limits a run has left. `Infinity` means no limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Left {
+  /** How many more replies the model may make. */
+  readonly turns: number
+  readonly calls: number
+  readonly tokens: number
+  /** In milliseconds. */
+  readonly elapsed: number
+}
+
+/**
+ * Returns a sentence for the model that says what is left, or `undefined` if no limit is near. A limit is near if
+ * a fifth or less of it is left.
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const nearLimit = (budget: AgentBudget, left: Left): string | undefined => {
+  if (left.turns <= 1) return "This is your last reply. Answer now, without tools, and say what is missing."
+  const isNear = (limit: Limit) => budget[limit] !== Infinity && left[limit] <= budget[limit] / 5
+  const near = (["turns", "calls", "tokens", "elapsed"] as const).filter(isNear).map((limit) => leftText(limit, left))
+  return near.length === 0 ? undefined : `You have ${list(near)} left. Answer before nothing is left.`
+}
+
+const leftText = (limit: Limit, left: Left): string => {
+  switch (limit) {
+    case "turns":
+      return counted(left.turns, "reply", "replies")
+    case "calls":
+      return counted(left.calls, "tool call")
+    case "tokens":
+      return `about ${counted(left.tokens, "token")}`
+    case "elapsed":
+      return counted(Math.ceil(left.elapsed / 1000), "second")
   }
-  return undefined
 }
 
 /**
@@ -140,4 +215,4 @@ export const describe = (budget: AgentBudget, limit: Limit): string => {
   }
 }
 
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
+const counted = (count: number, what: string, many = `${what}s`): string => `${count} ${count === 1 ? what : many}`

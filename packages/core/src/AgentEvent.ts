@@ -90,7 +90,16 @@ const CallEnded = Schema.Struct({
   elapsed: Schema.DurationFromMillis
 })
 
-/** A limit of the run is used up, and the run ends. */
+/** The run repeats calls that add nothing, and the guard took a step (`LoopGuard`). */
+const LoopNoticed = Schema.Struct({
+  _tag: Schema.tag("LoopNoticed"),
+  ...inTurn,
+  step: Schema.Literals(["told", "refused", "withdrawn", "ended"]),
+  /** The names of the tools that are called again and again. */
+  tools: Schema.Array(Schema.String)
+})
+
+/** A limit of the run is used up. The run ends, or is concluded. */
 const LimitHit = Schema.Struct({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
 
 /** The run has its answer. This is the last event. If a run ends without an answer, the stream fails instead. */
@@ -123,6 +132,7 @@ export const schema = Schema.Union([
   CallStarted,
   ...CallEvent.schema.mapMembers(Tuple.map(Schema.fieldsAssign(inCall))).members,
   CallEnded,
+  LoopNoticed,
   LimitHit,
   RunEnded
 ])

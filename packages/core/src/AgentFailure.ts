@@ -6,6 +6,7 @@
  * | -------------- | -------------------------------------------------- | -------------------------------------------------- |
  * | `ModelFailed`  | the model did not answer, even after retries       | try later; continue from the `transcript`          |
  * | `LimitReached` | a limit of the agent was used up                   | raise the limit, or continue from the `transcript` |
+ * | `LoopDetected` | the model repeated calls that add nothing          | simplify the question, or give it better tools     |
  * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`          |
  * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
  * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
@@ -49,7 +50,7 @@ type EncodedRun<Tag extends string, Own> = Own & {
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  versioned("the failure of a run", 4, {
+  versioned("the failure of a run", 5, {
     detail: Schema.String,
     transcript: Transcript.schema,
     ledger: Ledger,
@@ -97,6 +98,49 @@ export class LimitReached extends Failure<RunFields & { readonly limit: Limit }>
 }
 
 /**
+ * The schema of a {@link RepeatedCall}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const RepeatedCall = Schema.Struct({
+  tool: Schema.String,
+  /** The text of the arguments. */
+  arguments: Schema.String,
+  /** In how many turns the call had the same outcome. */
+  times: Schema.Int
+})
+
+/**
+ * A call that a stuck run repeated.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RepeatedCall extends Schema.Schema.Type<typeof RepeatedCall> {}
+
+const LoopDetectedFields = stored({ _tag: Schema.tag("LoopDetected"), calls: Schema.Array(RepeatedCall) })
+
+/**
+ * The model was stuck: it repeated calls that add nothing, although it was told, and was refused (`LoopGuard`).
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class LoopDetected extends Failure<RunFields & { readonly calls: ReadonlyArray<RepeatedCall> }> {
+  readonly _tag = "LoopDetected"
+
+  /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
+  static readonly schema: Schema.Codec<
+    LoopDetected,
+    EncodedRun<"LoopDetected", { readonly calls: ReadonlyArray<RepeatedCall> }>
+  > = codec(
+    LoopDetectedFields,
+    () => LoopDetected
+  )
+}
+
+/**
  * A run that waits for its user, as plain data. It can be encoded, stored, and resumed in another process.
  *
  * @category models
@@ -111,7 +155,7 @@ export interface Suspension extends Schema.Schema.Type<typeof Suspension> {}
  * @since 0.1.0
  */
 export const Suspension = Schema.Struct({
-  version: Schema.Literal(4),
+  version: Schema.Literal(5),
   runId: Schema.String,
   turn: Schema.Int,
   /** The messages before the suspended turn. */
@@ -214,7 +258,7 @@ export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyA
  * @category models
  * @since 0.1.0
  */
-export type AgentFailure = ModelFailed | LimitReached | RunSuspended | RunStopped | RunRefused
+export type AgentFailure = ModelFailed | LimitReached | LoopDetected | RunSuspended | RunStopped | RunRefused
 
 /**
  * The schema of an {@link AgentFailure}. It encodes to plain JSON with a version number, without the `cause`,
@@ -245,6 +289,7 @@ export type AgentFailure = ModelFailed | LimitReached | RunSuspended | RunStoppe
 export const schema: Schema.Codec<AgentFailure, Encoded> = Schema.Union([
   ModelFailed.schema,
   LimitReached.schema,
+  LoopDetected.schema,
   RunSuspended.schema,
   RunStopped.schema,
   RunRefused.schema
@@ -259,6 +304,7 @@ export const schema: Schema.Codec<AgentFailure, Encoded> = Schema.Union([
 export type Encoded =
   | typeof ModelFailed.schema.Encoded
   | typeof LimitReached.schema.Encoded
+  | typeof LoopDetected.schema.Encoded
   | typeof RunSuspended.schema.Encoded
   | typeof RunStopped.schema.Encoded
   | typeof RunRefused.schema.Encoded

@@ -244,6 +244,16 @@ const FixerAsked = Schema.Struct({
  */
 const FixerSpent = Schema.Struct({ _tag: Schema.tag("FixerSpent"), ...Ledger.fields })
 
+/**
+ * An agent that the handler runs has used tokens. The event contains only what is new since the previous event of this
+ * kind.
+ */
+const TokensSpent = Schema.Struct({
+  _tag: Schema.tag("TokensSpent"),
+  inputTokens: Schema.Int,
+  outputTokens: Schema.Int
+})
+
 /** The arguments were changed before the handler saw them. */
 const ArgumentsRepaired = Schema.Struct({ _tag: Schema.tag("ArgumentsRepaired"), repairs: Schema.Array(Repair) })
 
@@ -278,6 +288,7 @@ export const schema = Schema.Union([
   AnswerDiscarded,
   FixerAsked,
   FixerSpent,
+  TokensSpent,
   ArgumentsRepaired,
   ArgumentsCorrected
 ])

@@ -42,7 +42,6 @@ import { factOf } from "./internal/dispatch/callFact.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
 import { versioned } from "./internal/value/versioned.ts"
 import type * as Tool from "./Tool.ts"
-import type { ToolCall } from "./ToolCall.ts"
 import { isNotExecuted, SchemaMismatch, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import { executions as executionsOf, type Failed, Handled, type Intent, type ToolOutcome } from "./ToolOutcome.ts"
 
@@ -130,7 +129,7 @@ export interface CallFacts {
   readonly intents: HashMap.HashMap<string, Fact>
   /** The number of failed calls in this run, plus 1 if a call of an earlier run is in doubt. */
   readonly failures: number
-  /** The name of the tool that was called last. `inARow` is the number of its consecutive calls. */
+  /** The id of the last call's intent, or `""` if it is not known. `inARow` is the number of such calls in a row. */
   readonly last: string
   readonly inARow: number
 }
@@ -259,18 +258,6 @@ export const numbered = (facts: CallFacts, intent: Intent | undefined): CallFact
 }
 
 /**
- * Records a call that the model makes.
- *
- * @category folding
- * @since 0.1.0
- */
-export const called = (facts: CallFacts, { name }: ToolCall): CallFacts => ({
-  ...facts,
-  last: name,
-  inARow: facts.last === name ? facts.inARow + 1 : 1
-})
-
-/**
  * Records the outcome of a call.
  *
  * @param tool the tool that was called
@@ -283,10 +270,25 @@ export const ended = (
   tool: Pick<Tool.Any, "sideEffect">
 ): CallFacts => {
   const { intent } = outcome
-  if (intent === undefined || wasNotRun(outcome)) return facts
+  return intent === undefined
+    ? facts.last === "" ? facts : { ...facts, last: "", inARow: 0 }
+    : withOutcome({ ...facts, ...streakOf(facts, intent) }, intent, outcome, tool)
+}
+
+const streakOf = ({ inARow, last }: CallFacts, { id }: Intent) => ({ last: id, inARow: last === id ? inARow + 1 : 1 })
+
+const withOutcome = (
+  facts: CallFacts,
+  intent: Intent,
+  outcome: ToolOutcome,
+  tool: Pick<Tool.Any, "sideEffect">
+): CallFacts => {
+  if (wasNotRun(outcome)) return facts
   // A call that was refused at `admit` although it ran: it first ran and did nothing, and then its corrected
   // arguments were refused.
-  if (outcome._tag === "Failed" && outcome.stage === "admit") return ended(facts, asRejected(outcome), tool)
+  if (outcome._tag === "Failed" && outcome.stage === "admit") {
+    return withOutcome(facts, intent, asRejected(outcome), tool)
+  }
   const before: Fact = factOf(facts, intent.id)
   const { number = before.number } = intent
   const failure = failureOf(outcome)

@@ -17,8 +17,10 @@
  * | `call_limit`        | `ToolUnavailable` | the agent's limit on calls is used up                                                   |
  * | `no_identity`       | `SchemaMismatch`  | the arguments do not identify the intended effect                                       |
  * | `repeated_call`     | `SemanticGarbage` | the same call has failed too often in this run, or a non-idempotent tool has refused it |
- * | `repeated_call`     | `ToolUnavailable` | the same, if the earlier call failed with `ToolUnavailable` or may have taken effect    |
+ * | `repeated_call`     | `ToolUnavailable` | the same call was made too many times in a row (`AgentBudget`)                          |
+ * | `repeated_call`     | `ToolUnavailable` | the same call has failed too often, if the earlier call failed with `ToolUnavailable` or may have taken effect    |
  * | `already_done`      | `ToolUnavailable` | the same call has already succeeded, and must not be repeated                           |
+ * | `loop_detected`     | `ToolUnavailable` | the run is stuck, and the same call would add nothing (`LoopGuard`)                     |
  *
  * Two calls are the same if they have the same intent: the effect that they are meant to have (`CallFacts`).
  *
@@ -61,7 +63,7 @@ export type Mismatch = SchemaMismatch & {
  * @since 0.1.0
  */
 export type Unavailable = ToolUnavailable & {
-  readonly code: "defect" | "not_run" | "disabled" | "call_limit" | "repeated_call" | "already_done"
+  readonly code: "defect" | "not_run" | "disabled" | "call_limit" | "repeated_call" | "already_done" | "loop_detected"
 }
 
 /**
@@ -223,6 +225,24 @@ export const callLimit = (detail: string, hint: string) =>
   unavailable({ code: "call_limit", detail, hint, transient: false, outcome: "not_executed" })
 
 /**
+ * Creates the failure for a call that the model has made too many times in a row.
+ *
+ * @param most how many times in a row the call may be made
+ * @category constructors
+ * @since 0.1.0
+ */
+export const tooManyInARow = (tool: string, most: number) =>
+  unavailable({
+    code: "repeated_call",
+    detail: `This call was not run: the same call of ${cut(oneLine(tool), 80)} was already made ${
+      most === 1 ? "once" : `${most} times in a row`
+    }.`,
+    transient: false,
+    scope: "arguments",
+    outcome: "not_executed"
+  })
+
+/**
  * Creates the failure for a call whose arguments do not identify the intended effect: the tool's `identity`
  * function returns only empty values for them.
  *
@@ -288,6 +308,47 @@ export const alreadyDone = (answer: string | undefined) =>
     transient: false,
     scope: "arguments",
     outcome: "executed"
+  })
+
+/**
+ * Creates the failure for a call that a stuck run repeats. The call was not run, because it would add nothing.
+ *
+ * @param earlier the outcome of the earlier calls: their `answer` as JSON, or their `failure`
+ * @category constructors
+ * @since 0.1.0
+ */
+export const loopDetected = ({ answer, failure, times }: {
+  readonly times: number
+  readonly answer?: string
+  readonly failure?: { readonly code: string; readonly detail: string }
+}) =>
+  unavailable({
+    code: "loop_detected",
+    detail: failure === undefined
+      ? `This call was not run: you already have its result, which was the same ${times} times: ${
+        cut(oneLine(answer ?? ""), 300)
+      }`
+      : `This call was not run: it has already failed ${times} times in the same way, with ${
+        cut(oneLine(failure.code), 60)
+      }: ${cut(oneLine(failure.detail), 300)}`,
+    transient: false,
+    scope: "arguments",
+    outcome: "not_executed"
+  })
+
+/**
+ * Creates the failure for a call of a tool that was withdrawn from a stuck run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const withdrawn = (tool: string) =>
+  unavailable({
+    code: "loop_detected",
+    detail: `This call was not run: ${cut(oneLine(tool), 80)} is withdrawn, because its calls added nothing new.`,
+    hint: "Answer with what you know.",
+    transient: false,
+    outcome: "not_executed"
   })
 
 // The field types of the constructors widen a code to `string`. These two functions keep its literal type.

@@ -143,6 +143,7 @@ export const Ledger = Schema.Struct({
   turns: Schema.Int,
   /** The number of tool calls by the model, and by the models of agents that correct arguments. */
   calls: Schema.Int,
+  /** The tokens of the run, and of the agents that ran inside its calls. */
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
   /**

@@ -257,6 +257,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       if (failure.code === "repeated_call") {
         return "Do not repeat this call with the same arguments. Use another tool, or answer without it."
       }
+      if (failure.code === "loop_detected" && failure.scope === "arguments") {
+        return "Do not repeat this call with the same arguments. Use what you have, or do something else."
+      }
       if (isAboutArguments(failure)) {
         return "Do not repeat this call with the same arguments. Use other arguments or another tool, or answer without it."
       }

@@ -16,7 +16,7 @@
  *
  * @since 0.1.0
  */
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
@@ -59,6 +59,7 @@ import {
   tokenOf,
   withPolicy
 } from "./internal/tool/toolParts.ts"
+import { finite } from "./internal/value/numberOption.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { FailedExecution, Fixed, Rejection } from "./Rejection.ts"
@@ -107,6 +108,10 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly repeats: boolean | undefined
   /** How many executions may fail in one run before the same call is refused. */
   readonly failureLimit: number
+  /** The names of the fields of a result that change with every call, although the data stays the same. */
+  readonly volatile: ReadonlyArray<string>
+  /** How an agent waits for a new result if its model repeats a call. `undefined` if it does not wait. */
+  readonly poll: Polling | undefined
   /** The policies around the handler, innermost first. */
   readonly policies: ReadonlyArray<Policy.Any>
   /** The functions that correct rejected arguments (fixers), in the order in which they are asked. */
@@ -232,10 +237,47 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly failureLimit?: number
   /**
+   * The names of the fields of a result that change with every call, although the data stays the same: a time stamp,
+   * a request id. An agent's `LoopGuard` ignores these fields, wherever they stand in the result. It also ignores
+   * fields whose name and value look like the time of a response or the id of a request. Default: none.
+   */
+  readonly volatile?: ReadonlyArray<string>
+  /**
+   * Declares that the tool is polled, for example for the state of a job. If the model of an agent repeats a call,
+   * the agent waits before it runs the tool again. It runs the tool again and again, until the result differs from
+   * the one that the model has. So the model does not spend a turn for each look. Only for a tool that is read-only
+   * or idempotent. Default: the tool is not polled.
+   */
+  readonly poll?: PollOptions
+  /**
    * Lets an attempt finish even if its time is up or its run is interrupted. If the tool acts, `LateResult`
    * reports how the attempt ended. Default: `false`.
    */
   readonly uninterruptible?: boolean
+}
+
+/**
+ * How an agent polls a tool.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PollOptions {
+  /** How long to wait between two runs of the tool. */
+  readonly every: Duration.Input
+  /** How long to wait in all for one call of the model. Default: 1 minute, or `every` if that is longer. */
+  readonly atMost?: Duration.Input
+}
+
+/**
+ * {@link PollOptions} with all values filled in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Polling {
+  readonly every: Duration.Duration
+  readonly atMost: Duration.Duration
 }
 
 export type { Contract, ContractFailures, Empty, Pages }
@@ -441,8 +483,18 @@ const makeTool = <
 > => {
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
   const { identity, repeats, uninterruptible: isUninterruptible = false } = definition
-  const { failureLimit = failureLimitOf(sideEffect) } = definition
-  const declared = { ...definition, failureLimit, instead, refusesFirst, isUninterruptible, sideEffect, handler }
+  const { failureLimit = failureLimitOf(sideEffect), volatile = [] } = definition
+  const poll = definition.poll === undefined ? undefined : pollingOf(definition.poll)
+  const declared = {
+    ...definition,
+    volatile,
+    failureLimit,
+    instead,
+    refusesFirst,
+    isUninterruptible,
+    sideEffect,
+    handler
+  }
   demand([...demands(name, declared), ...contractDemands(declared)])
   const label = `The handler of '${name}'`
   const acts = sideEffect !== "none"
@@ -476,7 +528,9 @@ const makeTool = <
     size,
     identity,
     repeats,
-    failureLimit
+    failureLimit,
+    volatile,
+    poll
   }, {
     token,
     handler: wrapHandler(runContract),
@@ -485,6 +539,16 @@ const makeTool = <
     defaults: [],
     fixers: { own: [] }
   })
+}
+
+const pollingOf = ({ atMost, every }: PollOptions): Polling => {
+  const interval = finite("tool's interval between polls", every)
+  return {
+    every: interval,
+    atMost: atMost === undefined
+      ? Duration.max(interval, Duration.minutes(1))
+      : finite("tool's longest time of polling", atMost)
+  }
 }
 
 // -----------------------------------------------------------------------------

@@ -110,7 +110,9 @@ const effort = {
   /** The failures that policies and fixers handled, in order. */
   handled: Schema.Array(Handled),
   /** The ledger of the agents that corrected the call's arguments. Absent if no agent did. */
-  fixing: Schema.optionalKey(Ledger)
+  fixing: Schema.optionalKey(Ledger),
+  /** The tokens of the agents that the handler ran. Absent if they used none. */
+  spent: Schema.optionalKey(Schema.Struct({ inputTokens: Schema.Int, outputTokens: Schema.Int }))
 }
 
 /**

@@ -4,11 +4,10 @@ import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as Availability from "../../Availability.ts"
 import * as Defect from "../../Defect.ts"
 import { ModelEntry } from "../../Ledger.ts"
 import * as Model from "../../Model.ts"
-import type { Definition, Toolkit } from "../../Toolkit.ts"
+import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { answered, heed, IllTyped, present } from "../call/runUserCode.ts"
 import { contained } from "../fiber/runContained.ts"
@@ -24,9 +23,6 @@ import type { Happened } from "./runEvent.ts"
 /** The parts of a run that are needed to ask its model. */
 export interface Asking extends RunContext {
   readonly model: Model.Model["Service"]
-  readonly toolkit: Toolkit
-  /** True if the model is offered only the tools that are available now. */
-  readonly offersAvailable: boolean
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly watch: ((event: Happened) => void) | undefined
 }
@@ -60,21 +56,27 @@ const unanswered = (
 // Asking
 // -----------------------------------------------------------------------------
 
+/** A request to the model. If the tools must be looked up first, the options may not fit them. */
+export interface Question {
+  readonly transcript: Transcript
+  readonly tools: ReadonlyArray<Definition> | Effect.Effect<ReadonlyArray<Definition>>
+  readonly options: Model.Options
+}
+
 /** Asks the model for its next reply, as a step of the journal. Transient failures are retried. */
 export const askModel = (
   run: Asking,
   turn: number,
-  transcript: Transcript,
-  options: Model.Options
+  { options, tools, transcript }: Question
 ): Effect.Effect<Asked, Unanswered> => {
   const { retried, watch } = run
   run.place.turn = turn
   const step = { name: `turn/${turn}/model`, success: Asked, error: Unanswered }
   const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
     withTypedFailure(run, turn, Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry))
-  const replies = run.offersAvailable
-    ? Effect.flatMap(Availability.offered(run.toolkit), (tools) => asking(tools, fitting(options, tools)))
-    : asking(run.toolkit.definitions, options)
+  const replies = Effect.isEffect(tools)
+    ? Effect.flatMap(tools, (tools) => asking(tools, fitting(options, tools)))
+    : asking(tools, options)
   const lost = (cause: unknown, ownResult: Asked | undefined) =>
     Effect.mapError(
       unrecorded(cause),

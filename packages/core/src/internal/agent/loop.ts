@@ -18,17 +18,31 @@ import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
 import * as CallFacts from "../../CallFacts.ts"
 import * as Defect from "../../Defect.ts"
-import { ModelFailure, mustCall, type Options, type Reply } from "../../Model.ts"
+import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 import { askModel, isReplyAlone } from "./askModel.ts"
+import { canConclude, limitToConclude, reasonOf } from "./conclusion.ts"
 import { assistantMessage, toolMessages } from "./messages.ts"
-import { lastOf, retriedOf } from "./modelLedgerEntry.ts"
-import { answerOf, endedByModel, haltedBy, limitReached, withModelFailures } from "./runEndings.ts"
+import { lastOf } from "./modelLedgerEntry.ts"
+import { lastQuestionOf, questionOf } from "./question.ts"
+import {
+  answerOf,
+  endedByModel,
+  haltedBy,
+  limitReached,
+  loopDetected,
+  ofRun,
+  outOfTime,
+  type Unfinished,
+  withLedger,
+  withModelFailures
+} from "./runEndings.ts"
 import { Account } from "./runLedger.ts"
-import type { Run, State } from "./runState.ts"
-import { type Called, resumeCalls, runCalls } from "./turnCalls.ts"
+import { beginning, type Run, type State } from "./runState.ts"
+import { shownOutcomes } from "./shownOutcomes.ts"
+import { type Called, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
 
@@ -39,15 +53,12 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
  * @since 0.1.0
  */
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
-  const { usedUp } = run.usage
-  if (usedUp !== undefined) return Effect.fail(limitReached(run, state, usedUp))
-  return Effect.matchEffect(inTime(run, askModel(run, state.turn, state.transcript, optionsFor(run, state))), {
+  const usedUp = run.usage.usedUp ?? limitToConclude(run)
+  if (usedUp !== undefined) return unfinished(run, state, limitReached(run, state, usedUp))
+  return Effect.matchEffect(inTime(run, askModel(run, state.turn, questionOf(run, state))), {
     onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
     onSuccess: (asked) => {
-      if (asked === timeIsUp) {
-        const late = withModelFailures(run, state, retriedOf(run.retried, state.turn))
-        return Effect.fail(limitReached(run, late, { limit: "elapsed", budget: run.budget, isOwn: true }))
-      }
+      if (asked === timeIsUp) return Effect.fail(outOfTime(run, state))
       const reply = isReplyAlone(asked) ? asked : asked.reply
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied(reply) }
@@ -55,7 +66,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.
         if (state.account.calls > run.budget.calls) {
-          return Effect.fail(limitReached(run, replied, { limit: "calls", budget: run.budget, isOwn: true }))
+          return unfinished(run, replied, limitReached(run, replied, ofRun(run, "calls")))
         }
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
       }
@@ -79,17 +90,20 @@ const proceed = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): Loop<T, Answer> => {
-  const { faults, messages } = toolMessages(run, reply, outcomes)
+  const { outcomes: shown, verdict } = shownOutcomes(run, state, reply, outcomes)
+  const { faults, messages } = toolMessages(run, reply, shown)
   const next: State = {
     turn: state.turn + 1,
     transcript: state.transcript.append(assistantMessage(reply), ...messages),
     account: state.account.ended(state.turn, reply, outcomes),
     facts: state.facts,
+    loop: verdict.state,
     blanks: 0
   }
   // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
-  const rest = haltedBy(run, state, next, reply, outcomes) ?? turn(run, next)
+  const rest = haltedBy(run, state, next, reply, outcomes) ??
+    (verdict.step === "ended" ? unfinished(run, next, loopDetected(next, verdict.repeated)) : turn(run, next))
   return faults.length === 0
     ? rest
     : Effect.andThen(
@@ -112,13 +126,41 @@ export const resume = <T extends Tool.Any>(
   { facts, ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
   userReply: string
 ): Loop<T, Answer> => {
-  const state = { turn, transcript, account: Account.from(ledger), facts: CallFacts.resuming(facts), blanks: 0 }
+  const state = {
+    ...beginning(transcript, CallFacts.resuming(facts)),
+    turn,
+    account: Account.from(ledger)
+  }
+  run.usage.recall(callsSince(transcript))
   // The account includes the usage of a correcting agent only once the corrected call has ended. Until then, the
   // usage is added here.
   for (const { fixing } of outcomes) {
     if (fixing !== undefined) run.usage.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
   }
   return afterCalls(run, state, reply, resumeCalls(run, state, reply, outcomes, userReply))
+}
+
+// -----------------------------------------------------------------------------
+// Ends
+// -----------------------------------------------------------------------------
+
+// Ends a run that cannot go on: with its failure, or with a last answer of the model.
+const unfinished = <T extends Tool.Any>(run: Run<T>, state: State, failure: Unfinished): Loop<T, Answer> => {
+  if (!canConclude(run)) return Effect.fail(failure)
+  const question = lastQuestionOf(run, state, failure.detail)
+  return Effect.matchEffect(inTime(run, askModel(run, state.turn, question)), {
+    onFailure: ({ failures }) => Effect.fail(withLedger(failure, withModelFailures(run, state, failures))),
+    onSuccess: (asked) => {
+      if (asked === timeIsUp) return Effect.fail(outOfTime(run, state))
+      const { calls: _, native: __, ...reply } = isReplyAlone(asked) ? asked : asked.reply
+      const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
+      const replied = { ...state, account: before.replied({ ...reply, calls: [] }) }
+      run.usage.now(replied.account)
+      return isBlank(reply.text)
+        ? Effect.fail(withLedger(failure, replied))
+        : Effect.succeed(answerOf(replied, { ...reply, calls: [] }, reasonOf(failure)))
+    }
+  })
 }
 
 const timeIsUp: unique symbol = Symbol("time is up")
@@ -134,13 +176,6 @@ const inTime = <T extends Tool.Any, A, E>(
     const late = () => Effect.succeed<typeof timeIsUp>(timeIsUp)
     return millisLeft === 0 ? late() : withinTime(self, millisLeft, { late })
   })
-
-// If the model had to call a tool in every turn, it could never answer. So `toolChoice` is dropped after a call.
-const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
-  if (account.calls === 0 || !mustCall(modelOptions)) return modelOptions
-  const { toolChoice: _, ...others } = modelOptions
-  return others
-}
 
 // -----------------------------------------------------------------------------
 // Blank replies

@@ -7,7 +7,6 @@ import * as Journal from "../../Journal.ts"
 import * as Model from "../../Model.ts"
 import { logFailure, retryText } from "../call/failureLogLine.ts"
 import { current } from "../call/frame.ts"
-import { fixerAround } from "../call/innerFrames.ts"
 import { RunTime } from "./elapsedTime.ts"
 import type { Account } from "./runLedger.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
@@ -47,7 +46,7 @@ export const inRunContext = <A, E, R>(
     const place = { run: id, turn: 0 }
     const outerOnRetry = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
-    const usage = new RunUsage(budget, account, fixerAround(call), fiber.getRef(outerUsage))
+    const usage = new RunUsage(budget, account, call, fiber.getRef(outerUsage))
     const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.flatMap(current, (asking) => {
         // A tool may ask a model, too. Failures of that model do not belong to this run.

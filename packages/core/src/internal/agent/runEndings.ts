@@ -4,24 +4,45 @@ import * as AgentBudget from "../../AgentBudget.ts"
 import * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
 import type * as Ledger from "../../Ledger.ts"
+import * as LoopGuard from "../../LoopGuard.ts"
 import type { ModelFailure, Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { logFailure } from "../call/failureLogLine.ts"
 import { assistantMessage } from "./messages.ts"
+import { retriedOf } from "./modelLedgerEntry.ts"
 import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 import { afterCall } from "./turnCalls.ts"
 
 const progressOf = ({ account, facts, transcript }: State) => ({ transcript, ledger: account.ledger, facts })
 
-export const answerOf = ({ account, facts, transcript }: State, reply: Reply): Answer => ({
+export const answerOf = (
+  { account, facts, transcript }: State,
+  reply: Reply,
+  concluded?: Answer["concluded"]
+): Answer => ({
   text: reply.text,
   truncated: reply.truncated ?? false,
+  ...(concluded === undefined ? {} : { concluded }),
   transcript: transcript.append(assistantMessage(reply)),
   ledger: account.ledger,
   facts
 })
+
+/** The failure of a run that the model can still conclude with an answer. */
+export type Unfinished = AgentFailure.LimitReached | AgentFailure.LoopDetected
+
+export const loopDetected = (state: State, repeated: LoopGuard.Verdict["repeated"]) =>
+  new AgentFailure.LoopDetected({
+    detail: LoopGuard.describe(repeated),
+    calls: repeated.map(({ alike, arguments: text, times, tool }) => ({
+      tool,
+      arguments: text,
+      times: Math.max(times, alike)
+    })),
+    ...progressOf(state)
+  })
 
 export const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, { budget, isOwn, limit }: UsedUp) => {
   run.watch?.({ _tag: "LimitReached", turn: state.turn, limit })
@@ -32,6 +53,27 @@ export const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, { bu
     } without an answer.`,
     ...progressOf(state)
   })
+}
+
+/** Returns a limit of the run itself as used up. */
+export const ofRun = <T extends Tool.Any>({ budget }: Run<T>, limit: UsedUp["limit"]): UsedUp => ({
+  limit,
+  budget,
+  isOwn: true
+})
+
+/** Returns the failure of a run whose time was up while the model was asked. */
+export const outOfTime = <T extends Tool.Any>(run: Run<T>, state: State) => {
+  const late = withModelFailures(run, state, retriedOf(run.retried, state.turn))
+  return limitReached(run, late, ofRun(run, "elapsed"))
+}
+
+/** Returns the failure with a later ledger. */
+export const withLedger = (failure: Unfinished, state: State): Unfinished => {
+  const fields = { ...failure, ...progressOf(state) }
+  return failure._tag === "LoopDetected"
+    ? new AgentFailure.LoopDetected({ ...fields, calls: failure.calls })
+    : new AgentFailure.LimitReached({ ...fields, limit: failure.limit })
 }
 
 // Ends a run whose model failed, and logs the failure. A defect has already been logged where it occurred.
@@ -98,7 +140,7 @@ const runSuspended = <T extends Tool.Any>(
     detail: `The run waits for the user's answer to: ${question}`,
     question,
     suspension: {
-      version: 4,
+      version: 5,
       runId: run.id,
       turn: waiting.turn,
       transcript: waiting.transcript,

@@ -80,7 +80,8 @@ export class Account {
     let counts = this.#counts
     outcomes.forEach((outcome, index) => {
       const call = { turn, call: index + 1, tool: reply.calls[index]?.name ?? "" }
-      const { fixing } = outcome
+      const { fixing, spent } = outcome
+      if (spent !== undefined) counts = counted(counts, { turns: 0, calls: 0, ...spent })
       if (fixing !== undefined) {
         counts = counted(counts, fixing)
         failures.push(...fixing.failures.map((entry) => placedIn(entry, call)))
@@ -110,9 +111,10 @@ const placedIn = <Placed extends Entry | Repaired>(
   ...("call" in entry ? { call } : {})
 })
 
-// True if nothing failed and nothing was repaired, as in most calls.
-const isPlain = ({ _tag, handled, repairs = [] }: ToolOutcome): boolean =>
-  _tag === "Completed" && handled.length === 0 && repairs.length === 0
+// True if nothing failed, nothing was repaired, and no agent ran inside, as in most calls.
+const isPlain = ({ _tag, handled, repairs, spent }: ToolOutcome): boolean =>
+  _tag === "Completed" && handled.length === 0 && (repairs === undefined || repairs.length === 0) &&
+  spent === undefined
 
 const failuresOf = (
   place: Pick<CallEntry, "turn" | "call" | "tool">,

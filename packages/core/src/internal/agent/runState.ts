@@ -1,6 +1,7 @@
 import type * as Schedule from "effect/Schedule"
 import type { AgentBudget } from "../../AgentBudget.ts"
 import type * as CallFacts from "../../CallFacts.ts"
+import * as LoopGuard from "../../LoopGuard.ts"
 import type { Model, ModelFailure, Options } from "../../Model.ts"
 import type * as Rendering from "../../Rendering.ts"
 import type * as Tool from "../../Tool.ts"
@@ -23,6 +24,10 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly toolkit: Toolkit.Toolkit<T>
   readonly rendering: Rendering.Rendering
   readonly budget: AgentBudget
+  /** True if the model is asked for a last answer when a limit is reached, or when the run is stuck. */
+  readonly concludes: boolean
+  /** Absent if repeated calls are not watched. */
+  readonly guard: LoopGuard.LoopGuard | undefined
   /** True if the model is offered only the tools that are available now. */
   readonly offersAvailable: boolean
   readonly modelOptions: Options
@@ -44,6 +49,8 @@ export interface State {
   readonly transcript: Transcript
   readonly account: Account
   readonly facts: CallFacts.CallFacts
+  /** What the guard against loops remembers. */
+  readonly loop: LoopGuard.State
   /** How many of the latest replies, in a row, had neither text nor calls. */
   readonly blanks: number
 }
@@ -59,5 +66,6 @@ export const beginning = (transcript: Transcript, facts: CallFacts.CallFacts): S
   transcript,
   account: Account.empty(),
   facts,
+  loop: LoopGuard.empty,
   blanks: 0
 })

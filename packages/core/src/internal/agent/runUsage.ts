@@ -1,9 +1,9 @@
 import * as Context from "effect/Context"
 import * as AgentBudget from "../../AgentBudget.ts"
-import type { CallFacts } from "../../CallFacts.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { Ledger } from "../../Ledger.ts"
-import type { FixerFrame } from "../call/innerFrames.ts"
+import { detached, type Frame } from "../call/frame.ts"
+import { fixerAround, type FixerFrame } from "../call/innerFrames.ts"
 import type { Account } from "./runLedger.ts"
 
 interface Used {
@@ -21,7 +21,7 @@ const isNothing = ({ calls, inputTokens, outputTokens, turns }: Ledger): boolean
 export interface UsedUp {
   readonly limit: AgentBudget.Limit
   readonly budget: AgentBudget.AgentBudget
-  /** True if the budget is the run's own. False if it belongs to the run whose call this run corrects. */
+  /** True if the budget is the run's own. False if it belongs to the run around this one. */
   readonly isOwn: boolean
 }
 
@@ -30,21 +30,30 @@ const outerLimit = DispatchFailure.callLimit(
   "Answer with what you have."
 )
 
-/** How much of its limits a run has used, including the usage of agents that correct the arguments of its calls. */
+/** The run around a run, and the frame of the call in which the inner run runs. */
+interface Outer {
+  readonly usage: RunUsage | undefined
+  readonly frame: Frame
+  /** The frame of the fixer, if the inner run corrects a call. Then it also shares the turns and calls. */
+  readonly fixer: FixerFrame | undefined
+}
+
+/** How much of its limits a run has used, including the usage of the agents that run inside its calls. */
 export class RunUsage {
   readonly #budget: AgentBudget.AgentBudget
   #account: Account
-  /** If this run corrects a call of another run: the usage of that run, and the frame that reports to that call. */
-  readonly #outer: { readonly usage: RunUsage | undefined; readonly fixerFrame: FixerFrame } | undefined
-  /** The usage of correcting agents that `#account` does not include yet. */
+  readonly #outer: Outer | undefined
+  /** The usage of inner agents that `#account` does not include yet. */
   #meanwhile = nothing
   /** How many calls of this run's last reply the outer run permits. */
   #granted = Infinity
+  /** How many calls each tool has had before the latest reply. Filled only if there is a limit. */
+  readonly #callsOf = new Map<string, number>()
 
-  constructor(budget: AgentBudget.AgentBudget, account: Account, fixerFrame?: FixerFrame, usage?: RunUsage) {
+  constructor(budget: AgentBudget.AgentBudget, account: Account, frame: Frame, usage: RunUsage | undefined) {
     this.#budget = budget
     this.#account = account
-    this.#outer = fixerFrame === undefined ? undefined : { usage, fixerFrame }
+    this.#outer = frame === detached ? undefined : { usage, frame, fixer: fixerAround(frame) }
   }
 
   /**
@@ -55,25 +64,32 @@ export class RunUsage {
   now(account: Account, calls = 0): void {
     const before = this.#account
     if (account === before) return
-    // The correcting agents have already added their usage to the outer runs.
-    const { calls: added, turns, tokens } = this.#meanwhile
+    // The inner agents have already added their usage to the outer runs.
+    const meanwhile = this.#meanwhile
     this.#account = account
     this.#meanwhile = nothing
     if (this.#outer === undefined) return
     const spent = account.since(before)
-    const { fixerFrame, usage } = this.#outer
+    const { fixer, frame, usage } = this.#outer
+    const tokens = spent.inputTokens + spent.outputTokens
+    if (fixer === undefined) {
+      usage?.add({ turns: 0, calls: 0, tokens: tokens - meanwhile.tokens })
+      const { inputTokens, outputTokens } = spent
+      if (tokens > 0) frame.note({ _tag: "TokensSpent", inputTokens, outputTokens })
+      return
+    }
     this.#granted = Math.min(calls, usage?.callsLeft ?? Infinity)
     // Calls that the outer run does not permit count only in this run.
     const counted = { ...spent, calls: spent.calls - calls + this.#granted }
     usage?.add({
-      turns: spent.turns - turns,
-      calls: counted.calls - added,
-      tokens: spent.inputTokens + spent.outputTokens - tokens
+      turns: spent.turns - meanwhile.turns,
+      calls: counted.calls - meanwhile.calls,
+      tokens: tokens - meanwhile.tokens
     })
     const { failures, repairs } = counted
     if (isNothing(counted) && failures.length === 0 && repairs.length === 0) return
-    const { name: inside } = fixerFrame.tool
-    fixerFrame.note({
+    const { name: inside } = fixer.tool
+    fixer.note({
       _tag: "FixerSpent",
       ...counted,
       failures: failures.map((failure) => ({ inside, ...failure })),
@@ -81,38 +97,84 @@ export class RunUsage {
     })
   }
 
-  /** Adds usage of an agent that corrects the arguments of this run's calls. */
+  /** Adds usage of an agent that runs inside this run's calls. */
   add(used: Used): void {
     const { calls, tokens, turns } = this.#meanwhile
     this.#meanwhile = { turns: turns + used.turns, calls: calls + used.calls, tokens: tokens + used.tokens }
-    this.#outer?.usage?.add(used)
+    const { fixer, usage } = this.#outer ?? {}
+    usage?.add(fixer === undefined ? { ...nothing, tokens: used.tokens } : used)
+  }
+
+  get #turns(): number {
+    return this.#account.turns + this.#meanwhile.turns
+  }
+
+  get #tokens(): number {
+    return this.#account.tokens + this.#meanwhile.tokens
   }
 
   get callsLeft(): number {
     const own = Math.max(0, this.#budget.calls - this.#account.calls - this.#meanwhile.calls)
-    return Math.min(own, this.#outer?.usage?.callsLeft ?? Infinity)
-  }
-
-  /** The used-up limit of this run or of an outer run, if there is one. */
-  get usedUp(): UsedUp | undefined {
-    const limit = AgentBudget.usedUp(this.#budget, {
-      turns: this.#account.turns + this.#meanwhile.turns,
-      tokens: this.#account.tokens + this.#meanwhile.tokens
-    })
-    if (limit !== undefined) return { limit, budget: this.#budget, isOwn: true }
-    const outer = this.#outer?.usage?.usedUp
-    return outer === undefined ? undefined : { ...outer, isOwn: false }
+    return this.#outer?.fixer === undefined ? own : Math.min(own, this.#outer.usage?.callsLeft ?? Infinity)
   }
 
   /**
-   * Returns the refusal of a call in the last reply, or `undefined` if the call may run.
+   * What is left of the run's own limits.
    *
-   * @param index the 0-based position of the call in the reply
-   * @param count how many calls the reply has
+   * @param millis how much time is left
    */
-  refusal(index: number, count: number, facts: CallFacts): DispatchFailure.DispatchFailure | undefined {
-    const number = this.#account.calls - count + index + 1
-    return AgentBudget.refusal(this.#budget, number, facts) ?? (index < this.#granted ? undefined : outerLimit)
+  left(millis: number): AgentBudget.Left {
+    const { tokens, turns } = this.#budget
+    return {
+      turns: turns - this.#turns,
+      calls: this.callsLeft,
+      tokens: Math.max(0, tokens - this.#tokens),
+      elapsed: millis
+    }
+  }
+
+  /** The used-up limit of this run or of a run around it, if there is one. */
+  get usedUp(): UsedUp | undefined {
+    const limit = AgentBudget.usedUp(this.#budget, { turns: this.#turns, tokens: this.#tokens })
+    if (limit !== undefined) return { limit, budget: this.#budget, isOwn: true }
+    const { fixer, usage } = this.#outer ?? {}
+    const outer = fixer === undefined ? usage?.tokensUsedUp : usage?.usedUp
+    return outer === undefined ? undefined : { ...outer, isOwn: false }
+  }
+
+  /** Like {@link usedUp}, but only for tokens: an agent that runs as a tool has its own turns. */
+  get tokensUsedUp(): UsedUp | undefined {
+    return this.#tokens >= this.#budget.tokens
+      ? { limit: "tokens", budget: this.#budget, isOwn: true }
+      : this.#outer?.usage?.tokensUsedUp
+  }
+
+  /**
+   * Returns the refusals of the calls in the last reply, one for each call: `undefined` if the call may run. Counts
+   * these calls. Calls of tools without a limit are never refused, but count.
+   */
+  refusals(
+    calls: ReadonlyArray<{ readonly name: string }>
+  ): (index: number) => DispatchFailure.DispatchFailure | undefined {
+    const before = this.#account.calls - calls.length
+    const ofTool = calls.map(({ name }) => this.#count(name))
+    return (index) => {
+      const tool = calls[index]?.name ?? ""
+      const call = { tool, number: before + index + 1, ofTool: ofTool[index] ?? 0 }
+      return AgentBudget.refusal(this.#budget, call) ?? (index < this.#granted ? undefined : outerLimit)
+    }
+  }
+
+  #count(tool: string): number {
+    if (this.#budget.callsPerTool(tool) === Infinity) return 0
+    const count = (this.#callsOf.get(tool) ?? 0) + 1
+    this.#callsOf.set(tool, count)
+    return count
+  }
+
+  /** Counts the calls of the turns before a suspension, for the limits of single tools. */
+  recall(names: Iterable<string>): void {
+    for (const name of names) this.#count(name)
   }
 }
 

@@ -6,17 +6,20 @@ import * as CallFacts from "../../CallFacts.ts"
 import type { Certainty } from "../../Certainty.ts"
 import * as Dispatch from "../../Dispatch.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
-import * as Ledger from "../../Ledger.ts"
+import * as LoopGuard from "../../LoopGuard.ts"
 import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolCall from "../../ToolCall.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import * as ToolOutcome from "../../ToolOutcome.ts"
+import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import { isNotRun, ordered } from "../dispatch/concurrentCalls.ts"
 import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
+import { joined } from "./joinedOutcome.ts"
 import { journaled } from "./journaled.ts"
 import { StepStart } from "./journalStepStart.ts"
+import { polling } from "./polling.ts"
 import type { Run, State } from "./runState.ts"
 
 /** A function that runs a call. A resumed call runs again, with the user's replies to its questions. */
@@ -43,19 +46,24 @@ export interface Called {
  */
 export const runCalls = <T extends Tool.Any>(
   run: Run<T>,
-  { facts: before, turn }: Pick<State, "facts" | "turn">,
+  { facts: before, loop, turn }: Pick<State, "facts" | "loop" | "turn">,
   { calls }: Reply,
   choose: (perform: Perform<T>) => Perform<T> = (perform) => perform
 ): Effect.Effect<Called, never, Tool.Requirements<T>> =>
   Effect.suspend(() => {
     let facts = before
+    const overLimit = run.usage.refusals(calls)
     const perform: Perform<T> = (call, index, suspended) => {
-      if (suspended === undefined) facts = CallFacts.called(facts, call)
       const tool = run.toolkit.tools.get(call.name)
-      const refusal = tool !== undefined && isExemptFromLimits(tool)
-        ? undefined
-        : run.usage.refusal(index, calls.length, facts)
-      return Effect.map(runCall(run, turn, call, index, { facts, refusal }, suspended), (outcome) => {
+      const isExempt = tool !== undefined && isExemptFromLimits(tool)
+      const admission = {
+        facts,
+        refusal: isExempt ? undefined : overLimit(index),
+        consecutive: run.budget.consecutive,
+        loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool)
+      }
+      const known = tool?.poll === undefined ? undefined : LoopGuard.known(loop, call)
+      return Effect.map(runCall(run, turn, call, index, admission, known, suspended), (outcome) => {
         // A suspended call has no final outcome yet.
         if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
         return outcome
@@ -72,7 +80,7 @@ export const runCalls = <T extends Tool.Any>(
  */
 export const resumeCalls = <T extends Tool.Any>(
   run: Run<T>,
-  state: Pick<State, "facts" | "turn">,
+  state: Pick<State, "facts" | "loop" | "turn">,
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
   userReply: string
@@ -93,6 +101,22 @@ export const resumeCalls = <T extends Tool.Any>(
   }))
 }
 
+const loopRefusal = <T extends Tool.Any>(
+  { guard }: Run<T>,
+  loop: LoopGuard.State,
+  call: ToolCall.ToolCall,
+  tool: Tool.Any | undefined
+) => guard === undefined || tool === undefined ? undefined : LoopGuard.refusal(guard, loop, call, tool)
+
+/** Returns the names of the tools that were called since the user's last message. */
+export const callsSince = (transcript: Transcript): ReadonlyArray<string> => {
+  const messages = Array.from(transcript)
+  const start = messages.findLastIndex(({ role }) => role === "user")
+  return messages.slice(start + 1).flatMap((message) =>
+    message.role === "assistant" ? message.calls.map(({ name }) => name) : []
+  )
+}
+
 /** Returns the facts with the outcome of a call added. */
 export const afterCall = <T extends Tool.Any>(
   { toolkit }: Run<T>,
@@ -111,7 +135,8 @@ const runCall = <T extends Tool.Any>(
   turn: number,
   call: ToolCall.ToolCall,
   index: number,
-  admission: Pick<Dispatch.CallOptions, "facts" | "refusal">,
+  admission: Pick<Dispatch.CallOptions, "facts" | "refusal" | "consecutive" | "loopRefusal">,
+  known: ToolOutcome.Completed | ToolOutcome.Failed | undefined,
   suspended: ToolOutcome.Suspended | undefined
 ): Dispatched<T> => {
   const { watch, watcher } = run
@@ -124,11 +149,18 @@ const runCall = <T extends Tool.Any>(
     onEvent: watcher,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
-  const dispatch = (options: Dispatch.CallOptions) => Dispatch.call(run.toolkit, call, options)
+  const tool = run.toolkit.tools.get(call.name)
+  const dispatch = (options: Dispatch.CallOptions) => {
+    const once = Dispatch.call(run.toolkit, call, options)
+    return known === undefined || tool === undefined || admission.refusal !== undefined ||
+        admission.loopRefusal !== undefined
+      ? once
+      : polling(tool, run.time, known, once)
+  }
   // A resumed call is a new step: the step named `position` has already recorded the suspension.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
   // Also true for a tool that is no longer in the toolkit, since that tool may have acted before.
-  const acts = run.toolkit.tools.get(call.name)?.sideEffect !== "none"
+  const acts = tool?.sideEffect !== "none"
   const stepIn = (options: Dispatch.CallOptions, begin: Wrap<T>) => ({
     name,
     success: ToolOutcome.schema,
@@ -183,21 +215,5 @@ export const unknownOutcome = (
     stage,
     ...effort,
     ...(acts ? { intent: anyIntentOf(call.name) } : {})
-  }
-}
-
-// Adds up what a call took before and after its suspension: its attempts, waits, failures and corrections.
-const joined = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => {
-  const attempts = before.attempts + outcome.attempts
-  const executions = ToolOutcome.executions(before) + ToolOutcome.executions(outcome)
-  return {
-    ...outcome,
-    attempts,
-    ...(executions === attempts ? {} : { executions }),
-    waited: Duration.sum(before.waited, outcome.waited),
-    handled: [...before.handled, ...outcome.handled],
-    ...(before.fixing === undefined
-      ? {}
-      : { fixing: outcome.fixing === undefined ? before.fixing : Ledger.plus(before.fixing, outcome.fixing) })
   }
 }

@@ -53,6 +53,13 @@ export interface CallState {
   readonly fault: Handled | undefined
   /** The resource usage of the agents that corrected the arguments. */
   readonly fixing: Ledger | undefined
+  /** The tokens of the agents that the handler ran. */
+  readonly spent: Spent | undefined
+}
+
+interface Spent {
+  readonly inputTokens: number
+  readonly outputTokens: number
 }
 
 const noTexts: AppendOnly<never> = AppendOnly.from([])
@@ -77,7 +84,8 @@ export const untouched: CallState = {
   isRepeated: false,
   fellBack: false,
   fault: undefined,
-  fixing: undefined
+  fixing: undefined,
+  spent: undefined
 }
 
 // Nearly all calls pass through only these states, so they are shared to avoid allocation.
@@ -143,6 +151,14 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "FixerSpent": {
       const { _tag, ...spent } = event
       return { ...state, fixing: state.fixing === undefined ? spent : plus(state.fixing, spent) }
+    }
+    case "TokensSpent": {
+      const { inputTokens = 0, outputTokens = 0 } = state.spent ?? {}
+      const spent = {
+        inputTokens: inputTokens + event.inputTokens,
+        outputTokens: outputTokens + event.outputTokens
+      }
+      return { ...state, spent }
     }
     case "AttemptAbandoned":
     case "FixerAsked":

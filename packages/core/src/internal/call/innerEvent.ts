@@ -31,6 +31,7 @@ export const heardOutside = (event: CallEvent, name: string, acts: boolean): Cal
       return { ...event, inside: event.inside ?? name }
     case "CircuitChanged":
     case "FixerSpent":
+    case "TokensSpent":
       return event
     case "InnerActs":
     case "InnerEnded":

@@ -71,14 +71,18 @@ export const accountOf = <A, E extends ToolFailure>(frame: Frame, exit: Exit.Exi
   return state.source === undefined || Exit.isFailure(exit) ? account : { ...account, source: state.source }
 }
 
-const effortOf = ({ attempts, fixing, handled, waited }: CallState, certainty: Certainty) => {
+const effortOf = ({ attempts, fixing, handled, spent, waited }: CallState, certainty: Certainty) => {
   const effort = {
     certainty,
     attempts,
     waited: waited === 0 ? Duration.zero : Duration.millis(waited),
     handled: handled.length === 0 ? none : handled.toArray()
   }
-  return fixing === undefined ? effort : { ...effort, fixing }
+  return fixing === undefined && spent === undefined ? effort : {
+    ...effort,
+    ...(fixing === undefined ? {} : { fixing }),
+    ...(spent === undefined ? {} : { spent })
+  }
 }
 
 const account = (call: CallFrame, certainty: Certainty) => {

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Arguments from "../../Arguments.ts"
 import * as Availability from "../../Availability.ts"
 import * as CallFacts from "../../CallFacts.ts"
-import type * as DispatchFailure from "../../DispatchFailure.ts"
+import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Intent, ToolOutcome } from "../../ToolOutcome.ts"
@@ -21,6 +21,8 @@ interface Options {
   readonly idempotencyKey?: string
   readonly facts?: CallFacts.CallFacts
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
+  readonly consecutive?: number | undefined
+  readonly loopRefusal?: DispatchFailure.DispatchFailure | undefined
   readonly before?: { readonly intent?: Intent | undefined }
   readonly wasBegun?: boolean
 }
@@ -71,7 +73,7 @@ export class CallAdmission {
   }
 
   #byFacts(params: unknown, text: string | undefined): Admission {
-    const { before, facts: given, refusal } = this.#options
+    const { before, consecutive = Infinity, facts: given, loopRefusal, refusal } = this.#options
     const wasAdmitted = this.#isAdmitted
     this.#isAdmitted = false
     // A resumed call keeps the number that its key was derived from.
@@ -79,10 +81,19 @@ export class CallAdmission {
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
     if (refusal !== undefined && !wasAdmitted) return { refusal }
     if (facts === undefined || this.#intended === undefined) return {}
+    if (consecutive !== Infinity && !wasAdmitted && this.#isOneTooMany(facts, this.#intended, consecutive)) {
+      return { refusal: DispatchFailure.tooManyInARow(this.#tool.name, consecutive) }
+    }
     const admission = admissionOf(facts, this.#tool, this.#intended)
+    if (loopRefusal !== undefined && !wasAdmitted && admission.refusal === undefined) return { refusal: loopRefusal }
     if (!wasAdmitted || admission.refusal === undefined) return admission
     const key = before?.intent?.key
     return key === undefined ? {} : { key: () => key }
+  }
+
+  // Reading the id also makes the outcome carry the intent, from which the facts count equal calls in a row.
+  #isOneTooMany({ inARow, last }: CallFacts.CallFacts, intended: Intended, consecutive: number): boolean {
+    return !intended.isEmpty && intended.id === last && inARow >= consecutive
   }
 
   get #sent(): Sent | undefined {

@@ -12,7 +12,10 @@ export const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.T
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { certainty, failure } = outcome
   // An effect must not be repeated with another tool. A run without calls left cannot call another tool.
-  if (hasActed(outcome) || failure.code === "call_limit") return Effect.succeed(outcome)
+  // A stuck run already has the result.
+  if (hasActed(outcome) || failure.code === "call_limit" || failure.code === "loop_detected") {
+    return Effect.succeed(outcome)
+  }
   const less = wasTooMuch(outcome) ? askingForLess(tool) : undefined
   const isUnknown = certainty === "unknown"
   const others = failure._tag !== "ToolUnavailable" && !isUnknown

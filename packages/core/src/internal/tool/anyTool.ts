@@ -1,9 +1,16 @@
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type * as Policy from "../../Policy.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
+
+/** How an agent polls a tool: how long it waits between two runs, and in all. */
+interface Polling {
+  readonly every: Duration.Duration
+  readonly atMost: Duration.Duration
+}
 
 /**
  * A tool of any type, as a toolkit holds it.
@@ -23,6 +30,8 @@ export interface Any {
   readonly identity?: ((params: never) => unknown) | undefined
   readonly repeats?: boolean | undefined
   readonly failureLimit?: number
+  readonly volatile?: ReadonlyArray<string>
+  readonly poll?: Polling | undefined
   readonly policies: ReadonlyArray<Policy.Any>
   readonly fixers?: ReadonlyArray<Fixing>
   readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>

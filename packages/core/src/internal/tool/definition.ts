@@ -1,6 +1,7 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
+import { isIdempotent } from "../call/isIdempotent.ts"
 import type { Demand } from "../result/resultContract.ts"
 import { excerpt, list } from "../value/text.ts"
 
@@ -27,10 +28,12 @@ export const demands = (
     instead,
     isUninterruptible,
     parameters,
+    poll,
     refusesFirst,
     repeats,
     sideEffect,
-    success
+    success,
+    volatile
   }: Readonly<Record<string, unknown>>
 ): ReadonlyArray<Demand> => [
   [
@@ -62,6 +65,16 @@ export const demands = (
     "A tool's 'failureLimit' must be a whole number of at least 1",
     Number.isInteger(failureLimit) && Number(failureLimit) >= 1,
     failureLimit
+  ],
+  [
+    "A tool's 'volatile' must be a list of field names",
+    Array.isArray(volatile) && volatile.every(Predicate.isString),
+    volatile
+  ],
+  [
+    "A tool with 'poll' must be read-only or idempotent ('sideEffect'), since it runs again and again",
+    poll === undefined || isIdempotent(sideEffect),
+    sideEffect
   ],
   ["A tool's parameters must be a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],
   ["A tool's success must be a Schema", Schema.isSchema(success), success],

@@ -1,0 +1,38 @@
+import * as Duration from "effect/Duration"
+import * as Ledger from "../../Ledger.ts"
+import * as ToolOutcome from "../../ToolOutcome.ts"
+
+/**
+ * Returns the outcome of a call that ran in several parts, with the sums of its attempts, waits, failures and tokens.
+ *
+ * @param before the parts before: those before a suspension, or earlier polls
+ */
+export const joined = (
+  before: ToolOutcome.ToolOutcome | undefined,
+  outcome: ToolOutcome.ToolOutcome
+): ToolOutcome.ToolOutcome => {
+  if (before === undefined) return outcome
+  const attempts = before.attempts + outcome.attempts
+  const executions = ToolOutcome.executions(before) + ToolOutcome.executions(outcome)
+  const fixing = before.fixing === undefined || outcome.fixing === undefined
+    ? before.fixing ?? outcome.fixing
+    : Ledger.plus(before.fixing, outcome.fixing)
+  const spent = summed(before.spent, outcome.spent)
+  return {
+    ...outcome,
+    attempts,
+    ...(executions === attempts ? {} : { executions }),
+    waited: Duration.sum(before.waited, outcome.waited),
+    handled: [...before.handled, ...outcome.handled],
+    ...(fixing === undefined ? {} : { fixing }),
+    ...(spent === undefined ? {} : { spent })
+  }
+}
+
+type Spent = ToolOutcome.ToolOutcome["spent"]
+
+const summed = (one: Spent, other: Spent): Spent =>
+  one === undefined || other === undefined ? one ?? other : {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens
+  }

@@ -1,0 +1,45 @@
+import * as Effect from "effect/Effect"
+import * as AgentBudget from "../../AgentBudget.ts"
+import * as Availability from "../../Availability.ts"
+import { mustCall, type Options } from "../../Model.ts"
+import type * as Tool from "../../Tool.ts"
+import type { Definition } from "../../Toolkit.ts"
+import type { Transcript } from "../../Transcript.ts"
+import type { Question } from "./askModel.ts"
+import type { Run, State } from "./runState.ts"
+
+/** Returns what the model is asked in a turn: the transcript, the tools on offer, and what is left of the limits. */
+export const questionOf = <T extends Tool.Any>(run: Run<T>, state: State): Question => ({
+  transcript: withNote(state.transcript, nearLimit(run, state)),
+  tools: offered(run, state),
+  options: optionsFor(run, state)
+})
+
+/** Returns the last question of a run that is concluded. */
+export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, { transcript }: State, why: string): Question => {
+  const { toolChoice: _, ...options } = run.modelOptions
+  const request = `${why} Do not call tools. Give the best answer from what you know, and say what is missing.`
+  return { transcript: withNote(transcript, request), tools: [], options }
+}
+
+// The note is only part of the request. The transcript of the run does not contain it.
+const withNote = (transcript: Transcript, note: string | undefined): Transcript =>
+  note === undefined ? transcript : transcript.append({ role: "user", text: note })
+
+const nearLimit = <T extends Tool.Any>({ budget, time, usage }: Run<T>, { account }: State): string | undefined =>
+  account.turns === 0 ? undefined : AgentBudget.nearLimit(budget, usage.left(time.millisLeft))
+
+const offered = <T extends Tool.Any>({ offersAvailable, toolkit }: Run<T>, { loop }: State): Question["tools"] => {
+  const { withdrawn } = loop
+  const remaining = (tools: ReadonlyArray<Definition>) =>
+    withdrawn.length === 0 ? tools : tools.filter(({ name }) => !withdrawn.includes(name))
+  if (offersAvailable) return Effect.map(Availability.offered(toolkit), remaining)
+  return withdrawn.length === 0 ? toolkit.definitions : Effect.succeed(remaining(toolkit.definitions))
+}
+
+// If the model had to call a tool in every turn, it could never answer. So `toolChoice` is dropped after a call.
+const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
+  if (account.calls === 0 || !mustCall(modelOptions)) return modelOptions
+  const { toolChoice: _, ...others } = modelOptions
+  return others
+}
