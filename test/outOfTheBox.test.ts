@@ -7,10 +7,9 @@
  * real.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type AgentFailure, type Answer, CallEvent, type Model, Policy, Tool, Toolkit } from "@fallible/core"
-import { ScriptedModel } from "@fallible/testing"
+import { Agent, type AgentFailure, type Answer, CallEvent, type Model, Policy, Toolkit } from "@fallible/core"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Duration, Effect, Exit, Fiber, Logger, Queue, Schema } from "effect"
+import { Duration, Effect, Exit, Fiber, Logger, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import * as Http from "node:http"
@@ -19,28 +18,12 @@ import { shapeOf } from "./support/errorShapes.ts"
 import { listening } from "./support/http.ts"
 import { modelFaults } from "./support/modelFaults.ts"
 import { atOnce, openAi, serving } from "./support/models.ts"
-import { answer, heard, lookup, weak, World } from "./support/plainTools.ts"
+import { answer, lookup, weak, World } from "./support/plainTools.ts"
 import { root } from "./support/program.ts"
 import { type Scenario, toolFaults } from "./support/toolFaults.ts"
 
 /** Scenarios that the agent does not handle yet. */
 const undone: ReadonlyArray<Scenario> = [
-  {
-    name: "a result of 5 MB",
-    tools: (world) => [
-      Tool.promise("export", { description: "Exports all", success: Schema.String, sideEffect: "none" }, async () => {
-        world.begin("export")
-        return "x".repeat(5_000_000)
-      })
-    ],
-    model: (request, index) =>
-      index === 0
-        ? ScriptedModel.call("export")
-        : ScriptedModel.text(heard(request).length < 1_000_000 ? "short" : "long"),
-    cost: "2/1",
-    says: /short/,
-    because: "A big result is not cut yet."
-  },
   {
     name: "the connection is always refused, and there was a value yesterday",
     tools: (world) => [lookup(() => shapeOf("axios refused"))(world)],

@@ -387,7 +387,7 @@ describe("AgentBudget", () => {
           "6000 cache",
           "6000 model 2",
           "9000 model 3",
-          "9000 ModelFailed"
+          "9000 RunPostponed"
         ])
       }))
   })

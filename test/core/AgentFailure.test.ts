@@ -214,6 +214,24 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
       ...run
     })
   ],
+  RunPostponed: [
+    new AgentFailure.RunPostponed({
+      detail: "Asked too often.",
+      failure: modelFailure,
+      cause: modelFailure.cause,
+      retryAfter: Duration.minutes(2),
+      postponement: {
+        version: 5,
+        runId: "run-1",
+        turn: 2,
+        postponed: 1,
+        until: 120_000,
+        used: Duration.seconds(3),
+        ...run
+      },
+      ...run
+    })
+  ],
   LimitReached: AgentBudget.Limit.literals.map((limit) =>
     new AgentFailure.LimitReached({ detail: "Used up.", limit, ...run })
   ),
@@ -288,6 +306,7 @@ describe("AgentFailure.schema", () => {
   it("also applies to each class, which decodes only its own failures", () => {
     const schemas: ReadonlyArray<Schema.Codec<AgentFailure.AgentFailure, unknown>> = [
       AgentFailure.ModelFailed.schema,
+      AgentFailure.RunPostponed.schema,
       AgentFailure.LimitReached.schema,
       AgentFailure.LoopDetected.schema,
       AgentFailure.RunSuspended.schema,

@@ -478,7 +478,8 @@ const excerpt = (cause: Cause.Cause<unknown>) => {
 
 const isAgentFailure = (error: unknown) =>
   error instanceof AgentFailure.ModelFailed || error instanceof AgentFailure.LimitReached ||
-  error instanceof AgentFailure.LoopDetected || error instanceof AgentFailure.RunSuspended ||
+  error instanceof AgentFailure.LoopDetected || error instanceof AgentFailure.RunPostponed ||
+  error instanceof AgentFailure.RunSuspended ||
   error instanceof AgentFailure.RunStopped ||
   error instanceof AgentFailure.RunRefused
 

@@ -456,5 +456,20 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     model: weak("get_report"),
     cost: "2/1",
     says: /cut off/
+  },
+  {
+    name: "a result of 5 MB",
+    tools: (world) => [
+      Tool.promise("export", { description: "Exports all", success: Schema.String, sideEffect: "none" }, async () => {
+        world.begin("export")
+        return "x".repeat(5_000_000)
+      })
+    ],
+    model: (request, index) =>
+      index === 0
+        ? ScriptedModel.call("export")
+        : ScriptedModel.text(heard(request).length < 1_000_000 ? "short" : "long"),
+    cost: "2/1",
+    says: /short/
   }
 ]

@@ -21,23 +21,27 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as AgentBudget from "./AgentBudget.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
-import type { AgentFailure, Suspension } from "./AgentFailure.ts"
+import type { AgentFailure, Postponement, Suspension } from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
-import { resume, turn } from "./internal/agent/loop.ts"
+import { KeptResults } from "./internal/agent/keptResults.ts"
+import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
 import { newId } from "./internal/agent/runId.ts"
-import { refusedContinuation, refusedOpening } from "./internal/agent/runInput.ts"
+import { refusedContinuation, refusedOpening, refusedPostponement } from "./internal/agent/runInput.ts"
 import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { withFixer, withPreferred } from "./internal/tool/toolParts.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
+import { attempted } from "./internal/value/untrusted.ts"
 import * as LoopGuard from "./LoopGuard.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
+import type { ModelRecovery } from "./ModelRecovery.ts"
 import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
+import * as ResultSize from "./ResultSize.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
@@ -69,6 +73,11 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
    */
   readonly loopGuard?: LoopGuard.Options | "off"
   /**
+   * How big the results of tools may be in a request to the model (`ResultSize`), or `"whole"` if results are never
+   * cut. Default: 50,000 bytes for one result, and 300,000 characters for all results.
+   */
+  readonly results?: ResultSize.Options | "whole"
+  /**
    * Default policies for the tools. A policy is skipped for a tool that already has a policy of the same kind.
    * Precedence: the tool's own policies, then these, then a toolkit's defaults. `Policy.standard()` is right
    * for most tools. Default: none.
@@ -95,6 +104,12 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
    * attempts in all. By default, a request that the provider has already tried 3 times is not retried.
    */
   readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
+  /**
+   * Decides what happens after each failed request to the model: the failure ends the run, the model is asked again by
+   * `modelRetry`, or the run ends with a fallback text (`ModelRecovery`). Default: transient failures are retried, and
+   * others end the run.
+   */
+  readonly onModelFailure?: ModelRecovery
 }
 
 /**
@@ -171,18 +186,31 @@ export interface Agent<out T extends Tool.Any, out R = never> {
    * suspension was read with `JSON.parse` but not decoded with its schema, nothing runs, and the Effect
    * fails with `RunRefused`.
    */
-  readonly resume: (
-    suspension: Suspension,
-    reply: string,
-    options?: Pick<RunOptions, "modelOptions">
-  ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
+  readonly resume: {
+    (
+      suspension: Suspension,
+      reply: string,
+      options?: Pick<RunOptions, "modelOptions">
+    ): Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
+    /** Goes on with a run that was postponed: the model is asked again, at once. */
+    (
+      postponement: Postponement,
+      options?: Pick<RunOptions, "modelOptions">
+    ): Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
+  }
 
   /** Like `resume`, but returns the events from that point on as a stream. */
-  readonly resumeStream: (
-    suspension: Suspension,
-    reply: string,
-    options?: Pick<RunOptions, "modelOptions">
-  ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
+  readonly resumeStream: {
+    (
+      suspension: Suspension,
+      reply: string,
+      options?: Pick<RunOptions, "modelOptions">
+    ): Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
+    (
+      postponement: Postponement,
+      options?: Pick<RunOptions, "modelOptions">
+    ): Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
+  }
 }
 
 /**
@@ -217,7 +245,8 @@ export const make: {
   if (problem !== undefined) throw new TypeError(problem)
   const budget = AgentBudget.make(options.limits)
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
-  const toolkit = equipped(options)
+  const resultSize = options.results === "whole" ? undefined : ResultSize.make(options.results)
+  const own = equipped(options)
   // Each run gets a new transcript, because a transcript shares its memory with all transcripts made from it.
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
@@ -228,20 +257,29 @@ export const make: {
     modelOptions: ModelOptions | undefined,
     watch: Watch,
     context: RunContext
-  ): RunOf<T> => ({
-    ...context,
-    id,
-    model,
-    toolkit,
-    rendering: options.rendering ?? Rendering.json,
-    budget,
-    concludes: options.onLimit === "conclude",
-    guard,
-    offersAvailable: options.offer === "available",
-    modelOptions: { ...options.modelOptions, ...modelOptions },
-    modelRetry: options.modelRetry ?? unlessProviderRetried,
-    watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
-  })
+  ): RunOf<T> => {
+    const kept = resultSize === undefined ? undefined : new KeptResults(resultSize.bytes)
+    return {
+      ...context,
+      id,
+      model,
+      get toolkit() {
+        return kept === undefined ? own : kept.readable(own)
+      },
+      kept,
+      resultSize,
+      request: { most: resultSize?.request ?? Infinity },
+      rendering: options.rendering ?? Rendering.json,
+      budget,
+      concludes: options.onLimit === "conclude",
+      guard,
+      offersAvailable: options.offer === "available",
+      modelOptions: { ...options.modelOptions, ...modelOptions },
+      modelRetry: options.modelRetry ?? unlessProviderRetried,
+      onModelFailure: options.onModelFailure,
+      watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
+    }
+  }
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
@@ -295,13 +333,46 @@ export const make: {
       )
     })
 
+  const goOnWith = (postponement: Postponement, options: RunOptions | undefined) => (watch: Watch) =>
+    Effect.suspend((): Run<T, R> => {
+      const refusal = refusedPostponement(postponement)
+      if (refusal !== undefined) return Effect.fail(refusal)
+      const { ledger, runId, used } = postponement
+      return Effect.flatMap(
+        Model,
+        (model) =>
+          inRunContext(
+            runId,
+            budget,
+            Account.from(ledger),
+            Duration.toMillis(used),
+            (context) => goOn(begin(runId, model, options?.modelOptions, watch, context), postponement)
+          )
+      )
+    })
+
+  const resumed = (waiting: Suspension | Postponement, reply?: string | Resuming, options?: Resuming) =>
+    isPostponement(waiting)
+      ? goOnWith(waiting, typeof reply === "object" ? reply : undefined)
+      : continueRun(waiting, asReply(reply), options)
+
   return {
     run: (question, options) => start(question, options)(undefined),
     stream: (question, options) => streamed(start(question, options)),
-    resume: (suspension, reply, options) => continueRun(suspension, reply, options)(undefined),
-    resumeStream: (suspension, reply, options) => streamed(continueRun(suspension, reply, options))
+    resume: (waiting: Suspension | Postponement, reply?: string | Resuming, options?: Resuming) =>
+      resumed(waiting, reply, options)(undefined),
+    resumeStream: (waiting: Suspension | Postponement, reply?: string | Resuming, options?: Resuming) =>
+      streamed(resumed(waiting, reply, options))
   }
 }
+
+type Resuming = Pick<RunOptions, "modelOptions">
+
+const isPostponement = (waiting: Suspension | Postponement): waiting is Postponement =>
+  attempted(() => "until" in waiting) === true
+
+// `refusedContinuation` refuses anything but a string.
+const asReply = (reply: unknown) => reply as string
 
 // The compiler checks these types, but it does not check plain JavaScript.
 const problemIn = (

@@ -5,6 +5,7 @@
  * | failure        | it means                                           | what to do                                         |
  * | -------------- | -------------------------------------------------- | -------------------------------------------------- |
  * | `ModelFailed`  | the model did not answer, even after retries       | try later; continue from the `transcript`          |
+ * | `RunPostponed` | the model asked to wait longer than permitted      | `agent.resume(failure.postponement)`, at its time  |
  * | `LimitReached` | a limit of the agent was used up                   | raise the limit, or continue from the `transcript` |
  * | `LoopDetected` | the model repeated calls that add nothing          | simplify the question, or give it better tools     |
  * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`          |
@@ -17,6 +18,7 @@
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Limit } from "./AgentBudget.ts"
 import * as CallFacts from "./CallFacts.ts"
@@ -76,6 +78,77 @@ export class ModelFailed extends Failure<RunFields & { readonly failure: ModelFa
   > = codec(
     ModelFailedFields,
     () => ModelFailed
+  )
+}
+
+/**
+ * A run that waits until its model can be asked again, as plain data. It can be encoded, stored, and resumed in another
+ * process.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Postponement extends Schema.Schema.Type<typeof Postponement> {}
+
+/**
+ * The schema of a {@link Postponement}. It encodes to plain JSON with a version number.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Postponement = Schema.Struct({
+  version: Schema.Literal(5),
+  runId: Schema.String,
+  /** The turn in which the model was asked. */
+  turn: Schema.Int,
+  /** How many times this request was postponed. */
+  postponed: Schema.Int,
+  /** When to resume the run, in milliseconds since 1970. */
+  until: Schema.Finite,
+  transcript: Transcript.schema,
+  ledger: Ledger,
+  /** The facts of the calls so far. The resumed run uses these facts so as not to repeat effects. */
+  facts: CallFacts.schema,
+  /** How long the run has taken so far. */
+  used: Schema.DurationFromMillis
+})
+
+const RunPostponedFields = stored({
+  _tag: Schema.tag("RunPostponed"),
+  failure: ModelFailure.schema,
+  retryAfter: Schema.DurationFromMillis,
+  postponement: Postponement
+})
+
+/**
+ * The model asked to wait (`Retry-After`) for longer than the agent and the provider wait on their own. Resume the run
+ * when the time has come: `agent.resume(failure.postponement)`.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class RunPostponed extends Failure<
+  RunFields & {
+    readonly failure: ModelFailure
+    /** How long the model asked to wait. */
+    readonly retryAfter: Duration.Duration
+    readonly postponement: Postponement
+    readonly cause?: unknown
+  }
+> {
+  readonly _tag = "RunPostponed"
+
+  /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
+  static readonly schema: Schema.Codec<
+    RunPostponed,
+    EncodedRun<"RunPostponed", {
+      readonly failure: typeof ModelFailure.schema.Encoded
+      readonly retryAfter: number
+      readonly postponement: typeof Postponement.Encoded
+    }>
+  > = codec(
+    RunPostponedFields,
+    () => RunPostponed
   )
 }
 
@@ -258,7 +331,14 @@ export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyA
  * @category models
  * @since 0.1.0
  */
-export type AgentFailure = ModelFailed | LimitReached | LoopDetected | RunSuspended | RunStopped | RunRefused
+export type AgentFailure =
+  | ModelFailed
+  | RunPostponed
+  | LimitReached
+  | LoopDetected
+  | RunSuspended
+  | RunStopped
+  | RunRefused
 
 /**
  * The schema of an {@link AgentFailure}. It encodes to plain JSON with a version number, without the `cause`,
@@ -288,6 +368,7 @@ export type AgentFailure = ModelFailed | LimitReached | LoopDetected | RunSuspen
  */
 export const schema: Schema.Codec<AgentFailure, Encoded> = Schema.Union([
   ModelFailed.schema,
+  RunPostponed.schema,
   LimitReached.schema,
   LoopDetected.schema,
   RunSuspended.schema,
@@ -303,6 +384,7 @@ export const schema: Schema.Codec<AgentFailure, Encoded> = Schema.Union([
  */
 export type Encoded =
   | typeof ModelFailed.schema.Encoded
+  | typeof RunPostponed.schema.Encoded
   | typeof LimitReached.schema.Encoded
   | typeof LoopDetected.schema.Encoded
   | typeof RunSuspended.schema.Encoded

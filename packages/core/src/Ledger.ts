@@ -84,8 +84,11 @@ export const ModelEntry = Schema.Struct({
   detail: Schema.String,
   /** How many times the model was asked in this turn. For an `empty_reply`, the number of empty replies in a row. */
   attempts: Schema.Int,
-  /** `"retry"`: the model was asked again. `"run_failed"`: the run ended with `ModelFailed`. */
-  ended: Schema.Literals(["retry", "run_failed"])
+  /**
+   * `"retry"`: the model was asked again. `"fallback"`: the run ended with a text in place of the reply
+   * (`ModelRecovery`). `"run_failed"`: the run ended with `ModelFailed` or `RunPostponed`.
+   */
+  ended: Schema.Literals(["retry", "fallback", "run_failed"])
 })
 
 /**

@@ -30,6 +30,7 @@
  *
  * @since 0.1.0
  */
+import type * as Schema from "effect/Schema"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { canonical } from "./internal/value/canonical.ts"
@@ -170,7 +171,7 @@ export interface Subject {
  */
 export interface Verdict {
   readonly state: State
-  /** A sentence for the model on each call, in the order of the calls. `undefined` for most calls. */
+  /** A sentence for the model on each call, in the order of the calls, or `undefined`. Empty if there are none. */
   readonly notes: ReadonlyArray<string | undefined>
   /** The furthest step of the turn. Absent if the guard took none. */
   readonly step?: Step
@@ -203,15 +204,18 @@ export const refusal = (
   call: ToolCall,
   tool: Subject
 ): DispatchFailure.DispatchFailure | undefined => {
-  if (count === 0 && withdrawn.length === 0) return undefined
-  if (withdrawn.includes(call.name)) return DispatchFailure.withdrawn(call.name)
-  if (count + 1 < guard.refuse) return undefined
+  if (withdrawn.length > 0 && withdrawn.includes(call.name)) return DispatchFailure.withdrawn(call.name)
+  if ((count === 0 ? guard.tell : count + 1) < guard.refuse) return undefined
   const text = textOf(call)
   const before = seen.findLast((entry) => isSameCall(entry, call.name, text))
-  return before === undefined || isNewEffect(before.outcome, tool) || isCountedByFacts(before.outcome)
+  return before === undefined || !isStuckNextTime(guard, before) || isNewEffect(before.outcome, tool) ||
+      isCountedByFacts(before.outcome)
     ? undefined
     : DispatchFailure.loopDetected({ times: before.times, ...contentOf(before.outcome) })
 }
+
+// Another call that was made only once may have a new result by now.
+const isStuckNextTime = ({ tell }: LoopGuard, { times }: Seen): boolean => times > 1 && times + 1 >= tell
 
 /**
  * Returns the outcome that the model already has for a call, or `undefined` if the guard does not remember one.
@@ -229,7 +233,7 @@ const isSameCall = (entry: Seen, tool: string, text: string): boolean =>
 
 const contentOf = (outcome: Completed | Failed) =>
   outcome._tag === "Completed"
-    ? { answer: JSON.stringify(outcome.value) }
+    ? { answer: attempted(() => JSON.stringify(outcome.value)) ?? "" }
     : { failure: { code: outcome.failure.code, detail: outcome.failure.detail } }
 
 // -----------------------------------------------------------------------------
@@ -244,42 +248,51 @@ const contentOf = (outcome: Completed | Failed) =>
  * @since 0.1.0
  */
 export const after = (guard: LoopGuard, state: State, turn: number, calls: ReadonlyArray<Observed>): Verdict => {
-  let { seen } = state
-  const judged = calls.map((observed) => {
-    const judgement = judge(seen, turn, observed)
-    seen = judgement.seen
-    return judgement
-  })
-  if (seen.length > guard.window) seen = seen.slice(seen.length - guard.window)
-  if (judged.some(({ kind }) => kind === "new")) {
-    const notes = judged.map((judgement, index) => noteOf(guard, judgement, calls[index]!))
-    const isTold = notes.some((note) => note !== undefined)
-    return { state: { seen, count: 0, withdrawn: none }, notes, repeated: none, ...(isTold ? { step: "told" } : {}) }
+  const seen = state.seen.slice()
+  const judged = calls.map((observed) => judge(guard, seen, turn, observed))
+  return judged.some(isNew) ? afterProgress(guard, seen, judged) : withoutProgress(guard, state, seen, judged)
+}
+
+const isNew = ({ kind }: Judgement): boolean => kind === "new"
+
+// Tells the model of repeated calls, but takes no further step. All steps begin anew.
+const afterProgress = (guard: LoopGuard, seen: Array<Seen>, judged: ReadonlyArray<Judgement>): Verdict => {
+  for (let index = 0; index < seen.length; index++) {
+    const entry = seen[index]!
+    if (entry.alike > guard.tell) seen[index] = { ...entry, alike: guard.tell }
   }
-  const repeats = judged.filter(({ kind }) => kind === "repeat")
-  const count = countOf(guard, state.count, repeats)
+  const notes = notesOf(guard, judged)
+  const verdict = { state: { seen, count: 0, withdrawn: none }, notes, repeated: none }
+  return notes.length === 0 ? verdict : { ...verdict, step: "told", repeated: repeatedOf(guard, judged) }
+}
+
+const withoutProgress = (
+  guard: LoopGuard,
+  state: State,
+  seen: ReadonlyArray<Seen>,
+  judged: ReadonlyArray<Judgement>
+): Verdict => {
+  const count = countOf(guard, state.count, judged)
   // Calls with other arguments have twice the time.
-  const reached = Math.max(count, Math.floor(Math.max(0, ...judged.map(alikeOf)) / 2))
-  const withdrawn = reached >= guard.withdraw ? namesOf(state.withdrawn, judged) : state.withdrawn
-  const isOscillating = count >= guard.tell && namesOf(none, repeats).length > 1
-  const notes = judged.map((judgement, index) => noteOf(guard, judgement, calls[index]!, isOscillating))
-  const step = stepOf(guard, reached, repeats, notes)
-  return {
-    state: { seen, count, withdrawn },
-    notes,
-    ...(step === undefined ? { repeated: none } : { step, repeated: judged.flatMap(({ entry }) => entry ?? []) })
-  }
+  const alike = judged.reduce((most, one) => one.kind === "alike" ? Math.max(most, one.entry.alike) : most, 0)
+  const reached = Math.max(count, Math.floor(alike / 2))
+  const repeated = repeatedOf(guard, judged)
+  const withdrawn = reached >= guard.withdraw ? namesOf(state.withdrawn, repeated) : state.withdrawn
+  const notes = notesOf(guard, judged, count >= guard.tell && namesOf(none, repeated).length > 1)
+  const step = stepOf(guard, reached, judged, notes)
+  const verdict = { state: { seen, count, withdrawn }, notes, repeated: none }
+  return step === undefined ? verdict : { ...verdict, step, repeated }
 }
 
 const none: ReadonlyArray<never> = []
 
-const countOf = ({ tell }: LoopGuard, before: number, repeats: ReadonlyArray<Judgement>): number => {
-  const counted = repeats.filter(({ entry, isRefused }) =>
-    isRefused || entry !== undefined && !isCountedByFacts(entry.outcome)
+const countOf = (guard: LoopGuard, before: number, judged: ReadonlyArray<Judgement>): number => {
+  const isCounted = judged.some((judgement) =>
+    isRepeatRefused(judgement) || before > 0 && isRefused(judgement) ||
+    judgement.kind === "repeat" && judgement.entry.times >= guard.tell && !isCountedByFacts(judgement.entry.outcome)
   )
-  if (counted.length === 0) return before
-  if (before > 0) return before + 1
-  return counted.some(({ entry, isRefused }) => isRefused || entry !== undefined && entry.times >= tell) ? tell : 0
+  if (!isCounted) return before
+  return before === 0 ? guard.tell : before + 1
 }
 
 // `CallFacts` refuses such a call after as many failed executions as its tool permits.
@@ -289,67 +302,113 @@ const isCountedByFacts = (outcome: Completed | Failed): boolean =>
 const stepOf = (
   { end, withdraw }: LoopGuard,
   reached: number,
-  repeats: ReadonlyArray<Judgement>,
+  judged: ReadonlyArray<Judgement>,
   notes: ReadonlyArray<string | undefined>
 ): Step | undefined => {
   if (reached >= end) return "ended"
   if (reached >= withdraw) return "withdrawn"
-  if (repeats.some(({ isRefused }) => isRefused)) return "refused"
-  return notes.some((note) => note !== undefined) ? "told" : undefined
+  if (judged.some(isRefused)) return "refused"
+  return notes.length === 0 ? undefined : "told"
 }
 
-const namesOf = (names: ReadonlyArray<string>, judged: ReadonlyArray<Judgement>): ReadonlyArray<string> =>
-  Array.from(new Set([...names, ...judged.flatMap(({ entry }) => entry?.tool ?? [])]))
+// The calls that the steps are about: those that the model is told of, or that were refused.
+const repeatedOf = ({ tell }: LoopGuard, judged: ReadonlyArray<Judgement>): ReadonlyArray<Seen> =>
+  judged.flatMap((judgement) => {
+    if (judgement.kind === "ignored") return []
+    const { entry, kind } = judgement
+    const times = kind === "alike" ? entry.alike : entry.times
+    return judgement.isRefused || times >= tell ? [entry] : []
+  })
+
+const namesOf = (names: ReadonlyArray<string>, repeated: ReadonlyArray<Seen>): ReadonlyArray<string> =>
+  Array.from(new Set([...names, ...repeated.map(({ tool }) => tool)]))
 
 // -----------------------------------------------------------------------------
 // One call
 // -----------------------------------------------------------------------------
 
 /** What a call adds to what is known. */
-interface Judgement {
+type Judgement = Ignored | Judged
+
+interface Judged {
   /**
    * `"new"`: progress. `"repeat"`: the same call had the same outcome. `"alike"`: another call of the same tool had
-   * the same outcome. `"ignored"`: the call says nothing.
+   * the same outcome.
    */
-  readonly kind: "new" | "repeat" | "alike" | "ignored"
-  readonly entry?: Seen
+  readonly kind: "new" | "repeat" | "alike"
+  readonly entry: Seen
+  readonly observed: Observed
   /** True if the call was refused as a repetition. */
   readonly isRefused: boolean
-  readonly seen: ReadonlyArray<Seen>
 }
 
-const alikeOf = ({ entry, kind }: Judgement): number => kind === "alike" ? entry?.alike ?? 0 : 0
+/** A call that says nothing. */
+interface Ignored {
+  readonly kind: "ignored"
+}
 
-const judge = (seen: ReadonlyArray<Seen>, turn: number, { call, outcome, tool }: Observed): Judgement => {
-  if (outcome._tag === "Suspended" || outcome._tag === "Stopped" || isIgnored(outcome)) {
-    return { kind: "ignored", isRefused: false, seen }
-  }
+const ignored: Ignored = { kind: "ignored" }
+
+const isRefused = (judgement: Judgement): boolean => judgement.kind !== "ignored" && judgement.isRefused
+
+const isRepeatRefused = (judgement: Judgement): boolean => judgement.kind === "repeat" && judgement.isRefused
+
+// Judges a call, and adds it to `seen`, which belongs to this turn.
+const judge = ({ window }: LoopGuard, seen: Array<Seen>, turn: number, observed: Observed): Judgement => {
+  const { call, outcome, tool } = observed
+  if (outcome._tag === "Suspended" || outcome._tag === "Stopped" || isIgnored(outcome)) return ignored
   const wasRefused = isRepetition(outcome)
-  const { latest, same } = find(seen, call, outcome, tool, wasRefused)
-  const isRefused = wasRefused && same !== undefined
-  if (same !== undefined && (isRefused || isSameOutcome(same.outcome, outcome, tool))) {
-    const entry = { ...same, times: same.times + (same.turn === turn ? 0 : 1), turn }
-    const others = seen.filter((other) => other !== same)
-    return isNewEffect(outcome, tool)
-      ? { kind: "new", entry, isRefused, seen: [...withoutReads(others), entry] }
-      : { kind: "repeat", entry, isRefused, seen: [...others, entry] }
+  const found = find(seen, call, outcome, tool, wasRefused)
+  const same = seen[found.same]
+  const latest = seen[found.latest]
+  if (same !== undefined && (wasRefused || found.isSameOutcome)) {
+    const entry = { ...same, times: timesOf(same.times, same, turn), turn }
+    const kind = !wasRefused && isNewEffect(outcome, tool) ? "new" : "repeat"
+    replace(seen, found.same, entry)
+    if (kind === "new") forgetReads(seen)
+    return { kind, entry, observed, isRefused: wasRefused }
   }
-  const isAlike = latest !== undefined && isSameOutcome(latest.outcome, outcome, tool) && addsNothing(outcome, tool)
-  const alike = isAlike ? latest.alike + (latest.turn === turn ? 0 : 1) : 1
+  const text = textOf(call)
   const intent = outcome.intent?.id
-  const entry = { tool: call.name, arguments: textOf(call), intent, outcome, times: 1, alike, turn }
-  const others = same === undefined ? seen : seen.filter((other) => other !== same)
-  return {
-    kind: isAlike ? "alike" : "new",
-    entry,
-    isRefused,
-    seen: [...(hasChangedTheWorld(outcome, tool) ? withoutReads(others) : others), entry]
+  if (isWithdrawn(outcome)) {
+    // The tool is withdrawn, so other arguments are no progress.
+    const entry = latest === undefined
+      ? { tool: call.name, arguments: text, intent, outcome, times: 1, alike: 1, turn }
+      : { ...latest, alike: timesOf(latest.alike, latest, turn), turn }
+    if (latest !== undefined) seen[found.latest] = entry
+    return { kind: latest === undefined ? "repeat" : "alike", entry, observed, isRefused: true }
   }
+  const isAlike = latest !== undefined && found.isLikeLatest && addsNothing(outcome, tool)
+  const alike = isAlike ? timesOf(latest.alike, latest, turn) : 1
+  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn }
+  if (same !== undefined) replace(seen, found.same, entry)
+  else if (seen.length >= window) replace(seen, 0, entry)
+  else seen.push(entry)
+  if (hasChangedTheWorld(outcome, tool)) forgetReads(seen)
+  return { kind: isAlike ? "alike" : "new", entry, observed, isRefused: false }
 }
 
-// After an effect, reading again is no repetition: the data may have changed.
-const withoutReads = (seen: ReadonlyArray<Seen>): ReadonlyArray<Seen> =>
-  seen.filter(({ outcome }) => outcome._tag === "Completed" && outcome.certainty === "executed")
+// The calls of one turn count once.
+const timesOf = (times: number, entry: Seen, turn: number): number => times + (entry.turn === turn ? 0 : 1)
+
+// Adds an entry at the end in place of another. Much faster than `splice` and `push`, and this is done in each turn.
+const replace = (seen: Array<Seen>, at: number, entry: Seen): void => {
+  const last = seen.length - 1
+  for (let index = at; index < last; index++) seen[index] = seen[index + 1]!
+  seen[last] = entry
+}
+
+// After an effect, reading again is no repetition: the data may have changed. The effect itself is the last entry.
+const forgetReads = (seen: Array<Seen>): void => {
+  const last = seen.length - 1
+  let kept = 0
+  for (let index = 0; index <= last; index++) {
+    const entry = seen[index]!
+    const { outcome } = entry
+    if (index === last || outcome._tag === "Completed" && outcome.certainty === "executed") seen[kept++] = entry
+  }
+  seen.length = kept
+}
 
 /** True for a call that no tool has seen, for a reason outside the call. */
 const isIgnored = (outcome: ToolOutcome): boolean =>
@@ -357,6 +416,10 @@ const isIgnored = (outcome: ToolOutcome): boolean =>
 
 const isRepetition = (outcome: Completed | Failed): boolean =>
   outcome._tag === "Failed" && outcome.attempts === 0 && repetitions.has(outcome.failure.code)
+
+/** True if the guard refused the call, whatever its arguments. */
+const isWithdrawn = (outcome: Completed | Failed): boolean =>
+  isRepetition(outcome) && outcome._tag === "Failed" && outcome.failure.code === "loop_detected"
 
 const repetitions: ReadonlySet<string> = new Set(["repeated_call", "already_done", "loop_detected"])
 
@@ -371,47 +434,84 @@ const hasChangedTheWorld = ({ certainty }: Completed | Failed, tool: Subject | u
 // A short result, such as `true`, may be news for each arguments. The same long list is not.
 const addsNothing = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
   outcome._tag === "Failed" ||
-  !hasChangedTheWorld(outcome, tool) && JSON.stringify(outcome.value).length >= longResult
+  !hasChangedTheWorld(outcome, tool) && isLong(outcome.value)
+
+// Most results are short texts and numbers, which need not be written.
+const isLong = (value: Schema.Json): boolean =>
+  typeof value === "string"
+    ? value.length >= longResult
+    : typeof value === "object" && value !== null &&
+      (attempted(() => JSON.stringify(value)) ?? "").length >= longResult
 
 const longResult = 100
 
 /** How many calls of a tool are compared in full with a new one. */
 const mostCompared = 3
 
-// Finds the same call, and the latest call of the same tool.
+/** Where a call was seen before: positions in the memory, or -1. */
+interface Found {
+  /** The same call. */
+  same: number
+  /** The latest call of the same tool. */
+  latest: number
+  /** True if the same call had the same outcome. */
+  isSameOutcome: boolean
+  /** True if the latest call of the same tool had the same outcome. */
+  isLikeLatest: boolean
+}
+
 const find = (
   seen: ReadonlyArray<Seen>,
   call: ToolCall,
   outcome: Completed | Failed,
   tool: Subject | undefined,
   wasRefused: boolean
-): { readonly same?: Seen; readonly latest?: Seen } => {
+): Found => {
   const text = textOf(call)
   // After a failure, other arguments of the same intent may be a correction.
-  const intent = outcome.intent?.id
-  let latest: Seen | undefined
+  const intent = outcome._tag === "Completed" ? outcome.intent?.id : undefined
+  const found = { same: -1, latest: -1, isSameOutcome: false, isLikeLatest: false }
   let compared = 0
   for (let index = seen.length - 1; index >= 0; index--) {
     const entry = seen[index]!
     if (entry.tool !== call.name) continue
-    latest ??= entry
-    if (entry.arguments === text || intent !== undefined && entry.intent === intent && outcome._tag === "Completed") {
-      return { same: entry, latest }
-    }
+    const isLatest = found.latest < 0
+    if (isLatest) found.latest = index
+    const isSame = entry.arguments === text || intent !== undefined && entry.intent === intent
+    if (!isSame && compared++ >= mostCompared) continue
+    const hasSameOutcome = isSameOutcome(entry.outcome, outcome, tool)
+    if (isLatest) found.isLikeLatest = hasSameOutcome
     // Arguments that are written differently are parsed only if the outcome is the same.
-    if (compared++ >= mostCompared || !wasRefused && !isSameOutcome(entry.outcome, outcome, tool)) continue
-    if (isSameText(entry.arguments, text)) return { same: entry, latest }
+    if (isSame || (wasRefused || hasSameOutcome) && isSameText(entry.arguments, text)) {
+      found.same = index
+      found.isSameOutcome = hasSameOutcome
+      return found
+    }
   }
-  return latest === undefined ? {} : { latest }
+  return found
 }
 
 const textOf = ({ arguments: text }: ToolCall): string => text ?? ""
 
 const isSameText = (one: string, other: string): boolean => {
   if (one === other) return true
+  // Only spaces and the order of keys may differ, so most other texts need not be parsed.
+  if (sumOf(one) !== sumOf(other) && !isEmptyText(one) && !isEmptyText(other)) return false
   const written = canonicalOf(one)
   return written !== undefined && written === canonicalOf(other)
 }
+
+const sumOf = (text: string): number => {
+  let sum = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code > 32) sum += code
+  }
+  return sum
+}
+
+// `""`, `"null"` and `"{}"` all mean no arguments.
+const isEmptyText = (text: string): boolean => text.length < 16 && /^\s*(?:null|\{\s*\})?\s*$/.test(text)
 
 const canonicalOf = (text: string): string | undefined =>
   attempted(() => canonical(text.trim() === "" ? {} : JSON.parse(text) ?? {}))
@@ -435,13 +535,21 @@ const pathsOf = (
 // Words
 // -----------------------------------------------------------------------------
 
-const noteOf = (
-  { tell }: LoopGuard,
-  { entry, isRefused, kind }: Judgement,
-  { call, tool }: Observed,
+const notesOf = (
+  guard: LoopGuard,
+  judged: ReadonlyArray<Judgement>,
   isOscillating = false
-): string | undefined => {
-  if (entry === undefined || isRefused) return undefined
+): Verdict["notes"] => {
+  // Most turns need no notes.
+  const { tell } = guard
+  if (!judged.some((one) => one.kind !== "ignored" && (one.entry.times >= tell || one.entry.alike >= tell))) return none
+  const notes = judged.map((judgement) => noteOf(guard, judgement, isOscillating))
+  return notes.some((note) => note !== undefined) ? notes : none
+}
+
+const noteOf = ({ tell }: LoopGuard, judgement: Judgement, isOscillating: boolean): string | undefined => {
+  if (judgement.kind === "ignored" || judgement.isRefused) return undefined
+  const { entry, kind, observed: { call, tool } } = judgement
   const { outcome } = entry
   if (kind === "alike") return entry.alike < tell ? undefined : alikeText(call.name, entry)
   if (entry.times < tell) return undefined

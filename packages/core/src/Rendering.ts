@@ -15,6 +15,7 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { hasActed } from "./internal/call/outcome.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
+import { cutJson, shownText } from "./internal/value/cutJson.ts"
 import { cut, list, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
@@ -140,7 +141,8 @@ const limits = {
   code: 60,
   alternatives: 20,
   alternative: 80,
-  data: 4000,
+  // A page of data that an agent has cut to its own limit is not cut again.
+  data: 60_000,
   next: 1000,
   // Large enough for all notes on a call: those on its arguments, those on its source, and its caveats. Each of
   // these kinds already has a smaller limit, and says in one more note how many were left out.
@@ -154,7 +156,9 @@ const boundedLine = (text: string): string => cut(oneLine(text), limits.line)
 
 const payload = (outcome: Failed, call: ToolCall): Payload => {
   const { failure } = outcome
-  const repaired = boundedNotes((outcome.repairs ?? []).flatMap(({ note }) => note ?? []))
+  const part = failure._tag === "PartialData" ? dataOf(failure.data) : undefined
+  const repairs = (outcome.repairs ?? []).flatMap(({ note }) => note ?? [])
+  const notes = boundedNotes(part?.note === undefined ? repairs : [...repairs, part.note])
   return {
     ok: false,
     error: failure._tag,
@@ -172,10 +176,10 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
         ...(failure.coverage === undefined ? {} : { coverage: boundedCoverage(failure.coverage) }),
         // A call in doubt must not be continued, so the arguments for that are left out.
         ...(isSendable(failure.next) && outcome.certainty !== "unknown" ? { next: failure.next } : {}),
-        data: cutData(failure.data)
+        data: part?.data ?? null
       }
       : {}),
-    ...(repaired.length === 0 ? {} : { notes: repaired }),
+    ...(notes.length === 0 ? {} : { notes }),
     retry: advice(outcome, call)
   }
 }
@@ -192,19 +196,10 @@ const choices = (alternatives: ReadonlyArray<string>): ReadonlyArray<string> => 
   return alternatives.length > shown.length ? [...shown, `… (${alternatives.length - shown.length} more)`] : shown
 }
 
-// Cuts data to the limit. A list keeps its first items; any other value becomes the start of its JSON text.
-const cutData = (data: Schema.Json): Schema.Json => {
-  const text = JSON.stringify(data)
-  if (text.length <= limits.data) return data
-  if (!Array.isArray(data)) return cut(text, limits.data)
-  const shown: Array<Schema.Json> = []
-  let length = 0
-  for (const item of data) {
-    length += JSON.stringify(item).length + 1
-    if (length > limits.data) break
-    shown.push(item)
-  }
-  return [...shown, `… (${data.length - shown.length} more items)`]
+// Cuts the data to the limit, and says in a note what is left of it.
+const dataOf = (data: Schema.Json): { readonly data: Schema.Json; readonly note?: string } => {
+  const short = cutJson(data, { bytes: limits.data, items: Infinity })
+  return short === undefined ? { data } : { data: short.value, note: `the data was cut: it shows ${shownText(short)}` }
 }
 
 const boundedNotes = (caveats: ReadonlyArray<string>): ReadonlyArray<string> => {

@@ -7,6 +7,7 @@ import * as Stream from "effect/Stream"
 import * as Defect from "../../Defect.ts"
 import { ModelEntry } from "../../Ledger.ts"
 import * as Model from "../../Model.ts"
+import type { ModelRecovery } from "../../ModelRecovery.ts"
 import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { answered, heed, IllTyped, present } from "../call/runUserCode.ts"
@@ -17,6 +18,7 @@ import { journaled } from "./journaled.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelLedgerEntry.ts"
 import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
+import { onceShorter, recovered } from "./recoveredReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 
@@ -24,6 +26,9 @@ import type { Happened } from "./runEvent.ts"
 export interface Asking extends RunContext {
   readonly model: Model.Model["Service"]
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
+  readonly onModelFailure: ModelRecovery | undefined
+  /** The most characters of results in a request. Lowered if the conversation is too long for the model. */
+  readonly request: { most: number }
   readonly watch: ((event: Happened) => void) | undefined
 }
 
@@ -59,6 +64,8 @@ const unanswered = (
 /** A request to the model. If the tools must be looked up first, the options may not fit them. */
 export interface Question {
   readonly transcript: Transcript
+  /** How many times this request was postponed. */
+  readonly postponed: number
   readonly tools: ReadonlyArray<Definition> | Effect.Effect<ReadonlyArray<Definition>>
   readonly options: Model.Options
 }
@@ -67,13 +74,30 @@ export interface Question {
 export const askModel = (
   run: Asking,
   turn: number,
-  { options, tools, transcript }: Question
+  { options, postponed, tools, transcript }: Question
 ): Effect.Effect<Asked, Unanswered> => {
   const { retried, watch } = run
   run.place.turn = turn
-  const step = { name: `turn/${turn}/model`, success: Asked, error: Unanswered }
+  // A request that was postponed is a new step: the first one has recorded its failure.
+  const again = postponed === 0 ? "" : `/again/${postponed}`
+  const step = { name: `turn/${turn}/model${again}`, success: Asked, error: Unanswered }
   const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
-    withTypedFailure(run, turn, Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry))
+    withTypedFailure(
+      run,
+      turn,
+      recovered(
+        onceShorter(transcript, run.request, (transcript) => respond(run, turn, { transcript, tools, options })),
+        {
+          decide: run.onModelFailure,
+          schedule: run.modelRetry,
+          turn,
+          fallback: (text, failure, attempt): Asked => ({
+            reply: { text, calls: [] },
+            failures: [...entriesOf(retried, turn, attempt), { ...lastOf(failure, turn, attempt), ended: "fallback" }]
+          })
+        }
+      )
+    )
   const replies = Effect.isEffect(tools)
     ? Effect.flatMap(tools, (tools) => asking(tools, fitting(options, tools)))
     : asking(tools, options)

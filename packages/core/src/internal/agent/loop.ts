@@ -24,7 +24,7 @@ import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 import { askModel, isReplyAlone } from "./askModel.ts"
 import { canConclude, limitToConclude, reasonOf } from "./conclusion.ts"
-import { assistantMessage, toolMessages } from "./messages.ts"
+import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelLedgerEntry.ts"
 import { lastQuestionOf, questionOf } from "./question.ts"
 import {
@@ -90,14 +90,15 @@ const proceed = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): Loop<T, Answer> => {
-  const { outcomes: shown, verdict } = shownOutcomes(run, state, reply, outcomes)
-  const { faults, messages } = toolMessages(run, reply, shown)
+  const { faults, messages, verdict } = shownOutcomes(run, state, reply, outcomes)
   const next: State = {
     turn: state.turn + 1,
     transcript: state.transcript.append(assistantMessage(reply), ...messages),
     account: state.account.ended(state.turn, reply, outcomes),
     facts: state.facts,
     loop: verdict.state,
+    resultLength: messages.reduce((length, message) => length + message.text.length, state.resultLength),
+    postponed: 0,
     blanks: 0
   }
   // The usage of a suspended turn is counted after the run is resumed.
@@ -138,6 +139,25 @@ export const resume = <T extends Tool.Any>(
     if (fixing !== undefined) run.usage.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
   }
   return afterCalls(run, state, reply, resumeCalls(run, state, reply, outcomes, userReply))
+}
+
+/**
+ * Goes on with a run that was postponed: asks the model again.
+ *
+ * @category loop
+ * @since 0.1.0
+ */
+export const goOn = <T extends Tool.Any>(
+  run: Run<T>,
+  { facts, ledger, postponed, transcript, turn: number }: AgentFailure.Postponement
+): Loop<T, Answer> => {
+  run.usage.recall(callsSince(transcript))
+  return turn(run, {
+    ...beginning(transcript, CallFacts.resuming(facts)),
+    turn: number,
+    account: Account.from(ledger),
+    postponed
+  })
 }
 
 // -----------------------------------------------------------------------------
@@ -187,7 +207,7 @@ const isBlank = (text: string): boolean => text.trim() === ""
 const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
   state.blanks === 2
     ? endedByModel(run, state, emptyReply, [lastOf(emptyReply, state.turn, state.blanks + 1)])
-    : turn(run, { ...state, turn: state.turn + 1, blanks: state.blanks + 1 })
+    : turn(run, { ...state, turn: state.turn + 1, postponed: 0, blanks: state.blanks + 1 })
 
 const emptyReply = new ModelFailure({
   code: "empty_reply",

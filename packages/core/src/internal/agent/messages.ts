@@ -17,34 +17,34 @@ export const assistantMessage = ({ calls, native, text }: Reply): Message => ({
   ...(native === undefined ? {} : { native })
 })
 
-// A rendering is a user's function and may throw. In that case the run continues with a text from another rendering.
-export const toolMessages = <T extends Tool.Any>(
-  run: Run<T>,
-  { calls }: Reply,
-  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
-): { readonly messages: ReadonlyArray<Message>; readonly faults: ReadonlyArray<unknown> } => {
-  const faults: Array<unknown> = []
-  const textBy = (rendering: Rendering.Rendering, outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall) => {
+/** Renders outcomes for the model. A rendering is a user's function and may throw. Then another one takes its place. */
+export class Renderer<T extends Tool.Any> {
+  readonly #run: Run<T>
+  /** What the rendering threw. */
+  readonly faults: Array<unknown> = []
+
+  constructor(run: Run<T>) {
+    this.#run = run
+  }
+
+  // If the run's rendering fails, the outcome is rendered as JSON. If that fails, too, the text reports a defect.
+  render(outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string {
+    return this.#textBy(this.#run.rendering, outcome, call) ??
+      this.#textBy(Rendering.json, outcome, call) ??
+      Rendering.json(unrenderable(this.#run.toolkit, outcome, call), call)
+  }
+
+  #textBy(rendering: Rendering.Rendering, outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall) {
     try {
       const text: unknown = outright("The rendering", rendering(outcome, call))
       if (typeof text === "string") return text
       throw new TypeError(`The rendering must return a string; got ${kind(text)}.`)
     } catch (fault) {
       heed("The rendering", fault)
-      faults.push(fault)
+      this.faults.push(fault)
       return undefined
     }
   }
-  // If the run's rendering fails, the outcome is rendered as JSON. If that fails, too, the text reports a defect.
-  const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string =>
-    textBy(run.rendering, outcome, call) ??
-      textBy(Rendering.json, outcome, call) ??
-      Rendering.json(unrenderable(run.toolkit, outcome, call), call)
-  const messages = outcomes.map((outcome, index): Message => {
-    const call = calls[index]!
-    return { role: "tool", callId: call.id, name: call.name, text: render(outcome, call) }
-  })
-  return { messages, faults }
 }
 
 const unrenderable = (

@@ -7,20 +7,26 @@ import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import type { Question } from "./askModel.ts"
 import type { Run, State } from "./runState.ts"
+import { shorter } from "./shorterTranscript.ts"
 
 /** Returns what the model is asked in a turn: the transcript, the tools on offer, and what is left of the limits. */
 export const questionOf = <T extends Tool.Any>(run: Run<T>, state: State): Question => ({
-  transcript: withNote(state.transcript, nearLimit(run, state)),
+  transcript: withNote(sent(run, state), nearLimit(run, state)),
+  postponed: state.postponed,
   tools: offered(run, state),
   options: optionsFor(run, state)
 })
 
 /** Returns the last question of a run that is concluded. */
-export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, { transcript }: State, why: string): Question => {
+export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, state: State, why: string): Question => {
   const { toolChoice: _, ...options } = run.modelOptions
   const request = `${why} Do not call tools. Give the best answer from what you know, and say what is missing.`
-  return { transcript: withNote(transcript, request), tools: [], options }
+  return { transcript: withNote(sent(run, state), request), postponed: 0, tools: [], options }
 }
+
+// Beyond the limit of a request, the results are shortened in what is sent. The transcript of the run keeps them.
+const sent = <T extends Tool.Any>({ request }: Run<T>, { resultLength, transcript }: State): Transcript =>
+  resultLength <= request.most ? transcript : shorter(transcript, request.most)
 
 // The note is only part of the request. The transcript of the run does not contain it.
 const withNote = (transcript: Transcript, note: string | undefined): Transcript =>

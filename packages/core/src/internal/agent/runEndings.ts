@@ -1,3 +1,4 @@
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as AgentBudget from "../../AgentBudget.ts"
@@ -82,8 +83,11 @@ export const endedByModel = <T extends Tool.Any>(
   state: State,
   failure: ModelFailure,
   failures: ReadonlyArray<Ledger.ModelEntry>
-) => {
-  const ended = Effect.fail(modelFailed(withModelFailures(run, state, failures), failure))
+): Effect.Effect<never, AgentFailure.AgentFailure> => {
+  const after = withModelFailures(run, state, failures)
+  const ended: Effect.Effect<never, AgentFailure.AgentFailure> = isPostponed(failure)
+    ? runPostponed(run, after, failure)
+    : Effect.fail(modelFailed(after, failure))
   const attempts = failures.at(-1)?.attempts ?? 1
   return failure.code === "defect"
     ? ended
@@ -94,6 +98,41 @@ export const endedByModel = <T extends Tool.Any>(
       ended
     )
 }
+
+// A model that says when to come back has not failed for good.
+const isPostponed = (failure: ModelFailure): failure is ModelFailure & { readonly retryAfter: Duration.Duration } =>
+  failure.transient && failure.retryAfter !== undefined && Duration.isPositive(failure.retryAfter) &&
+  Duration.isFinite(failure.retryAfter)
+
+const runPostponed = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  failure: ModelFailure & { readonly retryAfter: Duration.Duration }
+) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const { facts, ledger, transcript } = progressOf(state)
+    const until = now + Duration.toMillis(failure.retryAfter)
+    return Effect.fail(
+      new AgentFailure.RunPostponed({
+        detail: failure.detail,
+        failure,
+        cause: failure.cause,
+        retryAfter: failure.retryAfter,
+        postponement: {
+          version: 5,
+          runId: run.id,
+          turn: state.turn,
+          postponed: state.postponed + 1,
+          until,
+          transcript,
+          ledger,
+          facts,
+          used: Duration.millis(run.time.used)
+        },
+        ...progressOf(state)
+      })
+    )
+  })
 
 export const modelFailed = (state: State, failure: ModelFailure) =>
   new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...progressOf(state) })

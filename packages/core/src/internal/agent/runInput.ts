@@ -2,7 +2,7 @@
  * Checks the input of a run before anything runs: a program may have parsed stored input without decoding it.
  */
 import * as Schema from "effect/Schema"
-import { RunRefused, Suspension } from "../../AgentFailure.ts"
+import { Postponement, RunRefused, Suspension } from "../../AgentFailure.ts"
 import * as CallFacts from "../../CallFacts.ts"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import * as Transcript from "../../Transcript.ts"
@@ -40,6 +40,13 @@ export const refusedOpening = (opening: Opening): RunRefused | undefined => {
 }
 
 const what = "The run was not started"
+
+/** Returns the refusal of a postponed run with invalid input; `undefined` if the input is valid. */
+export const refusedPostponement = (postponement: Postponement): RunRefused | undefined =>
+  refused("The run was not resumed", ofPostponement, { postponement }, {
+    transcript: Transcript.make([]),
+    facts: CallFacts.empty
+  })
 
 /** The input of a resumed run. */
 export interface Continuation {
@@ -88,6 +95,8 @@ const wrongScope = ({ facts, scope }: Opening): FieldIssue | undefined => {
     : { path, expected: `facts of the scope '${scope}'`, actual: `those of '${facts.scope}'` }
 }
 
+const ofPostponement = issuesBy(Schema.Struct({ postponement: Postponement }))
+
 const ofContinuation = issuesBy(Schema.Struct({ suspension: Suspension, reply: Schema.String }))
 
 const refused = (
@@ -115,6 +124,7 @@ const advice = ([first]: ReadonlyArray<FieldIssue>): string => {
 
 const stored: ReadonlyMap<unknown, string> = new Map([
   ["facts", "CallFacts.schema"],
+  ["postponement", "AgentFailure.Postponement"],
   ["suspension", "AgentFailure.Suspension"],
   ["transcript", "Transcript.schema"]
 ])

@@ -3,13 +3,17 @@ import type { AgentBudget } from "../../AgentBudget.ts"
 import type * as CallFacts from "../../CallFacts.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { Model, ModelFailure, Options } from "../../Model.ts"
+import type { ModelRecovery } from "../../ModelRecovery.ts"
 import type * as Rendering from "../../Rendering.ts"
+import type { ResultSize } from "../../ResultSize.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
+import type { KeptResults } from "./keptResults.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 import { Account } from "./runLedger.ts"
+import { resultLengthOf } from "./shorterTranscript.ts"
 
 /**
  * The part of a run that does not change.
@@ -28,11 +32,19 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly concludes: boolean
   /** Absent if repeated calls are not watched. */
   readonly guard: LoopGuard.LoopGuard | undefined
+  /** Absent if results are never cut. */
+  readonly resultSize: ResultSize | undefined
+  /** The whole results that were cut. Absent if results are never cut. */
+  readonly kept: KeptResults | undefined
+  /** The most characters of results in a request. Lowered if the model's context overflows. */
+  readonly request: { most: number }
   /** True if the model is offered only the tools that are available now. */
   readonly offersAvailable: boolean
   readonly modelOptions: Options
   /** The schedule by which the model is asked again after a transient failure. */
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
+  /** Decides what happens after a failure of the model. By default, only a transient failure is retried. */
+  readonly onModelFailure: ModelRecovery | undefined
   /** Receives every event; absent if the run is not watched. */
   readonly watch: ((event: Happened) => void) | undefined
 }
@@ -51,6 +63,10 @@ export interface State {
   readonly facts: CallFacts.CallFacts
   /** What the guard against loops remembers. */
   readonly loop: LoopGuard.State
+  /** How many characters the results of the transcript have. */
+  readonly resultLength: number
+  /** How many times the next request was postponed, because its model asked for a long wait. */
+  readonly postponed: number
   /** How many of the latest replies, in a row, had neither text nor calls. */
   readonly blanks: number
 }
@@ -67,5 +83,7 @@ export const beginning = (transcript: Transcript, facts: CallFacts.CallFacts): S
   account: Account.empty(),
   facts,
   loop: LoopGuard.empty,
+  resultLength: resultLengthOf(transcript),
+  postponed: 0,
   blanks: 0
 })

@@ -3,51 +3,74 @@ import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
-import { withFields } from "../failure/failureClass.ts"
+import type { Message } from "../../Transcript.ts"
+import { Renderer } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
+import { isSmall, type Sized, sizedOutcome, withNote } from "./sizedOutcome.ts"
 
-/** The outcomes of a turn as the model is shown them, and what the guard against loops says of them. */
+/** The messages with which a turn ends, and what the guard against loops says of the turn. */
 interface Shown {
-  readonly outcomes: ReadonlyArray<ToolOutcome>
+  readonly messages: ReadonlyArray<Message>
   readonly verdict: LoopGuard.Verdict
+  /** The defects of the run's rendering. */
+  readonly faults: ReadonlyArray<unknown>
 }
 
-/** Adds what the model must know of its calls besides their outcomes: that they repeat what it has. */
+/**
+ * Renders the outcomes of a turn for the model. Big results are cut first. Then calls that repeat what the model has
+ * get a note.
+ */
 export const shownOutcomes = <T extends Tool.Any>(
   run: Run<T>,
-  { loop, turn }: State,
+  state: State,
   { calls }: Reply,
   outcomes: ReadonlyArray<ToolOutcome>
 ): Shown => {
-  const { guard, toolkit, watch } = run
-  if (guard === undefined) return { outcomes, verdict: { state: loop, notes: [], repeated: [] } }
-  const verdict = LoopGuard.after(
-    guard,
-    loop,
-    turn,
-    outcomes.map((outcome, index) => ({ ...observed(calls[index]!, toolkit.tools), outcome }))
-  )
-  const { notes, repeated, step } = verdict
-  if (step === undefined) return { outcomes, verdict }
-  const tools = Array.from(new Set(repeated.map(({ tool }) => tool)))
-  watch?.({ _tag: "LoopNoticed", turn, step, tools })
-  return { outcomes: outcomes.map((outcome, index) => noted(outcome, notes[index])), verdict }
+  const renderer = new Renderer(run)
+  const sized: Array<Sized> = []
+  const messages = outcomes.map((outcome, index): Message => {
+    const call = calls[index]!
+    const whole = renderer.render(outcome, call)
+    const cut = run.resultSize === undefined || isSmall(whole, run.resultSize)
+      ? undefined
+      : sizedOutcome(
+        outcome,
+        run.toolkit.tools.get(call.name),
+        run.resultSize,
+        run.kept,
+        `result_${state.transcript.length + index}`
+      )
+    sized.push(cut ?? { outcome, observed: outcome })
+    const text = cut === undefined ? whole : renderer.render(cut.outcome, call)
+    return { role: "tool", callId: call.id, name: call.name, text }
+  })
+  const verdict = verdictOn(run, state, calls, sized)
+  const noted = verdict.notes.length === 0 ? messages : messages.map((message, index) => {
+    const note = verdict.notes[index]
+    return note === undefined
+      ? message
+      : { ...message, text: renderer.render(withNote(sized[index]!.outcome, note), calls[index]!) }
+  })
+  return { messages: noted, verdict, faults: renderer.faults }
 }
 
-const observed = (call: ToolCall, tools: ReadonlyMap<string, Tool.Any>) => ({ call, tool: tools.get(call.name) })
-
-const noted = (outcome: ToolOutcome, note: string | undefined): ToolOutcome => {
-  if (note === undefined) return outcome
-  switch (outcome._tag) {
-    case "Completed":
-      return { ...outcome, caveats: [...outcome.caveats, note] }
-    case "Failed": {
-      const { hint } = outcome.failure
-      const failure = withFields(outcome.failure, { hint: hint === undefined ? note : `${hint} ${note}` })
-      return { ...outcome, failure }
-    }
-    case "Suspended":
-    case "Stopped":
-      return outcome
+const verdictOn = <T extends Tool.Any>(
+  { guard, toolkit, watch }: Run<T>,
+  { loop, turn }: State,
+  calls: ReadonlyArray<ToolCall>,
+  sized: ReadonlyArray<Sized>
+): LoopGuard.Verdict => {
+  if (guard === undefined) return { state: loop, notes: [], repeated: [] }
+  const observed = sized.map(({ observed: outcome }, index) => {
+    const call = calls[index]!
+    return { call, outcome, tool: asSubject(toolkit.tools.get(call.name)) }
+  })
+  const verdict = LoopGuard.after(guard, loop, turn, observed)
+  const { repeated, step } = verdict
+  if (step !== undefined) {
+    watch?.({ _tag: "LoopNoticed", turn, step, tools: Array.from(new Set(repeated.map(({ tool }) => tool))) })
   }
+  return verdict
 }
+
+const asSubject = (tool: LoopGuard.Subject | undefined) => tool

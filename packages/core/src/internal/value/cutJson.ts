@@ -1,5 +1,5 @@
 import type * as Schema from "effect/Schema"
-import { utf8Length } from "./text.ts"
+import { cut as cutLine, utf8Length } from "./text.ts"
 
 /** The size that a value may have as JSON. */
 export interface JsonSize {
@@ -300,3 +300,29 @@ const isContainer = (value: Schema.Json): value is Schema.JsonArray | Schema.Jso
 
 // Array.isArray alone does not narrow readonly arrays.
 const isArray = (value: Schema.Json): value is Schema.JsonArray => Array.isArray(value)
+
+// -----------------------------------------------------------------------------
+// Words
+// -----------------------------------------------------------------------------
+
+/** The most places that are described. */
+const mostDescribed = 3
+
+/** Describes what is left of a cut value: "100 of 5000 items of 'rows'". */
+export const shownText = ({ omissions, omitted }: CutJson): string => {
+  const places = omissions.slice(0, mostDescribed).map(placeText)
+  const others = omitted - places.length
+  return others === 0
+    ? places.join(", ")
+    : `${places.join(", ")}, and less of ${others} other ${others === 1 ? "place" : "places"}`
+}
+
+const placeText = (omission: Omission): string => {
+  const { of, shown, unit } = omission
+  const path = cutLine(pathText(omission), 80)
+  const where = path === "" ? "" : ` of '${path}'`
+  return unit === "levels" ? `nothing${where}` : `${shown} of ${of} ${unit}${where}`
+}
+
+/** Returns the path of a place as one text: "rows.0.text". */
+export const pathText = ({ path }: Omission): string => path.join(".")

@@ -74,3 +74,7 @@ const isScalar = (value: unknown): boolean =>
 
 // Every part of the value has been checked.
 const asJson = (value: unknown) => value as Schema.Json
+
+/** True if a JSON value is an object. */
+export const isJsonObject = (value: Schema.Json): value is Schema.JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)

@@ -3,8 +3,8 @@
  * is strict, because a field that is ignored by mistake hides progress. A field is ignored only in two cases: it is
  * declared as volatile, or both its name and its values look like the time of a response or the id of a request.
  */
-import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
+import { isJsonObject } from "./plainJson.ts"
 import { attempted } from "./untrusted.ts"
 
 /** The names of fields that change with every request, although the data stays the same. */
@@ -14,93 +14,129 @@ export type VolatileNames = ReadonlyArray<string>
  * True if two values are the same except for volatile fields. Values that differ only in volatile fields, and have no
  * other content, are not the same: there, the time is the data.
  */
-export const isSameData = (a: Schema.Json, b: Schema.Json, volatile: VolatileNames = []): boolean => {
-  const content = new Content(volatile)
-  return content.isSame(a, b) && (content.isFound || !content.hasMasked)
+export const isSameData = (a: Schema.Json, b: Schema.Json, volatile: VolatileNames = none): boolean => {
+  // Only a hostile text could exhaust the stack: JSON in a text may be nested deeply.
+  const found = attempted(() => compared(a, b, volatile)) ?? different
+  return found !== different && (found & content) !== 0 || found === nothing
 }
 
-/** Compares two values, and records whether anything but volatile fields was compared. */
-class Content {
-  readonly #volatile: VolatileNames
-  isFound = false
-  hasMasked = false
+const none: VolatileNames = []
 
-  constructor(volatile: VolatileNames) {
-    this.#volatile = volatile
-  }
+// What a comparison found, as bits.
+const different = 0
+const nothing = 1
+const content = 2
+const masked = 4
 
-  isSame(a: Schema.Json, b: Schema.Json): boolean {
-    if (a === b) {
-      this.isFound = true
-      return true
-    }
-    if (typeof a === "string" && typeof b === "string") return this.#isSameText(a, b)
-    if (Array.isArray(a)) {
-      if (!Array.isArray(b) || a.length !== b.length) return false
-      this.isFound ||= a.length === 0
-      return a.every((item, index) => this.isSame(item, b[index]))
-    }
-    return isFields(a) && isFields(b) && this.#areSameFields(a, b)
-  }
+const compared = (a: Schema.Json, b: Schema.Json, volatile: VolatileNames): number => {
+  if (a === b) return content
+  if (typeof a === "string") return typeof b === "string" ? comparedTexts(a, b, volatile) : different
+  if (Array.isArray(a)) return Array.isArray(b) ? comparedLists(a, b, volatile) : different
+  return isJsonObject(a) && isJsonObject(b) ? comparedFields(a, b, volatile) : different
+}
 
-  #areSameFields(a: Schema.JsonObject, b: Schema.JsonObject): boolean {
-    const names = Object.keys(a)
-    if (names.length !== Object.keys(b).length) return false
-    this.isFound ||= names.length === 0
-    return names.every((name) => {
-      const one = a[name]
-      const other = b[name]
-      if (one === undefined || other === undefined) return false
-      if (one !== other && this.#isVolatile(name, one, other)) {
-        this.hasMasked = true
-        return true
-      }
-      return this.isSame(one, other)
-    })
+const comparedLists = (
+  a: ReadonlyArray<Schema.Json>,
+  b: ReadonlyArray<Schema.Json>,
+  volatile: VolatileNames
+): number => {
+  if (a.length !== b.length) return different
+  let found = a.length === 0 ? content : nothing
+  for (let index = 0; index < a.length; index++) {
+    const of = compared(a[index]!, b[index]!, volatile)
+    if (of === different) return different
+    found |= of
   }
+  return found
+}
 
-  #isVolatile(name: string, one: Schema.Json, other: Schema.Json): boolean {
-    if (this.#volatile.includes(name)) return true
-    if (!isScalar(one) || !isScalar(other)) return false
-    const plain = name.toLowerCase().replaceAll(/[^a-z]/g, "")
-    return timeNames.test(plain) && isTime(one) && isTime(other) ||
-      durationNames.test(plain) && isNumber(one) && isNumber(other) ||
-      requestNames.test(plain) && isId(one) && isId(other)
+const comparedFields = (a: Schema.JsonObject, b: Schema.JsonObject, volatile: VolatileNames): number => {
+  let fields = 0
+  let found = nothing
+  for (const name in a) {
+    // Every object has an inherited `__proto__`, which is no field.
+    if (!Object.hasOwn(b, name)) return different
+    fields++
+    const one = a[name]
+    const other = b[name]
+    if (one === undefined || other === undefined) return different
+    const of = one !== other && isVolatile(name, one, other, volatile) ? masked : compared(one, other, volatile)
+    if (of === different) return different
+    found |= of
   }
+  for (const _ in b) fields--
+  if (fields !== 0) return different
+  return found === nothing ? content : found
+}
 
-  #isSameText(a: string, b: string): boolean {
-    // A tool may return JSON as a text.
-    if (isJsonText(a) && isJsonText(b)) {
-      const one = parsed(a)
-      const other = parsed(b)
-      if (one !== undefined && other !== undefined) return this.isSame(one, other)
-    }
-    // Most texts that differ, differ in length or have no digits. These need no search for times.
-    if (Math.abs(a.length - b.length) > mostDrift || !/\d/.test(a)) return false
-    const masked = withoutTimes(a)
-    if (masked !== withoutTimes(b)) return false
-    this.hasMasked = true
-    this.isFound ||= /[a-z0-9]/i.test(masked)
-    return true
+const isVolatile = (name: string, one: Schema.Json, other: Schema.Json, volatile: VolatileNames): boolean => {
+  if (volatile.length > 0 && volatile.includes(name)) return true
+  if (!isScalar(one) || !isScalar(other)) return false
+  switch (kindOf(name)) {
+    case "time":
+      return isTime(one) && isTime(other)
+    case "duration":
+      return typeof one === "number" && typeof other === "number"
+    case "request":
+      return isId(one) && isId(other)
+    case undefined:
+      return false
   }
+}
+
+const comparedTexts = (a: string, b: string, volatile: VolatileNames): number => {
+  // A tool may return JSON as a text.
+  if (isJsonText(a) && isJsonText(b)) {
+    const one = parsed(a)
+    const other = parsed(b)
+    if (one !== undefined && other !== undefined) return compared(one, other, volatile)
+  }
+  if (Math.abs(a.length - b.length) > mostDrift) return different
+  // Most texts differ first at a place where there is no time. These need no further search.
+  const start = firstDifference(a, b)
+  if (!volatileHint.test(a.slice(Math.max(0, start - mostHint), start + mostHint))) return different
+  const rest = withoutTimes(a)
+  if (rest !== withoutTimes(b)) return different
+  return /[a-z0-9]/i.test(rest) ? masked | content : masked
 }
 
 // A time that is written differently may be longer by a few characters: "9:59" and "10:00".
 const mostDrift = 16
 
-const isFields = (value: Schema.Json): value is Schema.JsonObject => Predicate.isObject(value)
-
 const isScalar = (value: Schema.Json): value is string | number =>
   typeof value === "string" || typeof value === "number"
 
-const isNumber = (value: string | number): boolean => typeof value === "number"
+type Kind = "time" | "duration" | "request" | undefined
 
-// Names of the time at which a response was made. Names of times that are data, such as `departure_time`, are not here.
+const kindOf = (name: string): Kind => {
+  const known = kinds.get(name)
+  if (known !== undefined || kinds.has(name)) return known
+  if (name.length > longestName) return undefined
+  const plain = name.toLowerCase().replaceAll(/[^a-z]/g, "")
+  const kind = timeNames.test(plain)
+    ? "time"
+    : durationNames.test(plain)
+    ? "duration"
+    : requestNames.test(plain)
+    ? "request"
+    : undefined
+  if (kinds.size >= mostKinds) kinds.clear()
+  kinds.set(name, kind)
+  return kind
+}
+
+// Results have the same fields again and again, so the kinds of their names are remembered.
+const kinds = new Map<string, Kind>()
+const mostKinds = 500
+const longestName = 60
+
+// Names of the time at which a response was made. Names of times that may be data are not here, such as
+// `departure_time`, `time` and `date`.
 const timeNames =
-  /^(?:at|ts|now|time|timestamp|datetime|date|(?:server|current|response|request|generated|fetched|retrieved|checked|queried|refreshed|updated|cached|measured|observed|captured|computed|rendered|served|lastupdated|lastchecked|lastfetched|lastrefreshed|asof)(?:at|on|ts|time|timestamp|date)?)$/
+  /^(?:ts|now|timestamp|(?:server|current|response|request|generated|fetched|retrieved|checked|queried|refreshed|updated|cached|measured|observed|captured|computed|rendered|served|lastupdated|lastchecked|lastfetched|lastrefreshed|asof)(?:at|on|ts|time|timestamp|date)?)$/
 
-const durationNames =
-  /^(?:took|elapsed|latency|(?:response|processing|query|request)time|duration)(?:ms|millis|s|sec)?$/
+// Not `duration` or `latency`, which may be data: the time of a journey, or of a ping.
+const durationNames = /^(?:took|elapsed|(?:response|processing|query|request)time)(?:ms|millis|s|sec)?$/
 
 const requestNames = /^(?:x?(?:request|trace|correlation|span|invocation)(?:id|uuid)|reqid|nonce|traceparent)$/
 
@@ -121,6 +157,22 @@ const isId = (value: string | number): boolean =>
 
 const timesInText = new RegExp(`${iso}|${http}`, "g")
 const requestInText = /\b(?:request|trace|correlation)[-_ ]?id\W{1,4}[\w.-]{6,}/gi
+
+const firstDifference = (a: string, b: string): number => {
+  let start = 0
+  let end = Math.min(a.length, b.length)
+  // Comparing whole slices is much faster than comparing characters.
+  while (end - start > 32) {
+    const middle = (start + end) >>> 1
+    if (a.slice(start, middle) === b.slice(start, middle)) start = middle
+    else end = middle
+  }
+  while (start < end && a.charCodeAt(start) === b.charCodeAt(start)) start++
+  return start
+}
+
+const volatileHint = /\d:\d\d|id\W/i
+const mostHint = 64
 
 const withoutTimes = (text: string): string => text.replaceAll(timesInText, "").replaceAll(requestInText, "")
 

@@ -1,0 +1,62 @@
+/**
+ * How big the results of tools may be when a model reads them.
+ *
+ * An agent cuts a result that is too big, so that one result of 5 MB does not end the run. Arrays and strings are
+ * cut inside, so the result stays valid JSON. Numbers, short texts and totals are kept, wherever they stand. A note
+ * says what was left out, and how to get the rest: with the parameter that the tool declares as its `size`, or with
+ * the tool `read_more`, which the agent offers as soon as it has cut a result.
+ *
+ * There is also a limit for all results of one request to the model. Beyond it, older results are shortened in what is
+ * sent. The transcript keeps them.
+ *
+ * Only what a model reads is cut. `tool.run`, the outcome of a call and the journal always have the whole result.
+ *
+ * @since 0.1.0
+ */
+import { whole } from "./internal/value/numberOption.ts"
+
+/**
+ * The limits of a {@link ResultSize}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The most bytes of one result, as JSON in UTF-8. Default: 50,000. */
+  readonly bytes?: number
+  /** The most items of an array in a result. Default: 500. */
+  readonly items?: number
+  /** The most characters of all results in one request. Default: 300,000. */
+  readonly request?: number
+}
+
+/**
+ * {@link Options} with all values filled in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ResultSize = Required<Options>
+
+/**
+ * Makes the limits. Throws if a number is not whole, or if one is too small: `bytes` must be at least 1,000, `items` at
+ * least 1, and `request` at least `bytes`.
+ *
+ * @example
+ * ```ts
+ * import { ResultSize } from "@fallible/core"
+ *
+ * ResultSize.make({ bytes: 10_000 }) // => { bytes: 10000, items: 500, request: 300000 }
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): ResultSize => {
+  const bytes = whole("A result's 'bytes'", options.bytes ?? 50_000, 1000)
+  return {
+    bytes,
+    items: whole("A result's 'items'", options.items ?? 500),
+    request: whole("The results' 'request'", options.request ?? Math.max(300_000, bytes), bytes)
+  }
+}

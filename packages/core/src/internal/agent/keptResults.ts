@@ -1,0 +1,195 @@
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Tool from "../../Tool.ts"
+import { PartialData, SemanticGarbage } from "../../ToolFailure.ts"
+import * as Toolkit from "../../Toolkit.ts"
+import { cutJson, type Omission, pathText } from "../value/cutJson.ts"
+import { isJsonObject } from "../value/plainJson.ts"
+import { cut, oneLine, utf8Length } from "../value/text.ts"
+import { attempted } from "../value/untrusted.ts"
+
+/** The name of the tool with which a model reads the rest of a result. */
+export const readMoreName = "read_more"
+
+/** The most characters that one run keeps aside, as JSON. The oldest results are dropped first. */
+const mostKept = 20_000_000
+
+/** A result that was cut, with the places where something was left out. */
+interface Kept {
+  readonly value: Schema.Json
+  readonly length: number
+  readonly omissions: ReadonlyArray<Omission>
+}
+
+/** The whole results of a run that were cut, and the tool that reads them. */
+export class KeptResults {
+  readonly #kept = new Map<string, Kept>()
+  readonly #bytes: number
+  #length = 0
+  #toolkit: Toolkit.Toolkit | undefined = undefined
+
+  /** @param bytes the most bytes of one result */
+  constructor(bytes: number) {
+    this.#bytes = bytes
+  }
+
+  keep(id: string, kept: Kept): void {
+    this.#kept.set(id, kept)
+    this.#length += kept.length
+    for (const [oldest, { length }] of this.#kept) {
+      if (this.#length <= mostKept || this.#kept.size === 1) return
+      this.#kept.delete(oldest)
+      this.#length -= length
+    }
+  }
+
+  /** Adds the tool that reads the results to a toolkit, if a result is kept and the toolkit has no such tool. */
+  readable<T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>): Toolkit.Toolkit<T> {
+    if (this.#kept.size === 0 || toolkit.tools.has(readMoreName)) return toolkit
+    this.#toolkit ??= Toolkit.make(...toolkit.tools.values(), this.#readMore)
+    return asToolkit(this.#toolkit)
+  }
+
+  get #readMore() {
+    return Tool.make(readMoreName, {
+      description: "Reads the rest of a result that was cut. The result's note says which arguments to use.",
+      parameters: Schema.Struct({
+        result: Schema.String.annotate({ description: "The name of the result, as its note says" }),
+        path: Schema.optionalKey(Schema.String).annotate({
+          description: "The place in the result, such as 'rows' or 'rows.0.text'; leave it out for the result itself"
+        }),
+        from: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))).annotate({
+          description: "The number of items or characters to skip"
+        })
+      }),
+      success: Schema.Json,
+      sideEffect: "none"
+    }, ({ from = 0, path = "", result }) => Effect.suspend(() => this.#read(result, path, from)))
+  }
+
+  #read(
+    result: string,
+    path: string,
+    from: number
+  ): Effect.Effect<Schema.Json, PartialData<Schema.Json> | SemanticGarbage> {
+    const kept = this.#kept.get(result)
+    if (kept === undefined) {
+      return Effect.fail(
+        new SemanticGarbage({
+          code: "unknown_result",
+          detail: `The result '${cut(oneLine(result), 80)}' is not kept.`,
+          hint: "Choose one of the alternatives, or call the tool again whose result you need.",
+          alternatives: Array.from(this.#kept.keys()).reverse()
+        })
+      )
+    }
+    const value = valueAt(kept.value, path)
+    if (value === undefined) {
+      return Effect.fail(
+        new SemanticGarbage({
+          code: "unknown_path",
+          detail: `The result '${result}' has nothing at '${cut(oneLine(path), 80)}'.`,
+          hint: "Choose one of the alternatives.",
+          alternatives: kept.omissions.map(pathText)
+        })
+      )
+    }
+    return this.#part({ result, ...(path === "" ? {} : { path }) }, value, from)
+  }
+
+  // The rest of the budget is for the words around the part.
+  #part(place: Place, value: Schema.Json, from: number): Effect.Effect<Schema.Json, PartialData<Schema.Json>> {
+    const { data, of, path, shown } = slice(value, from, this.#bytes - 500)
+    const next = from + shown
+    if (next >= of && path === undefined) return Effect.succeed(data)
+    const hint = path === undefined
+      ? {}
+      : { hint: `To read the cut part, use the path '${place.path === undefined ? path : `${place.path}.${path}`}'.` }
+    const unit = unitOf(value)
+    return Effect.fail(
+      new PartialData({
+        code: "more_pages",
+        detail: `${unit} ${from + 1} to ${next} of ${of}.`,
+        data,
+        coverage: { have: next, of, unit: unit.toLowerCase() },
+        ...(next >= of ? {} : { next: { ...place, from: next } }),
+        ...hint
+      })
+    )
+  }
+}
+
+/** The arguments that name a place in a result. */
+type Place = { readonly result: string; readonly path?: string }
+
+// The toolkit has the tools of `T` and one more, which needs no services.
+const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>
+
+const unitOf = (value: Schema.Json): string =>
+  typeof value === "string" ? "Characters" : Array.isArray(value) ? "Items" : "Fields"
+
+interface Slice {
+  readonly data: Schema.Json
+  readonly shown: number
+  readonly of: number
+  /** The item or field that was too big and is cut itself. */
+  readonly path?: string
+}
+
+// Returns as much of a value as fits, from a character, an item or a field on: at least one.
+const slice = (value: Schema.Json, from: number, bytes: number): Slice => {
+  if (typeof value === "string") {
+    const data = startOf(value.slice(from), bytes)
+    return { data, shown: data.length, of: value.length }
+  }
+  if (Array.isArray(value)) {
+    const { count, first } = fitting(value.slice(from), bytes)
+    const data = first === undefined ? value.slice(from, from + count) : [first]
+    return { data, shown: count, of: value.length, ...(first === undefined ? {} : { path: `${from}` }) }
+  }
+  if (!isJsonObject(value)) return { data: value, shown: 1, of: 1 }
+  const entries = Object.entries(value)
+  const rest = entries.slice(from).flatMap(([name, field]) => field === undefined ? [] : [[name, field] as const])
+  const { count, first } = fitting(rest.map(([, field]) => field), bytes, (index) => rest[index]?.[0].length ?? 0)
+  const [name = ""] = rest[0] ?? []
+  return first === undefined
+    ? { data: Object.fromEntries(rest.slice(0, count)), shown: count, of: entries.length }
+    : { data: { [name]: first }, shown: count, of: entries.length, path: name }
+}
+
+const startOf = (text: string, bytes: number): string => {
+  const short = cutJson(text, { bytes, items: Infinity })?.value
+  // A cut text ends in `…`.
+  return typeof short === "string" ? text.slice(0, Math.max(1, short.length - 1)) : text
+}
+
+// Returns how many members fit. If not even the first one fits, returns it cut.
+const fitting = (
+  members: ReadonlyArray<Schema.Json>,
+  bytes: number,
+  nameLength: (index: number) => number = () => 0
+): { readonly count: number; readonly first?: Schema.Json } => {
+  let left = bytes
+  const end = members.findIndex((member, index) => {
+    left -= utf8Length(JSON.stringify(member)) + nameLength(index) * 3 + 4
+    return left < 0
+  })
+  const [first = null] = members
+  if (end !== 0) return { count: end === -1 ? members.length : end }
+  return { count: 1, first: cutJson(first, { bytes: bytes - 4, items: Infinity })?.value ?? first }
+}
+
+// A name may contain dots, so the longest name that fits is taken.
+const valueAt = (value: Schema.Json, path: string): Schema.Json | undefined => {
+  if (path === "") return value
+  if (typeof value !== "object" || value === null) return undefined
+  const parts = path.split(".")
+  for (let count = parts.length; count > 0; count--) {
+    const name = parts.slice(0, count).join(".")
+    if (!Object.hasOwn(value, name)) continue
+    const inner = attempted(() => Reflect.get(value, name))
+    const found = inner === undefined ? undefined : valueAt(inner, parts.slice(count).join("."))
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,90 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import type * as Schedule from "effect/Schedule"
+import * as Model from "../../Model.ts"
+import type { Decision, ModelRecovery } from "../../ModelRecovery.ts"
+import type { Transcript } from "../../Transcript.ts"
+import { IllTyped, present } from "../call/runUserCode.ts"
+import { contained } from "../fiber/runContained.ts"
+import { kind } from "../value/text.ts"
+import { resultLengthOf, shorter } from "./shorterTranscript.ts"
+
+/** How the failures of a request are handled. */
+interface Recovery<A> {
+  readonly decide: ModelRecovery | undefined
+  readonly schedule: Schedule.Schedule<unknown, Model.ModelFailure>
+  readonly turn: number
+  /** Makes the reply with which the run ends after a failure. */
+  readonly fallback: (text: string, failure: Model.ModelFailure, attempt: number) => A
+}
+
+/** Asks the model, and again after each failure for which that is decided. */
+export const recovered = <A>(
+  ask: Effect.Effect<A, Model.ModelFailure>,
+  { decide, fallback, schedule, turn }: Recovery<A>
+): Effect.Effect<A, Model.ModelFailure> => {
+  if (decide === undefined) return Model.retry(ask, schedule)
+  return Effect.suspend(() => {
+    let attempt = 0
+    let isTransient = false
+    const judged = Effect.catch(ask, (failure) => {
+      attempt++
+      isTransient = failure.transient
+      return Effect.flatMap(
+        decisionOf(() => decide(failure, { turn, attempt })),
+        (decision) =>
+          decision._tag === "RespondWith"
+            ? Effect.succeed(fallback(decision.text, failure, attempt))
+            : Effect.fail(withTransient(failure, decision._tag === "Retry"))
+      )
+    })
+    // `Model.retry` retries what is transient. In the end, the failure is as it was.
+    return Effect.mapError(Model.retry(judged, schedule), (failure) => withTransient(failure, isTransient))
+  })
+}
+
+const withTransient = (failure: Model.ModelFailure, transient: boolean) =>
+  failure.transient === transient ? failure : new Model.ModelFailure({ ...failure, cause: failure.cause, transient })
+
+// The function is user code: it may throw, or return anything.
+const decisionOf = (decide: () => ReturnType<ModelRecovery>): Effect.Effect<Decision> =>
+  Effect.map(
+    contained(Effect.suspend((): Effect.Effect<unknown> => {
+      const decision = present("The agent's onModelFailure", "returned", decide())
+      return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
+    })),
+    (decision) => {
+      if (isDecision(decision)) return decision
+      throw new IllTyped(`The agent's onModelFailure must return a decision of ModelRecovery; got ${kind(decision)}.`)
+    }
+  )
+
+const isDecision = (decision: unknown): decision is Decision =>
+  Predicate.isTagged(decision, "Rethrow") || Predicate.isTagged(decision, "Retry") ||
+  Predicate.isTagged(decision, "RespondWith") && Predicate.hasProperty(decision, "text") &&
+    Predicate.isString(decision.text)
+
+/**
+ * Asks the model with a transcript. If the conversation is too long for the model, shortens the results, and asks once
+ * more.
+ *
+ * @param request the most characters of results in a request, which is lowered for the rest of the run
+ */
+export const onceShorter = <A>(
+  transcript: Transcript,
+  request: { most: number },
+  ask: (transcript: Transcript) => Effect.Effect<A, Model.ModelFailure>
+): Effect.Effect<A, Model.ModelFailure> =>
+  Effect.catch(ask(transcript), (failure) => {
+    if (failure.code !== "context_overflow" || request.most === Infinity) return Effect.fail(failure)
+    const length = resultLengthOf(transcript)
+    const most = Math.floor(length / 2)
+    const short = shorter(transcript, most)
+    if (resultLengthOf(short) >= length) return Effect.fail(failure)
+    request.most = most
+    return Effect.andThen(
+      Effect.flatMap(Model.onRetry, (notify) => notify(failure, Duration.zero)),
+      ask(short)
+    )
+  })
