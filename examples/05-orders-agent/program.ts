@@ -1,0 +1,38 @@
+/**
+ * The command of the orders agent: its arguments, its flags, and the agent that it runs.
+ */
+import { Agent } from "@fallible/core"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as CommandLine from "../shared/CommandLine.ts"
+import * as OrderServer from "./OrderServer.ts"
+import * as Planner from "./Planner.ts"
+import { plainToolkit, toolkit } from "./tools.ts"
+
+const orders = Command.make("orders", {
+  question: CommandLine.question("What did customer c-17 spend?", {
+    hint: "customers are c-17, c-23 and c-42, or Ada Rowe, Ben Okoro and Cleo Marsh",
+    example: "What did Ada Rowe spend?"
+  }),
+  upstream: Flag.Literals("upstream", OrderServer.states).pipe(
+    Flag.withDescription("What is wrong with the order service; a gateway that cuts each answer at 4 KB by default"),
+    Flag.withDefault("cut")
+  ),
+  plain: CommandLine.toggle("plain", "The same search without guards, in a loop that notices nothing"),
+  ...CommandLine.flags
+}, ({ maxTurns, plain, upstream, ...asked }) => {
+  const instructions = "Add up what the customer spent. Use the tools."
+  const limits = { turns: maxTurns }
+  const events = plain
+    ? Agent.make({ instructions, toolkit: plainToolkit, limits, loopGuard: "off" }).stream(asked.question)
+    : Agent.make({ instructions, toolkit, limits }).stream(asked.question)
+  return CommandLine.show({ ...asked, standIn: Planner, events }).pipe(
+    Effect.provide([OrderServer.layer(upstream), FetchHttpClient.layer])
+  )
+}).pipe(
+  Command.withDescription("Answers questions about orders, from a service that misbehaves. Its data are invented")
+)
+
+export const program = CommandLine.program(orders)

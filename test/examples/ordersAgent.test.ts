@@ -1,0 +1,190 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Dispatch, Rendering, type Toolkit } from "@fallible/core"
+import * as OrderServer from "@fallible/examples/05-orders-agent/OrderServer"
+import * as Planner from "@fallible/examples/05-orders-agent/Planner"
+import { program } from "@fallible/examples/05-orders-agent/program"
+import { plainToolkit, toolkit } from "@fallible/examples/05-orders-agent/tools"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Effect, Logger } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as InProcess from "../support/inProcess.ts"
+
+const wires = [
+  ["Ollama", (url: string) => ({ OLLAMA_HOST: url })],
+  ["Chat Completions", (url: string) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "qwen3" })]
+] as const
+
+/** Runs the example over HTTP, and returns its last line and the number of requests to the model. */
+const played = (env: (url: string) => Readonly<Record<string, string>>, ...args: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const server = yield* FakeModelServer.make((request) => Planner.reply(request))
+    const { code, stdout } = yield* InProcess.runIn(env(server.url), program, "--json", ...args)
+    const last = JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "")
+    const ledger = last.answer?.ledger ?? last.ledger
+    return {
+      code,
+      text: last.answer?.text ?? last.failure,
+      replies: (yield* server.state).replies,
+      calls: ledger.calls,
+      failures: ledger.failures.map((entry: { readonly code: string }) => entry.code)
+    }
+  }).pipe(Effect.scoped)
+
+const all = "c-17 has 64 orders, 16 of them open. They cost 664.00 in all."
+
+for (const [wire, env] of wires) {
+  describe(`the orders agent over ${wire}`, () => {
+    it.live("D1 without guards, makes the same call 17 times, and has no answer", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* played(env, "--plain", "--max-turns", "17"), {
+          code: 1,
+          text: "LimitReached",
+          replies: 17,
+          calls: 17,
+          failures: []
+        })
+      }))
+
+    it.live("D1 makes the call that is cut off once, asks for less, and follows the pages", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* played(env), {
+          code: 0,
+          text: all,
+          replies: 6,
+          calls: 5,
+          failures: ["truncated", "more_pages", "more_pages", "more_pages"]
+        })
+      }))
+
+    it.live("D2 is told that a name is no id, looks it up, and D3 goes on with the next page", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* played(env, "--upstream", "up", "What did Ada Rowe spend?"), {
+          code: 0,
+          text: all,
+          replies: 5,
+          calls: 4,
+          failures: ["empty_result", "more_pages"]
+        })
+      }))
+
+    it.live("D1 asks once what is answered with nonsense, and says why it has no answer", () =>
+      Effect.gen(function*() {
+        const codes = {
+          mixed: "invariant_broken",
+          nonsense: "invariant_broken",
+          renamed: "invalid_result",
+          page: "invalid_json"
+        }
+        for (const [state, code] of Object.entries(codes)) {
+          const { failures, replies, text } = yield* played(env, "--upstream", state)
+          assert.deepStrictEqual(failures, [code])
+          assert.strictEqual(replies, 2)
+          assert.match(text, /^I have no answer\. The result/)
+        }
+      }))
+  })
+}
+
+type Tools = ToolsOf<typeof toolkit> | ToolsOf<typeof plainToolkit>
+type ToolsOf<K> = K extends Toolkit.Toolkit<infer T> ? T : never
+
+/** Runs one call of the guarded search against the service, and returns what the model reads. */
+const read = (state: OrderServer.State, args: object, tools: typeof toolkit | typeof plainToolkit = toolkit) =>
+  Effect.gen(function*() {
+    const call = { id: "1", name: "search_orders", arguments: JSON.stringify(args) }
+    const outcome = yield* Dispatch.call<Tools>(tools, call)
+    const { asked } = yield* OrderServer.OrderServer
+    return { text: Rendering.json(outcome, call), requests: (yield* asked).length }
+  }).pipe(
+    Effect.provide([OrderServer.layer(state), FetchHttpClient.layer]),
+    Effect.provide(Logger.layer([]))
+  )
+
+const message = (state: OrderServer.State, args: object) =>
+  Effect.map(read(state, args), ({ requests, text }) => {
+    assert.strictEqual(requests, state === "down" ? 0 : 1, "the service is asked once")
+    return JSON.parse(text)
+  })
+
+describe("D7 a guard of the orders agent says, in a short message with a code,", () => {
+  it.live("that the text is cut off, and to ask for less", () =>
+    Effect.gen(function*() {
+      const { detail, ...message1 } = yield* message("cut", { customer: "c-17" })
+      assert.match(detail, /cut off/)
+      assert.deepStrictEqual(message1, {
+        ok: false,
+        error: "SchemaMismatch",
+        code: "truncated",
+        hint: "Call it again with a smaller 'limit'.",
+        retry:
+          "Do not repeat this call with the same arguments: its result was cut off. Ask for less, or tell the user what is missing."
+      })
+    }))
+
+  it.live("that the text is not JSON", () =>
+    Effect.gen(function*() {
+      const { code, error, retry } = yield* message("page", { customer: "c-17" })
+      assert.deepStrictEqual([error, code], ["SchemaMismatch", "invalid_json"])
+      assert.strictEqual(
+        retry,
+        "Do not repeat this call: the tool returned an invalid result. Use another tool, or tell the user what is missing."
+      )
+    }))
+
+  it.live("which field breaks the schema", () =>
+    Effect.gen(function*() {
+      const { code, detail } = yield* message("renamed", { customer: "c-17" })
+      assert.strictEqual(code, "invalid_result")
+      assert.include(detail, "orders.0.status: expected \"open\" | \"sent\" | \"returned\", got \"DISPATCHED_V2\"")
+    }))
+
+  it.live("which rule the result breaks", () =>
+    Effect.gen(function*() {
+      const rules = { mixed: "every order is one of this customer", nonsense: "the total counts at least the orders" }
+      for (const state of ["mixed", "nonsense"] as const) {
+        const { code, detail, error } = yield* message(state, { customer: "c-17" })
+        assert.deepStrictEqual([error, code], ["SchemaMismatch", "invariant_broken"])
+        assert.include(detail, rules[state])
+      }
+    }))
+
+  it.live("what an empty first page means; an empty later page means nothing", () =>
+    Effect.gen(function*() {
+      const { code, detail, error, hint } = yield* message("up", { customer: "Ada Rowe" })
+      assert.deepStrictEqual({ code, detail, error, hint }, {
+        error: "SemanticGarbage",
+        code: "empty_result",
+        detail: "This customer has no orders.",
+        hint: "If you sent a name, look up its id with find_customer."
+      })
+      const { text } = yield* read("up", { customer: "c-23", page: 2 })
+      assert.deepInclude(JSON.parse(text), { orders: [], total: 3 })
+    }))
+
+  it.live("which page comes next", () =>
+    Effect.gen(function*() {
+      const { code, error, next, retry } = yield* message("up", { customer: "c-17", limit: 20 })
+      assert.deepStrictEqual([error, code], ["PartialData", "more_pages"])
+      assert.deepStrictEqual(next, { customer: "c-17", limit: 20, page: 2 })
+      assert.strictEqual(
+        retry,
+        "Use the data that you have, or call search_orders again with customer=\"c-17\", page=2, limit=20 to continue."
+      )
+    }))
+
+  it.live("that the service is down, after three attempts", () =>
+    Effect.gen(function*() {
+      const { code, error, retry } = yield* message("down", { customer: "c-17" })
+      assert.deepStrictEqual([error, code], ["ToolUnavailable", "connection"])
+      assert.match(retry, /^Already tried 3 times\./)
+    }))
+
+  it.live("which the plain search does not: it returns what it got", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        (yield* read("cut", { customer: "c-17" }, plainToolkit)).text,
+        "\"Error: the tool returned invalid JSON\""
+      )
+      assert.include((yield* read("mixed", { customer: "c-17" }, plainToolkit)).text, "c-23")
+    }))
+})
