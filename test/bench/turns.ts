@@ -5,7 +5,7 @@
  * The first bare loop is an ordinary recursive Effect with `Effect.gen`. The second is the leanest possible
  * loop: only `flatMap`, without checks, and it keeps only the messages.
  */
-import { Agent, Model, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import { Agent, type LoopGuard, Model, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as Effect from "effect/Effect"
@@ -19,11 +19,15 @@ const Parameters = Schema.Struct({ city: Schema.String })
 const Success = Schema.Struct({ celsius: Schema.Finite })
 const handler = ({ city }: typeof Parameters.Type) => Effect.succeed({ celsius: city.length })
 
-const agentOf = <T extends Tool.Any>(tool: T) =>
-  Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: Number.MAX_SAFE_INTEGER } })
+const agentOf = <T extends Tool.Any>(tool: T, loopGuard: LoopGuard.Options | "off" = {}) =>
+  Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: Number.MAX_SAFE_INTEGER }, loopGuard })
 
 const definition = { description: "", parameters: Parameters, success: Success, sideEffect: "none" } as const
 const good = agentOf(Tool.make("get_weather", definition, handler).pipe(Tool.retry(RetryPolicy.transient)))
+const unguarded = agentOf(
+  Tool.make("get_weather", definition, handler).pipe(Tool.retry(RetryPolicy.transient)),
+  "off"
+)
 const acting = agentOf(
   Tool.make("get_weather", { ...definition, sideEffect: "non_idempotent" }, handler).pipe(
     Tool.retry(RetryPolicy.transient)
@@ -33,7 +37,9 @@ const bad = agentOf(
   Tool.make("get_weather", definition, ({ city }) =>
     Effect.fail(
       new SemanticGarbage({ code: "unknown_city", detail: `Unknown city: '${city}'.`, alternatives: ["Paris"] })
-    ))
+    )),
+  // The guard would end a run in which every call fails.
+  "off"
 )
 
 // Every policy, under a deadline: for a handler that answers at once, and for one that yields first.
@@ -63,7 +69,7 @@ const services = ManagedRuntime.make(
   )
 )
 
-/** Makes a model that makes one call in each of `turns` turns, then answers. */
+/** Makes a model that makes one call in each of `turns` turns, each for another city, then answers. */
 const modelOf = (turns: number) => {
   let replies = 0
   return Model.make({
@@ -71,7 +77,7 @@ const modelOf = (turns: number) => {
       Effect.sync(() =>
         ++replies > turns
           ? { text: "done", calls: [] }
-          : { text: "", calls: [{ id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" }] }
+          : { text: "", calls: [{ id: "call_1", name: "get_weather", arguments: `{"city":"Paris ${replies}"}` }] }
       )
   })
 }
@@ -117,6 +123,8 @@ type Subject = (turns: number) => Promise<unknown>
 
 const subjects = {
   ours: (turns) => Effect.runPromise(good.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
+  "ours, without guard": (turns) =>
+    Effect.runPromise(unguarded.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
   "ours, tool acts": (turns) =>
     Effect.runPromise(acting.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
   "ours, tool fails": (turns) =>
@@ -166,6 +174,7 @@ console.table(Object.fromEntries(
 ))
 console.table({
   "a turn, to bare gen (50 turns)": ratio(cost("ours", 50) / cost("bare, gen", 50)),
+  "a turn, to one without the guard against loops": ratio(cost("ours", 50) / cost("ours, without guard", 50)),
   "a turn, to bare lean (50 turns)": ratio(cost("ours", 50) / cost("bare, lean", 50)),
   "a turn of 2,000, to one of 10": ratio(cost("ours", 2000) / cost("ours", 10)),
   "  the same, bare gen": ratio(cost("bare, gen", 2000) / cost("bare, gen", 10)),

@@ -4,7 +4,7 @@ import { Tool } from "@fallible/core"
 import { DateTime, Effect, Exit, Option, Schema } from "effect"
 import { ada, failureOf, none, one, type Orders, type Params, saying } from "../support/orders.ts"
 
-describe("empty", () => {
+describe("F5 empty", () => {
   const emptiness: ReadonlyArray<readonly [what: string, value: unknown, isEmpty: boolean]> = [
     ["undefined", undefined, true],
     ["null", null, true],

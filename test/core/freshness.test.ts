@@ -5,7 +5,7 @@ import { DateTime, Effect, Exit } from "effect"
 import { TestClock } from "effect/testing"
 import { ada, base, one, type Orders, outcomeOf, type Params, saying, told } from "../support/orders.ts"
 
-describe("freshness", () => {
+describe("F5 freshness", () => {
   const hour = 3_600_000
   const now = Date.UTC(2024, 0, 31, 12)
   const iso = (age: number) => new Date(now - age).toISOString()

@@ -4,7 +4,7 @@ import { Tool } from "@fallible/core"
 import { Effect, Logger } from "effect"
 import { ada, base, failureOf, none, one, type Orders, outcomeOf, type Params, saying } from "../support/orders.ts"
 
-describe("invariants", () => {
+describe("F5 invariants", () => {
   it.effect("pass a result that satisfies all, and name the first broken one", () =>
     Effect.gen(function*() {
       const invariants = {

@@ -20,7 +20,7 @@ import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { positive, whole } from "./internal/value/numberOption.ts"
-import { cut, list, oneLine } from "./internal/value/text.ts"
+import { cut, oneLine } from "./internal/value/text.ts"
 
 /**
  * The limits of a run.
@@ -170,18 +170,26 @@ export interface Left {
 }
 
 /**
- * Returns a sentence for the model that says what is left, or `undefined` if no limit is near. A limit is near if
- * a fifth or less of it is left.
+ * Returns a sentence for the model that says what is left, or `undefined` if no limit is near, or if no reply is left. A
+ * limit is near if a fifth or less of it is left.
  *
  * @category limits
  * @since 0.1.0
  */
 export const nearLimit = (budget: AgentBudget, left: Left): string | undefined => {
-  if (left.turns <= 1) return "This is your last reply. Answer now, without tools, and say what is missing."
-  const isNear = (limit: Limit) => budget[limit] !== Infinity && left[limit] <= budget[limit] / 5
-  const near = (["turns", "calls", "tokens", "elapsed"] as const).filter(isNear).map((limit) => leftText(limit, left))
-  return near.length === 0 ? undefined : `You have ${list(near)} left. Answer before nothing is left.`
+  const { calls, elapsed, tokens, turns } = left
+  const isAnyNear = isNear(budget.turns, turns) || isNear(budget.calls, calls) || isNear(budget.tokens, tokens) ||
+    isNear(budget.elapsed, elapsed)
+  if (turns < 1 || turns > 1 && !isAnyNear) return undefined
+  if (turns === 1) return "Your next reply is the last one. Answer in it, without tools, and say what is missing."
+  const near = Limit.literals.filter((limit) => isNear(budget[limit], left[limit])).map((limit) =>
+    leftText(limit, left)
+  )
+  return `You have ${near.join(" and ")} left. Answer before nothing is left.`
 }
+
+// A limit that is used up needs no note: a refusal, or the end of the run, says so.
+const isNear = (most: number, left: number): boolean => most !== Infinity && left > 0 && left <= most / 5
 
 const leftText = (limit: Limit, left: Left): string => {
   switch (limit) {

@@ -12,7 +12,8 @@
  * First the model is told. Then the same call is refused without running. Then its tool is withdrawn: the model is
  * no longer offered it. At last the run ends with `LoopDetected`. By default these are the third, fourth, fifth and
  * sixth time ({@link Options}). A call with other arguments may be right, so it is never refused before its tool is
- * withdrawn, and the last two steps come after twice as many turns.
+ * withdrawn, and the last two steps come after twice as many turns. A call that was made only once is not refused
+ * either, because its result may be new by now.
  *
  * Progress resets all steps. A turn makes progress if one of its calls has a new result, or acts. So the guard never
  * stops a run that polls a result that changes, follows pages, or tries new arguments with new results. A
@@ -30,17 +31,26 @@
  *
  * @since 0.1.0
  */
-import type * as Schema from "effect/Schema"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { isIdempotent } from "./internal/call/isIdempotent.ts"
-import { canonical } from "./internal/value/canonical.ts"
+import {
+  isNewEffect,
+  isRefused,
+  isRepeatRefused,
+  isSameCall,
+  judge,
+  type Judgement,
+  type Observed,
+  type Seen,
+  type Subject,
+  textOf
+} from "./internal/agent/loopJudgement.ts"
 import { whole } from "./internal/value/numberOption.ts"
-import { cut, list, oneLine } from "./internal/value/text.ts"
+import { cut, oneLine } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
-import { isSameData } from "./internal/value/volatileData.ts"
-import type { SideEffect } from "./SideEffect.ts"
 import type { ToolCall } from "./ToolCall.ts"
-import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
+import type { Completed, Failed } from "./ToolOutcome.ts"
+
+export type { Observed, Seen, Subject } from "./internal/agent/loopJudgement.ts"
 
 // -----------------------------------------------------------------------------
 // Models
@@ -119,51 +129,6 @@ export interface State {
 }
 
 /**
- * A call that a guard remembers.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Seen {
-  readonly tool: string
-  /** The text of the arguments. */
-  readonly arguments: string
-  /** The intent of the call, if it is known. */
-  readonly intent: string | undefined
-  readonly outcome: Completed | Failed
-  /** In how many turns the call had this outcome. */
-  readonly times: number
-  /** In how many turns, one after the other, calls of the tool with other arguments had this outcome. */
-  readonly alike: number
-  /** The turn of the latest such call. */
-  readonly turn: number
-}
-
-/**
- * A call of a turn, with its outcome.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Observed {
-  readonly call: ToolCall
-  readonly outcome: ToolOutcome
-  /** The tool that was called. `undefined` if the toolkit does not have it. */
-  readonly tool: Subject | undefined
-}
-
-/**
- * The fields of a tool that a guard needs.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Subject {
-  readonly sideEffect: SideEffect
-  readonly volatile?: ReadonlyArray<string> | undefined
-}
-
-/**
  * What a guard says of a turn.
  *
  * @category models
@@ -228,9 +193,6 @@ export const known = ({ seen }: State, call: ToolCall): Completed | Failed | und
   return seen.findLast((entry) => isSameCall(entry, call.name, text))?.outcome
 }
 
-const isSameCall = (entry: Seen, tool: string, text: string): boolean =>
-  entry.tool === tool && isSameText(entry.arguments, text)
-
 const contentOf = (outcome: Completed | Failed) =>
   outcome._tag === "Completed"
     ? { answer: attempted(() => JSON.stringify(outcome.value)) ?? "" }
@@ -249,7 +211,7 @@ const contentOf = (outcome: Completed | Failed) =>
  */
 export const after = (guard: LoopGuard, state: State, turn: number, calls: ReadonlyArray<Observed>): Verdict => {
   const seen = state.seen.slice()
-  const judged = calls.map((observed) => judge(guard, seen, turn, observed))
+  const judged = calls.map((observed) => judge(guard.window, seen, turn, observed))
   return judged.some(isNew) ? afterProgress(guard, seen, judged) : withoutProgress(guard, state, seen, judged)
 }
 
@@ -276,10 +238,12 @@ const withoutProgress = (
   // Calls with other arguments have twice the time.
   const alike = judged.reduce((most, one) => one.kind === "alike" ? Math.max(most, one.entry.alike) : most, 0)
   const reached = Math.max(count, Math.floor(alike / 2))
-  const repeated = repeatedOf(guard, judged)
+  const own = repeatedOf(guard, judged)
+  const partners = count >= guard.tell ? partnersOf(seen, own) : none
+  const repeated = partners.length === 0 ? own : [...own, ...partners]
   const withdrawn = reached >= guard.withdraw ? namesOf(state.withdrawn, repeated) : state.withdrawn
-  const notes = notesOf(guard, judged, count >= guard.tell && namesOf(none, repeated).length > 1)
-  const step = stepOf(guard, reached, judged, notes)
+  const notes = notesOf(guard, judged, partners.length > 0)
+  const step = repeated.length === 0 ? undefined : stepOf(guard, reached, judged, notes)
   const verdict = { state: { seen, count, withdrawn }, notes, repeated: none }
   return step === undefined ? verdict : { ...verdict, step, repeated }
 }
@@ -320,216 +284,17 @@ const repeatedOf = ({ tell }: LoopGuard, judged: ReadonlyArray<Judgement>): Read
     return judgement.isRefused || times >= tell ? [entry] : []
   })
 
+// The calls that a run makes in turn with a repeated call, in the turns just before.
+const partnersOf = (seen: ReadonlyArray<Seen>, repeated: ReadonlyArray<Seen>): ReadonlyArray<Seen> =>
+  seen.filter(({ times, turn }) =>
+    times > 1 && repeated.some((entry) => entry.times > 1 && turn < entry.turn && entry.turn - turn <= mostAlternating)
+  )
+
+/** How many turns apart the calls of an oscillation may be: three calls in turn. */
+const mostAlternating = 2
+
 const namesOf = (names: ReadonlyArray<string>, repeated: ReadonlyArray<Seen>): ReadonlyArray<string> =>
   Array.from(new Set([...names, ...repeated.map(({ tool }) => tool)]))
-
-// -----------------------------------------------------------------------------
-// One call
-// -----------------------------------------------------------------------------
-
-/** What a call adds to what is known. */
-type Judgement = Ignored | Judged
-
-interface Judged {
-  /**
-   * `"new"`: progress. `"repeat"`: the same call had the same outcome. `"alike"`: another call of the same tool had
-   * the same outcome.
-   */
-  readonly kind: "new" | "repeat" | "alike"
-  readonly entry: Seen
-  readonly observed: Observed
-  /** True if the call was refused as a repetition. */
-  readonly isRefused: boolean
-}
-
-/** A call that says nothing. */
-interface Ignored {
-  readonly kind: "ignored"
-}
-
-const ignored: Ignored = { kind: "ignored" }
-
-const isRefused = (judgement: Judgement): boolean => judgement.kind !== "ignored" && judgement.isRefused
-
-const isRepeatRefused = (judgement: Judgement): boolean => judgement.kind === "repeat" && judgement.isRefused
-
-// Judges a call, and adds it to `seen`, which belongs to this turn.
-const judge = ({ window }: LoopGuard, seen: Array<Seen>, turn: number, observed: Observed): Judgement => {
-  const { call, outcome, tool } = observed
-  if (outcome._tag === "Suspended" || outcome._tag === "Stopped" || isIgnored(outcome)) return ignored
-  const wasRefused = isRepetition(outcome)
-  const found = find(seen, call, outcome, tool, wasRefused)
-  const same = seen[found.same]
-  const latest = seen[found.latest]
-  if (same !== undefined && (wasRefused || found.isSameOutcome)) {
-    const entry = { ...same, times: timesOf(same.times, same, turn), turn }
-    const kind = !wasRefused && isNewEffect(outcome, tool) ? "new" : "repeat"
-    replace(seen, found.same, entry)
-    if (kind === "new") forgetReads(seen)
-    return { kind, entry, observed, isRefused: wasRefused }
-  }
-  const text = textOf(call)
-  const intent = outcome.intent?.id
-  if (isWithdrawn(outcome)) {
-    // The tool is withdrawn, so other arguments are no progress.
-    const entry = latest === undefined
-      ? { tool: call.name, arguments: text, intent, outcome, times: 1, alike: 1, turn }
-      : { ...latest, alike: timesOf(latest.alike, latest, turn), turn }
-    if (latest !== undefined) seen[found.latest] = entry
-    return { kind: latest === undefined ? "repeat" : "alike", entry, observed, isRefused: true }
-  }
-  const isAlike = latest !== undefined && found.isLikeLatest && addsNothing(outcome, tool)
-  const alike = isAlike ? timesOf(latest.alike, latest, turn) : 1
-  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn }
-  if (same !== undefined) replace(seen, found.same, entry)
-  else if (seen.length >= window) replace(seen, 0, entry)
-  else seen.push(entry)
-  if (hasChangedTheWorld(outcome, tool)) forgetReads(seen)
-  return { kind: isAlike ? "alike" : "new", entry, observed, isRefused: false }
-}
-
-// The calls of one turn count once.
-const timesOf = (times: number, entry: Seen, turn: number): number => times + (entry.turn === turn ? 0 : 1)
-
-// Adds an entry at the end in place of another. Much faster than `splice` and `push`, and this is done in each turn.
-const replace = (seen: Array<Seen>, at: number, entry: Seen): void => {
-  const last = seen.length - 1
-  for (let index = at; index < last; index++) seen[index] = seen[index + 1]!
-  seen[last] = entry
-}
-
-// After an effect, reading again is no repetition: the data may have changed. The effect itself is the last entry.
-const forgetReads = (seen: Array<Seen>): void => {
-  const last = seen.length - 1
-  let kept = 0
-  for (let index = 0; index <= last; index++) {
-    const entry = seen[index]!
-    const { outcome } = entry
-    if (index === last || outcome._tag === "Completed" && outcome.certainty === "executed") seen[kept++] = entry
-  }
-  seen.length = kept
-}
-
-/** True for a call that no tool has seen, for a reason outside the call. */
-const isIgnored = (outcome: ToolOutcome): boolean =>
-  outcome._tag === "Failed" && (outcome.failure.code === "not_run" || outcome.failure.code === "call_limit")
-
-const isRepetition = (outcome: Completed | Failed): boolean =>
-  outcome._tag === "Failed" && outcome.attempts === 0 && repetitions.has(outcome.failure.code)
-
-/** True if the guard refused the call, whatever its arguments. */
-const isWithdrawn = (outcome: Completed | Failed): boolean =>
-  isRepetition(outcome) && outcome._tag === "Failed" && outcome.failure.code === "loop_detected"
-
-const repetitions: ReadonlySet<string> = new Set(["repeated_call", "already_done", "loop_detected"])
-
-/** True if the success of a tool is an effect that may be meant once more. */
-const isNewEffect = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
-  outcome._tag === "Completed" && outcome.certainty === "executed" && tool !== undefined &&
-  !isIdempotent(tool.sideEffect)
-
-const hasChangedTheWorld = ({ certainty }: Completed | Failed, tool: Subject | undefined): boolean =>
-  certainty !== "not_executed" && tool !== undefined && tool.sideEffect !== "none"
-
-// A short result, such as `true`, may be news for each arguments. The same long list is not.
-const addsNothing = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
-  outcome._tag === "Failed" ||
-  !hasChangedTheWorld(outcome, tool) && isLong(outcome.value)
-
-// Most results are short texts and numbers, which need not be written.
-const isLong = (value: Schema.Json): boolean =>
-  typeof value === "string"
-    ? value.length >= longResult
-    : typeof value === "object" && value !== null &&
-      (attempted(() => JSON.stringify(value)) ?? "").length >= longResult
-
-const longResult = 100
-
-/** How many calls of a tool are compared in full with a new one. */
-const mostCompared = 3
-
-/** Where a call was seen before: positions in the memory, or -1. */
-interface Found {
-  /** The same call. */
-  same: number
-  /** The latest call of the same tool. */
-  latest: number
-  /** True if the same call had the same outcome. */
-  isSameOutcome: boolean
-  /** True if the latest call of the same tool had the same outcome. */
-  isLikeLatest: boolean
-}
-
-const find = (
-  seen: ReadonlyArray<Seen>,
-  call: ToolCall,
-  outcome: Completed | Failed,
-  tool: Subject | undefined,
-  wasRefused: boolean
-): Found => {
-  const text = textOf(call)
-  // After a failure, other arguments of the same intent may be a correction.
-  const intent = outcome._tag === "Completed" ? outcome.intent?.id : undefined
-  const found = { same: -1, latest: -1, isSameOutcome: false, isLikeLatest: false }
-  let compared = 0
-  for (let index = seen.length - 1; index >= 0; index--) {
-    const entry = seen[index]!
-    if (entry.tool !== call.name) continue
-    const isLatest = found.latest < 0
-    if (isLatest) found.latest = index
-    const isSame = entry.arguments === text || intent !== undefined && entry.intent === intent
-    if (!isSame && compared++ >= mostCompared) continue
-    const hasSameOutcome = isSameOutcome(entry.outcome, outcome, tool)
-    if (isLatest) found.isLikeLatest = hasSameOutcome
-    // Arguments that are written differently are parsed only if the outcome is the same.
-    if (isSame || (wasRefused || hasSameOutcome) && isSameText(entry.arguments, text)) {
-      found.same = index
-      found.isSameOutcome = hasSameOutcome
-      return found
-    }
-  }
-  return found
-}
-
-const textOf = ({ arguments: text }: ToolCall): string => text ?? ""
-
-const isSameText = (one: string, other: string): boolean => {
-  if (one === other) return true
-  // Only spaces and the order of keys may differ, so most other texts need not be parsed.
-  if (sumOf(one) !== sumOf(other) && !isEmptyText(one) && !isEmptyText(other)) return false
-  const written = canonicalOf(one)
-  return written !== undefined && written === canonicalOf(other)
-}
-
-const sumOf = (text: string): number => {
-  let sum = 0
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (code > 32) sum += code
-  }
-  return sum
-}
-
-// `""`, `"null"` and `"{}"` all mean no arguments.
-const isEmptyText = (text: string): boolean => text.length < 16 && /^\s*(?:null|\{\s*\})?\s*$/.test(text)
-
-const canonicalOf = (text: string): string | undefined =>
-  attempted(() => canonical(text.trim() === "" ? {} : JSON.parse(text) ?? {}))
-
-const isSameOutcome = (a: Completed | Failed, b: Completed | Failed, tool: Subject | undefined): boolean => {
-  if (a._tag === "Completed") return b._tag === "Completed" && isSameData(a.value, b.value, tool?.volatile)
-  if (b._tag !== "Failed" || a.failure._tag !== b.failure._tag || a.failure.code !== b.failure.code) return false
-  if (a.failure._tag === "PartialData") {
-    return b.failure._tag === "PartialData" && isSameData(a.failure.data, b.failure.data, tool?.volatile)
-  }
-  // Each field that the model corrects is progress.
-  return a.failure._tag !== "SchemaMismatch" || b.failure._tag !== "SchemaMismatch" ||
-    pathsOf(a.failure) === pathsOf(b.failure)
-}
-
-const pathsOf = (
-  { issues }: { readonly issues: ReadonlyArray<{ readonly path: ReadonlyArray<string | number> }> }
-): string => issues.map(({ path }) => path.join(".")).join()
 
 // -----------------------------------------------------------------------------
 // Words
@@ -578,5 +343,9 @@ const alikeText = (name: string, { alike, outcome }: Seen): string => {
  */
 export const describe = (repeated: ReadonlyArray<Seen>): string => {
   const calls = repeated.map(({ alike, times, tool }) => `${cut(oneLine(tool), 80)} (${Math.max(times, alike)} times)`)
-  return `The model was stuck in a loop: it repeated ${list(calls)}, and nothing changed.`
+  const more = calls.length - mostNamed
+  const named = `${calls.slice(0, mostNamed).join(", ")}${more > 0 ? ` and ${more} more` : ""}`
+  return `The model was stuck in a loop: it repeated ${named}, and nothing changed.`
 }
+
+const mostNamed = 5

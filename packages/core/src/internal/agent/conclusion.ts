@@ -23,7 +23,9 @@ export const limitToConclude = <T extends Tool.Any>(run: Run<T>): UsedUp | undef
   const { budget, concludes, time, usage } = run
   if (!concludes) return undefined
   if (usage.left(0).turns === 1 && budget.turns > 1) return ofRun(run, "turns")
-  return time.millisLeft <= budget.elapsed / 10 && budget.elapsed !== Infinity ? ofRun(run, "elapsed") : undefined
+  // A deadline around the run may leave less time than the run's own limit.
+  const left = budget.elapsed - time.used
+  return budget.elapsed !== Infinity && left <= budget.elapsed / 10 ? ofRun(run, "elapsed") : undefined
 }
 
 export const reasonOf = (failure: Unfinished): Answer["concluded"] =>

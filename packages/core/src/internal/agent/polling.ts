@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Tool from "../../Tool.ts"
-import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
+import { type Completed, executions, type Failed, type ToolOutcome } from "../../ToolOutcome.ts"
 import { isSameData } from "../value/volatileData.ts"
 import type { RunTime } from "./elapsedTime.ts"
 import { joined } from "./joinedOutcome.ts"
@@ -30,12 +30,16 @@ export const polling = <R>(
         if (now + every > until) return soFar === undefined ? call : Effect.succeed(unchanged(soFar, now - start))
         return Effect.flatMap(Effect.delay(call, poll.every), (outcome) => {
           const all = joined(soFar, { ...outcome, waited: Duration.sum(outcome.waited, poll.every) })
-          return isUnchanged(outcome) ? look(all) : Effect.succeed(all)
+          return isUnchanged(outcome) ? look(all) : Effect.succeed(ended(all, outcome))
         })
       })
     return look(undefined)
   })
 }
+
+// The polls that succeeded are no failed executions, which are limited.
+const ended = (all: ToolOutcome, last: ToolOutcome): ToolOutcome =>
+  last._tag === "Failed" ? { ...all, executions: executions(last) } : all
 
 const unchanged = (outcome: ToolOutcome, waited: number): ToolOutcome =>
   outcome._tag === "Completed"

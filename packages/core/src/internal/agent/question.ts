@@ -1,5 +1,4 @@
 import * as Effect from "effect/Effect"
-import * as AgentBudget from "../../AgentBudget.ts"
 import * as Availability from "../../Availability.ts"
 import { mustCall, type Options } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
@@ -9,9 +8,9 @@ import type { Question } from "./askModel.ts"
 import type { Run, State } from "./runState.ts"
 import { shorter } from "./shorterTranscript.ts"
 
-/** Returns what the model is asked in a turn: the transcript, the tools on offer, and what is left of the limits. */
+/** Returns what the model is asked in a turn: the transcript, and the tools on offer. */
 export const questionOf = <T extends Tool.Any>(run: Run<T>, state: State): Question => ({
-  transcript: withNote(sent(run, state), nearLimit(run, state)),
+  transcript: sent(run, state),
   postponed: state.postponed,
   tools: offered(run, state),
   options: optionsFor(run, state)
@@ -21,19 +20,13 @@ export const questionOf = <T extends Tool.Any>(run: Run<T>, state: State): Quest
 export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, state: State, why: string): Question => {
   const { toolChoice: _, ...options } = run.modelOptions
   const request = `${why} Do not call tools. Give the best answer from what you know, and say what is missing.`
-  return { transcript: withNote(sent(run, state), request), postponed: 0, tools: [], options }
+  // The transcript of the run does not contain this request.
+  return { transcript: sent(run, state).append({ role: "user", text: request }), postponed: 0, tools: [], options }
 }
 
 // Beyond the limit of a request, the results are shortened in what is sent. The transcript of the run keeps them.
 const sent = <T extends Tool.Any>({ request }: Run<T>, { resultLength, transcript }: State): Transcript =>
   resultLength <= request.most ? transcript : shorter(transcript, request.most)
-
-// The note is only part of the request. The transcript of the run does not contain it.
-const withNote = (transcript: Transcript, note: string | undefined): Transcript =>
-  note === undefined ? transcript : transcript.append({ role: "user", text: note })
-
-const nearLimit = <T extends Tool.Any>({ budget, time, usage }: Run<T>, { account }: State): string | undefined =>
-  account.turns === 0 ? undefined : AgentBudget.nearLimit(budget, usage.left(time.millisLeft))
 
 const offered = <T extends Tool.Any>({ offersAvailable, toolkit }: Run<T>, { loop }: State): Question["tools"] => {
   const { withdrawn } = loop

@@ -1,3 +1,4 @@
+import * as AgentBudget from "../../AgentBudget.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
@@ -18,7 +19,7 @@ interface Shown {
 
 /**
  * Renders the outcomes of a turn for the model. Big results are cut first. Then calls that repeat what the model has
- * get a note.
+ * get a note, and the last call says what is left of a limit that is near.
  */
 export const shownOutcomes = <T extends Tool.Any>(
   run: Run<T>,
@@ -45,13 +46,21 @@ export const shownOutcomes = <T extends Tool.Any>(
     return { role: "tool", callId: call.id, name: call.name, text }
   })
   const verdict = verdictOn(run, state, calls, sized)
-  const noted = verdict.notes.length === 0 ? messages : messages.map((message, index) => {
-    const note = verdict.notes[index]
-    return note === undefined
-      ? message
-      : { ...message, text: renderer.render(withNote(sized[index]!.outcome, note), calls[index]!) }
+  const limits = nearLimit(run)
+  const last = messages.length - 1
+  const noted = verdict.step === undefined && limits === undefined ? messages : messages.map((message, index) => {
+    const notes = [verdict.notes[index], index === last ? limits : undefined].filter((note) => note !== undefined)
+    if (notes.length === 0) return message
+    const outcome = notes.reduce(withNote, sized[index]!.outcome)
+    return { ...message, text: renderer.render(outcome, calls[index]!) }
   })
   return { messages: noted, verdict, faults: renderer.faults }
+}
+
+// The last request of a run that is concluded says itself that it is the last.
+const nearLimit = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): string | undefined => {
+  const left = usage.left(time.millisLeft)
+  return concludes && left.turns <= 1 ? undefined : AgentBudget.nearLimit(budget, left)
 }
 
 const verdictOn = <T extends Tool.Any>(

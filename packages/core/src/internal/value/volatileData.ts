@@ -1,7 +1,8 @@
 /*
  * Compares JSON values, but ignores fields that change with every request, such as the time of the response. The rule
  * is strict, because a field that is ignored by mistake hides progress. A field is ignored only in two cases: it is
- * declared as volatile, or both its name and its values look like the time of a response or the id of a request.
+ * declared as volatile, or both its name and its values look like the time of a response or the id of a request. In a
+ * text with other content, full times and request ids are ignored.
  */
 import type * as Schema from "effect/Schema"
 import { isJsonObject } from "./plainJson.ts"
@@ -97,7 +98,8 @@ const comparedTexts = (a: string, b: string, volatile: VolatileNames): number =>
   if (!volatileHint.test(a.slice(Math.max(0, start - mostHint), start + mostHint))) return different
   const rest = withoutTimes(a)
   if (rest !== withoutTimes(b)) return different
-  return /[a-z0-9]/i.test(rest) ? masked | content : masked
+  // In a text that is only a time, the time is the data.
+  return /[a-z0-9]/i.test(rest) ? masked | content : different
 }
 
 // A time that is written differently may be longer by a few characters: "9:59" and "10:00".

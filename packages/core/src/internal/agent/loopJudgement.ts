@@ -1,0 +1,280 @@
+/*
+ * Judges one call of a turn: whether it adds something, repeats what is known, or has the same outcome as another call of
+ * its tool.
+ */
+import type * as Schema from "effect/Schema"
+import type { SideEffect } from "../../SideEffect.ts"
+import type { ToolCall } from "../../ToolCall.ts"
+import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
+import { isIdempotent } from "../call/isIdempotent.ts"
+import { canonical } from "../value/canonical.ts"
+import { attempted } from "../value/untrusted.ts"
+import { isSameData } from "../value/volatileData.ts"
+
+/**
+ * A call that a guard remembers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Seen {
+  readonly tool: string
+  /** The text of the arguments. */
+  readonly arguments: string
+  /** The intent of the call, if it is known. */
+  readonly intent: string | undefined
+  readonly outcome: Completed | Failed
+  /** In how many turns the call had this outcome. */
+  readonly times: number
+  /** In how many turns, one after the other, calls of the tool with other arguments had this outcome. */
+  readonly alike: number
+  /** The turn of the latest such call. */
+  readonly turn: number
+}
+
+/**
+ * A call of a turn, with its outcome.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Observed {
+  readonly call: ToolCall
+  readonly outcome: ToolOutcome
+  /** The tool that was called. `undefined` if the toolkit does not have it. */
+  readonly tool: Subject | undefined
+}
+
+/**
+ * The fields of a tool that a guard needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Subject {
+  readonly sideEffect: SideEffect
+  readonly volatile?: ReadonlyArray<string> | undefined
+}
+
+/** What a call adds to what is known. */
+export type Judgement = Ignored | Judged
+
+interface Judged {
+  /**
+   * `"new"`: progress. `"repeat"`: the same call had the same outcome. `"alike"`: another call of the same tool had
+   * the same outcome.
+   */
+  readonly kind: "new" | "repeat" | "alike"
+  readonly entry: Seen
+  readonly observed: Observed
+  /** True if the call was refused as a repetition. */
+  readonly isRefused: boolean
+}
+
+/** A call that says nothing. */
+interface Ignored {
+  readonly kind: "ignored"
+}
+
+const ignored: Ignored = { kind: "ignored" }
+
+export const isRefused = (judgement: Judgement): boolean => judgement.kind !== "ignored" && judgement.isRefused
+
+export const isRepeatRefused = (judgement: Judgement): boolean => judgement.kind === "repeat" && judgement.isRefused
+
+/**
+ * Judges a call, and adds it to `seen`, which belongs to this turn.
+ *
+ * @param window how many calls are remembered
+ */
+export const judge = (window: number, seen: Array<Seen>, turn: number, observed: Observed): Judgement => {
+  const { call, outcome, tool } = observed
+  if (outcome._tag === "Suspended" || outcome._tag === "Stopped" || isIgnored(outcome)) return ignored
+  const wasRefused = isRepetition(outcome)
+  const found = find(seen, call, outcome, tool, wasRefused)
+  const same = seen[found.same]
+  const latest = seen[found.latest]
+  if (same !== undefined && (wasRefused || found.isSameOutcome)) {
+    const entry = { ...same, times: timesOf(same.times, same, turn), turn }
+    const kind = !wasRefused && isNewEffect(outcome, tool) ? "new" : "repeat"
+    replace(seen, found.same, entry)
+    if (kind === "new") forgetReads(seen)
+    return { kind, entry, observed, isRefused: wasRefused }
+  }
+  const text = textOf(call)
+  const intent = outcome.intent?.id
+  if (isWithdrawn(outcome)) {
+    // The tool is withdrawn, so other arguments are no progress.
+    const entry = latest === undefined
+      ? { tool: call.name, arguments: text, intent, outcome, times: 1, alike: 1, turn }
+      : { ...latest, alike: timesOf(latest.alike, latest, turn), turn }
+    if (latest !== undefined) seen[found.latest] = entry
+    return { kind: latest === undefined ? "repeat" : "alike", entry, observed, isRefused: true }
+  }
+  const isAlike = latest !== undefined && found.isLikeLatest && addsNothing(outcome, tool)
+  const alike = isAlike ? timesOf(latest.alike, latest, turn) : 1
+  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn }
+  if (same !== undefined) replace(seen, found.same, entry)
+  else if (seen.length >= window) replace(seen, 0, entry)
+  else seen.push(entry)
+  if (hasChangedTheWorld(outcome, tool)) forgetReads(seen)
+  return { kind: isAlike ? "alike" : "new", entry, observed, isRefused: false }
+}
+
+// The calls of one turn count once.
+const timesOf = (times: number, entry: Seen, turn: number): number => times + (entry.turn === turn ? 0 : 1)
+
+// Adds an entry at the end in place of another. Much faster than `splice` and `push`, and this is done in each turn.
+const replace = (seen: Array<Seen>, at: number, entry: Seen): void => {
+  const last = seen.length - 1
+  for (let index = at; index < last; index++) seen[index] = seen[index + 1]!
+  seen[last] = entry
+}
+
+// After an effect, reading again is no repetition: the data may have changed. The effect itself is the last entry.
+const forgetReads = (seen: Array<Seen>): void => {
+  const last = seen.length - 1
+  let kept = 0
+  for (let index = 0; index <= last; index++) {
+    const entry = seen[index]!
+    const { outcome } = entry
+    if (index === last || outcome._tag === "Completed" && outcome.certainty === "executed") seen[kept++] = entry
+  }
+  seen.length = kept
+}
+
+/** True for a call that no tool has seen, for a reason outside the call. */
+const isIgnored = (outcome: ToolOutcome): boolean =>
+  outcome._tag === "Failed" && (outcome.failure.code === "not_run" || outcome.failure.code === "call_limit")
+
+const isRepetition = (outcome: Completed | Failed): boolean =>
+  outcome._tag === "Failed" && outcome.attempts === 0 && repetitions.has(outcome.failure.code)
+
+/** True if the guard refused the call, whatever its arguments. */
+const isWithdrawn = (outcome: Completed | Failed): boolean =>
+  isRepetition(outcome) && outcome._tag === "Failed" && outcome.failure.code === "loop_detected"
+
+const repetitions: ReadonlySet<string> = new Set(["repeated_call", "already_done", "loop_detected"])
+
+/** True if the success of a tool is an effect that may be meant once more. */
+export const isNewEffect = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
+  outcome._tag === "Completed" && outcome.certainty === "executed" && tool !== undefined &&
+  !isIdempotent(tool.sideEffect)
+
+const hasChangedTheWorld = ({ certainty }: Completed | Failed, tool: Subject | undefined): boolean =>
+  certainty !== "not_executed" && tool !== undefined && tool.sideEffect !== "none"
+
+// A short result, such as `true`, may be news for each arguments. The same long list is not.
+const addsNothing = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
+  outcome._tag === "Failed" ||
+  !hasChangedTheWorld(outcome, tool) && isLong(outcome.value)
+
+// Most results are short texts and numbers, which need not be written.
+const isLong = (value: Schema.Json): boolean =>
+  typeof value === "string"
+    ? value.length >= longResult
+    : typeof value === "object" && value !== null &&
+      (attempted(() => JSON.stringify(value)) ?? "").length >= longResult
+
+const longResult = 100
+
+/** How many calls of a tool are compared in full with a new one. */
+const mostCompared = 3
+
+/** Where a call was seen before: positions in the memory, or -1. */
+interface Found {
+  /** The same call. */
+  same: number
+  /** The latest call of the same tool. */
+  latest: number
+  /** True if the same call had the same outcome. */
+  isSameOutcome: boolean
+  /** True if the latest call of the same tool had the same outcome. */
+  isLikeLatest: boolean
+}
+
+const find = (
+  seen: ReadonlyArray<Seen>,
+  call: ToolCall,
+  outcome: Completed | Failed,
+  tool: Subject | undefined,
+  wasRefused: boolean
+): Found => {
+  const text = textOf(call)
+  // After a failure, other arguments of the same intent may be a correction.
+  const intent = outcome._tag === "Completed" ? outcome.intent?.id : undefined
+  const found = { same: -1, latest: -1, isSameOutcome: false, isLikeLatest: false }
+  let compared = 0
+  for (let index = seen.length - 1; index >= 0; index--) {
+    const entry = seen[index]!
+    if (entry.tool !== call.name) continue
+    const isLatest = found.latest < 0
+    if (isLatest) found.latest = index
+    const isSame = entry.arguments === text || intent !== undefined && entry.intent === intent
+    if (!isSame && compared++ >= mostCompared) continue
+    const hasSameOutcome = isSameOutcome(entry.outcome, outcome, tool)
+    if (isLatest) found.isLikeLatest = hasSameOutcome && isSameFailure(entry.outcome, outcome)
+    // Arguments that are written differently are parsed only if the outcome is the same.
+    if (isSame || (wasRefused || hasSameOutcome) && isSameText(entry.arguments, text)) {
+      found.same = index
+      found.isSameOutcome = hasSameOutcome
+      return found
+    }
+  }
+  return found
+}
+
+export const textOf = ({ arguments: text }: ToolCall): string => text ?? ""
+
+const isSameText = (one: string, other: string): boolean => {
+  if (one === other) return true
+  if (!mayBeSameText(one, other)) return false
+  const written = canonicalOf(one)
+  return written !== undefined && written === canonicalOf(other)
+}
+
+// Texts of the same arguments differ only in spaces and in the order of keys. So most texts need not be parsed.
+const mayBeSameText = (one: string, other: string): boolean =>
+  sumOf(one) === sumOf(other) || isEmptyText(one) && isEmptyText(other)
+
+const sumOf = (text: string): number => {
+  let sum = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code > 32) sum += code
+  }
+  return sum
+}
+
+// `""`, `"null"` and `"{}"` all mean no arguments.
+const isEmptyText = (text: string): boolean => text.length < 6 && emptyText.test(text)
+
+const emptyText = /^\s*(?:null|\{\s*\})?\s*$/
+
+const canonicalOf = (text: string): string | undefined =>
+  attempted(() => canonical(text.trim() === "" ? {} : JSON.parse(text) ?? {}))
+
+const isSameOutcome = (a: Completed | Failed, b: Completed | Failed, tool: Subject | undefined): boolean => {
+  if (a._tag === "Completed") return b._tag === "Completed" && isSameData(a.value, b.value, tool?.volatile)
+  if (b._tag !== "Failed" || a.failure._tag !== b.failure._tag || a.failure.code !== b.failure.code) return false
+  if (a.failure._tag === "PartialData") {
+    return b.failure._tag === "PartialData" && isSameData(a.failure.data, b.failure.data, tool?.volatile)
+  }
+  // Each field that the model corrects is progress.
+  return a.failure._tag !== "SchemaMismatch" || b.failure._tag !== "SchemaMismatch" ||
+    pathsOf(a.failure) === pathsOf(b.failure)
+}
+
+// With other arguments, another sentence is news. The values that a sentence quotes are those of the arguments.
+const isSameFailure = (a: Completed | Failed, b: Completed | Failed): boolean =>
+  a._tag !== "Failed" || b._tag !== "Failed" || a.failure.detail === b.failure.detail ||
+  withoutValues(a.failure.detail) === withoutValues(b.failure.detail)
+
+const withoutValues = (detail: string): string => detail.slice(0, 300).replaceAll(/'[^']*'|"[^"]*"|[\d.,]+/g, "")
+
+const pathsOf = (
+  { issues }: { readonly issues: ReadonlyArray<{ readonly path: ReadonlyArray<string | number> }> }
+): string => issues.map(({ path }) => path.join(".")).join()
+
+export const isSameCall = (entry: Seen, tool: string, text: string): boolean =>
+  entry.tool === tool && isSameText(entry.arguments, text)

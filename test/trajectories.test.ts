@@ -1,0 +1,40 @@
+/**
+ * The script that plays recorded trajectories through `LoopGuard`.
+ *
+ * @module-tag slow
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { runNode } from "./support/program.ts"
+
+describe("recorded trajectories", () => {
+  it.live("H10 the guard stops each stuck run, and no productive one", () =>
+    Effect.gen(function*() {
+      const { code, stderr, stdout } = yield* runNode("test/bench/trajectories.ts", "test/support/trajectories.jsonl")
+      assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
+      assert.deepStrictEqual(stdout.split("\n"), [
+        "progress: 8 turns: nothing",
+        "pages: 8 turns: nothing",
+        "keys: 8 turns: told in 3, 4, 5, 6, 7, 8",
+        "edit and test: 12 turns: nothing",
+        "news between: 10 turns: told in 5, 7, 9",
+        "corrections: 5 turns: told in 3, 4",
+        "other files: 8 turns: nothing",
+        "same call: 8 turns: told in 3; refused in 4; withdrawn in 5; ended in 6",
+        "two calls: 10 turns: told in 5; refused in 6; withdrawn in 7; ended in 8",
+        "three calls: 12 turns: told in 7; refused in 8; withdrawn in 9; ended in 10",
+        "same failure: 14 turns: told in 3, 4, 5, 6, 7, 8, 9; withdrawn in 10, 11; ended in 12",
+        "same failed call: 9 turns: told in 3; refused in 4, 5; withdrawn in 6; ended in 7",
+        "lost payment: 6 turns: refused in 2, 3; withdrawn in 4; ended in 5",
+        "same page: 13 turns: told in 3, 4, 5, 6, 7, 8, 9; withdrawn in 10, 11; ended in 12",
+        "14 runs: told 9, refused 5, withdrawn 7, ended 7; false stops 0, missed loops 0",
+        ""
+      ])
+    }))
+
+  it.live("says how it is used", () =>
+    Effect.gen(function*() {
+      const { code, stderr } = yield* runNode("test/bench/trajectories.ts")
+      assert.deepStrictEqual({ code, stderr }, { code: 1, stderr: "Usage: node test/bench/trajectories.ts FILE...\n" })
+    }))
+})
