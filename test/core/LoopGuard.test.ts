@@ -517,13 +517,13 @@ describe("LoopGuard", () => {
         assert.throws(() => LoopGuard.make(options), TypeError, "must be a whole number of at least")
         assert.throws(() => Agent.make({ toolkit: Toolkit.empty, loopGuard: options }), TypeError)
       }
-      assert.deepStrictEqual(LoopGuard.make(), { tell: 3, refuse: 4, withdraw: 5, end: 6, window: 20 })
+      assert.deepStrictEqual(LoopGuard.make(), { tell: 3, refuse: 4, withdraw: 5, end: 6, window: 12 })
       assert.deepStrictEqual(LoopGuard.make({ tell: 2, end: 9 }), {
         tell: 2,
         refuse: 3,
         withdraw: 4,
         end: 9,
-        window: 20
+        window: 12
       })
     })
   })
@@ -611,7 +611,7 @@ describe("LoopGuard", () => {
         tool: subject
       }))
       const { state, step } = after([many, many])
-      assert.strictEqual(state.seen.length, 20)
+      assert.strictEqual(state.seen.length, guard.window)
       assert.isUndefined(step)
     })
 

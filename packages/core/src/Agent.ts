@@ -24,7 +24,7 @@ import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Postponement, Suspension } from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
-import { KeptResults } from "./internal/agent/keptResults.ts"
+import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
@@ -256,16 +256,16 @@ export const make: {
     model: Model["Service"],
     modelOptions: ModelOptions | undefined,
     watch: Watch,
-    context: RunContext
+    context: RunContext,
+    earlier: Transcript.Transcript | undefined
   ): RunOf<T> => {
-    const kept = resultSize === undefined ? undefined : new KeptResults(resultSize.bytes)
+    const kept = resultSize === undefined || own.tools.has(readMoreName) ? undefined : new KeptResults(resultSize)
+    if (earlier !== undefined) kept?.expect(earlier)
     return {
       ...context,
       id,
       model,
-      get toolkit() {
-        return kept === undefined ? own : kept.readable(own)
-      },
+      toolkit: kept?.readable(own) ?? own,
       kept,
       resultSize,
       request: { most: resultSize?.request ?? Infinity },
@@ -297,7 +297,7 @@ export const make: {
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ id, mayHaveRun }) =>
               inRunContext(id, budget, state.account, 0, (context) =>
-                turn(begin(id, model, modelOptions, watch, context), {
+                turn(begin(id, model, modelOptions, watch, context, options?.transcript), {
                   ...state,
                   facts: CallFacts.beginning(
                     facts,
@@ -325,7 +325,7 @@ export const make: {
             Duration.toMillis(suspension.used),
             (context) =>
               resume(
-                begin(suspension.runId, model, options?.modelOptions, watch, context),
+                begin(suspension.runId, model, options?.modelOptions, watch, context, suspension.transcript),
                 suspension,
                 reply
               )
@@ -346,7 +346,8 @@ export const make: {
             budget,
             Account.from(ledger),
             Duration.toMillis(used),
-            (context) => goOn(begin(runId, model, options?.modelOptions, watch, context), postponement)
+            (context) =>
+              goOn(begin(runId, model, options?.modelOptions, watch, context, postponement.transcript), postponement)
           )
       )
     })
@@ -376,7 +377,7 @@ const asReply = (reply: unknown) => reply as string
 
 // The compiler checks these types, but it does not check plain JavaScript.
 const problemIn = (
-  { instructions, limits, onLimit, rendering, toolkit }: Options<Tool.Any, unknown, unknown>
+  { instructions, limits, onLimit, onModelFailure, rendering, results, toolkit }: Options<Tool.Any, unknown, unknown>
 ): string | undefined => {
   if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent needs a Toolkit; got ${kind(toolkit)}.`
   if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
@@ -388,9 +389,17 @@ const problemIn = (
   if (!Predicate.isUndefined(onLimit) && onLimit !== "fail" && onLimit !== "conclude") {
     return `An agent's onLimit must be "fail" or "conclude"; got ${excerpt(onLimit)}.`
   }
+  if (!Predicate.isUndefined(onModelFailure) && !Predicate.isFunction(onModelFailure)) {
+    return `An agent's onModelFailure must be a function; got ${kind(onModelFailure)}.`
+  }
+  if (!Predicate.isUndefined(results) && results !== "whole" && !Predicate.isObject(results)) {
+    return `An agent's results must be limits or "whole"; got ${excerpt(results)}.`
+  }
   const perTool = limits?.callsPerTool
   const unknown = Predicate.isObject(perTool)
-    ? Object.keys(perTool).find((name) => name !== "*" && !toolkit.tools.has(name))
+    ? Object.keys(perTool).find((name) =>
+      name !== "*" && !toolkit.tools.has(name) && (name !== readMoreName || results === "whole")
+    )
     : undefined
   return unknown === undefined ? undefined : `The limit 'callsPerTool' names '${unknown}', which is not in the toolkit.`
 }

@@ -5,7 +5,7 @@
  * | failure        | it means                                           | what to do                                         |
  * | -------------- | -------------------------------------------------- | -------------------------------------------------- |
  * | `ModelFailed`  | the model did not answer, even after retries       | try later; continue from the `transcript`          |
- * | `RunPostponed` | the model asked to wait longer than permitted      | `agent.resume(failure.postponement)`, at its time  |
+ * | `RunPostponed` | the model asked to wait, and retries did not help  | `agent.resume(failure.postponement)`, at its time  |
  * | `LimitReached` | a limit of the agent was used up                   | raise the limit, or continue from the `transcript` |
  * | `LoopDetected` | the model repeated calls that add nothing          | simplify the question, or give it better tools     |
  * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`          |
@@ -121,8 +121,8 @@ const RunPostponedFields = stored({
 })
 
 /**
- * The model asked to wait (`Retry-After`) for longer than the agent and the provider wait on their own. Resume the run
- * when the time has come: `agent.resume(failure.postponement)`.
+ * The model asked to wait (`Retry-After`), and the retries of the agent and the provider were not enough, or do not wait
+ * that long. Resume the run when the time has come: `agent.resume(failure.postponement)`.
  *
  * @category failures
  * @since 0.1.0

@@ -270,24 +270,11 @@ export const ended = (
   tool: Pick<Tool.Any, "sideEffect">
 ): CallFacts => {
   const { intent } = outcome
-  return intent === undefined
-    ? facts.last === "" ? facts : { ...facts, last: "", inARow: 0 }
-    : withOutcome({ ...facts, ...streakOf(facts, intent) }, intent, outcome, tool)
-}
-
-const streakOf = ({ inARow, last }: CallFacts, { id }: Intent) => ({ last: id, inARow: last === id ? inARow + 1 : 1 })
-
-const withOutcome = (
-  facts: CallFacts,
-  intent: Intent,
-  outcome: ToolOutcome,
-  tool: Pick<Tool.Any, "sideEffect">
-): CallFacts => {
-  if (wasNotRun(outcome)) return facts
+  if (intent === undefined || wasNotRun(outcome)) return facts
   // A call that was refused at `admit` although it ran: it first ran and did nothing, and then its corrected
   // arguments were refused.
   if (outcome._tag === "Failed" && outcome.stage === "admit") {
-    return withOutcome(facts, intent, asRejected(outcome), tool)
+    return ended(facts, asRejected(outcome), tool)
   }
   const before: Fact = factOf(facts, intent.id)
   const { number = before.number } = intent
@@ -302,6 +289,17 @@ const withOutcome = (
   const run = before.failed?.run ?? facts.run
   const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, { run: before.run, number: number + 1, done }) }
+}
+
+/**
+ * Counts equal calls in a row. Only for a run that has a limit on them, since most runs have none.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const inARow = (facts: CallFacts, { intent }: ToolOutcome): CallFacts => {
+  const { id = "" } = intent ?? {}
+  return { ...facts, last: id, inARow: facts.last === id ? facts.inARow + 1 : 1 }
 }
 
 const failedCallOf = (

@@ -72,7 +72,7 @@ export interface Options {
   readonly withdraw?: number
   /** The time at which the run ends. Default: one more than `withdraw`. */
   readonly end?: number
-  /** How many different calls the guard remembers. Default: 20. */
+  /** How many different calls the guard remembers. Default: 12. */
   readonly window?: number
 }
 
@@ -91,7 +91,7 @@ export type LoopGuard = Required<Options>
  * ```ts
  * import { LoopGuard } from "@fallible/core"
  *
- * LoopGuard.make({ tell: 5 }) // => { tell: 5, refuse: 6, withdraw: 7, end: 8, window: 20 }
+ * LoopGuard.make({ tell: 5 }) // => { tell: 5, refuse: 6, withdraw: 7, end: 8, window: 12 }
  * ```
  *
  * @category constructors
@@ -102,7 +102,7 @@ export const make = (options: Options = {}): LoopGuard => {
   const refuse = whole("A loop guard's 'refuse'", options.refuse ?? tell + 1, tell)
   const withdraw = whole("A loop guard's 'withdraw'", options.withdraw ?? refuse + 1, refuse)
   const end = whole("A loop guard's 'end'", options.end ?? withdraw + 1, withdraw)
-  return { tell, refuse, withdraw, end, window: whole("A loop guard's 'window'", options.window ?? 20, 4) }
+  return { tell, refuse, withdraw, end, window: whole("A loop guard's 'window'", options.window ?? 12, 4) }
 }
 
 /**
@@ -124,6 +124,8 @@ export interface State {
   readonly seen: ReadonlyArray<Seen>
   /** How far the guard has gone since the last progress, in the numbers of its {@link Options}. 0: nothing repeats. */
   readonly count: number
+  /** The turn of the latest progress. */
+  readonly progress: number
   /** The names of the tools that are withdrawn until there is progress. */
   readonly withdrawn: ReadonlyArray<string>
 }
@@ -150,7 +152,7 @@ export interface Verdict {
  * @category constructors
  * @since 0.1.0
  */
-export const empty: State = { seen: [], count: 0, withdrawn: [] }
+export const empty: State = { seen: [], count: 0, progress: 0, withdrawn: [] }
 
 // -----------------------------------------------------------------------------
 // Before a call
@@ -210,21 +212,26 @@ const contentOf = (outcome: Completed | Failed) =>
  * @since 0.1.0
  */
 export const after = (guard: LoopGuard, state: State, turn: number, calls: ReadonlyArray<Observed>): Verdict => {
-  const seen = state.seen.slice()
-  const judged = calls.map((observed) => judge(guard.window, seen, turn, observed))
-  return judged.some(isNew) ? afterProgress(guard, seen, judged) : withoutProgress(guard, state, seen, judged)
+  const { progress, seen: before } = state
+  const { tell, window } = guard
+  // Makes room for one call. To copy fewer entries is much faster than to shift them later.
+  const seen = before.length < window ? before.slice() : before.slice(before.length - window + 1)
+  const memory = { seen, window, turn, progress, tell }
+  const judged = calls.map((observed) => judge(memory, observed))
+  return judged.some(isNew) ? afterProgress(guard, seen, turn, judged) : withoutProgress(guard, state, seen, judged)
 }
 
 const isNew = ({ kind }: Judgement): boolean => kind === "new"
 
 // Tells the model of repeated calls, but takes no further step. All steps begin anew.
-const afterProgress = (guard: LoopGuard, seen: Array<Seen>, judged: ReadonlyArray<Judgement>): Verdict => {
-  for (let index = 0; index < seen.length; index++) {
-    const entry = seen[index]!
-    if (entry.alike > guard.tell) seen[index] = { ...entry, alike: guard.tell }
-  }
+const afterProgress = (
+  guard: LoopGuard,
+  seen: ReadonlyArray<Seen>,
+  turn: number,
+  judged: ReadonlyArray<Judgement>
+): Verdict => {
   const notes = notesOf(guard, judged)
-  const verdict = { state: { seen, count: 0, withdrawn: none }, notes, repeated: none }
+  const verdict = { state: { seen, count: 0, progress: turn, withdrawn: none }, notes, repeated: none }
   return notes.length === 0 ? verdict : { ...verdict, step: "told", repeated: repeatedOf(guard, judged) }
 }
 
@@ -244,7 +251,7 @@ const withoutProgress = (
   const withdrawn = reached >= guard.withdraw ? namesOf(state.withdrawn, repeated) : state.withdrawn
   const notes = notesOf(guard, judged, partners.length > 0)
   const step = repeated.length === 0 ? undefined : stepOf(guard, reached, judged, notes)
-  const verdict = { state: { seen, count, withdrawn }, notes, repeated: none }
+  const verdict = { state: { ...state, seen, count, withdrawn }, notes, repeated: none }
   return step === undefined ? verdict : { ...verdict, step, repeated }
 }
 

@@ -8,7 +8,7 @@
  * turn. A limit of the run, or its interruption, is not a failure of the model, and is never asked about.
  *
  * One failure is handled before: if the conversation is longer than the model can read (`context_overflow`), the
- * largest results are shortened in what is sent, and the model is asked once more.
+ * results are shortened to half in what is sent, the oldest first, and the model is asked once more.
  *
  * The idea of a decision for each failed request comes from the strategies of Koog.
  *
@@ -24,7 +24,7 @@ import type { ModelFailure } from "./Model.ts"
  * @since 0.1.0
  */
 export type Decision =
-  /** The failure ends the run, unchanged. */
+  /** The failure ends the run: with `RunPostponed` if the model says when to ask again, or else with `ModelFailed`. */
   | { readonly _tag: "Rethrow" }
   /** The model is asked again, if the agent's `modelRetry` permits it. */
   | { readonly _tag: "Retry" }
@@ -41,7 +41,10 @@ export type Decision =
 export type ModelRecovery = (failure: ModelFailure, request: {
   /** The 1-based number of the turn. */
   readonly turn: number
-  /** How many requests of this turn have failed, this one included. */
+  /**
+   * How many times the agent asked in vain in this turn, this time included. The `attempts` of the failure say how often
+   * the provider itself tried this time.
+   */
   readonly attempt: number
 }) => Decision | Effect.Effect<Decision>
 

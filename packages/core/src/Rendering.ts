@@ -15,7 +15,7 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { hasActed } from "./internal/call/outcome.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
-import { cutJson, shownText } from "./internal/value/cutJson.ts"
+import { cutJson, mostData, shownText } from "./internal/value/cutJson.ts"
 import { cut, list, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
@@ -141,8 +141,6 @@ const limits = {
   code: 60,
   alternatives: 20,
   alternative: 80,
-  // A page of data that an agent has cut to its own limit is not cut again.
-  data: 60_000,
   next: 1000,
   // Large enough for all notes on a call: those on its arguments, those on its source, and its caveats. Each of
   // these kinds already has a smaller limit, and says in one more note how many were left out.
@@ -198,7 +196,7 @@ const choices = (alternatives: ReadonlyArray<string>): ReadonlyArray<string> => 
 
 // Cuts the data to the limit, and says in a note what is left of it.
 const dataOf = (data: Schema.Json): { readonly data: Schema.Json; readonly note?: string } => {
-  const short = cutJson(data, { bytes: limits.data, items: Infinity })
+  const short = cutJson(data, { bytes: mostData, items: Infinity })
   return short === undefined ? { data } : { data: short.value, note: `the data was cut: it shows ${shownText(short)}` }
 }
 

@@ -46,6 +46,9 @@ export type Asked = typeof Asked.Type
 /** True if there were no failures before the reply. Only a bare reply has a `text` field. */
 export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in asked
 
+/** True if a fallback text takes the place of a reply. */
+export const isFallback = (asked: Asked): boolean => !isReplyAlone(asked) && asked.failures.at(-1)?.ended === "fallback"
+
 /** The result of a turn without a reply: the last failure, and all failures as entries of the ledger. */
 const Unanswered = Schema.Struct({ failure: Model.ModelFailure.schema, failures })
 type Unanswered = typeof Unanswered.Type

@@ -1,9 +1,11 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { ResultSize } from "../../ResultSize.ts"
 import * as Tool from "../../Tool.ts"
 import { PartialData, SemanticGarbage } from "../../ToolFailure.ts"
 import * as Toolkit from "../../Toolkit.ts"
-import { cutJson, type Omission, pathText } from "../value/cutJson.ts"
+import type { Transcript } from "../../Transcript.ts"
+import { cutJson, type JsonSize, mostData, type Omission, pathText } from "../value/cutJson.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { cut, oneLine, utf8Length } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
@@ -24,13 +26,15 @@ interface Kept {
 /** The whole results of a run that were cut, and the tool that reads them. */
 export class KeptResults {
   readonly #kept = new Map<string, Kept>()
-  readonly #bytes: number
+  /** The size of one part. */
+  readonly #size: JsonSize
   #length = 0
+  #isExpected = false
   #toolkit: Toolkit.Toolkit | undefined = undefined
 
-  /** @param bytes the most bytes of one result */
-  constructor(bytes: number) {
-    this.#bytes = bytes
+  /** A part is as big as a result or as the data of a failure may be. The rest of the room is for the words around it. */
+  constructor({ bytes, items }: ResultSize) {
+    this.#size = { bytes: Math.min(bytes, mostData) - 500, items }
   }
 
   keep(id: string, kept: Kept): void {
@@ -43,9 +47,20 @@ export class KeptResults {
     }
   }
 
+  get isAny(): boolean {
+    return this.#isExpected || this.#kept.size > 0
+  }
+
+  /** Offers the tool if an earlier run has told the model of it. Its results are gone, and the tool says so. */
+  expect(transcript: Transcript): void {
+    for (const message of transcript) {
+      this.#isExpected ||= message.role === "tool" && message.text.includes(`call ${readMoreName} with`)
+    }
+  }
+
   /** Adds the tool that reads the results to a toolkit, if a result is kept and the toolkit has no such tool. */
   readable<T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>): Toolkit.Toolkit<T> {
-    if (this.#kept.size === 0 || toolkit.tools.has(readMoreName)) return toolkit
+    if (!this.isAny || toolkit.tools.has(readMoreName)) return toolkit
     this.#toolkit ??= Toolkit.make(...toolkit.tools.values(), this.#readMore)
     return asToolkit(this.#toolkit)
   }
@@ -78,8 +93,8 @@ export class KeptResults {
         new SemanticGarbage({
           code: "unknown_result",
           detail: `The result '${cut(oneLine(result), 80)}' is not kept.`,
-          hint: "Choose one of the alternatives, or call the tool again whose result you need.",
-          alternatives: Array.from(this.#kept.keys()).reverse()
+          hint: "Go on without it, or choose one of the alternatives if there are any.",
+          alternatives: Array.from(this.#kept.keys()).toReversed()
         })
       )
     }
@@ -97,9 +112,8 @@ export class KeptResults {
     return this.#part({ result, ...(path === "" ? {} : { path }) }, value, from)
   }
 
-  // The rest of the budget is for the words around the part.
   #part(place: Place, value: Schema.Json, from: number): Effect.Effect<Schema.Json, PartialData<Schema.Json>> {
-    const { data, of, path, shown } = slice(value, from, this.#bytes - 500)
+    const { data, of, path, shown } = slice(value, from, this.#size)
     const next = from + shown
     if (next >= of && path === undefined) return Effect.succeed(data)
     const hint = path === undefined
@@ -137,24 +151,28 @@ interface Slice {
 }
 
 // Returns as much of a value as fits, from a character, an item or a field on: at least one.
-const slice = (value: Schema.Json, from: number, bytes: number): Slice => {
+const slice = (value: Schema.Json, from: number, size: JsonSize): Slice => {
   if (typeof value === "string") {
-    const data = startOf(value.slice(from), bytes)
+    const data = startOf(value.slice(from), size.bytes)
     return { data, shown: data.length, of: value.length }
   }
   if (Array.isArray(value)) {
-    const { count, first } = fitting(value.slice(from), bytes)
+    const { count, first } = fitting(value.slice(from, from + size.items), size)
     const data = first === undefined ? value.slice(from, from + count) : [first]
     return { data, shown: count, of: value.length, ...(first === undefined ? {} : { path: `${from}` }) }
   }
   if (!isJsonObject(value)) return { data: value, shown: 1, of: 1 }
-  const entries = Object.entries(value)
-  const rest = entries.slice(from).flatMap(([name, field]) => field === undefined ? [] : [[name, field] as const])
-  const { count, first } = fitting(rest.map(([, field]) => field), bytes, (index) => rest[index]?.[0].length ?? 0)
-  const [name = ""] = rest[0] ?? []
+  const names = Object.keys(value)
+  const rest = names.slice(from)
+  const { count, first } = fitting(rest.map((name) => value[name] ?? null), size, (index) => rest[index])
+  const [name = ""] = rest
   return first === undefined
-    ? { data: Object.fromEntries(rest.slice(0, count)), shown: count, of: entries.length }
-    : { data: { [name]: first }, shown: count, of: entries.length, path: name }
+    ? {
+      data: Object.fromEntries(rest.slice(0, count).map((name) => [name, value[name] ?? null])),
+      shown: count,
+      of: names.length
+    }
+    : { data: Object.fromEntries([[name, first]]), shown: count, of: names.length, path: name }
 }
 
 const startOf = (text: string, bytes: number): string => {
@@ -166,23 +184,31 @@ const startOf = (text: string, bytes: number): string => {
 // Returns how many members fit. If not even the first one fits, returns it cut.
 const fitting = (
   members: ReadonlyArray<Schema.Json>,
-  bytes: number,
-  nameLength: (index: number) => number = () => 0
+  { bytes, items }: JsonSize,
+  nameOf: (index: number) => string | undefined = () => undefined
 ): { readonly count: number; readonly first?: Schema.Json } => {
-  let left = bytes
+  const bytesAround = (index: number): number => {
+    const name = nameOf(index)
+    return name === undefined ? 1 : utf8Length(JSON.stringify(name)) + 2
+  }
+  let left = bytes - 1
   const end = members.findIndex((member, index) => {
-    left -= utf8Length(JSON.stringify(member)) + nameLength(index) * 3 + 4
-    return left < 0
+    const text = JSON.stringify(member)
+    left -= utf8Length(text) + bytesAround(index)
+    return left < 0 || cutJson(member, { bytes: Infinity, items }, text) !== undefined
   })
   const [first = null] = members
   if (end !== 0) return { count: end === -1 ? members.length : end }
-  return { count: 1, first: cutJson(first, { bytes: bytes - 4, items: Infinity })?.value ?? first }
+  return { count: 1, first: cutJson(first, { bytes: bytes - 1 - bytesAround(0), items })?.value ?? first }
 }
+
+/** The longest path that is followed, in characters. */
+const mostPath = 5000
 
 // A name may contain dots, so the longest name that fits is taken.
 const valueAt = (value: Schema.Json, path: string): Schema.Json | undefined => {
   if (path === "") return value
-  if (typeof value !== "object" || value === null) return undefined
+  if (typeof value !== "object" || value === null || path.length > mostPath) return undefined
   const parts = path.split(".")
   for (let count = parts.length; count > 0; count--) {
     const name = parts.slice(0, count).join(".")

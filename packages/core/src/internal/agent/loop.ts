@@ -22,7 +22,7 @@ import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { withinTime } from "../fiber/withinTime.ts"
-import { askModel, isReplyAlone } from "./askModel.ts"
+import { askModel, isFallback, isReplyAlone } from "./askModel.ts"
 import { canConclude, limitToConclude, reasonOf } from "./conclusion.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelLedgerEntry.ts"
@@ -42,7 +42,7 @@ import {
 import { Account } from "./runLedger.ts"
 import { beginning, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
-import { type Called, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
+import { type Called, callsMade, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
 
@@ -70,7 +70,9 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
         }
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
       }
-      return isBlank(reply.text) ? askAgain(run, replied) : Effect.succeed(answerOf(replied, reply))
+      return isBlank(reply.text) && !isFallback(asked)
+        ? askAgain(run, replied)
+        : Effect.succeed(answerOf(replied, reply))
     }
   })
 }
@@ -90,14 +92,14 @@ const proceed = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): Loop<T, Answer> => {
-  const { faults, messages, verdict } = shownOutcomes(run, state, reply, outcomes)
+  const { faults, length, messages, verdict } = shownOutcomes(run, state, reply, outcomes)
   const next: State = {
     turn: state.turn + 1,
     transcript: state.transcript.append(assistantMessage(reply), ...messages),
     account: state.account.ended(state.turn, reply, outcomes),
     facts: state.facts,
     loop: verdict.state,
-    resultLength: messages.reduce((length, message) => length + message.text.length, state.resultLength),
+    resultLength: state.resultLength + length,
     postponed: 0,
     blanks: 0
   }
@@ -133,6 +135,7 @@ export const resume = <T extends Tool.Any>(
     account: Account.from(ledger)
   }
   run.usage.recall(callsSince(transcript))
+  run.usage.recall(callsMade(reply, outcomes))
   // The account includes the usage of a correcting agent only once the corrected call has ended. Until then, the
   // usage is added here.
   for (const { fixing } of outcomes) {

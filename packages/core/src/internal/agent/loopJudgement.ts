@@ -82,18 +82,28 @@ export const isRefused = (judgement: Judgement): boolean => judgement.kind !== "
 
 export const isRepeatRefused = (judgement: Judgement): boolean => judgement.kind === "repeat" && judgement.isRefused
 
-/**
- * Judges a call, and adds it to `seen`, which belongs to this turn.
- *
- * @param window how many calls are remembered
- */
-export const judge = (window: number, seen: Array<Seen>, turn: number, observed: Observed): Judgement => {
+/** What is known before a call. */
+export interface Memory {
+  /** The latest calls, oldest first. The array belongs to this turn, and is changed. */
+  readonly seen: Array<Seen>
+  /** How many calls are remembered. */
+  readonly window: number
+  readonly turn: number
+  /** The turn of the latest progress, and how far the count of calls that are alike falls back to after it. */
+  readonly progress: number
+  readonly tell: number
+}
+
+/** Judges a call, and adds it to what is known. */
+export const judge = (memory: Memory, observed: Observed): Judgement => {
+  const { seen, turn, window } = memory
   const { call, outcome, tool } = observed
   if (outcome._tag === "Suspended" || outcome._tag === "Stopped" || isIgnored(outcome)) return ignored
   const wasRefused = isRepetition(outcome)
   const found = find(seen, call, outcome, tool, wasRefused)
-  const same = seen[found.same]
-  const latest = seen[found.latest]
+  // Reading an array at -1 is slow.
+  const same = found.same < 0 ? undefined : seen[found.same]
+  const latest = found.latest < 0 ? undefined : seen[found.latest]
   if (same !== undefined && (wasRefused || found.isSameOutcome)) {
     const entry = { ...same, times: timesOf(same.times, same, turn), turn }
     const kind = !wasRefused && isNewEffect(outcome, tool) ? "new" : "repeat"
@@ -107,12 +117,12 @@ export const judge = (window: number, seen: Array<Seen>, turn: number, observed:
     // The tool is withdrawn, so other arguments are no progress.
     const entry = latest === undefined
       ? { tool: call.name, arguments: text, intent, outcome, times: 1, alike: 1, turn }
-      : { ...latest, alike: timesOf(latest.alike, latest, turn), turn }
+      : { ...latest, alike: alikeAfter(latest, memory), turn }
     if (latest !== undefined) seen[found.latest] = entry
     return { kind: latest === undefined ? "repeat" : "alike", entry, observed, isRefused: true }
   }
   const isAlike = latest !== undefined && found.isLikeLatest && addsNothing(outcome, tool)
-  const alike = isAlike ? timesOf(latest.alike, latest, turn) : 1
+  const alike = isAlike ? alikeAfter(latest, memory) : 1
   const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn }
   if (same !== undefined) replace(seen, found.same, entry)
   else if (seen.length >= window) replace(seen, 0, entry)
@@ -120,6 +130,10 @@ export const judge = (window: number, seen: Array<Seen>, turn: number, observed:
   if (hasChangedTheWorld(outcome, tool)) forgetReads(seen)
   return { kind: isAlike ? "alike" : "new", entry, observed, isRefused: false }
 }
+
+// After progress, the model is told again, but the steps begin anew.
+const alikeAfter = (latest: Seen, { progress, tell, turn }: Memory): number =>
+  timesOf(latest.turn < progress ? Math.min(latest.alike, tell) : latest.alike, latest, turn)
 
 // The calls of one turn count once.
 const timesOf = (times: number, entry: Seen, turn: number): number => times + (entry.turn === turn ? 0 : 1)
@@ -135,13 +149,15 @@ const replace = (seen: Array<Seen>, at: number, entry: Seen): void => {
 const forgetReads = (seen: Array<Seen>): void => {
   const last = seen.length - 1
   let kept = 0
-  for (let index = 0; index <= last; index++) {
+  while (kept < last && isEffect(seen[kept]!)) kept++
+  for (let index = kept; index <= last; index++) {
     const entry = seen[index]!
-    const { outcome } = entry
-    if (index === last || outcome._tag === "Completed" && outcome.certainty === "executed") seen[kept++] = entry
+    if (index === last || isEffect(entry)) seen[kept++] = entry
   }
   seen.length = kept
 }
+
+const isEffect = ({ outcome }: Seen): boolean => outcome._tag === "Completed" && outcome.certainty === "executed"
 
 /** True for a call that no tool has seen, for a reason outside the call. */
 const isIgnored = (outcome: ToolOutcome): boolean =>
@@ -178,9 +194,6 @@ const isLong = (value: Schema.Json): boolean =>
 
 const longResult = 100
 
-/** How many calls of a tool are compared in full with a new one. */
-const mostCompared = 3
-
 /** Where a call was seen before: positions in the memory, or -1. */
 interface Found {
   /** The same call. */
@@ -204,17 +217,18 @@ const find = (
   // After a failure, other arguments of the same intent may be a correction.
   const intent = outcome._tag === "Completed" ? outcome.intent?.id : undefined
   const found = { same: -1, latest: -1, isSameOutcome: false, isLikeLatest: false }
-  let compared = 0
   for (let index = seen.length - 1; index >= 0; index--) {
     const entry = seen[index]!
     if (entry.tool !== call.name) continue
     const isLatest = found.latest < 0
-    if (isLatest) found.latest = index
     const isSame = entry.arguments === text || intent !== undefined && entry.intent === intent
-    if (!isSame && compared++ >= mostCompared) continue
+    if (!isLatest && !isSame && !wasRefused) continue
     const hasSameOutcome = isSameOutcome(entry.outcome, outcome, tool)
-    if (isLatest) found.isLikeLatest = hasSameOutcome && isSameFailure(entry.outcome, outcome)
-    // Arguments that are written differently are parsed only if the outcome is the same.
+    if (isLatest) {
+      found.latest = index
+      found.isLikeLatest = hasSameOutcome && isSameFailure(entry.outcome, outcome)
+    }
+    // Arguments that are written differently must be parsed. So they are compared only with the latest call.
     if (isSame || (wasRefused || hasSameOutcome) && isSameText(entry.arguments, text)) {
       found.same = index
       found.isSameOutcome = hasSameOutcome

@@ -17,33 +17,36 @@ export const assistantMessage = ({ calls, native, text }: Reply): Message => ({
   ...(native === undefined ? {} : { native })
 })
 
-/** Renders outcomes for the model. A rendering is a user's function and may throw. Then another one takes its place. */
-export class Renderer<T extends Tool.Any> {
-  readonly #run: Run<T>
-  /** What the rendering threw. */
-  readonly faults: Array<unknown> = []
-
-  constructor(run: Run<T>) {
-    this.#run = run
-  }
-
+/**
+ * Renders an outcome for the model. A rendering is a user's function and may throw. Then another one takes its place.
+ *
+ * @param faults receives what the rendering threw
+ */
+export const rendered = <T extends Tool.Any>(
+  { rendering, toolkit }: Run<T>,
+  outcome: ToolOutcome.ToolOutcome,
+  call: ToolCall.ToolCall,
+  faults: Array<unknown>
+): string =>
   // If the run's rendering fails, the outcome is rendered as JSON. If that fails, too, the text reports a defect.
-  render(outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string {
-    return this.#textBy(this.#run.rendering, outcome, call) ??
-      this.#textBy(Rendering.json, outcome, call) ??
-      Rendering.json(unrenderable(this.#run.toolkit, outcome, call), call)
-  }
+  textBy(rendering, outcome, call, faults) ??
+    textBy(Rendering.json, outcome, call, faults) ??
+    Rendering.json(unrenderable(toolkit, outcome, call), call)
 
-  #textBy(rendering: Rendering.Rendering, outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall) {
-    try {
-      const text: unknown = outright("The rendering", rendering(outcome, call))
-      if (typeof text === "string") return text
-      throw new TypeError(`The rendering must return a string; got ${kind(text)}.`)
-    } catch (fault) {
-      heed("The rendering", fault)
-      this.faults.push(fault)
-      return undefined
-    }
+const textBy = (
+  rendering: Rendering.Rendering,
+  outcome: ToolOutcome.ToolOutcome,
+  call: ToolCall.ToolCall,
+  faults: Array<unknown>
+): string | undefined => {
+  try {
+    const text: unknown = outright("The rendering", rendering(outcome, call))
+    if (typeof text === "string") return text
+    throw new TypeError(`The rendering must return a string; got ${kind(text)}.`)
+  } catch (fault) {
+    heed("The rendering", fault)
+    faults.push(fault)
+    return undefined
   }
 }
 

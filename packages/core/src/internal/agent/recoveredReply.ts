@@ -1,5 +1,7 @@
+import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import type * as Schedule from "effect/Schedule"
 import * as Model from "../../Model.ts"
@@ -47,16 +49,21 @@ export const recovered = <A>(
 const withTransient = (failure: Model.ModelFailure, transient: boolean) =>
   failure.transient === transient ? failure : new Model.ModelFailure({ ...failure, cause: failure.cause, transient })
 
-// The function is user code: it may throw, or return anything.
+const label = "The agent's onModelFailure"
+
+// The function is user code: it may throw, or return anything. Its Effect may fail, or interrupt itself.
 const decisionOf = (decide: () => ReturnType<ModelRecovery>): Effect.Effect<Decision> =>
-  Effect.map(
-    contained(Effect.suspend((): Effect.Effect<unknown> => {
-      const decision = present("The agent's onModelFailure", "returned", decide())
+  Effect.flatMap(
+    Effect.exit(contained(Effect.suspend((): Effect.Effect<unknown> => {
+      const decision = present(label, "returned", decide())
       return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
-    })),
-    (decision) => {
-      if (isDecision(decision)) return decision
-      throw new IllTyped(`The agent's onModelFailure must return a decision of ModelRecovery; got ${kind(decision)}.`)
+    }))),
+    (exit) => {
+      if (Exit.isFailure(exit)) return Effect.die(Cause.squash(exit.cause))
+      const decision = present(label, "succeeded with", exit.value)
+      return isDecision(decision)
+        ? Effect.succeed(decision)
+        : Effect.die(new IllTyped(`${label} must return a decision of ModelRecovery; got ${kind(decision)}.`))
     }
   )
 
@@ -75,16 +82,20 @@ export const onceShorter = <A>(
   transcript: Transcript,
   request: { most: number },
   ask: (transcript: Transcript) => Effect.Effect<A, Model.ModelFailure>
-): Effect.Effect<A, Model.ModelFailure> =>
-  Effect.catch(ask(transcript), (failure) => {
+): Effect.Effect<A, Model.ModelFailure> => {
+  // After another failure, what was shortened is not sent whole again.
+  let current = transcript
+  return Effect.catch(Effect.suspend(() => ask(current)), (failure) => {
     if (failure.code !== "context_overflow" || request.most === Infinity) return Effect.fail(failure)
-    const length = resultLengthOf(transcript)
+    const length = resultLengthOf(current)
     const most = Math.floor(length / 2)
-    const short = shorter(transcript, most)
+    const short = shorter(current, most)
     if (resultLengthOf(short) >= length) return Effect.fail(failure)
     request.most = most
+    current = short
     return Effect.andThen(
       Effect.flatMap(Model.onRetry, (notify) => notify(failure, Duration.zero)),
       ask(short)
     )
   })
+}

@@ -25,7 +25,8 @@ export interface Run<T extends Tool.Any> extends RunContext {
   /** The name of the run in logs, in events, in the ids of its calls, and in the idempotency keys of its scope. */
   readonly id: string
   readonly model: Model["Service"]
-  readonly toolkit: Toolkit.Toolkit<T>
+  /** The agent's tools, and `read_more` once a result was cut. */
+  toolkit: Toolkit.Toolkit<T>
   readonly rendering: Rendering.Rendering
   readonly budget: AgentBudget
   /** True if the model is asked for a last answer when a limit is reached, or when the run is stuck. */
@@ -34,7 +35,7 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly guard: LoopGuard.LoopGuard | undefined
   /** Absent if results are never cut. */
   readonly resultSize: ResultSize | undefined
-  /** The whole results that were cut. Absent if results are never cut. */
+  /** The whole results that were cut. Absent if results are never cut, or if the toolkit has its own `read_more`. */
   readonly kept: KeptResults | undefined
   /** The most characters of results in a request. Lowered if the model's context overflows. */
   readonly request: { most: number }

@@ -47,7 +47,7 @@ export class RunUsage {
   #meanwhile = nothing
   /** How many calls of this run's last reply the outer run permits. */
   #granted = Infinity
-  /** How many calls each tool has had before the latest reply. Filled only if there is a limit. */
+  /** How many calls each tool has had. Filled only if there is a limit. */
   readonly #callsOf = new Map<string, number>()
 
   constructor(budget: AgentBudget.AgentBudget, account: Account, frame: Frame, usage: RunUsage | undefined) {
@@ -150,19 +150,16 @@ export class RunUsage {
   }
 
   /**
-   * Returns the refusals of the calls in the last reply, one for each call: `undefined` if the call may run. Counts
-   * these calls. Calls of tools without a limit are never refused, but count.
+   * Returns the refusal of a call in the last reply, or `undefined` if the call may run. Counts the call for the limit of
+   * its tool, so ask once for each call.
+   *
+   * @param index the 0-based position of the call in the reply
+   * @param count how many calls the reply has
    */
-  refusals(
-    calls: ReadonlyArray<{ readonly name: string }>
-  ): (index: number) => DispatchFailure.DispatchFailure | undefined {
-    const before = this.#account.calls - calls.length
-    const ofTool = calls.map(({ name }) => this.#count(name))
-    return (index) => {
-      const tool = calls[index]?.name ?? ""
-      const call = { tool, number: before + index + 1, ofTool: ofTool[index] ?? 0 }
-      return AgentBudget.refusal(this.#budget, call) ?? (index < this.#granted ? undefined : outerLimit)
-    }
+  refusal(index: number, count: number, tool: string): DispatchFailure.DispatchFailure | undefined {
+    const number = this.#account.calls - count + index + 1
+    return AgentBudget.refusal(this.#budget, { tool, number, ofTool: this.#count(tool) }) ??
+      (index < this.#granted ? undefined : outerLimit)
   }
 
   #count(tool: string): number {
@@ -172,7 +169,7 @@ export class RunUsage {
     return count
   }
 
-  /** Counts the calls of the turns before a suspension, for the limits of single tools. */
+  /** Counts calls that were made before a suspension, for the limits of single tools. */
   recall(names: Iterable<string>): void {
     for (const name of names) this.#count(name)
   }

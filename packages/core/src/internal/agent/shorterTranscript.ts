@@ -27,11 +27,24 @@ export const shorter = (transcript: Transcript.Transcript, most: number): Transc
     if (message.role !== "tool") continue
     const { text } = message
     const length = Math.max(fewest, left)
-    const short = text.length <= length ? text : shortText(text, length)
+    const short = text.length <= length ? text : shortTextOf(message, length)
     left -= short.length
     if (short !== text) messages[index] = { ...message, text: short }
   }
   return Transcript.make(messages)
+}
+
+// An old result has the same short text in each later request, so it is not made again.
+const latest = new WeakMap<Transcript.MessageOf<"tool">, { readonly length: number; readonly text: string }>()
+
+const shortTextOf = (message: Transcript.MessageOf<"tool">, length: number): string => {
+  const known = latest.get(message)
+  if (known?.length === length) return known.text
+  const short = shortText(message.text, length)
+  // The notes of a result are kept, so a result may be too short to become shorter.
+  const text = short.length < message.text.length ? short : message.text
+  latest.set(message, { length, text })
+  return text
 }
 
 const shortText = (text: string, length: number): string => {

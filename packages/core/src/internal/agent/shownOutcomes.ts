@@ -2,16 +2,17 @@ import * as AgentBudget from "../../AgentBudget.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
-import type { ToolCall } from "../../ToolCall.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import type { Message } from "../../Transcript.ts"
-import { Renderer } from "./messages.ts"
+import { rendered } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { isSmall, type Sized, sizedOutcome, withNote } from "./sizedOutcome.ts"
 
 /** The messages with which a turn ends, and what the guard against loops says of the turn. */
 interface Shown {
   readonly messages: ReadonlyArray<Message>
+  /** How many characters the results have. */
+  readonly length: number
   readonly verdict: LoopGuard.Verdict
   /** The defects of the run's rendering. */
   readonly faults: ReadonlyArray<unknown>
@@ -27,35 +28,39 @@ export const shownOutcomes = <T extends Tool.Any>(
   { calls }: Reply,
   outcomes: ReadonlyArray<ToolOutcome>
 ): Shown => {
-  const renderer = new Renderer(run)
-  const sized: Array<Sized> = []
+  const faults: Array<unknown> = []
+  let length = 0
+  const sized: Array<Sized | undefined> = []
+  const observed: Array<LoopGuard.Observed> = []
   const messages = outcomes.map((outcome, index): Message => {
     const call = calls[index]!
-    const whole = renderer.render(outcome, call)
+    const tool: Tool.Any | undefined = run.toolkit.tools.get(call.name)
+    const whole = rendered(run, outcome, call, faults)
     const cut = run.resultSize === undefined || isSmall(whole, run.resultSize)
       ? undefined
-      : sizedOutcome(
-        outcome,
-        run.toolkit.tools.get(call.name),
-        run.resultSize,
-        run.kept,
-        `result_${state.transcript.length + index}`
-      )
-    sized.push(cut ?? { outcome, observed: outcome })
-    const text = cut === undefined ? whole : renderer.render(cut.outcome, call)
+      : sizedOutcome(outcome, tool, run.resultSize, run.kept, `result_${state.transcript.length + index}`)
+    sized.push(cut)
+    observed.push({ call, outcome: cut === undefined ? outcome : cut.observed, tool })
+    const text = cut === undefined ? whole : rendered(run, cut.outcome, call, faults)
+    length += text.length
     return { role: "tool", callId: call.id, name: call.name, text }
   })
-  const verdict = verdictOn(run, state, calls, sized)
+  if (run.kept !== undefined && run.kept.isAny) run.toolkit = run.kept.readable(run.toolkit)
+  const verdict = verdictOn(run, state, observed)
   const limits = nearLimit(run)
-  const last = messages.length - 1
-  const noted = verdict.step === undefined && limits === undefined ? messages : messages.map((message, index) => {
-    const notes = [verdict.notes[index], index === last ? limits : undefined].filter((note) => note !== undefined)
+  // Most turns need no notes.
+  if (verdict.notes.length === 0 && limits === undefined) return { messages, length, verdict, faults }
+  const noted = messages.map((message, index) => {
+    const notes = [verdict.notes[index], index === messages.length - 1 ? limits : undefined]
+      .filter((note) => note !== undefined)
     if (notes.length === 0) return message
-    const outcome = notes.reduce(withNote, sized[index]!.outcome)
-    return { ...message, text: renderer.render(outcome, calls[index]!) }
+    const outcome = notes.reduce(withNote, sized[index]?.outcome ?? outcomes[index]!)
+    return { ...message, text: rendered(run, outcome, calls[index]!, faults) }
   })
-  return { messages: noted, verdict, faults: renderer.faults }
+  return { messages: noted, length, verdict, faults }
 }
+
+const none: ReadonlyArray<never> = []
 
 // The last request of a run that is concluded says itself that it is the last.
 const nearLimit = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): string | undefined => {
@@ -64,16 +69,11 @@ const nearLimit = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T
 }
 
 const verdictOn = <T extends Tool.Any>(
-  { guard, toolkit, watch }: Run<T>,
+  { guard, watch }: Run<T>,
   { loop, turn }: State,
-  calls: ReadonlyArray<ToolCall>,
-  sized: ReadonlyArray<Sized>
+  observed: ReadonlyArray<LoopGuard.Observed>
 ): LoopGuard.Verdict => {
-  if (guard === undefined) return { state: loop, notes: [], repeated: [] }
-  const observed = sized.map(({ observed: outcome }, index) => {
-    const call = calls[index]!
-    return { call, outcome, tool: asSubject(toolkit.tools.get(call.name)) }
-  })
+  if (guard === undefined) return { state: loop, notes: none, repeated: none }
   const verdict = LoopGuard.after(guard, loop, turn, observed)
   const { repeated, step } = verdict
   if (step !== undefined) {
@@ -81,5 +81,3 @@ const verdictOn = <T extends Tool.Any>(
   }
   return verdict
 }
-
-const asSubject = (tool: LoopGuard.Subject | undefined) => tool

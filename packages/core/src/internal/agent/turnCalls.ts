@@ -52,14 +52,12 @@ export const runCalls = <T extends Tool.Any>(
 ): Effect.Effect<Called, never, Tool.Requirements<T>> =>
   Effect.suspend(() => {
     let facts = before
-    const overLimit = run.usage.refusals(calls)
     const perform: Perform<T> = (call, index, suspended) => {
       const tool = run.toolkit.tools.get(call.name)
       const isExempt = tool !== undefined && isExemptFromLimits(tool)
       const admission = {
         facts,
-        refusal: isExempt ? undefined : overLimit(index),
-        consecutive: run.budget.consecutive,
+        refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
         loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool)
       }
       const known = tool?.poll === undefined ? undefined : LoopGuard.known(loop, call)
@@ -117,16 +115,34 @@ export const callsSince = (transcript: Transcript): ReadonlyArray<string> => {
   )
 }
 
+/** Returns the names of the tools whose calls have an outcome that a resumed run keeps. */
+export const callsMade = (
+  { calls }: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+): ReadonlyArray<string> =>
+  calls.flatMap(({ name }, index) => {
+    const outcome = outcomes[index]
+    return outcome === undefined || outcome._tag === "Suspended" || isNotRun(outcome) ? [] : [name]
+  })
+
 /** Returns the facts with the outcome of a call added. */
 export const afterCall = <T extends Tool.Any>(
-  { toolkit }: Run<T>,
+  { budget, toolkit }: Run<T>,
   facts: CallFacts.CallFacts,
   { name }: ToolCall.ToolCall,
   outcome: ToolOutcome.ToolOutcome
 ): CallFacts.CallFacts => {
   // A tool that is no longer in the toolkit counts as non-idempotent, because its side effect is unknown.
   const tool = toolkit.tools.get(name) ?? { sideEffect: "non_idempotent" }
-  return CallFacts.ended(facts, outcome, tool)
+  const after = CallFacts.ended(facts, outcome, tool)
+  return budget.consecutive === Infinity ? after : CallFacts.inARow(after, outcome)
+}
+
+/** What decides whether a call may run. */
+interface Admission {
+  readonly facts: CallFacts.CallFacts
+  readonly refusal: DispatchFailure.DispatchFailure | undefined
+  readonly loopRefusal: DispatchFailure.DispatchFailure | undefined
 }
 
 // Runs a call as a step of the journal, and emits its events if the run is watched. `index` is 0-based.
@@ -135,7 +151,7 @@ const runCall = <T extends Tool.Any>(
   turn: number,
   call: ToolCall.ToolCall,
   index: number,
-  admission: Pick<Dispatch.CallOptions, "facts" | "refusal" | "consecutive" | "loopRefusal">,
+  admission: Admission,
   known: ToolOutcome.Completed | ToolOutcome.Failed | undefined,
   suspended: ToolOutcome.Suspended | undefined
 ): Dispatched<T> => {
@@ -144,7 +160,10 @@ const runCall = <T extends Tool.Any>(
   const id = `${run.id}/${position}`
   const options: Dispatch.CallOptions = {
     id,
-    ...admission,
+    facts: admission.facts,
+    refusal: admission.refusal,
+    loopRefusal: admission.loopRefusal,
+    consecutive: run.budget.consecutive,
     annotations: { run: run.id, turn, tool: call.name, call: id },
     onEvent: watcher,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })

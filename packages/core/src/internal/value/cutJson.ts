@@ -27,6 +27,9 @@ export interface CutJson {
   readonly omitted: number
 }
 
+/** The most bytes of a failure's data that a rendering shows. */
+export const mostData = 60_000
+
 /** Stands at the end of a cut string, and in place of a value that cannot be shown. */
 const mark = "…"
 
@@ -325,4 +328,6 @@ const placeText = (omission: Omission): string => {
 }
 
 /** Returns the path of a place as one text: "rows.0.text". */
-export const pathText = ({ path }: Omission): string => path.join(".")
+export const pathText = ({ path }: Omission): string => textOfPath(path)
+
+export const textOfPath = (path: Omission["path"]): string => path.join(".")
