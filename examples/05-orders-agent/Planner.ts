@@ -40,9 +40,9 @@ const next = (last: Step, steps: ReadonlyArray<Step>): Model.Reply | undefined =
   if (/smaller 'limit'/.test(advice) && args["limit"] === undefined) {
     return call(steps.length, tool, { ...args, limit: 20 })
   }
-  if (/find_customer/.test(advice) && !/^c-\d+$/.test(String(args["customer"])) && tool !== "find_customer") {
-    return call(steps.length, "find_customer", { name: args["customer"] })
-  }
+  const { customer } = args
+  const isName = typeof customer === "string" && !/^c-\d+$/.test(customer)
+  if (/find_customer/.test(advice) && isName) return call(steps.length, "find_customer", { name: customer })
   return /do not (?:repeat|call)/i.test(advice) ? say(`I have no answer. ${said.detail}`) : undefined
 }
 
