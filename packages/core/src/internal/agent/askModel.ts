@@ -51,7 +51,7 @@ export const isFallback = (asked: Asked): boolean => !isReplyAlone(asked) && ask
 
 /** The result of a turn without a reply: the last failure, and all failures as entries of the ledger. */
 const Unanswered = Schema.Struct({ failure: Model.ModelFailure.schema, failures })
-type Unanswered = typeof Unanswered.Type
+export type Unanswered = typeof Unanswered.Type
 
 const unanswered = (
   { retried }: Asking,

@@ -2,14 +2,42 @@
  * When a run is concluded: the model is asked for the best answer from what is known, because a limit is reached or the
  * run is stuck.
  */
+import * as Effect from "effect/Effect"
+import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
 import type * as Tool from "../../Tool.ts"
-import { ofRun, type Unfinished } from "./runEndings.ts"
-import type { Run } from "./runState.ts"
+import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
+import { isReplyAlone } from "./askModel.ts"
+import { lastQuestionOf } from "./question.ts"
+import { answerOf, ofRun, outOfTime, type Unfinished, withLedger, withModelFailures } from "./runEndings.ts"
+import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 
+/** Ends a run that cannot go on: with its failure, or with a last answer of the model. */
+export const unfinished = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  failure: Unfinished
+): Effect.Effect<Answer, AgentFailure.AgentFailure, Tool.Requirements<T>> => {
+  if (!canConclude(run)) return Effect.fail(failure)
+  const question = lastQuestionOf(run, state, failure.detail)
+  return Effect.matchEffect(askInTime(run, state, question), {
+    onFailure: ({ failures }) => Effect.fail(withLedger(failure, withModelFailures(run, state, failures))),
+    onSuccess: (asked) => {
+      if (asked === timeIsUp) return Effect.fail(outOfTime(run, state))
+      const { calls: _, native: __, ...reply } = isReplyAlone(asked) ? asked : asked.reply
+      const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
+      const replied = { ...state, account: before.replied({ ...reply, calls: [] }) }
+      run.usage.now(replied.account)
+      return isBlank(reply.text)
+        ? Effect.fail(withLedger(failure, replied))
+        : Effect.succeed(answerOf(replied, { ...reply, calls: [] }, reasonOf(failure)))
+    }
+  })
+}
+
 /** True if the model may be asked once more. The limit of turns is never exceeded; those of tokens and calls may be. */
-export const canConclude = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): boolean => {
+const canConclude = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): boolean => {
   if (!concludes) return false
   const { isOwn = true } = usage.usedUp ?? {}
   return isOwn && usage.left(0).turns > 0 && time.millisLeft > 0 && budget.turns > 1
@@ -28,5 +56,4 @@ export const limitToConclude = <T extends Tool.Any>(run: Run<T>): UsedUp | undef
   return budget.elapsed !== Infinity && left <= budget.elapsed / 10 ? ofRun(run, "elapsed") : undefined
 }
 
-export const reasonOf = (failure: Unfinished): Answer["concluded"] =>
-  failure._tag === "LoopDetected" ? "loop" : failure.limit
+const reasonOf = (failure: Unfinished): Answer["concluded"] => failure._tag === "LoopDetected" ? "loop" : failure.limit

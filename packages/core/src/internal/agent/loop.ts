@@ -21,24 +21,13 @@ import * as Defect from "../../Defect.ts"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
-import { withinTime } from "../fiber/withinTime.ts"
-import { askModel, isFallback, isReplyAlone } from "./askModel.ts"
-import { canConclude, limitToConclude, reasonOf } from "./conclusion.ts"
+import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
+import { isFallback, isReplyAlone } from "./askModel.ts"
+import { limitToConclude, unfinished } from "./conclusion.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelLedgerEntry.ts"
-import { lastQuestionOf, questionOf } from "./question.ts"
-import {
-  answerOf,
-  endedByModel,
-  haltedBy,
-  limitReached,
-  loopDetected,
-  ofRun,
-  outOfTime,
-  type Unfinished,
-  withLedger,
-  withModelFailures
-} from "./runEndings.ts"
+import { questionOf } from "./question.ts"
+import { answerOf, endedByModel, haltedBy, limitReached, loopDetected, ofRun, outOfTime } from "./runEndings.ts"
 import { Account } from "./runLedger.ts"
 import { beginning, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
@@ -55,7 +44,7 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
   const usedUp = run.usage.usedUp ?? limitToConclude(run)
   if (usedUp !== undefined) return unfinished(run, state, limitReached(run, state, usedUp))
-  return Effect.matchEffect(inTime(run, askModel(run, state.turn, questionOf(run, state))), {
+  return Effect.matchEffect(askInTime(run, state, questionOf(run, state)), {
     onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
     onSuccess: (asked) => {
       if (asked === timeIsUp) return Effect.fail(outOfTime(run, state))
@@ -164,47 +153,8 @@ export const goOn = <T extends Tool.Any>(
 }
 
 // -----------------------------------------------------------------------------
-// Ends
-// -----------------------------------------------------------------------------
-
-// Ends a run that cannot go on: with its failure, or with a last answer of the model.
-const unfinished = <T extends Tool.Any>(run: Run<T>, state: State, failure: Unfinished): Loop<T, Answer> => {
-  if (!canConclude(run)) return Effect.fail(failure)
-  const question = lastQuestionOf(run, state, failure.detail)
-  return Effect.matchEffect(inTime(run, askModel(run, state.turn, question)), {
-    onFailure: ({ failures }) => Effect.fail(withLedger(failure, withModelFailures(run, state, failures))),
-    onSuccess: (asked) => {
-      if (asked === timeIsUp) return Effect.fail(outOfTime(run, state))
-      const { calls: _, native: __, ...reply } = isReplyAlone(asked) ? asked : asked.reply
-      const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
-      const replied = { ...state, account: before.replied({ ...reply, calls: [] }) }
-      run.usage.now(replied.account)
-      return isBlank(reply.text)
-        ? Effect.fail(withLedger(failure, replied))
-        : Effect.succeed(answerOf(replied, { ...reply, calls: [] }, reasonOf(failure)))
-    }
-  })
-}
-
-const timeIsUp: unique symbol = Symbol("time is up")
-
-// Stops waiting for the model when the time of the run is up, even if the model ignores its interruption.
-const inTime = <T extends Tool.Any, A, E>(
-  { time }: Run<T>,
-  self: Effect.Effect<A, E>
-): Effect.Effect<A | typeof timeIsUp, E> =>
-  Effect.suspend(() => {
-    const { millisLeft } = time
-    if (millisLeft === Infinity) return self
-    const late = () => Effect.succeed<typeof timeIsUp>(timeIsUp)
-    return millisLeft === 0 ? late() : withinTime(self, millisLeft, { late })
-  })
-
-// -----------------------------------------------------------------------------
 // Blank replies
 // -----------------------------------------------------------------------------
-
-const isBlank = (text: string): boolean => text.trim() === ""
 
 // A reply with neither text nor calls is not an answer. It costs a turn, like any other reply.
 const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
