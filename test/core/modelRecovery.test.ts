@@ -16,7 +16,7 @@ import {
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Cause, Duration, Effect, Exit, Fiber, Layer, Logger, Schedule, Schema, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { FileJournal } from "../support/fileJournal.ts"
 import { atOnce, providers, serving } from "../support/models.ts"
@@ -740,10 +740,13 @@ describe("H7: a model that asks for a long wait", () => {
         )
       const run = agent.run("?", { id: "job" })
       const first = yield* inJournal([fails(hourly)])(run)
+      const failedAt = yield* Clock.currentTimeMillis
+      yield* TestClock.adjust("20 minutes")
       const replayed = yield* inJournal([])(run)
       if (first?._tag !== "Failure" || replayed?._tag !== "Failure") return assert.fail()
       const failure = yield* Effect.flip(replayed)
       if (failure._tag !== "RunPostponed") return assert.fail(failure._tag)
+      assert.strictEqual(failure.postponement.until, failedAt + 3_600_000, "counted from the failure, not the replay")
       const done = yield* inJournal([ScriptedModel.text("Hello.")])(agent.resume(failure.postponement))
       assert.isTrue(done?._tag === "Success" && done.value.text === "Hello.")
       // A process that resumes once more replays the reply.

@@ -1,4 +1,5 @@
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
@@ -50,7 +51,12 @@ export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in as
 export const isFallback = (asked: Asked): boolean => !isReplyAlone(asked) && asked.failures.at(-1)?.ended === "fallback"
 
 /** The result of a turn without a reply: the last failure, and all failures as entries of the ledger. */
-const Unanswered = Schema.Struct({ failure: Model.ModelFailure.schema, failures })
+const Unanswered = Schema.Struct({
+  failure: Model.ModelFailure.schema,
+  failures,
+  /** When the model failed, in milliseconds since 1970. Present if the failure says how long to wait. */
+  at: Schema.optionalKey(Schema.Finite)
+})
 export type Unanswered = typeof Unanswered.Type
 
 const unanswered = (
@@ -167,7 +173,7 @@ const withTypedFailure = <A>(
   Effect.catchCause(asking, (cause) => {
     const died = cause.reasons.find(Cause.isDieReason)
     if (died === undefined) {
-      return Effect.mapError(Effect.failCause(cause), (failure) => unanswered(run, turn, failure))
+      return Effect.catch(Effect.failCause(cause), (failure) => timed(failure, unanswered(run, turn, failure)))
     }
     const { defect } = died
     heed("The model", defect)
@@ -176,6 +182,12 @@ const withTypedFailure = <A>(
       Effect.suspend(() => Effect.fail(unanswered(run, turn, defectFailure(defect))))
     )
   })
+
+// A replayed run must be postponed until the same time.
+const timed = ({ retryAfter }: Model.ModelFailure, end: Unanswered): Effect.Effect<never, Unanswered> =>
+  retryAfter === undefined
+    ? Effect.fail(end)
+    : Effect.flatMap(Clock.currentTimeMillis, (at) => Effect.fail({ ...end, at }))
 
 const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) => {
   if (!Stream.isStream(parts)) {

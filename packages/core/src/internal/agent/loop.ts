@@ -45,7 +45,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   const usedUp = run.usage.usedUp ?? limitToConclude(run)
   if (usedUp !== undefined) return unfinished(run, state, limitReached(run, state, usedUp))
   return Effect.matchEffect(askInTime(run, state, questionOf(run, state)), {
-    onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
+    onFailure: ({ at, failure, failures }) => endedByModel(run, state, failure, failures, at),
     onSuccess: (asked) => {
       if (asked === timeIsUp) return Effect.fail(outOfTime(run, state))
       const reply = isReplyAlone(asked) ? asked : asked.reply

@@ -82,11 +82,12 @@ export const endedByModel = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   failure: ModelFailure,
-  failures: ReadonlyArray<Ledger.ModelEntry>
+  failures: ReadonlyArray<Ledger.ModelEntry>,
+  at?: number
 ): Effect.Effect<never, AgentFailure.AgentFailure> => {
   const after = withModelFailures(run, state, failures)
   const ended: Effect.Effect<never, AgentFailure.AgentFailure> = isPostponed(failure)
-    ? runPostponed(run, after, failure)
+    ? runPostponed(run, after, failure, at)
     : Effect.fail(modelFailed(after, failure))
   const attempts = failures.at(-1)?.attempts ?? 1
   return failure.code === "defect"
@@ -107,11 +108,12 @@ const isPostponed = (failure: ModelFailure): failure is ModelFailure & { readonl
 const runPostponed = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
-  failure: ModelFailure & { readonly retryAfter: Duration.Duration }
+  failure: ModelFailure & { readonly retryAfter: Duration.Duration },
+  at: number | undefined
 ) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+  Effect.flatMap(at === undefined ? Clock.currentTimeMillis : Effect.succeed(at), (at) => {
     const { facts, ledger, transcript } = progressOf(state)
-    const until = now + Duration.toMillis(failure.retryAfter)
+    const until = at + Duration.toMillis(failure.retryAfter)
     return Effect.fail(
       new AgentFailure.RunPostponed({
         detail: failure.detail,
