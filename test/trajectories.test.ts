@@ -26,8 +26,8 @@ describe("recorded trajectories", () => {
         "same failure: 14 turns: told in 3, 4, 5, 6, 7, 8, 9; withdrawn in 10, 11; ended in 12",
         "same failed call: 9 turns: told in 3; refused in 4, 5; withdrawn in 6; ended in 7",
         "lost payment: 6 turns: refused in 2, 3; withdrawn in 4; ended in 5",
-        "same page: 13 turns: told in 3, 4, 5, 6, 7, 8, 9; withdrawn in 10, 11; ended in 12",
-        "14 runs: told 9, refused 5, withdrawn 7, ended 7; false stops 0, missed loops 0",
+        "same page: 13 turns: told in 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13",
+        "14 runs: told 9, refused 5, withdrawn 6, ended 6; false stops 0, missed loops 0",
         ""
       ])
     }))

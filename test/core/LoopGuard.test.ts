@@ -62,8 +62,7 @@ describe("LoopGuard", () => {
           ok: false,
           error: "ToolUnavailable",
           code: "loop_detected",
-          detail: "This call was not run: you already have its result, which was the same 3 times: " +
-            "{\"status\":\"pending\"}",
+          detail: "This call was not run: you already have its result, and it did not change.",
           retry: "Do not repeat this call with the same arguments. Use what you have, or do something else."
         })
         assert.deepStrictEqual(JSON.parse(texts[5]!), {
@@ -269,14 +268,14 @@ describe("LoopGuard", () => {
   })
 
   describe("D5 the same failure with other arguments", () => {
-    const failing = (fail: (n: number) => SemanticGarbage | SchemaMismatch) =>
+    const failing = (fail: (n: number) => SemanticGarbage | SchemaMismatch | ToolUnavailable) =>
       Tool.make("look", {
         description: "",
         parameters: Schema.Struct({ n: Schema.Int }),
         success: Schema.Json,
         sideEffect: "none"
       }, ({ n }) => Effect.fail(fail(n)))
-    const noRow = (n: number) => new SemanticGarbage({ code: "not_found", detail: `No row ${n}.` })
+    const noRow = (n: number) => new ToolUnavailable({ code: "failed", detail: `Row ${n} is lost.`, transient: false })
 
     it.effect("is told the third time, never refused, withdrawn the tenth time, and ends the run the twelfth", () =>
       Effect.gen(function*() {
@@ -292,9 +291,17 @@ describe("LoopGuard", () => {
           "Calls of look in the last 3 turns failed in the same way, with different arguments each time. " +
             "Use another tool, ask the user, or answer with what you know."
         )
-        assert.include(JSON.parse(told(run)[9]!).detail, "No row 10.")
+        assert.include(JSON.parse(told(run)[9]!).detail, "Row 10 is lost.")
         assert.include(JSON.parse(told(run)[10]!).detail, "look is withdrawn")
         assert.deepInclude(loopDetected(run).calls[0], { tool: "look", times: 12 })
+      }))
+
+    it.effect("is told, and nothing else, if each failure answers what was asked: no such user", () =>
+      Effect.gen(function*() {
+        const unknown = (n: number) => new SemanticGarbage({ code: "unknown_user", detail: `There is no user '${n}'.` })
+        const run = yield* played([failing(unknown)], (_, index) => index < 20 ? long(index + 1) : done)
+        assert.strictEqual(answered(run).text, "done")
+        assert.deepStrictEqual(new Set(steps(run).map((step) => step.split(" ")[1])), new Set(["told"]))
       }))
 
     it.effect("is progress if each failure has other issues: the model corrects one field at a time", () =>
@@ -611,7 +618,7 @@ describe("LoopGuard", () => {
         tool: subject
       }))
       const { state, step } = after([many, many])
-      assert.strictEqual(state.seen.length, guard.window)
+      assert.strictEqual(state.seen.length, guard.window + 1)
       assert.isUndefined(step)
     })
 

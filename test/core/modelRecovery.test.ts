@@ -633,7 +633,7 @@ describe("H7: a model that asks for a long wait", () => {
       const failure = yield* postponed(agent.run("Pay.", { id: "job" }))
       assert.strictEqual(failure.postponement.until, 5000 + 3_600_000)
       assert.strictEqual(Duration.toMillis(failure.retryAfter), 3_600_000)
-      assert.strictEqual(failure.detail, hourly.detail)
+      assert.strictEqual(failure.detail, `The run is postponed for 1h: ${hourly.detail}`)
       assert.deepStrictEqual({ ...failure.failure }, { ...hourly })
       assert.strictEqual(failure.cause, hourly.cause)
       assert.deepInclude(failure.postponement, { version: 5, runId: "job", turn: 2, postponed: 1 })

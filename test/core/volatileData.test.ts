@@ -35,7 +35,18 @@ const same: Readonly<Record<string, Pair>> = {
   "a text of JSON": [`{"rows":[1],"timestamp":"${day(1)}"}`, `{"timestamp":"${day(2)}", "rows": [1]}`],
   "a time in a text": [`As of ${day(1)}: pending.`, `As of ${day(2)}: pending.`],
   "a request id in a text": ["Pending (request id: 8f14e45f).", "Pending (request id: c9f0f895)."],
-  "a time in a long text": [`${"line\n".repeat(9000)}${day(1)}`, `${"line\n".repeat(9000)}${day(2)}`]
+  "a moment in a text": [
+    "ACME costs 42.10 at 2026-11-22T10:00:03Z.",
+    "ACME costs 42.10 at 2026-11-22T10:00:09.120Z."
+  ],
+  "a moment under a name that may be data": [
+    { price: 42, at: "2026-11-22T10:00:01Z", updated_at: 1_763_800_001 },
+    { price: 42, at: "2026-11-22T10:00:02Z", updated_at: 1_763_800_002 }
+  ],
+  "a time in a long text": [
+    `${"line\n".repeat(9000)}generated at ${day(1)}`,
+    `${"line\n".repeat(9000)}generated at ${day(2)}`
+  ]
 }
 
 const different: Readonly<Record<string, Pair>> = {
@@ -46,9 +57,18 @@ const different: Readonly<Record<string, Pair>> = {
   "an empty object and null": [{}, null],
   "a further field": [{ a: 1 }, { a: 1, b: 2 }],
   "a further item": [[1], [1, 2]],
+  "the next free slot": ["Next free slot: 2026-01-05 10:00", "Next free slot: 2026-01-05 10:30"],
+  "the numbers of requests": [{ request_id: 101, status: "open" }, { request_id: 102, status: "open" }],
+  "the time of an update, hours later": [
+    { state: "done", updated_at: "2026-11-22T10:00:01Z" },
+    { state: "done", updated_at: "2026-11-22T14:30:12Z" }
+  ],
   "the time of a departure": [{ bus: 5, departure_time: day(1) }, { bus: 5, departure_time: day(2) }],
   "a time that may be data": [{ bus: 5, time: "10:00" }, { bus: 5, time: "10:05" }],
-  "a date that may be data": [{ concert: "A", date: day(1) }, { concert: "A", date: day(2) }],
+  "a date that may be data": [{ concert: "A", date: "2026-11-22T20:00:00Z" }, {
+    concert: "A",
+    date: "2026-11-22T20:30:00Z"
+  }],
   "the time of a journey": [{ route: "A", duration: 1200 }, { route: "A", duration: 1260 }],
   "the latency that a ping measures": [{ host: "a", latency_ms: 12 }, { host: "a", latency_ms: 80 }],
   "only the time": [{ timestamp: day(1) }, { timestamp: day(2) }],

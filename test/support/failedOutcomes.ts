@@ -168,13 +168,11 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
 
   // A run's limits.
   const budget = AgentBudget.make({ calls: 1, callsPerTool: 1 })
-  const refusedBefore = { code: "connection", detail: "Refused." }
   const refusals = [
     AgentBudget.refusal(budget, { tool: "subject", number: 2, ofTool: 1 }),
     AgentBudget.refusal(budget, { tool: "subject", number: 1, ofTool: 2 }),
     DispatchFailure.tooManyInARow("subject", 2),
-    DispatchFailure.loopDetected({ times: 3, answer: "{\"celsius\":18}" }),
-    DispatchFailure.loopDetected({ times: 3, failure: refusedBefore }),
+    DispatchFailure.loopDetected(),
     DispatchFailure.withdrawn("subject"),
     DispatchFailure.noIdentity("subject"),
     DispatchFailure.alreadyDone("\"done\"")

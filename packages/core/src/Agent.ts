@@ -26,12 +26,14 @@ import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
+import { PolledResults } from "./internal/agent/polledResults.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
 import { newId } from "./internal/agent/runId.ts"
 import { refusedContinuation, refusedOpening, refusedPostponement } from "./internal/agent/runInput.ts"
 import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
+import { RequestResults } from "./internal/agent/shorterTranscript.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { withFixer, withPreferred } from "./internal/tool/toolParts.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
@@ -95,12 +97,15 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
    * any. Default: `"all"`.
    */
   readonly offer?: "all" | "available"
-  /** How the outcomes of calls are rendered for the model. Default: `Rendering.json`. */
+  /**
+   * How the outcomes of calls are rendered for the model. With a rendering of your own, a result that was cut cannot be
+   * read further (`read_more`), because it might show what your rendering hides. Default: `Rendering.json`.
+   */
   readonly rendering?: Rendering.Rendering
   /** How the model replies. Default: the provider's own defaults. */
   readonly modelOptions?: ModelOptions
   /**
-   * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, which makes 3
+   * When to ask the model again after a transient failure, or after a failure that `onModelFailure` wants retried. Default: `RetryPolicy.transient`, which makes 3
    * attempts in all. By default, a request that the provider has already tried 3 times is not retried.
    */
   readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
@@ -244,9 +249,13 @@ export const make: {
   const problem = problemIn(options)
   if (problem !== undefined) throw new TypeError(problem)
   const budget = AgentBudget.make(options.limits)
+  const concludes = options.onLimit === "conclude"
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
   const resultSize = options.results === "whole" ? undefined : ResultSize.make(options.results)
   const own = equipped(options)
+  // A rendering of the user's own may hide fields, which `read_more` would show.
+  const isOwnRendering = options.rendering !== undefined && options.rendering !== Rendering.json &&
+    options.rendering !== Rendering.prose
   // Each run gets a new transcript, because a transcript shares its memory with all transcripts made from it.
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
@@ -259,7 +268,9 @@ export const make: {
     context: RunContext,
     earlier: Transcript.Transcript | undefined
   ): RunOf<T> => {
-    const kept = resultSize === undefined || own.tools.has(readMoreName) ? undefined : new KeptResults(resultSize)
+    const kept = resultSize === undefined || own.tools.has(readMoreName) || isOwnRendering
+      ? undefined
+      : new KeptResults(resultSize)
     if (earlier !== undefined) kept?.expect(earlier)
     return {
       ...context,
@@ -268,10 +279,11 @@ export const make: {
       toolkit: kept?.readable(own) ?? own,
       kept,
       resultSize,
-      request: { most: resultSize?.request ?? Infinity },
+      polled: new PolledResults(),
+      request: new RequestResults(resultSize?.request ?? Infinity),
       rendering: options.rendering ?? Rendering.json,
       budget,
-      concludes: options.onLimit === "conclude",
+      concludes,
       guard,
       offersAvailable: options.offer === "available",
       modelOptions: { ...options.modelOptions, ...modelOptions },
@@ -296,7 +308,7 @@ export const make: {
               ? newId(state, message.text)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ id, mayHaveRun }) =>
-              inRunContext(id, budget, state.account, 0, (context) =>
+              inRunContext(id, budget, state.account, 0, concludes, (context) =>
                 turn(begin(id, model, modelOptions, watch, context, options?.transcript), {
                   ...state,
                   facts: CallFacts.beginning(
@@ -323,6 +335,7 @@ export const make: {
             budget,
             Account.from(suspension.ledger),
             Duration.toMillis(suspension.used),
+            concludes,
             (context) =>
               resume(
                 begin(suspension.runId, model, options?.modelOptions, watch, context, suspension.transcript),
@@ -346,6 +359,7 @@ export const make: {
             budget,
             Account.from(ledger),
             Duration.toMillis(used),
+            concludes,
             (context) =>
               goOn(begin(runId, model, options?.modelOptions, watch, context, postponement.transcript), postponement)
           )
@@ -377,7 +391,11 @@ const asReply = (reply: unknown) => reply as string
 
 // The compiler checks these types, but it does not check plain JavaScript.
 const problemIn = (
-  { instructions, limits, onLimit, onModelFailure, rendering, results, toolkit }: Options<Tool.Any, unknown, unknown>
+  { instructions, limits, loopGuard, onLimit, onModelFailure, rendering, results, toolkit }: Options<
+    Tool.Any,
+    unknown,
+    unknown
+  >
 ): string | undefined => {
   if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent needs a Toolkit; got ${kind(toolkit)}.`
   if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
@@ -395,7 +413,19 @@ const problemIn = (
   if (!Predicate.isUndefined(results) && results !== "whole" && !Predicate.isObject(results)) {
     return `An agent's results must be limits or "whole"; got ${excerpt(results)}.`
   }
+  if (
+    !Predicate.isUndefined(loopGuard) && loopGuard !== "off" &&
+    (!Predicate.isObject(loopGuard) || Array.isArray(loopGuard))
+  ) {
+    return `An agent's loopGuard must be an object of thresholds, or "off"; got ${excerpt(loopGuard)}.`
+  }
   const perTool = limits?.callsPerTool
+  if (
+    !Predicate.isUndefined(perTool) && !Predicate.isNumber(perTool) &&
+    (!Predicate.isObject(perTool) || Array.isArray(perTool))
+  ) {
+    return `An agent's callsPerTool must be a number, or numbers by tool name; got ${excerpt(perTool)}.`
+  }
   const unknown = Predicate.isObject(perTool)
     ? Object.keys(perTool).find((name) =>
       name !== "*" && !toolkit.tools.has(name) && (name !== readMoreName || results === "whole")

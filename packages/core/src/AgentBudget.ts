@@ -2,11 +2,12 @@
  * The limits of a run: on its turns, calls, tokens and time, on the calls of one tool, and on consecutive equal calls.
  *
  * When the turns, tokens or time are used up, the run ends before the model is asked again. A call beyond
- * `calls`, `callsPerTool` or `consecutive` is refused, and the refusal tells the model to use what it has. If the
- * model calls tools again after it has exceeded `calls`, the run ends.
+ * `calls`, `callsPerTool` or `consecutive` is refused. If the model calls tools again after it has exceeded `calls`, the
+ * run ends. A tool whose own limit is used up is no longer offered.
  *
  * A run ends with `LimitReached`. With the agent option `onLimit: "conclude"`, it instead asks the model once more,
- * without tools, for the best answer from what is known. The last of the `turns` is kept for this request.
+ * without tools, for the best answer from what is known. The last of the `turns`, and a tenth of the time, are kept for
+ * this request.
  *
  * When a fifth or less of a limit is left, the model is told how much is left.
  *
@@ -47,8 +48,8 @@ export interface Limits {
    */
   readonly callsPerTool?: number | Readonly<Record<string, number>>
   /**
-   * How many times in a row the model may make the same call. Calls with the same intent (`CallFacts`) are the same.
-   * Default: no limit. `LoopGuard` also watches for repeated calls.
+   * How many times in a row the model may make the same call. Calls with the same intent (`CallFacts`) are the same. The
+   * calls of one turn are counted when the turn ends. Default: no limit. `LoopGuard` also watches for repeated calls.
    */
   readonly consecutive?: number
 }

@@ -99,10 +99,10 @@ export interface Postponement extends Schema.Schema.Type<typeof Postponement> {}
 export const Postponement = Schema.Struct({
   version: Schema.Literal(5),
   runId: Schema.String,
-  /** The turn in which the model was asked. */
-  turn: Schema.Int,
-  /** How many times this request was postponed. */
-  postponed: Schema.Int,
+  /** The 1-based number of the turn in which the model was asked. */
+  turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
+  /** How many times this request was postponed: at least 1. */
+  postponed: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
   /** When to resume the run, in milliseconds since 1970. */
   until: Schema.Finite,
   transcript: Transcript.schema,
@@ -180,7 +180,7 @@ export const RepeatedCall = Schema.Struct({
   tool: Schema.String,
   /** The text of the arguments. */
   arguments: Schema.String,
-  /** In how many turns the call had the same outcome. */
+  /** In how many turns the call, or a similar one of the same tool, had the same outcome. */
   times: Schema.Int
 })
 

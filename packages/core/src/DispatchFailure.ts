@@ -311,26 +311,16 @@ export const alreadyDone = (answer: string | undefined) =>
   })
 
 /**
- * Creates the failure for a call that a stuck run repeats. The call was not run, because it would add nothing.
+ * Creates the failure for a call that a stuck run repeats. The call was not run, because it would add nothing. The
+ * failure does not contain the earlier result: the model has it, as its rendering shows it.
  *
- * @param earlier the outcome of the earlier calls: their `answer` as JSON, or their `failure`
  * @category constructors
  * @since 0.1.0
  */
-export const loopDetected = ({ answer, failure, times }: {
-  readonly times: number
-  readonly answer?: string
-  readonly failure?: { readonly code: string; readonly detail: string }
-}) =>
+export const loopDetected = () =>
   unavailable({
     code: "loop_detected",
-    detail: failure === undefined
-      ? `This call was not run: you already have its result, which was the same ${times} times: ${
-        cut(oneLine(answer ?? ""), 300)
-      }`
-      : `This call was not run: it has already failed ${times} times in the same way, with ${
-        cut(oneLine(failure.code), 60)
-      }: ${cut(oneLine(failure.detail), 300)}`,
+    detail: "This call was not run: you already have its result, and it did not change.",
     transient: false,
     scope: "arguments",
     outcome: "not_executed"

@@ -6,8 +6,8 @@
  * | ------------------------------------------------------ | ------------------------------ |
  * | the same call with the same outcome                    | tell, refuse, withdraw, end    |
  * | two or more calls in turn, with the same outcomes      | tell, refuse, withdraw, end    |
- * | the same failure of a tool, with other arguments       | tell; much later withdraw, end |
- * | the same large result of a tool, with other arguments  | tell; much later withdraw, end |
+ * | invalid calls, or failures of a tool that is down      | tell; much later withdraw, end |
+ * | other same failures or results, with other arguments   | tell                           |
  *
  * First the model is told. Then the same call is refused without running. Then its tool is withdrawn: the model is
  * no longer offered it. At last the run ends with `LoopDetected`. By default these are the third, fourth, fifth and
@@ -17,8 +17,9 @@
  *
  * Progress resets all steps. A turn makes progress if one of its calls has a new result, or acts. So the guard never
  * stops a run that polls a result that changes, follows pages, or tries new arguments with new results. A
- * successful call of a tool that is not idempotent always counts as progress, because the repetition may be meant.
- * If it is not, declare `repeats: false`.
+ * successful call of a tool that is not idempotent always counts as progress, because the repetition may be meant: the
+ * model is told, and nothing else. If a repetition cannot be meant, declare `repeats: false`. A tool that is polled
+ * (`poll`) waits instead, and is left alone.
  *
  * Failures of a tool that ran are left to `CallFacts`: it refuses the same call after as many failures as the tool
  * permits. Each such refusal then counts like the third time, the fourth time, and so on.
@@ -33,6 +34,7 @@
  */
 import * as DispatchFailure from "./DispatchFailure.ts"
 import {
+  isHopeless,
   isNewEffect,
   isRefused,
   isRepeatRefused,
@@ -46,7 +48,6 @@ import {
 } from "./internal/agent/loopJudgement.ts"
 import { whole } from "./internal/value/numberOption.ts"
 import { cut, oneLine } from "./internal/value/text.ts"
-import { attempted } from "./internal/value/untrusted.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import type { Completed, Failed } from "./ToolOutcome.ts"
 
@@ -72,7 +73,7 @@ export interface Options {
   readonly withdraw?: number
   /** The time at which the run ends. Default: one more than `withdraw`. */
   readonly end?: number
-  /** How many different calls the guard remembers. Default: 12. */
+  /** How many different calls the guard remembers. A loop over more calls is not noticed. Default: 12. */
   readonly window?: number
 }
 
@@ -175,30 +176,18 @@ export const refusal = (
   if ((count === 0 ? guard.tell : count + 1) < guard.refuse) return undefined
   const text = textOf(call)
   const before = seen.findLast((entry) => isSameCall(entry, call.name, text))
-  return before === undefined || !isStuckNextTime(guard, before) || isNewEffect(before.outcome, tool) ||
-      isCountedByFacts(before.outcome)
+  return before === undefined || !isStuckNextTime(guard, before) || !hasResult(before.outcome) ||
+      isNewEffect(before.outcome, tool)
     ? undefined
-    : DispatchFailure.loopDetected({ times: before.times, ...contentOf(before.outcome) })
+    : DispatchFailure.loopDetected()
 }
+
+// A failure is refused by what caused it, and only as long as the cause lasts.
+const hasResult = (outcome: Completed | Failed): boolean =>
+  outcome._tag === "Completed" || outcome.failure._tag === "PartialData"
 
 // Another call that was made only once may have a new result by now.
 const isStuckNextTime = ({ tell }: LoopGuard, { times }: Seen): boolean => times > 1 && times + 1 >= tell
-
-/**
- * Returns the outcome that the model already has for a call, or `undefined` if the guard does not remember one.
- *
- * @category guarding
- * @since 0.1.0
- */
-export const known = ({ seen }: State, call: ToolCall): Completed | Failed | undefined => {
-  const text = textOf(call)
-  return seen.findLast((entry) => isSameCall(entry, call.name, text))?.outcome
-}
-
-const contentOf = (outcome: Completed | Failed) =>
-  outcome._tag === "Completed"
-    ? { answer: attempted(() => JSON.stringify(outcome.value)) ?? "" }
-    : { failure: { code: outcome.failure.code, detail: outcome.failure.detail } }
 
 // -----------------------------------------------------------------------------
 // After a turn
@@ -214,8 +203,8 @@ const contentOf = (outcome: Completed | Failed) =>
 export const after = (guard: LoopGuard, state: State, turn: number, calls: ReadonlyArray<Observed>): Verdict => {
   const { progress, seen: before } = state
   const { tell, window } = guard
-  // Makes room for one call. To copy fewer entries is much faster than to shift them later.
-  const seen = before.length < window ? before.slice() : before.slice(before.length - window + 1)
+  // Makes room for one call. To copy one entry less is much faster than to shift the others later.
+  const seen = before.length > window ? before.slice(1) : before.slice()
   const memory = { seen, window, turn, progress, tell }
   const judged = calls.map((observed) => judge(memory, observed))
   return judged.some(isNew) ? afterProgress(guard, seen, turn, judged) : withoutProgress(guard, state, seen, judged)
@@ -242,8 +231,11 @@ const withoutProgress = (
   judged: ReadonlyArray<Judgement>
 ): Verdict => {
   const count = countOf(guard, state.count, judged)
-  // Calls with other arguments have twice the time.
-  const alike = judged.reduce((most, one) => one.kind === "alike" ? Math.max(most, one.entry.alike) : most, 0)
+  // Calls with other arguments have twice the time, and most of them are only told.
+  const alike = judged.reduce(
+    (most, one) => one.kind === "alike" && isHopeless(one.entry) ? Math.max(most, one.entry.alike) : most,
+    0
+  )
   const reached = Math.max(count, Math.floor(alike / 2))
   const own = repeatedOf(guard, judged)
   const partners = count >= guard.tell ? partnersOf(seen, own) : none
@@ -349,7 +341,11 @@ const alikeText = (name: string, { alike, outcome }: Seen): string => {
  * @since 0.1.0
  */
 export const describe = (repeated: ReadonlyArray<Seen>): string => {
-  const calls = repeated.map(({ alike, times, tool }) => `${cut(oneLine(tool), 80)} (${Math.max(times, alike)} times)`)
+  const byTool = new Map<string, number>()
+  for (const { alike, times, tool } of repeated) {
+    byTool.set(tool, Math.max(byTool.get(tool) ?? 0, times, alike))
+  }
+  const calls = Array.from(byTool, ([tool, times]) => `${cut(oneLine(tool), 80)} (${times} times)`)
   const more = calls.length - mostNamed
   const named = `${calls.slice(0, mostNamed).join(", ")}${more > 0 ? ` and ${more} more` : ""}`
   return `The model was stuck in a loop: it repeated ${named}, and nothing changed.`

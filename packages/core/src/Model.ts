@@ -16,6 +16,7 @@ import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
+import { modelRetries } from "./internal/policy/modelRetries.ts"
 import { retrying } from "./internal/policy/retryLoop.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
@@ -317,19 +318,10 @@ export const retry: {
     self: Effect.Effect<A, ModelFailure, R>,
     schedule: Schedule.Schedule<unknown, ModelFailure>
   ): Effect.Effect<A, ModelFailure, R> =>
-    retrying(self, () => {
-      let attemptsBefore = 0
-      const onEach = (failure: ModelFailure, wait: Duration.Duration) => {
-        attemptsBefore += failure.attempts ?? 1
-        return Effect.flatMap(onRetry, (notify) => notify(failure, wait))
-      }
-      const last = (failure: ModelFailure) =>
-        attemptsBefore === 0 ? failure : withAttempts(failure, attemptsBefore + (failure.attempts ?? 1))
-      return { schedule, retryable: isTransient, onRetry: onEach, last }
-    })
+    retrying(self, () =>
+      modelRetries<ModelFailure>(
+        schedule,
+        ({ transient }) => transient,
+        (failure, wait) => Effect.flatMap(onRetry, (notify) => notify(failure, wait))
+      ))
 )
-
-const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
-
-const withAttempts = (failure: ModelFailure, attempts: number) =>
-  new ModelFailure({ ...failure, cause: failure.cause, attempts })

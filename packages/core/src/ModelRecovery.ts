@@ -7,7 +7,7 @@
  * retried, and any other failure ends the run. The agent's `modelRetry` says when to ask again, and how often in one
  * turn. A limit of the run, or its interruption, is not a failure of the model, and is never asked about.
  *
- * One failure is handled before: if the conversation is longer than the model can read (`context_overflow`), the
+ * One failure is handled before, unless results are never cut (`results: "whole"`): if the conversation is longer than the model can read (`context_overflow`), the
  * results are shortened to half in what is sent, the oldest first, and the model is asked once more.
  *
  * The idea of a decision for each failed request comes from the strategies of Koog.

@@ -7,7 +7,10 @@
  * the tool `read_more`, which the agent offers as soon as it has cut a result.
  *
  * There is also a limit for all results of one request to the model. Beyond it, older results are shortened in what is
- * sent. The transcript keeps them.
+ * sent. The transcript keeps them. Short results stay whole, so very many of them can exceed the limit.
+ *
+ * The whole results that were cut are kept in memory, for this run. Up to 20 MB are kept, the latest ones. With a
+ * rendering of the user's own, nothing is kept, because `read_more` might show what the rendering hides.
  *
  * Only what a model reads is cut. `tool.run`, the outcome of a call and the journal always have the whole result.
  *

@@ -245,8 +245,8 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   /**
    * Declares that the tool is polled, for example for the state of a job. If the model of an agent repeats a call,
    * the agent waits before it runs the tool again. It runs the tool again and again, until the result differs from
-   * the one that the model has. So the model does not spend a turn for each look. Only for a tool that is read-only
-   * or idempotent. Default: the tool is not polled.
+   * the one that the model has. So the model does not spend a turn for each look. Only for a read-only tool. Default:
+   * the tool is not polled.
    */
   readonly poll?: PollOptions
   /**
@@ -541,14 +541,19 @@ const makeTool = <
   })
 }
 
-const pollingOf = ({ atMost, every }: PollOptions): Polling => {
-  const interval = finite("tool's interval between polls", every)
-  return {
-    every: interval,
-    atMost: atMost === undefined
-      ? Duration.max(interval, Duration.minutes(1))
-      : finite("tool's longest time of polling", atMost)
-  }
+const pollingOf = (options: PollOptions): Polling => {
+  demand([["A tool's 'poll' must be an object such as { every: \"5 seconds\" }", Predicate.isObject(options), options]])
+  const { atMost, every: input } = options
+  const every = finite("tool's interval between polls", input)
+  const most = atMost === undefined
+    ? Duration.max(every, Duration.minutes(1))
+    : finite("tool's longest time of polling", atMost)
+  if (Duration.isGreaterThanOrEqualTo(most, every)) return { every, atMost: most }
+  throw new TypeError(
+    `A tool's longest time of polling must be at least its interval, ${Duration.format(every)}; got ${
+      Duration.format(most)
+    }.`
+  )
 }
 
 // -----------------------------------------------------------------------------

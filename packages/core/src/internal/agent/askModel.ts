@@ -22,14 +22,15 @@ import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
 import { onceShorter, recovered } from "./recoveredReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
+import type { RequestResults } from "./shorterTranscript.ts"
 
 /** The parts of a run that are needed to ask its model. */
 export interface Asking extends RunContext {
   readonly model: Model.Model["Service"]
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly onModelFailure: ModelRecovery | undefined
-  /** The most characters of results in a request. Lowered if the conversation is too long for the model. */
-  readonly request: { most: number }
+  /** What is sent of the results. */
+  readonly request: RequestResults
   readonly watch: ((event: Happened) => void) | undefined
 }
 
@@ -73,8 +74,8 @@ const unanswered = (
 /** A request to the model. If the tools must be looked up first, the options may not fit them. */
 export interface Question {
   readonly transcript: Transcript
-  /** How many times this request was postponed. */
-  readonly postponed: number
+  /** Distinguishes the journal step of this request from an earlier one in the same turn. Default: none. */
+  readonly step?: string
   readonly tools: ReadonlyArray<Definition> | Effect.Effect<ReadonlyArray<Definition>>
   readonly options: Model.Options
 }
@@ -83,13 +84,11 @@ export interface Question {
 export const askModel = (
   run: Asking,
   turn: number,
-  { options, postponed, tools, transcript }: Question
+  { options, step: suffix = "", tools, transcript }: Question
 ): Effect.Effect<Asked, Unanswered> => {
   const { retried, watch } = run
   run.place.turn = turn
-  // A request that was postponed is a new step: the first one has recorded its failure.
-  const again = postponed === 0 ? "" : `/again/${postponed}`
-  const step = { name: `turn/${turn}/model${again}`, success: Asked, error: Unanswered }
+  const step = { name: `turn/${turn}/model${suffix}`, success: Asked, error: Unanswered }
   const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
     withTypedFailure(
       run,

@@ -6,10 +6,10 @@ import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
 import type * as Tool from "../../Tool.ts"
-import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
-import { isReplyAlone } from "./askModel.ts"
+import { askToConclude, isBlank, timeIsUp } from "./askInTime.ts"
+import { isFallback, isReplyAlone } from "./askModel.ts"
 import { lastQuestionOf } from "./question.ts"
-import { answerOf, ofRun, outOfTime, type Unfinished, withLedger, withModelFailures } from "./runEndings.ts"
+import { answerOf, ofRun, type Unfinished, withLedger, withModelFailures, withRetries } from "./runEndings.ts"
 import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 
@@ -21,15 +21,15 @@ export const unfinished = <T extends Tool.Any>(
 ): Effect.Effect<Answer, AgentFailure.AgentFailure, Tool.Requirements<T>> => {
   if (!canConclude(run)) return Effect.fail(failure)
   const question = lastQuestionOf(run, state, failure.detail)
-  return Effect.matchEffect(askInTime(run, state, question), {
+  return Effect.matchEffect(askToConclude(run, state, question), {
     onFailure: ({ failures }) => Effect.fail(withLedger(failure, withModelFailures(run, state, failures))),
     onSuccess: (asked) => {
-      if (asked === timeIsUp) return Effect.fail(outOfTime(run, state))
+      if (asked === timeIsUp) return Effect.fail(withLedger(failure, withRetries(run, state)))
       const { calls: _, native: __, ...reply } = isReplyAlone(asked) ? asked : asked.reply
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied({ ...reply, calls: [] }) }
       run.usage.now(replied.account)
-      return isBlank(reply.text)
+      return isBlank(reply.text) && !isFallback(asked)
         ? Effect.fail(withLedger(failure, replied))
         : Effect.succeed(answerOf(replied, { ...reply, calls: [] }, reasonOf(failure)))
     }
@@ -40,7 +40,7 @@ export const unfinished = <T extends Tool.Any>(
 const canConclude = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): boolean => {
   if (!concludes) return false
   const { isOwn = true } = usage.usedUp ?? {}
-  return isOwn && usage.left(0).turns > 0 && time.millisLeft > 0 && budget.turns > 1
+  return isOwn && usage.left(0).turns > 0 && time.millisToEnd > 0 && budget.turns > 1
 }
 
 /**

@@ -11,18 +11,22 @@ export class RunTime {
   /** The outer deadline, in milliseconds of the clock. It ends the run even if the run has used less than its limit. */
   readonly #outer: number
   readonly #start: number
+  /** How much of the limit is kept for the conclusion of the run, in milliseconds. */
+  readonly #reserve: number
   #before: number
   #isShifted = false
 
   /**
    * @param limit how long the run may take, in milliseconds
    * @param before how much time earlier processes have used, in milliseconds
+   * @param reserve how much of the limit is kept for the conclusion of the run, in milliseconds
    */
-  constructor({ context }: Fiber.Fiber<unknown, unknown>, limit: number, before: number) {
+  constructor({ context }: Fiber.Fiber<unknown, unknown>, limit: number, before: number, reserve: number) {
     this.#clock = Context.get(context, Clock.Clock)
     this.#outer = Context.get(context, Deadline.current)
     this.#limit = limit
     this.#before = before
+    this.#reserve = reserve
     this.#start = this.#clock.currentTimeMillisUnsafe()
   }
 
@@ -31,14 +35,28 @@ export class RunTime {
     return this.#before + this.#clock.currentTimeMillisUnsafe() - this.#start
   }
 
-  /** When the time of the run is up, in milliseconds of the clock. */
+  /** When the time of the run is up, but for its conclusion, in milliseconds of the clock. */
   get deadline(): number {
+    return Math.min(this.#outer, this.#start + this.#limit - this.#before - this.#reserve)
+  }
+
+  /** When all time of the run is up, in milliseconds of the clock. */
+  get end(): number {
     return Math.min(this.#outer, this.#start + this.#limit - this.#before)
   }
 
+  /** How much time is left until the deadline, in milliseconds. */
   get millisLeft(): number {
-    const { deadline } = this
-    return deadline === Infinity ? deadline : Math.max(0, deadline - this.#clock.currentTimeMillisUnsafe())
+    return this.#millisTo(this.deadline)
+  }
+
+  /** How much time is left in all, in milliseconds. */
+  get millisToEnd(): number {
+    return this.#millisTo(this.end)
+  }
+
+  #millisTo(time: number): number {
+    return time === Infinity ? time : Math.max(0, time - this.#clock.currentTimeMillisUnsafe())
   }
 
   /**

@@ -93,7 +93,7 @@ export class KeptResults {
         new SemanticGarbage({
           code: "unknown_result",
           detail: `The result '${cut(oneLine(result), 80)}' is not kept.`,
-          hint: "Go on without it, or choose one of the alternatives if there are any.",
+          hint: this.#kept.size === 0 ? "Go on without it." : "Go on without it, or choose one of the alternatives.",
           alternatives: Array.from(this.#kept.keys()).toReversed()
         })
       )

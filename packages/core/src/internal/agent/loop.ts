@@ -27,7 +27,7 @@ import { limitToConclude, unfinished } from "./conclusion.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelLedgerEntry.ts"
 import { questionOf } from "./question.ts"
-import { answerOf, endedByModel, haltedBy, limitReached, loopDetected, ofRun, outOfTime } from "./runEndings.ts"
+import { answerOf, endedByModel, haltedBy, limitReached, loopDetected, ofRun, withRetries } from "./runEndings.ts"
 import { Account } from "./runLedger.ts"
 import { beginning, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
@@ -47,7 +47,10 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   return Effect.matchEffect(askInTime(run, state, questionOf(run, state)), {
     onFailure: ({ at, failure, failures }) => endedByModel(run, state, failure, failures, at),
     onSuccess: (asked) => {
-      if (asked === timeIsUp) return Effect.fail(outOfTime(run, state))
+      if (asked === timeIsUp) {
+        const late = withRetries(run, state)
+        return unfinished(run, late, limitReached(run, late, ofRun(run, "elapsed")))
+      }
       const reply = isReplyAlone(asked) ? asked : asked.reply
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied(reply) }
@@ -127,8 +130,9 @@ export const resume = <T extends Tool.Any>(
   run.usage.recall(callsMade(reply, outcomes))
   // The account includes the usage of a correcting agent only once the corrected call has ended. Until then, the
   // usage is added here.
-  for (const { fixing } of outcomes) {
+  for (const { fixing, spent } of outcomes) {
     if (fixing !== undefined) run.usage.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
+    if (spent !== undefined) run.usage.add({ turns: 0, calls: 0, tokens: spent.inputTokens + spent.outputTokens })
   }
   return afterCalls(run, state, reply, resumeCalls(run, state, reply, outcomes, userReply))
 }

@@ -54,6 +54,8 @@ export interface Observed {
 export interface Subject {
   readonly sideEffect: SideEffect
   readonly volatile?: ReadonlyArray<string> | undefined
+  /** Present if the tool is polled. */
+  readonly poll?: object | undefined
 }
 
 /** What a call adds to what is known. */
@@ -86,7 +88,7 @@ export const isRepeatRefused = (judgement: Judgement): boolean => judgement.kind
 export interface Memory {
   /** The latest calls, oldest first. The array belongs to this turn, and is changed. */
   readonly seen: Array<Seen>
-  /** How many calls are remembered. */
+  /** How many calls are remembered besides the latest one. */
   readonly window: number
   readonly turn: number
   /** The turn of the latest progress, and how far the count of calls that are alike falls back to after it. */
@@ -105,10 +107,12 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
   const same = found.same < 0 ? undefined : seen[found.same]
   const latest = found.latest < 0 ? undefined : seen[found.latest]
   if (same !== undefined && (wasRefused || found.isSameOutcome)) {
+    // A tool that is polled has waited before it answered the same. That is no loop, and limits bound it.
+    if (tool?.poll !== undefined && !wasRefused) return ignored
     const entry = { ...same, times: timesOf(same.times, same, turn), turn }
     const kind = !wasRefused && isNewEffect(outcome, tool) ? "new" : "repeat"
     replace(seen, found.same, entry)
-    if (kind === "new") forgetReads(seen)
+    if (kind === "new") forgetOthers(seen)
     return { kind, entry, observed, isRefused: wasRefused }
   }
   const text = textOf(call)
@@ -125,9 +129,12 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
   const alike = isAlike ? alikeAfter(latest, memory) : 1
   const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn }
   if (same !== undefined) replace(seen, found.same, entry)
-  else if (seen.length >= window) replace(seen, 0, entry)
-  else seen.push(entry)
-  if (hasChangedTheWorld(outcome, tool)) forgetReads(seen)
+  else {
+    seen.push(entry)
+    // Besides the latest call.
+    if (seen.length > window + 1) seen.shift()
+  }
+  if (hasChangedTheWorld(outcome, tool)) forgetOthers(seen)
   return { kind: isAlike ? "alike" : "new", entry, observed, isRefused: false }
 }
 
@@ -145,23 +152,15 @@ const replace = (seen: Array<Seen>, at: number, entry: Seen): void => {
   seen[last] = entry
 }
 
-// After an effect, reading again is no repetition: the data may have changed. The effect itself is the last entry.
-const forgetReads = (seen: Array<Seen>): void => {
-  const last = seen.length - 1
-  let kept = 0
-  while (kept < last && isEffect(seen[kept]!)) kept++
-  for (let index = kept; index <= last; index++) {
-    const entry = seen[index]!
-    if (index === last || isEffect(entry)) seen[kept++] = entry
-  }
-  seen.length = kept
+// After an effect, no earlier call is a repetition: the data may have changed. The effect itself is the last entry.
+const forgetOthers = (seen: Array<Seen>): void => {
+  const last = seen.pop()
+  seen.length = 0
+  if (last !== undefined) seen.push(last)
 }
 
-const isEffect = ({ outcome }: Seen): boolean => outcome._tag === "Completed" && outcome.certainty === "executed"
-
 /** True for a call that no tool has seen, for a reason outside the call. */
-const isIgnored = (outcome: ToolOutcome): boolean =>
-  outcome._tag === "Failed" && (outcome.failure.code === "not_run" || outcome.failure.code === "call_limit")
+const isIgnored = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.failure.code === "not_run"
 
 const isRepetition = (outcome: Completed | Failed): boolean =>
   outcome._tag === "Failed" && outcome.attempts === 0 && repetitions.has(outcome.failure.code)
@@ -180,10 +179,12 @@ export const isNewEffect = (outcome: Completed | Failed, tool: Subject | undefin
 const hasChangedTheWorld = ({ certainty }: Completed | Failed, tool: Subject | undefined): boolean =>
   certainty !== "not_executed" && tool !== undefined && tool.sideEffect !== "none"
 
-// A short result, such as `true`, may be news for each arguments. The same long list is not.
+// A page that names the next one is news, whatever it holds. A short result, such as `true`, may be news for each
+// arguments. The same long list is not.
 const addsNothing = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
-  outcome._tag === "Failed" ||
-  !hasChangedTheWorld(outcome, tool) && isLong(outcome.value)
+  outcome._tag === "Failed"
+    ? outcome.failure._tag !== "PartialData" || outcome.failure.next === undefined
+    : !hasChangedTheWorld(outcome, tool) && isLong(outcome.value)
 
 // Most results are short texts and numbers, which need not be written.
 const isLong = (value: Schema.Json): boolean =>
@@ -193,6 +194,15 @@ const isLong = (value: Schema.Json): boolean =>
       (attempted(() => JSON.stringify(value)) ?? "").length >= longResult
 
 const longResult = 100
+
+/**
+ * True if calls with other arguments cannot help: the tool is down, or the calls are invalid. An answer about the
+ * arguments, such as an unknown name, may be what the model wants to know.
+ */
+export const isHopeless = ({ outcome }: Seen): boolean =>
+  outcome._tag === "Failed" &&
+  (outcome.failure._tag === "SchemaMismatch" ||
+    outcome.failure._tag === "ToolUnavailable" && outcome.failure.scope === undefined)
 
 /** Where a call was seen before: positions in the memory, or -1. */
 interface Found {

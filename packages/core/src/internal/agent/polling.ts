@@ -2,7 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Tool from "../../Tool.ts"
-import { type Completed, executions, type Failed, type ToolOutcome } from "../../ToolOutcome.ts"
+import { type Completed, executions, type ToolOutcome } from "../../ToolOutcome.ts"
 import { isSameData } from "../value/volatileData.ts"
 import type { RunTime } from "./elapsedTime.ts"
 import { joined } from "./joinedOutcome.ts"
@@ -16,10 +16,10 @@ import { joined } from "./joinedOutcome.ts"
 export const polling = <R>(
   { poll, volatile }: Pick<Tool.Any, "poll" | "volatile">,
   time: RunTime,
-  before: Completed | Failed | undefined,
+  before: Completed | undefined,
   call: Effect.Effect<ToolOutcome, never, R>
 ): Effect.Effect<ToolOutcome, never, R> => {
-  if (poll === undefined || before === undefined || before._tag === "Failed") return call
+  if (poll === undefined || before === undefined) return call
   const every = Duration.toMillis(poll.every)
   const isUnchanged = (outcome: ToolOutcome) =>
     outcome._tag === "Completed" && isSameData(before.value, outcome.value, volatile)
@@ -45,6 +45,6 @@ const unchanged = (outcome: ToolOutcome, waited: number): ToolOutcome =>
   outcome._tag === "Completed"
     ? {
       ...outcome,
-      caveats: [...outcome.caveats, `The result has not changed in ${Duration.format(Duration.millis(waited))}.`]
+      caveats: [...outcome.caveats, `The result has not changed in ${Duration.format(Duration.millis(waited))}`]
     }
     : outcome

@@ -6,12 +6,12 @@ import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import type { Question } from "./askModel.ts"
 import type { Run, State } from "./runState.ts"
-import { shorter } from "./shorterTranscript.ts"
 
 /** Returns what the model is asked in a turn: the transcript, and the tools on offer. */
 export const questionOf = <T extends Tool.Any>(run: Run<T>, state: State): Question => ({
   transcript: sent(run, state),
-  postponed: state.postponed,
+  // A request that was postponed is a new step: the first one has recorded its failure.
+  ...(state.postponed === 0 ? {} : { step: `/again/${state.postponed}` }),
   tools: offered(run, state),
   options: optionsFor(run, state)
 })
@@ -21,19 +21,23 @@ export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, state: State, wh
   const { toolChoice: _, ...options } = run.modelOptions
   const request = `${why} Do not call tools. Give the best answer from what you know, and say what is missing.`
   // The transcript of the run does not contain this request.
-  return { transcript: sent(run, state).append({ role: "user", text: request }), postponed: 0, tools: [], options }
+  return { transcript: sent(run, state).append({ role: "user", text: request }), step: "/last", tools: [], options }
 }
 
 // Beyond the limit of a request, the results are shortened in what is sent. The transcript of the run keeps them.
 const sent = <T extends Tool.Any>({ request }: Run<T>, { resultLength, transcript }: State): Transcript =>
-  resultLength <= request.most ? transcript : shorter(transcript, request.most)
+  request.of(transcript, resultLength)
 
-const offered = <T extends Tool.Any>({ offersAvailable, toolkit }: Run<T>, { loop }: State): Question["tools"] => {
-  const { withdrawn } = loop
+const offered = <T extends Tool.Any>(
+  { offersAvailable, toolkit, usage }: Run<T>,
+  { loop: { withdrawn } }: State
+): Question["tools"] => {
+  const { spentTools } = usage
+  const isAnyHidden = withdrawn.length + spentTools.length > 0
   const remaining = (tools: ReadonlyArray<Definition>) =>
-    withdrawn.length === 0 ? tools : tools.filter(({ name }) => !withdrawn.includes(name))
+    isAnyHidden ? tools.filter(({ name }) => !withdrawn.includes(name) && !spentTools.includes(name)) : tools
   if (offersAvailable) return Effect.map(Availability.offered(toolkit), remaining)
-  return withdrawn.length === 0 ? toolkit.definitions : Effect.succeed(remaining(toolkit.definitions))
+  return isAnyHidden ? Effect.succeed(remaining(toolkit.definitions)) : toolkit.definitions
 }
 
 // If the model had to call a tool in every turn, it could never answer. So `toolChoice` is dropped after a call.

@@ -9,8 +9,10 @@ import type { Decision, ModelRecovery } from "../../ModelRecovery.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { IllTyped, present } from "../call/runUserCode.ts"
 import { contained } from "../fiber/runContained.ts"
+import { modelRetries } from "../policy/modelRetries.ts"
+import { retrying } from "../policy/retryLoop.ts"
 import { kind } from "../value/text.ts"
-import { resultLengthOf, shorter } from "./shorterTranscript.ts"
+import { type RequestResults, resultLengthOf, shorter } from "./shorterTranscript.ts"
 
 /** How the failures of a request are handled. */
 interface Recovery<A> {
@@ -29,25 +31,26 @@ export const recovered = <A>(
   if (decide === undefined) return Model.retry(ask, schedule)
   return Effect.suspend(() => {
     let attempt = 0
-    let isTransient = false
+    let isRetried = false
     const judged = Effect.catch(ask, (failure) => {
       attempt++
-      isTransient = failure.transient
       return Effect.flatMap(
         decisionOf(() => decide(failure, { turn, attempt })),
-        (decision) =>
-          decision._tag === "RespondWith"
-            ? Effect.succeed(fallback(decision.text, failure, attempt))
-            : Effect.fail(withTransient(failure, decision._tag === "Retry"))
+        (decision) => {
+          if (decision._tag === "RespondWith") return Effect.succeed(fallback(decision.text, failure, attempt))
+          isRetried = decision._tag === "Retry"
+          return Effect.fail(failure)
+        }
       )
     })
-    // `Model.retry` retries what is transient. In the end, the failure is as it was.
-    return Effect.mapError(Model.retry(judged, schedule), (failure) => withTransient(failure, isTransient))
+    return retrying(judged, () =>
+      modelRetries<Model.ModelFailure>(
+        schedule,
+        () => isRetried,
+        (failure, wait) => Effect.flatMap(Model.onRetry, (notify) => notify(failure, wait))
+      ))
   })
 }
-
-const withTransient = (failure: Model.ModelFailure, transient: boolean) =>
-  failure.transient === transient ? failure : new Model.ModelFailure({ ...failure, cause: failure.cause, transient })
 
 const label = "The agent's onModelFailure"
 
@@ -76,11 +79,11 @@ const isDecision = (decision: unknown): decision is Decision =>
  * Asks the model with a transcript. If the conversation is too long for the model, shortens the results, and asks once
  * more.
  *
- * @param request the most characters of results in a request, which is lowered for the rest of the run
+ * @param request what is sent of the results; its limit is lowered for the rest of the run
  */
 export const onceShorter = <A>(
   transcript: Transcript,
-  request: { most: number },
+  request: RequestResults,
   ask: (transcript: Transcript) => Effect.Effect<A, Model.ModelFailure>
 ): Effect.Effect<A, Model.ModelFailure> => {
   // After another failure, what was shortened is not sent whole again.
@@ -91,7 +94,7 @@ export const onceShorter = <A>(
     const most = Math.floor(length / 2)
     const short = shorter(current, most)
     if (resultLengthOf(short) >= length) return Effect.fail(failure)
-    request.most = most
+    request.lower(most)
     current = short
     return Effect.andThen(
       Effect.flatMap(Model.onRetry, (notify) => notify(failure, Duration.zero)),

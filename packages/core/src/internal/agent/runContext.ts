@@ -31,22 +31,24 @@ export interface RunContext {
  *
  * @param account the ledger of the run so far
  * @param used how much of its time the run has already used, in milliseconds
+ * @param concludes true if a turn, and a tenth of the time, are kept for the conclusion of the run
  */
 export const inRunContext = <A, E, R>(
   id: string,
   budget: AgentBudget,
   account: Account,
   used: number,
+  concludes: boolean,
   run: (surroundings: RunContext) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const { elapsed: limit } = budget
-    const time = new RunTime(fiber, limit, used)
+    const time = new RunTime(fiber, limit, used, concludes && limit !== Infinity ? limit / 10 : 0)
     const retried: Array<Model.ModelFailure> = []
     const place = { run: id, turn: 0 }
     const outerOnRetry = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
-    const usage = new RunUsage(budget, account, call, fiber.getRef(outerUsage))
+    const usage = new RunUsage(budget, account, call, fiber.getRef(outerUsage), concludes && budget.turns > 1 ? 1 : 0)
     const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.flatMap(current, (asking) => {
         // A tool may ask a model, too. Failures of that model do not belong to this run.

@@ -10,6 +10,7 @@ import type { ModelFailure, Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { logFailure } from "../call/failureLogLine.ts"
+import { durationText } from "../value/durationText.ts"
 import { assistantMessage } from "./messages.ts"
 import { retriedOf } from "./modelLedgerEntry.ts"
 import type { Run, State } from "./runState.ts"
@@ -63,10 +64,11 @@ export const ofRun = <T extends Tool.Any>({ budget }: Run<T>, limit: UsedUp["lim
   isOwn: true
 })
 
-/** Returns the failure of a run whose time was up while the model was asked. */
-export const outOfTime = <T extends Tool.Any>(run: Run<T>, state: State) => {
-  const late = withModelFailures(run, state, retriedOf(run.retried, state.turn))
-  return limitReached(run, late, ofRun(run, "elapsed"))
+/** Returns the state with the failures of a request that was still being retried when the time was up. */
+export const withRetries = <T extends Tool.Any>(run: Run<T>, state: State): State => {
+  const after = withModelFailures(run, state, retriedOf(run.retried, state.turn))
+  run.retried.length = 0
+  return after
 }
 
 /** Returns the failure with a later ledger. */
@@ -116,7 +118,7 @@ const runPostponed = <T extends Tool.Any>(
     const until = at + Duration.toMillis(failure.retryAfter)
     return Effect.fail(
       new AgentFailure.RunPostponed({
-        detail: failure.detail,
+        detail: `The run is postponed for ${durationText(failure.retryAfter)}: ${failure.detail}`,
         failure,
         cause: failure.cause,
         retryAfter: failure.retryAfter,

@@ -10,10 +10,11 @@ import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import type { KeptResults } from "./keptResults.ts"
+import type { PolledResults } from "./polledResults.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 import { Account } from "./runLedger.ts"
-import { resultLengthOf } from "./shorterTranscript.ts"
+import { type RequestResults, resultLengthOf } from "./shorterTranscript.ts"
 
 /**
  * The part of a run that does not change.
@@ -37,8 +38,10 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly resultSize: ResultSize | undefined
   /** The whole results that were cut. Absent if results are never cut, or if the toolkit has its own `read_more`. */
   readonly kept: KeptResults | undefined
-  /** The most characters of results in a request. Lowered if the model's context overflows. */
-  readonly request: { most: number }
+  /** The results of the tools that are polled. */
+  readonly polled: PolledResults
+  /** What is sent of the results. */
+  readonly request: RequestResults
   /** True if the model is offered only the tools that are available now. */
   readonly offersAvailable: boolean
   readonly modelOptions: Options

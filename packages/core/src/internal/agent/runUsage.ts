@@ -43,15 +43,25 @@ export class RunUsage {
   readonly #budget: AgentBudget.AgentBudget
   #account: Account
   readonly #outer: Outer | undefined
+  readonly #kept: number
   /** The usage of inner agents that `#account` does not include yet. */
   #meanwhile = nothing
   /** How many calls of this run's last reply the outer run permits. */
   #granted = Infinity
   /** How many calls each tool has had. Filled only if there is a limit. */
   readonly #callsOf = new Map<string, number>()
+  #spent: ReadonlyArray<string> = []
 
-  constructor(budget: AgentBudget.AgentBudget, account: Account, frame: Frame, usage: RunUsage | undefined) {
+  /** @param kept how many turns are kept for the conclusion of the run */
+  constructor(
+    budget: AgentBudget.AgentBudget,
+    account: Account,
+    frame: Frame,
+    usage: RunUsage | undefined,
+    kept: number
+  ) {
     this.#budget = budget
+    this.#kept = kept
     this.#account = account
     this.#outer = frame === detached ? undefined : { usage, frame, fixer: fixerAround(frame) }
   }
@@ -138,8 +148,15 @@ export class RunUsage {
     const limit = AgentBudget.usedUp(this.#budget, { turns: this.#turns, tokens: this.#tokens })
     if (limit !== undefined) return { limit, budget: this.#budget, isOwn: true }
     const { fixer, usage } = this.#outer ?? {}
-    const outer = fixer === undefined ? usage?.tokensUsedUp : usage?.usedUp
+    const outer = fixer === undefined ? usage?.tokensUsedUp : usage?.usedUpInside
     return outer === undefined ? undefined : { ...outer, isOwn: false }
+  }
+
+  /** Like {@link usedUp}, for an agent inside that shares the turns. It may not take the turn that is kept. */
+  get usedUpInside(): UsedUp | undefined {
+    return this.#turns >= this.#budget.turns - this.#kept
+      ? { limit: "turns", budget: this.#budget, isOwn: true }
+      : this.usedUp
   }
 
   /** Like {@link usedUp}, but only for tokens: an agent that runs as a tool has its own turns. */
@@ -163,10 +180,17 @@ export class RunUsage {
   }
 
   #count(tool: string): number {
-    if (this.#budget.callsPerTool(tool) === Infinity) return 0
+    const limit = this.#budget.callsPerTool(tool)
+    if (limit === Infinity) return 0
     const count = (this.#callsOf.get(tool) ?? 0) + 1
     this.#callsOf.set(tool, count)
+    if (count === limit) this.#spent = [...this.#spent, tool]
     return count
+  }
+
+  /** The tools whose own limits are used up. The model is not offered them any more. */
+  get spentTools(): ReadonlyArray<string> {
+    return this.#spent
   }
 
   /** Counts calls that were made before a suspension, for the limits of single tools. */

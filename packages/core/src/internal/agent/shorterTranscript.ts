@@ -8,11 +8,80 @@ import { attempted } from "../value/untrusted.ts"
 /** The fewest characters that are left of a result. */
 const fewest = 400
 
+/** A shorter result stays whole. It may be a failure, whose advice must not be lost. */
+const leastShortened = 2500
+
 /** Returns how many characters the results of a transcript have. */
 export const resultLengthOf = (transcript: Transcript.Transcript): number => {
   let length = 0
   for (const message of transcript) if (message.role === "tool") length += message.text.length
   return length
+}
+
+/**
+ * Keeps the results in the requests of a run below a limit. If a request would exceed it, the results are shortened to
+ * three quarters of it, and later requests continue from there. So a turn costs the same at any length, and most requests begin
+ * like the one before, which providers can cache.
+ */
+export class RequestResults {
+  #most: number
+  #short: Transcript.Transcript | undefined = undefined
+  /** How many messages and characters of the run's transcript `#short` stands for. */
+  #messages = 0
+  #characters = 0
+  /** How many characters the results of `#short` have, and how many they may have before it is shortened again. */
+  #length = 0
+  #next = 0
+
+  /** @param most the most characters of results in a request */
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** The most characters of results in a request. */
+  get most(): number {
+    return this.#most
+  }
+
+  /** Lowers the limit for the rest of the run, because the conversation is too long for the model. */
+  lower(most: number): void {
+    this.#most = most
+    this.#next = most
+  }
+
+  /**
+   * Returns what is sent of a transcript.
+   *
+   * @param length how many characters the results of the transcript have
+   */
+  of(transcript: Transcript.Transcript, length: number): Transcript.Transcript {
+    if (this.#short === undefined) {
+      return length <= this.#most ? transcript : this.#shorten(transcript, transcript, length)
+    }
+    const added: Array<Transcript.Message> = []
+    for (let index = this.#messages; index < transcript.length; index++) added.push(transcript.at(index)!)
+    const sent = this.#short.append(...added)
+    this.#length += length - this.#characters
+    if (this.#length > this.#next) {
+      return this.#shorten(sent, transcript, length)
+    }
+    return this.#keep(sent, transcript, length)
+  }
+
+  #shorten(sent: Transcript.Transcript, transcript: Transcript.Transcript, length: number): Transcript.Transcript {
+    const short = shorter(sent, this.#most * 0.75)
+    this.#length = resultLengthOf(short)
+    // Many small results cannot become shorter. Then it is tried again only after some more.
+    this.#next = this.#length < this.#most * 0.9 ? this.#most : this.#length * 1.5
+    return this.#keep(short, transcript, length)
+  }
+
+  #keep(sent: Transcript.Transcript, { length: messages }: Transcript.Transcript, characters: number) {
+    this.#short = sent
+    this.#messages = messages
+    this.#characters = characters
+    return sent
+  }
 }
 
 /**
@@ -27,7 +96,7 @@ export const shorter = (transcript: Transcript.Transcript, most: number): Transc
     if (message.role !== "tool") continue
     const { text } = message
     const length = Math.max(fewest, left)
-    const short = text.length <= length ? text : shortTextOf(message, length)
+    const short = text.length <= Math.max(length, leastShortened) ? text : shortTextOf(message, length)
     left -= short.length
     if (short !== text) messages[index] = { ...message, text: short }
   }
@@ -50,12 +119,19 @@ const shortTextOf = (message: Transcript.MessageOf<"tool">, length: number): str
 const shortText = (text: string, length: number): string => {
   const value = attempted((): Schema.Json => JSON.parse(text))
   if (value === undefined || typeof value !== "object" || value === null) {
-    return `${cut(text, length - note.length - 10)} ${note}.`
+    // The notes stand at the end.
+    return `${cut(text, Math.max(fewest, length - note.length - mostEnd))} … ${endOf(text)} ${note}.`
   }
   const { content, notes } = partsOf(value)
   const short = cutJson(content, { bytes: length - note.length - 50, items: Infinity })?.value ?? content
-  return JSON.stringify({ value: short, notes: [...notes, note] })
+  return JSON.stringify({ value: short, notes: [...notes.filter((other) => other !== note), note] })
 }
+
+/** How much of the end of a text is kept. */
+const mostEnd = 300
+
+// The end does not begin in the middle of a character.
+const endOf = (text: string): string => text.slice(-mostEnd).replace(/^[\udc00-\udfff]/, "")
 
 const note = "This result was shortened to save space"
 

@@ -105,7 +105,7 @@ const wayToRest = (
   { omissions: [first] }: CutJson,
   room: number
 ): string => {
-  const own = less === undefined ? "" : ` If you need it whole, call ${less}.`
+  const own = less === undefined ? "" : ` For less, call ${less}.`
   if (id === undefined || first === undefined) return own
   const start = first.unit === "levels" ? 0 : first.shown
   const way = (depth: number): string => {

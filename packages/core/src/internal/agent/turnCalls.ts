@@ -60,14 +60,19 @@ export const runCalls = <T extends Tool.Any>(
         refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
         loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool)
       }
-      const known = tool?.poll === undefined ? undefined : LoopGuard.known(loop, call)
+      const known = tool?.poll === undefined ? undefined : run.polled.of(call)
       return Effect.map(runCall(run, turn, call, index, admission, known, suspended), (outcome) => {
         // A suspended call has no final outcome yet.
         if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
+        if (tool?.poll !== undefined) run.polled.add(call, outcome)
         return outcome
       })
     }
-    return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({ outcomes, facts }))
+    return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({
+      outcomes,
+      // In the order of the calls, so that a replay, which may be faster, counts the same.
+      facts: run.budget.consecutive === Infinity ? facts : outcomes.reduce(CallFacts.inARow, facts)
+    }))
   })
 
 /**
@@ -127,15 +132,14 @@ export const callsMade = (
 
 /** Returns the facts with the outcome of a call added. */
 export const afterCall = <T extends Tool.Any>(
-  { budget, toolkit }: Run<T>,
+  { toolkit }: Run<T>,
   facts: CallFacts.CallFacts,
   { name }: ToolCall.ToolCall,
   outcome: ToolOutcome.ToolOutcome
 ): CallFacts.CallFacts => {
   // A tool that is no longer in the toolkit counts as non-idempotent, because its side effect is unknown.
   const tool = toolkit.tools.get(name) ?? { sideEffect: "non_idempotent" }
-  const after = CallFacts.ended(facts, outcome, tool)
-  return budget.consecutive === Infinity ? after : CallFacts.inARow(after, outcome)
+  return CallFacts.ended(facts, outcome, tool)
 }
 
 /** What decides whether a call may run. */
@@ -152,7 +156,7 @@ const runCall = <T extends Tool.Any>(
   call: ToolCall.ToolCall,
   index: number,
   admission: Admission,
-  known: ToolOutcome.Completed | ToolOutcome.Failed | undefined,
+  known: ToolOutcome.Completed | undefined,
   suspended: ToolOutcome.Suspended | undefined
 ): Dispatched<T> => {
   const { watch, watcher } = run

@@ -79,16 +79,33 @@ export class CallAdmission {
     // A resumed call keeps the number that its key was derived from.
     const facts = given === undefined ? undefined : CallFacts.numbered(given, before?.intent)
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
-    if (refusal !== undefined && !wasAdmitted) return { refusal }
-    if (facts === undefined || this.#intended === undefined) return {}
-    if (consecutive !== Infinity && !wasAdmitted && this.#isOneTooMany(facts, this.#intended, consecutive)) {
-      return { refusal: DispatchFailure.tooManyInARow(this.#tool.name, consecutive) }
+    if (facts === undefined || this.#intended === undefined) return wasAdmitted ? {} : { refusal }
+    if (!wasAdmitted) {
+      const isOneTooMany = consecutive !== Infinity && this.#isOneTooMany(facts, this.#intended, consecutive)
+      const limit = refusal ?? (isOneTooMany ? DispatchFailure.tooManyInARow(this.#tool.name, consecutive) : undefined)
+      if (limit !== undefined || loopRefusal !== undefined) {
+        return this.#refused(facts, this.#intended, limit, loopRefusal)
+      }
     }
     const admission = admissionOf(facts, this.#tool, this.#intended)
-    if (loopRefusal !== undefined && !wasAdmitted && admission.refusal === undefined) return { refusal: loopRefusal }
     if (!wasAdmitted || admission.refusal === undefined) return admission
     const key = before?.intent?.key
     return key === undefined ? {} : { key: () => key }
+  }
+
+  // A limit, or a guard against loops, knows nothing of doubt: it might send the model to another tool. So the facts come
+  // first. A call that is safe to send again under its key runs although the run is stuck.
+  #refused(
+    facts: CallFacts.CallFacts,
+    intended: Intended,
+    limit: DispatchFailure.DispatchFailure | undefined,
+    loopRefusal: DispatchFailure.DispatchFailure | undefined
+  ): Admission {
+    const { refusal, repeated, ...admission }: Admission = attempted(() => admissionOf(facts, this.#tool, intended)) ??
+      {}
+    if (refusal !== undefined) return { refusal }
+    if (repeated === undefined || repeated.certainty === "not_executed") return { refusal: limit ?? loopRefusal }
+    return limit === undefined ? { ...admission, repeated } : { refusal: repeated.refusal ?? limit }
   }
 
   // Reading the id also makes the outcome carry the intent, from which the facts count equal calls in a row.

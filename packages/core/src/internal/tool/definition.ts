@@ -1,7 +1,6 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
-import { isIdempotent } from "../call/isIdempotent.ts"
 import type { Demand } from "../result/resultContract.ts"
 import { excerpt, list } from "../value/text.ts"
 
@@ -72,8 +71,8 @@ export const demands = (
     volatile
   ],
   [
-    "A tool with 'poll' must be read-only or idempotent ('sideEffect'), since it runs again and again",
-    poll === undefined || isIdempotent(sideEffect),
+    "A tool with 'poll' must be read-only (sideEffect: \"none\"), since it runs again and again",
+    poll === undefined || sideEffect === "none",
     sideEffect
   ],
   ["A tool's parameters must be a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],

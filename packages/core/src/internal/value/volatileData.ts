@@ -76,6 +76,8 @@ const isVolatile = (name: string, one: Schema.Json, other: Schema.Json, volatile
   switch (kindOf(name)) {
     case "time":
       return isTime(one) && isTime(other)
+    case "perhaps":
+      return areMoments(one, other)
     case "duration":
       return typeof one === "number" && typeof other === "number"
     case "request":
@@ -96,8 +98,9 @@ const comparedTexts = (a: string, b: string, volatile: VolatileNames): number =>
   // Most texts differ first at a place where there is no time. These need no further search.
   const start = firstDifference(a, b)
   if (!volatileHint.test(a.slice(Math.max(0, start - mostHint), start + mostHint))) return different
-  const rest = withoutTimes(a)
-  if (rest !== withoutTimes(b)) return different
+  const without = haveSameMoments(a, b) ? withoutAllTimes : withoutTimes
+  const rest = without(a)
+  if (rest !== without(b)) return different
   // In a text that is only a time, the time is the data.
   return /[a-z0-9]/i.test(rest) ? masked | content : different
 }
@@ -108,7 +111,7 @@ const mostDrift = 16
 const isScalar = (value: Schema.Json): value is string | number =>
   typeof value === "string" || typeof value === "number"
 
-type Kind = "time" | "duration" | "request" | undefined
+type Kind = "time" | "perhaps" | "duration" | "request" | undefined
 
 const kindOf = (name: string): Kind => {
   const known = kinds.get(name)
@@ -117,6 +120,8 @@ const kindOf = (name: string): Kind => {
   const plain = name.toLowerCase().replaceAll(/[^a-z]/g, "")
   const kind = timeNames.test(plain)
     ? "time"
+    : ambiguousNames.test(plain)
+    ? "perhaps"
     : durationNames.test(plain)
     ? "duration"
     : requestNames.test(plain)
@@ -132,13 +137,31 @@ const kinds = new Map<string, Kind>()
 const mostKinds = 500
 const longestName = 60
 
-// Names of the time at which a response was made. Names of times that may be data are not here, such as
-// `departure_time`, `time` and `date`.
+// Names of times that are data as often as not.
+const ambiguousNames = /^(?:at|time|date|datetime|(?:last)?(?:updated|modified|changed)(?:at|on|time)?)$/
+
+/** How far apart two responses to the same request may be, in milliseconds. */
+const mostApart = 3_600_000
+
+// True for two full times that are near each other, and not both on the minute. A timetable has round times.
+const areMoments = (one: string | number, other: string | number): boolean => {
+  const a = millisOf(one)
+  const b = millisOf(other)
+  return Math.abs(a - b) <= mostApart && (a % 60_000 !== 0 || b % 60_000 !== 0)
+}
+
+// NaN if the value is not a full time.
+const millisOf = (value: string | number): number => {
+  if (typeof value === "string") return isoTime.test(value) || httpTime.test(value) ? Date.parse(value) : Number.NaN
+  return isEpoch(value) ? value < 1e11 ? value * 1000 : value : Number.NaN
+}
+
+// Names of the time at which a response was made. Names of times that are data are not here, such as `departure_time`.
 const timeNames =
-  /^(?:ts|now|timestamp|(?:server|current|response|request|generated|fetched|retrieved|checked|queried|refreshed|updated|cached|measured|observed|captured|computed|rendered|served|lastupdated|lastchecked|lastfetched|lastrefreshed|asof)(?:at|on|ts|time|timestamp|date)?)$/
+  /^(?:ts|now|timestamp|(?:server|current|response|request|generated|fetched|retrieved|checked|queried|refreshed|cached|measured|observed|captured|computed|rendered|served|lastchecked|lastfetched|lastrefreshed|asof)(?:at|on|ts|time|timestamp|date)?)$/
 
 // Not `duration` or `latency`, which may be data: the time of a journey, or of a ping.
-const durationNames = /^(?:took|elapsed|(?:response|processing|query|request)time)(?:ms|millis|s|sec)?$/
+const durationNames = /^(?:took|(?:response|processing|query|request)time)(?:ms|millis|s|sec)?$/
 
 const requestNames = /^(?:x?(?:request|trace|correlation|span|invocation)(?:id|uuid)|reqid|nonce|traceparent)$/
 
@@ -154,10 +177,14 @@ const isoTime = new RegExp(`^${iso}$`)
 const httpTime = new RegExp(`^${http}$`)
 const clockTime = /^\d\d?:\d\d(?::\d\d(?:\.\d{1,9})?)?$/
 
+// A number may count requests, which is data.
 const isId = (value: string | number): boolean =>
-  typeof value === "number" || value.length >= 6 && /^[\w:.-]+$/.test(value) && /\d/.test(value)
+  typeof value === "string" && value.length >= 6 && /^[\w:.-]+$/.test(value) && /\d/.test(value)
 
-const timesInText = new RegExp(`${iso}|${http}`, "g")
+// Only after a word that says that it is the time of the response: the next departure is a time, too.
+const responseWords =
+  "(?:as of|generated|fetched|retrieved|checked|queried|refreshed|measured|observed|cached|served|timestamp|server time)"
+const timesInText = new RegExp(`\\b${responseWords}(?: (?:at|on))?\\W{1,3}(?:${iso}|${http})`, "gi")
 const requestInText = /\b(?:request|trace|correlation)[-_ ]?id\W{1,4}[\w.-]{6,}/gi
 
 const firstDifference = (a: string, b: string): number => {
@@ -175,6 +202,18 @@ const firstDifference = (a: string, b: string): number => {
 
 const volatileHint = /\d:\d\d|id\W/i
 const mostHint = 64
+
+// True if the texts have the same number of times, and each may be the time of a response.
+const haveSameMoments = (a: string, b: string): boolean => {
+  const times = a.match(anyTime) ?? []
+  const others = b.match(anyTime) ?? []
+  return times.length === others.length &&
+    times.every((time, index) => time === others[index] || areMoments(time, others[index] ?? ""))
+}
+
+const anyTime = new RegExp(`${iso}|${http}`, "g")
+
+const withoutAllTimes = (text: string): string => text.replaceAll(anyTime, "").replaceAll(requestInText, "")
 
 const withoutTimes = (text: string): string => text.replaceAll(timesInText, "").replaceAll(requestInText, "")
 
