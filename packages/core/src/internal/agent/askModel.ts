@@ -19,7 +19,7 @@ import { journaled } from "./journaled.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelLedgerEntry.ts"
 import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
-import { onceShorter, recovered } from "./recoveredReply.ts"
+import { onceShorter, type OnFailure, recovered } from "./recoveredReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 import type { RequestResults } from "./shorterTranscript.ts"
@@ -94,7 +94,8 @@ export const askModel = (
       run,
       turn,
       recovered(
-        onceShorter(transcript, run.request, (transcript) => respond(run, turn, { transcript, tools, options })),
+        onceShorter<Asked>(transcript, run.request, (transcriptOf, onFailure) =>
+          respond(run, turn, () => ({ transcript: transcriptOf(), tools, options }), onFailure)),
         {
           decide: run.onModelFailure,
           schedule: run.modelRetry,
@@ -152,15 +153,16 @@ const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Mode
 const respond = (
   { model, retried, watch }: Asking,
   turn: number,
-  request: Model.Request
+  requestOf: () => Model.Request,
+  onFailure?: OnFailure<Asked>
 ): Effect.Effect<Asked, Model.ModelFailure> =>
   contained(
     Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> =>
       watch === undefined
-        ? answered("The model's respond", model.respond(request))
-        : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text }))
+        ? answered("The model's respond", model.respond(requestOf()))
+        : streamed(model.stream(requestOf()), (text) => watch({ _tag: "TextDelta", turn, text }))
     ),
-    (exit) => judge(exit, retried, turn)
+    (exit) => judge(exit, retried, turn, onFailure)
   )
 
 // Turns defects of the model call into failures. The schedule and the budget of its retries are user code, too.
@@ -209,7 +211,8 @@ const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: 
 const judge = (
   exit: Exit.Exit<Asked, Model.ModelFailure>,
   retried: ReadonlyArray<Model.ModelFailure>,
-  turn: number
+  turn: number,
+  onFailure: OnFailure<Asked> = () => undefined
 ): Effect.Effect<Asked, Model.ModelFailure> => {
   if (Exit.isSuccess(exit)) {
     const reply = present("The model", "succeeded with", exit.value)
@@ -217,7 +220,9 @@ const judge = (
     return retried.length === 0 ? exit : Effect.succeed({ reply, failures: retriedOf(retried, turn) })
   }
   const [reason] = exit.cause.reasons
-  if (reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)) return exit
+  if (reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)) {
+    return onFailure(reason.error) ?? exit
+  }
   // The model died, interrupted itself, or failed with something other than a `ModelFailure`.
   return Effect.die(Cause.squash(exit.cause))
 }

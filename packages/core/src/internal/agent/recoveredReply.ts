@@ -75,30 +75,35 @@ const isDecision = (decision: unknown): decision is Decision =>
   Predicate.isTagged(decision, "RespondWith") && Predicate.hasProperty(decision, "text") &&
     Predicate.isString(decision.text)
 
+/** Returns what happens instead of a failure, or `undefined` if the failure stands. */
+export type OnFailure<A> = (failure: Model.ModelFailure) => Effect.Effect<A, Model.ModelFailure> | undefined
+
 /**
  * Asks the model with a transcript. If the conversation is too long for the model, shortens the results, and asks once
  * more.
  *
  * @param request what is sent of the results; its limit is lowered for the rest of the run
+ * @param ask asks the model; it handles failures itself, because a `catch` would cost each turn
  */
 export const onceShorter = <A>(
   transcript: Transcript,
   request: RequestResults,
-  ask: (transcript: Transcript) => Effect.Effect<A, Model.ModelFailure>
+  ask: (transcriptOf: () => Transcript, onFailure?: OnFailure<A>) => Effect.Effect<A, Model.ModelFailure>
 ): Effect.Effect<A, Model.ModelFailure> => {
   // After another failure, what was shortened is not sent whole again.
   let current = transcript
-  return Effect.catch(Effect.suspend(() => ask(current)), (failure) => {
-    if (failure.code !== "context_overflow" || request.most === Infinity) return Effect.fail(failure)
+  const transcriptOf = () => current
+  return ask(transcriptOf, (failure) => {
+    if (failure.code !== "context_overflow" || request.most === Infinity) return undefined
     const length = resultLengthOf(current)
     const most = Math.floor(length / 2)
     const short = shorter(current, most)
-    if (resultLengthOf(short) >= length) return Effect.fail(failure)
+    if (resultLengthOf(short) >= length) return undefined
     request.lower(most)
     current = short
     return Effect.andThen(
       Effect.flatMap(Model.onRetry, (notify) => notify(failure, Duration.zero)),
-      ask(short)
+      ask(transcriptOf)
     )
   })
 }
