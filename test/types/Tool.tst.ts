@@ -410,6 +410,7 @@ describe("failures", () => {
       | "no_identity"
       | "repeated_call"
       | "already_done"
+      | "loop_detected"
     >()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableTo<DispatchFailure.DispatchFailure>()
     expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()

@@ -101,11 +101,12 @@ export class CallAdmission {
     limit: DispatchFailure.DispatchFailure | undefined,
     loopRefusal: DispatchFailure.DispatchFailure | undefined
   ): Admission {
-    const { refusal, repeated, ...admission }: Admission = attempted(() => admissionOf(facts, this.#tool, intended)) ??
-      {}
+    const admission: Admission = attempted(() => admissionOf(facts, this.#tool, intended)) ?? {}
+    const { doubt, refusal, repeated } = admission
     if (refusal !== undefined) return { refusal }
-    if (repeated === undefined || repeated.certainty === "not_executed") return { refusal: limit ?? loopRefusal }
-    return limit === undefined ? { ...admission, repeated } : { refusal: repeated.refusal ?? limit }
+    if (limit !== undefined) return { refusal: doubt ?? limit }
+    const isSafe = repeated !== undefined && repeated.certainty !== "not_executed"
+    return isSafe ? admission : { refusal: doubt ?? loopRefusal }
   }
 
   // Reading the id also makes the outcome carry the intent, from which the facts count equal calls in a row.

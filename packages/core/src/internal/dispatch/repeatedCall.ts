@@ -22,6 +22,8 @@ export interface Admission {
   readonly number?: number | undefined
   /** The earlier call that this one repeats, or may repeat, under the same key. */
   readonly repeated?: Repeated | undefined
+  /** The refusal of the call if something else refuses it. Present if the earlier call is in doubt. */
+  readonly doubt?: DispatchFailure.DispatchFailure | undefined
 }
 
 /** An earlier call whose key is used again. */
@@ -74,7 +76,7 @@ export const admissionOf = (
   const repeated = isOpen
     ? { certainty: failed.certainty, text: failed.text, isChanged, refusal }
     : { certainty: "not_executed", isChanged: false } as const
-  return { key, number, repeated }
+  return { key, number, repeated, doubt: isInDoubt ? refusal : undefined }
 }
 
 // True if this run counts as having sent its keys before. Two runs rarely continue from the same stored facts.
