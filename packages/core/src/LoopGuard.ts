@@ -24,9 +24,12 @@
  * Failures of a tool that ran are left to `CallFacts`: it refuses the same call after as many failures as the tool
  * permits. Each such refusal then counts like the third time, the fourth time, and so on.
  *
- * The calls of one turn count once, because the model has not seen their results yet. Two results are the same
- * if they differ only in volatile fields: the time of the response, the id of a request, and the fields that a tool
- * declares as `volatile`.
+ * The calls of one turn count once, because the model has not seen their results yet.
+ *
+ * Two results are the same if they differ only in volatile fields. These are the fields that a tool declares as
+ * `volatile`, times of responses (`timestamp`, `generated_at`, `took_ms`), and ids of requests (`request_id`, as a text of
+ * at least 6 characters). Under an ambiguous name, such as `at`, `time` or `updated_at`, and in a text, a time is volatile
+ * if the other one is within an hour, and not both are on the minute.
  *
  * The idea comes from guards against loops in other agents (Gemini CLI, OpenHands). Those compare texts.
  *
