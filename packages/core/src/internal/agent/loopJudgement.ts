@@ -8,6 +8,7 @@ import type { ToolCall } from "../../ToolCall.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { canonical } from "../value/canonical.ts"
+import { isJsonObject } from "../value/plainJson.ts"
 import { attempted } from "../value/untrusted.ts"
 import { isSameData } from "../value/volatileData.ts"
 
@@ -186,14 +187,29 @@ const addsNothing = (outcome: Completed | Failed, tool: Subject | undefined): bo
     ? outcome.failure._tag !== "PartialData" || outcome.failure.next === undefined
     : !hasChangedTheWorld(outcome, tool) && isLong(outcome.value)
 
-// Most results are short texts and numbers, which need not be written.
-const isLong = (value: Schema.Json): boolean =>
-  typeof value === "string"
-    ? value.length >= longResult
-    : typeof value === "object" && value !== null &&
-      (attempted(() => JSON.stringify(value)) ?? "").length >= longResult
+const isLong = (value: Schema.Json): boolean => (attempted(() => sizeOf(value, longResult)) ?? 0) >= longResult
 
+/** The size of a long result, in characters of its JSON, roughly. */
 const longResult = 100
+
+// Counts only up to a limit, which is much faster than to write the value.
+const sizeOf = (value: Schema.Json, limit: number): number => {
+  if (typeof value === "string") return value.length + 2
+  if (typeof value !== "object" || value === null) return 5
+  let size = 2
+  if (isJsonObject(value)) {
+    for (const key in value) {
+      if (size >= limit) return size
+      size += key.length + 4 + sizeOf(value[key] ?? null, limit - size)
+    }
+    return size
+  }
+  for (const item of value) {
+    if (size >= limit) return size
+    size += 1 + sizeOf(item, limit - size)
+  }
+  return size
+}
 
 /**
  * True if calls with other arguments cannot help: the tool is down, or the calls are invalid. An answer about the
