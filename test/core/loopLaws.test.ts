@@ -98,7 +98,7 @@ const play = (guard: LoopGuard.LoopGuard, turns: ReadonlyArray<ReadonlyArray<Loo
 }
 
 describe("the guard against loops", () => {
-  it("H10 never refuses, withdraws or ends if each turn has news or an effect, in 3,000 random runs", () => {
+  it("H10 never refuses, withdraws or ends if each turn has news or an effect, in 1,000 random runs", () => {
     const turn = fc.tuple(fc.array(anyCall, { maxLength: 4 }), fc.boolean(), toolName, argumentText, fc.nat(4))
     fc.assert(
       fc.property(guardOptions, fc.array(turn, { maxLength: 60 }), (options, turns) => {
@@ -122,11 +122,11 @@ describe("the guard against loops", () => {
           assert.deepInclude(state, { count: 0, withdrawn: [] })
         }
       }),
-      { numRuns: 3_000 }
+      { numRuns: 1_000 }
     )
   })
 
-  it("H10 tells and then ends each run that only repeats known calls, in 3,000 random runs", () => {
+  it("H10 tells and then ends each run that only repeats known calls, in 1,000 random runs", () => {
     const known = fc.uniqueArray(fc.record({ name: toolName, n: fc.nat(5), value: result }), {
       minLength: 1,
       maxLength: 3,
@@ -158,7 +158,7 @@ describe("the guard against loops", () => {
         const news = texts.slice(0, own.length).findLastIndex((turn, index) => turn.some((text) => isNews(text, index)))
         assert.isAtMost(own.length - news - 1, 3 * guard.tell + 6)
       }),
-      { numRuns: 3_000 }
+      { numRuns: 1_000 }
     )
   })
 
@@ -178,7 +178,7 @@ describe("the guard against loops", () => {
     )
   })
 
-  it("H10 throws for no outcomes, and never exceeds its window, in 3,000 random runs", () => {
+  it("H10 throws for no outcomes, and never exceeds its window, in 1,000 random runs", () => {
     const hostile = fc.record({
       call: fc.tuple(fc.string(), fc.option(fc.oneof(fc.string(), fc.json()), { nil: undefined })).map(([name, text]) =>
         callOf(name, text)
@@ -198,7 +198,7 @@ describe("the guard against loops", () => {
       ) => {
         play(LoopGuard.make(options), turns)
       }),
-      { numRuns: 3_000 }
+      { numRuns: 1_000 }
     )
   })
 })
