@@ -7,10 +7,10 @@ import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
-import { canonical } from "../value/canonical.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { attempted } from "../value/untrusted.ts"
 import { isSameData } from "../value/volatileData.ts"
+import { canonicalArguments } from "./canonicalArguments.ts"
 
 /**
  * A call that a guard remembers.
@@ -269,8 +269,8 @@ export const textOf = ({ arguments: text }: ToolCall): string => text ?? ""
 const isSameText = (one: string, other: string): boolean => {
   if (one === other) return true
   if (!mayBeSameText(one, other)) return false
-  const written = canonicalOf(one)
-  return written !== undefined && written === canonicalOf(other)
+  const written = canonicalArguments(one)
+  return written !== undefined && written === canonicalArguments(other)
 }
 
 // Texts of the same arguments differ only in spaces and in the order of keys. So most texts need not be parsed.
@@ -290,9 +290,6 @@ const sumOf = (text: string): number => {
 const isEmptyText = (text: string): boolean => text.length < 6 && emptyText.test(text)
 
 const emptyText = /^\s*(?:null|\{\s*\})?\s*$/
-
-const canonicalOf = (text: string): string | undefined =>
-  attempted(() => canonical(text.trim() === "" ? {} : JSON.parse(text) ?? {}))
 
 const isSameOutcome = (a: Completed | Failed, b: Completed | Failed, tool: Subject | undefined): boolean => {
   if (a._tag === "Completed") return b._tag === "Completed" && isSameData(a.value, b.value, tool?.volatile)

@@ -1,7 +1,6 @@
 import type { ToolCall } from "../../ToolCall.ts"
 import type { Completed, ToolOutcome } from "../../ToolOutcome.ts"
-import { canonical } from "../value/canonical.ts"
-import { attempted } from "../value/untrusted.ts"
+import { canonicalArguments } from "./canonicalArguments.ts"
 
 /** How many calls are remembered. */
 const most = 20
@@ -27,4 +26,4 @@ export class PolledResults {
 }
 
 const keyOf = ({ arguments: text = "", name }: ToolCall): string =>
-  JSON.stringify([name, attempted(() => canonical(text.trim() === "" ? {} : JSON.parse(text) ?? {})) ?? text])
+  JSON.stringify([name, canonicalArguments(text) ?? text])

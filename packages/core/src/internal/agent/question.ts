@@ -18,10 +18,14 @@ export const questionOf = <T extends Tool.Any>(run: Run<T>, state: State): Quest
 
 /** Returns the last question of a run that is concluded. */
 export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, state: State, why: string): Question => {
-  const { toolChoice: _, ...options } = run.modelOptions
   const request = `${why} Do not call tools. Give the best answer from what you know, and say what is missing.`
   // The transcript of the run does not contain this request.
-  return { transcript: sent(run, state).append({ role: "user", text: request }), step: "/last", tools: [], options }
+  return {
+    transcript: sent(run, state).append({ role: "user", text: request }),
+    step: "/last",
+    tools: [],
+    options: withoutChoice(run.modelOptions)
+  }
 }
 
 // Beyond the limit of a request, the results are shortened in what is sent. The transcript of the run keeps them.
@@ -41,8 +45,10 @@ const offered = <T extends Tool.Any>(
 }
 
 // If the model had to call a tool in every turn, it could never answer. So `toolChoice` is dropped after a call.
-const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
-  if (account.calls === 0 || !mustCall(modelOptions)) return modelOptions
-  const { toolChoice: _, ...others } = modelOptions
+const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options =>
+  account.calls > 0 && mustCall(modelOptions) ? withoutChoice(modelOptions) : modelOptions
+
+const withoutChoice = (options: Options): Options => {
+  const { toolChoice: _, ...others } = options
   return others
 }

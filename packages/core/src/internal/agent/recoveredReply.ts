@@ -47,10 +47,13 @@ export const recovered = <A>(
       modelRetries<Model.ModelFailure>(
         schedule,
         () => isRetried,
-        (failure, wait) => Effect.flatMap(Model.onRetry, (notify) => notify(failure, wait))
+        notified
       ))
   })
 }
+
+const notified = (failure: Model.ModelFailure, wait: Duration.Duration): Effect.Effect<void> =>
+  Effect.flatMap(Model.onRetry, (notify) => notify(failure, wait))
 
 const label = "The agent's onModelFailure"
 
@@ -102,7 +105,7 @@ export const onceShorter = <A>(
     request.lower(most)
     current = short
     return Effect.andThen(
-      Effect.flatMap(Model.onRetry, (notify) => notify(failure, Duration.zero)),
+      notified(failure, Duration.zero),
       ask(transcriptOf)
     )
   })

@@ -114,7 +114,8 @@ const runPostponed = <T extends Tool.Any>(
   at: number | undefined
 ) =>
   Effect.flatMap(at === undefined ? Clock.currentTimeMillis : Effect.succeed(at), (at) => {
-    const { facts, ledger, transcript } = progressOf(state)
+    const progress = progressOf(state)
+    const { facts, ledger, transcript } = progress
     const until = at + Duration.toMillis(failure.retryAfter)
     return Effect.fail(
       new AgentFailure.RunPostponed({
@@ -133,7 +134,7 @@ const runPostponed = <T extends Tool.Any>(
           facts,
           used: Duration.millis(run.time.used)
         },
-        ...progressOf(state)
+        ...progress
       })
     )
   })

@@ -2,7 +2,7 @@
  * Compares JSON values, but ignores fields that change with every request, such as the time of the response. The rule
  * is strict, because a field that is ignored by mistake hides progress. A field is ignored only in two cases: it is
  * declared as volatile, or both its name and its values look like the time of a response or the id of a request. In a
- * text with other content, full times and request ids are ignored.
+ * text with other content, ids of requests are ignored, and full times that may be the time of a response.
  */
 import type * as Schema from "effect/Schema"
 import { isJsonObject } from "./plainJson.ts"
