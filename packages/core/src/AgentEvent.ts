@@ -8,11 +8,17 @@
  *
  * @since 0.1.0
  */
+import { dual } from "effect/Function"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as Tuple from "effect/Tuple"
 import { Limit } from "./AgentBudget.ts"
+import type { AgentFailure } from "./AgentFailure.ts"
 import * as Answer from "./Answer.ts"
 import * as CallEvent from "./CallEvent.ts"
+import type { ClientEvent } from "./ClientEvent.ts"
+import { callOf, endingOf, permits, runFailed, shortName, stepOf, turnOf } from "./internal/agent/clientFields.ts"
 import { ModelFailure, Reply } from "./Model.ts"
 import { ToolCall } from "./ToolCall.ts"
 import { schema as ToolOutcome } from "./ToolOutcome.ts"
@@ -108,8 +114,8 @@ const RunEnded = Schema.Struct({ _tag: Schema.tag("RunEnded"), ...inRun, answer:
 /**
  * The schema of an {@link AgentEvent}. It encodes to plain JSON.
  *
- * When to use: to send events over a network, or to store them. Events contain the output of the model and of
- * the tools, so remove what their readers must not see.
+ * When to use: to store events, or to send them to a process that you trust. Events contain the system prompt, the
+ * output of the tools, and addresses of servers. For a browser, use {@link forClients}.
  *
  * @example
  * ```ts
@@ -144,3 +150,158 @@ export const schema = Schema.Union([
  * @since 0.1.0
  */
 export type AgentEvent = typeof schema.Type
+
+/**
+ * What the clients of a run may see besides its progress.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ForClients {
+  /**
+   * The tools whose arguments clients may see, as the model wrote them. `true`: all tools. Default: none.
+   * Arguments may contain secrets, even if the tool reads them as `Redacted`.
+   */
+  readonly arguments?: boolean | ReadonlyArray<string>
+  /**
+   * The tools whose results clients may see: values, the details of failures, and notes. `true`: all tools.
+   * Default: none.
+   */
+  readonly results?: boolean | ReadonlyArray<string>
+}
+
+/**
+ * Turns the events of a run into the events that its clients may see. If the run fails, the last event is
+ * `RunFailed`, and the stream ends without a failure.
+ *
+ * When to use: to stream a run to a browser, or to any program outside your own servers. Encode the events with
+ * `ClientEvent.schema`.
+ *
+ * Clients see the model's text, which tool is called, how each call ended, and the classes and codes of
+ * failures. They never see the system prompt, the transcript, addresses of servers, or a provider's own fields.
+ *
+ * @param options whether clients also see the arguments and the results of tools
+ * @example
+ * ```ts
+ * import { Agent, AgentEvent, Model, Toolkit } from "@fallible/core"
+ * import { Effect, Stream } from "effect"
+ *
+ * const model = Model.layer({ respond: () => Effect.succeed({ text: "Hello!", calls: [] }) })
+ * const agent = Agent.make({ instructions: "Keep the password 'swordfish'.", toolkit: Toolkit.empty })
+ *
+ * const events = agent.stream("Hi").pipe(AgentEvent.forClients(), Stream.provide(model))
+ * const seen = Effect.runSync(Stream.runCollect(events))
+ * seen.map(({ _tag }) => _tag) // => ["TurnStarted", "TextDelta", "ModelReplied", "RunEnded"]
+ * JSON.stringify(seen).includes("swordfish") // => false
+ * ```
+ *
+ * @category clients
+ * @since 0.1.0
+ */
+export const forClients: {
+  (options?: ForClients): <R>(
+    events: Stream.Stream<AgentEvent, AgentFailure, R>
+  ) => Stream.Stream<ClientEvent, never, R>
+  <R>(
+    events: Stream.Stream<AgentEvent, AgentFailure, R>,
+    options?: ForClients
+  ): Stream.Stream<ClientEvent, never, R>
+} = dual((args) => Stream.isStream(args[0]), <R>(
+  events: Stream.Stream<AgentEvent, AgentFailure, R>,
+  options: ForClients = {}
+): Stream.Stream<ClientEvent, never, R> =>
+  Stream.suspend(() => {
+    let run: string | undefined
+    return events.pipe(
+      Stream.map((event) => {
+        run = event.run
+        return clientEvent(event, options)
+      }),
+      Stream.filter(Predicate.isNotUndefined),
+      Stream.catch((failure) => Stream.fromEffect(runFailed(failure, run)))
+    )
+  }))
+
+// Returns what a client sees of an event, if anything. Each field is chosen here, so none is passed on by accident.
+const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | undefined => {
+  switch (event._tag) {
+    case "TurnStarted":
+      return { _tag: event._tag, ...turnOf(event), ...stepOf(event) }
+    case "TextDelta":
+      return { _tag: event._tag, ...turnOf(event), text: event.text }
+    case "ModelRetried": {
+      const { attempt, failure, wait } = event
+      return { _tag: event._tag, ...turnOf(event), attempt, code: failure.code, wait }
+    }
+    case "ModelReplied": {
+      const { elapsed, reply: { calls, text } } = event
+      return { _tag: event._tag, ...turnOf(event), ...stepOf(event), text, calls: calls.length, elapsed }
+    }
+    case "CallStarted": {
+      const shown = event.call.arguments !== undefined && permits(allowed.arguments, event)
+      return {
+        _tag: event._tag,
+        ...callOf(event),
+        ...stepOf(event),
+        ...(shown ? { arguments: event.call.arguments } : {})
+      }
+    }
+    case "FailureHandled": {
+      const { attempt, by, code, detail, retry, tag: error } = event
+      return {
+        _tag: event._tag,
+        ...callOf(event),
+        error,
+        code,
+        attempt,
+        by,
+        ...(retry?.wait === undefined ? {} : { wait: retry.wait }),
+        ...(permits(allowed.results, event) ? { detail } : {})
+      }
+    }
+    case "CallEnded": {
+      const { elapsed, outcome } = event
+      return {
+        _tag: event._tag,
+        ...callOf(event),
+        ...stepOf(event),
+        ...endingOf(outcome, permits(allowed.results, event)),
+        attempts: outcome.attempts,
+        elapsed
+      }
+    }
+    case "LoopNoticed":
+      return { _tag: event._tag, ...turnOf(event), step: event.step, tools: event.tools.map(shortName) }
+    case "LimitReached":
+      return { _tag: event._tag, ...turnOf(event), limit: event.limit }
+    case "RunEnded": {
+      const { at, answer: { concluded, text, truncated }, run } = event
+      return { _tag: event._tag, run, at, text, truncated, ...(concluded === undefined ? {} : { concluded }) }
+    }
+    // The inside of a call, which is the server's own matter.
+    case "AnswerDiscarded":
+    case "ArgumentsCorrected":
+    case "ArgumentsRepaired":
+    case "AttemptAbandoned":
+    case "AttemptEnded":
+    case "AttemptStarted":
+    case "CallRefused":
+    case "CallRepeated":
+    case "CaveatAdded":
+    case "CircuitChanged":
+    case "FixerAsked":
+    case "FixerSpent":
+    case "InnerActs":
+    case "InnerEnded":
+    case "InnerStarted":
+    case "OutcomeSettled":
+    case "PageStarted":
+    case "RetryRefused":
+    case "SourceNamed":
+    case "SourceStarted":
+    case "TokensSpent":
+    case "WaitEnded":
+    case "WaitStarted":
+      return undefined
+  }
+}

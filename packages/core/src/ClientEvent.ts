@@ -1,0 +1,202 @@
+/**
+ * The events of a run that a client may see, such as a browser: no system prompt, no addresses of servers, none
+ * of the provider's own fields.
+ *
+ *     TurnStarted ─ TextDelta … ModelReplied ─ CallStarted ─ FailureHandled … CallEnded ─ TurnStarted … RunEnded
+ *                                                                                                     └ RunFailed
+ *
+ * An `AgentEvent` is for the server: it has the transcript, the failures of the model and every result. Make
+ * client events with `AgentEvent.forClients`. An event's fields are chosen one by one here, so a field that
+ * `AgentEvent` gains later stays on the server.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { Limit } from "./AgentBudget.ts"
+import { Concluded } from "./Answer.ts"
+import { Handled } from "./ToolOutcome.ts"
+
+const inRun = {
+  /** The id of the run. The server's log lines contain the same id. */
+  run: Schema.String,
+  /** When the event happened, in milliseconds since 1970. */
+  at: Schema.Finite
+}
+
+const inTurn = {
+  ...inRun,
+  /** The 1-based number of the turn. */
+  turn: Schema.Int
+}
+
+const step = {
+  /** Present if a journal returned a recorded result, so nothing ran now. */
+  replayed: Schema.optionalKey(Schema.Literal(true))
+}
+
+const ofCall = {
+  ...inTurn,
+  /** The 1-based position of the call in its turn. `turn` and `index` identify the call in its run. */
+  index: Schema.Int,
+  tool: Schema.String
+}
+
+const ofFailure = {
+  /** The class of the failure. */
+  error: Handled.fields.tag,
+  code: Handled.fields.code
+}
+
+/** A turn begins: the model is asked. */
+const TurnStarted = Schema.Struct({ _tag: Schema.tag("TurnStarted"), ...inTurn, ...step })
+
+/** A piece of the model's text. */
+const TextDelta = Schema.Struct({ _tag: Schema.tag("TextDelta"), ...inTurn, text: Schema.String })
+
+/** The model failed, and is asked again after the `wait`, in milliseconds. Discard the text of this turn so far. */
+const ModelRetried = Schema.Struct({
+  _tag: Schema.tag("ModelRetried"),
+  ...inTurn,
+  attempt: Schema.Int,
+  code: Schema.String,
+  wait: Schema.DurationFromMillis
+})
+
+/** The model replied. `text` is its whole text of this turn, and `calls` is the number of its calls. */
+const ModelReplied = Schema.Struct({
+  _tag: Schema.tag("ModelReplied"),
+  ...inTurn,
+  ...step,
+  text: Schema.String,
+  calls: Schema.Int,
+  elapsed: Schema.DurationFromMillis
+})
+
+/** A call begins. */
+const CallStarted = Schema.Struct({
+  _tag: Schema.tag("CallStarted"),
+  ...ofCall,
+  ...step,
+  /** The arguments as the model wrote them. Present only if asked for. */
+  arguments: Schema.optionalKey(Schema.String)
+})
+
+/** A failure inside a call was handled: the call is retried, or another source answers. */
+const FailureHandled = Schema.Struct({
+  _tag: Schema.tag("FailureHandled"),
+  ...ofCall,
+  ...ofFailure,
+  attempt: Schema.Int,
+  /** How the failure was handled: `"retry"`, `"fallback"`, and others (`ToolOutcome.HandledBy`). */
+  by: Handled.fields.by,
+  /** The wait before a retry, in milliseconds. */
+  wait: Schema.optionalKey(Schema.DurationFromMillis),
+  /** What was wrong. Present only if the results of the tool are asked for. */
+  detail: Schema.optionalKey(Schema.String)
+})
+
+/** A call ended. */
+const CallEnded = Schema.Struct({
+  _tag: Schema.tag("CallEnded"),
+  ...ofCall,
+  ...step,
+  ended: Schema.Literals(["completed", "failed", "suspended", "stopped"]),
+  /** How many times the tool and its fallbacks ran. */
+  attempts: Schema.Int,
+  elapsed: Schema.DurationFromMillis,
+  /** The class and the code of the failure, if the call failed. */
+  error: Schema.optionalKey(ofFailure.error),
+  code: Schema.optionalKey(ofFailure.code),
+  /** The result of a completed call. Present only if asked for, as are `detail` and `notes`. */
+  value: Schema.optionalKey(Schema.Json),
+  /** What was wrong, if the call failed. */
+  detail: Schema.optionalKey(Schema.String),
+  /** Notes on the result, one sentence each: for example that it is from a cache. */
+  notes: Schema.optionalKey(Schema.Array(Schema.String))
+})
+
+/** The run repeats calls that add nothing, and the loop guard took a step. */
+const LoopNoticed = Schema.Struct({
+  _tag: Schema.tag("LoopNoticed"),
+  ...inTurn,
+  step: Schema.Literals(["told", "refused", "withdrawn", "ended"]),
+  tools: Schema.Array(Schema.String)
+})
+
+/** A limit of the run is used up. The run ends, or is concluded. */
+const LimitHit = Schema.Struct({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
+
+/** The run has its answer. This is the last event. */
+const RunEnded = Schema.Struct({
+  _tag: Schema.tag("RunEnded"),
+  ...inRun,
+  text: Schema.String,
+  /** True if the text was cut off at the maximum number of tokens in a reply. */
+  truncated: Schema.Boolean,
+  /** Present if the run could not finish: the limit that was reached, or `"loop"`. */
+  concluded: Schema.optionalKey(Concluded)
+})
+
+/** The run ended without an answer. This is the last event. */
+const RunFailed = Schema.Struct({
+  _tag: Schema.tag("RunFailed"),
+  /** Absent if the run failed before its first event. */
+  run: Schema.optionalKey(inRun.run),
+  at: inRun.at,
+  /** The tag of the `AgentFailure`. */
+  failure: Schema.Literals([
+    "ModelFailed",
+    "RunPostponed",
+    "LimitReached",
+    "LoopDetected",
+    "RunSuspended",
+    "RunStopped",
+    "RunRefused"
+  ]),
+  /** One or two sentences for the user. */
+  message: Schema.String,
+  /** The question of a `RunSuspended`. Resume the run with the user's reply. */
+  question: Schema.optionalKey(Schema.String),
+  /** When a `RunPostponed` can be resumed, in milliseconds from now. */
+  retryAfter: Schema.optionalKey(Schema.DurationFromMillis)
+})
+
+/**
+ * The schema of a {@link ClientEvent}. It encodes to plain JSON.
+ *
+ * When to use: to encode events for a client on the server, and to decode them in a client that has this package.
+ *
+ * @example
+ * ```ts
+ * import { ClientEvent } from "@fallible/core"
+ * import { Schema } from "effect"
+ *
+ * const event: ClientEvent.ClientEvent = { _tag: "TextDelta", run: "run-1", at: 0, turn: 1, text: "Hi" }
+ * JSON.stringify(Schema.encodeSync(ClientEvent.schema)(event))
+ * // => '{"_tag":"TextDelta","run":"run-1","at":0,"turn":1,"text":"Hi"}'
+ * ```
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schema = Schema.Union([
+  TurnStarted,
+  TextDelta,
+  ModelRetried,
+  ModelReplied,
+  CallStarted,
+  FailureHandled,
+  CallEnded,
+  LoopNoticed,
+  LimitHit,
+  RunEnded,
+  RunFailed
+])
+
+/**
+ * One event of a run, as a client sees it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ClientEvent = typeof schema.Type

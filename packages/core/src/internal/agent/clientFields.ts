@@ -1,0 +1,86 @@
+/** The fields of the events that clients see (`ClientEvent`). */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { AgentFailure } from "../../AgentFailure.ts"
+import type { ClientEvent } from "../../ClientEvent.ts"
+import type { ToolCall } from "../../ToolCall.ts"
+import type { ToolOutcome } from "../../ToolOutcome.ts"
+import { durationText } from "../value/durationText.ts"
+import { cut, oneLine } from "../value/text.ts"
+
+/** Tells whether clients may see the arguments, or the results, of the called tool. */
+export const permits = (
+  allowed: boolean | ReadonlyArray<string> = false,
+  { call }: { readonly call: ToolCall }
+): boolean => typeof allowed === "boolean" ? allowed : allowed.includes(call.name)
+
+export const turnOf = ({ at, run, turn }: { readonly run: string; readonly at: number; readonly turn: number }) => ({
+  run,
+  at,
+  turn
+})
+
+export const stepOf = ({ replayed }: { readonly replayed?: true }) => replayed === undefined ? {} : { replayed }
+
+export const callOf = (event: Parameters<typeof turnOf>[0] & { readonly index: number; readonly call: ToolCall }) => ({
+  ...turnOf(event),
+  index: event.index,
+  tool: shortName(event.call.name)
+})
+
+// A model may write anything in place of a tool's name.
+export const shortName = (name: string): string => cut(oneLine(name), 80)
+
+type Ending = Pick<
+  Extract<ClientEvent, { readonly _tag: "CallEnded" }>,
+  "ended" | "error" | "code" | "value" | "detail" | "notes"
+>
+
+/** Returns how a call ended, with its result or the detail of its failure if `showsResult` is true. */
+export const endingOf = (outcome: ToolOutcome, showsResult: boolean): Ending => {
+  switch (outcome._tag) {
+    case "Completed": {
+      const { caveats: notes, value } = outcome
+      return { ended: "completed", ...(showsResult ? { value, notes } : {}) }
+    }
+    case "Failed": {
+      const { failure: { _tag: error, code, detail } } = outcome
+      return { ended: "failed", error, code, ...(showsResult ? { detail } : {}) }
+    }
+    case "Suspended":
+      return { ended: "suspended" }
+    case "Stopped":
+      return { ended: "stopped" }
+  }
+}
+
+/** Returns the last event of a run without an answer. `run` is the id of the run, if it has begun. */
+export const runFailed = (failure: AgentFailure, run: string | undefined): Effect.Effect<ClientEvent> =>
+  Effect.map(Clock.currentTimeMillis, (at) => ({
+    _tag: "RunFailed",
+    ...(run === undefined ? {} : { run }),
+    at,
+    failure: failure._tag,
+    message: messageOf(failure),
+    ...(failure._tag === "RunSuspended" ? { question: failure.question } : {}),
+    ...(failure._tag === "RunPostponed" ? { retryAfter: failure.retryAfter } : {})
+  }))
+
+const messageOf = (failure: AgentFailure): string => {
+  switch (failure._tag) {
+    case "ModelFailed":
+      return "The model did not answer."
+    case "RunPostponed":
+      return `The model is busy. Ask again in ${durationText(failure.retryAfter)}.`
+    case "LimitReached":
+      return "A limit was reached without an answer. Ask a simpler question."
+    case "LoopDetected":
+      return "The model repeated itself without an answer. Ask a simpler question."
+    case "RunSuspended":
+      return "The question needs your reply."
+    case "RunStopped":
+      return "A tool stopped the run."
+    case "RunRefused":
+      return "The request is not valid."
+  }
+}
