@@ -33,19 +33,16 @@
  * @since 0.1.0
  */
 import { type Model, ModelFailure } from "@fallible/core"
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import * as Http from "node:http"
 import { chatCompletions } from "./internal/chatCompletions.ts"
 import type { Asked, Format } from "./internal/format.ts"
 import { parse } from "./internal/json.ts"
+import { noTraffic, serve, Stage, type Wire } from "./internal/loopback.ts"
 import { ollamaChat } from "./internal/ollamaChat.ts"
 import { playable } from "./internal/scriptMove.ts"
 import type * as ScriptedModel from "./ScriptedModel.ts"
@@ -240,36 +237,9 @@ export const make = (
   script: Script,
   options: Options = {}
 ): Effect.Effect<FakeModelServer["Service"], never, Scope.Scope> =>
-  Effect.gen(function*() {
-    const stage = new Stage()
-    const fork = Effect.runForkWith(yield* Effect.context())
-    const server = Http.createServer((request, response) => {
-      const exchange: Exchange = { request, response, stage, options, dropped: false }
-      stage.change(({ open }) => ({ open: open + 1 }))
-      const fiber = fork(answer(exchange, script))
-      // The fiber is observed from outside: if an Effect breaks its fiber, nothing inside that fiber can
-      // catch the error.
-      fiber.addObserver((exit) => {
-        if (Exit.isFailure(exit) && !response.destroyed) fail(exchange, Cause.squash(exit.cause))
-      })
-      response.once("close", () => {
-        const abandoned = response.writableFinished || exchange.dropped ? 0 : 1
-        stage.change((state) => ({ open: state.open - 1, abandoned: state.abandoned + abandoned }))
-        // Stop working for a client that has hung up.
-        fork(Fiber.interrupt(fiber))
-      })
-    })
-    server.on("connection", (socket) => {
-      stage.change(({ connected, connections }) => ({ connections: connections + 1, connected: connected + 1 }))
-      socket.once("close", () => stage.change(({ connections }) => ({ connections: connections - 1 })))
-    })
-    const port = yield* Effect.acquireRelease(listen(server, 0), () => close(server))
-    return {
-      url: `http://127.0.0.1:${port}`,
-      state: Effect.sync(() => stage.state),
-      until: (predicate) => stage.until(predicate),
-      whileDown: (self) => Effect.acquireUseRelease(close(server), () => self, () => listen(server, port))
-    }
+  Effect.suspend(() => {
+    const stage = new Stage<State>({ ...noTraffic, requests: [], replies: 0 })
+    return serve(stage, (wire) => answer({ wire, stage, options }, script), fail)
   })
 
 /**
@@ -286,51 +256,43 @@ export const layer = (script: Script, options: Options = {}): Layer.Layer<FakeMo
 // -----------------------------------------------------------------------------
 
 interface Exchange {
-  readonly request: Http.IncomingMessage
-  readonly response: Http.ServerResponse
-  readonly stage: Stage
+  readonly wire: Wire
+  readonly stage: Stage<State>
   readonly options: Options
-  /** Whether the server itself closed the connection. */
-  dropped: boolean
 }
 
 const formats: ReadonlyArray<Format> = [chatCompletions, ollamaChat]
 
 const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const { headers, url = "" } = exchange.request
+    const { headers, url = "" } = exchange.wire.request
     const format = formats.find(({ path }) => path === url.split("?")[0])
-    const body = yield* bodyOf(exchange.request)
+    const body = yield* exchange.wire.body
     if (format === undefined) {
-      exchange.stage.received({ url, headers, body, stream: false, problem: "There is no such endpoint." })
+      received(exchange, { url, headers, body, stream: false, problem: "There is no such endpoint." })
       return send(exchange, 404, "{\"error\":\"404 page not found\"}")
     }
     const decoded = check(exchange, format, body)
-    const received = { url, format: format.name, headers, body, stream: "stream" in decoded && decoded.stream }
+    const request = { url, format: format.name, headers, body, stream: "stream" in decoded && decoded.stream }
     const index = exchange.stage.state.requests.filter(({ asked }) => asked !== undefined).length
     if (!("messages" in decoded)) {
-      exchange.stage.received({ ...received, problem: decoded.detail })
+      received(exchange, { ...request, problem: decoded.detail })
       return send(exchange, decoded.status, format.problem(decoded))
     }
     const { stream, usage, ...recorded } = decoded
-    exchange.stage.received({ ...received, asked: recorded })
+    received(exchange, { ...request, asked: recorded })
     const move = typeof script === "function" ? script(recorded, index) : script[index] ?? exhausted(script.length)
     return yield* play(exchange, format, { stream, usage }, playable(move))
   })
 
-// A script is user code. If the script throws, its error is sent as an answer, so that the client does not
-// wait in vain.
-const fail = (exchange: Exchange, defect: unknown): void =>
-  exchange.response.headersSent
-    ? hangUp(exchange)
-    : send(exchange, 501, JSON.stringify({ error: { message: `The script failed: ${String(defect)}` } }))
+const received = ({ stage }: Exchange, request: Received): void =>
+  stage.change((state) => ({ ...state, requests: [...state.requests, request] }))
 
-const bodyOf = (request: Http.IncomingMessage): Effect.Effect<string> =>
-  Effect.callback<string>((resume) => {
-    const chunks: Array<Buffer> = []
-    request.on("data", (chunk: Buffer) => chunks.push(chunk))
-    request.on("end", () => resume(Effect.succeed(Buffer.concat(chunks).toString("utf8"))))
-  })
+const replied = ({ stage }: Exchange): void => stage.change((state) => ({ ...state, replies: state.replies + 1 }))
+
+// A script is user code. If the script throws, its error is sent as an answer.
+const fail = (wire: Wire, defect: unknown): void =>
+  wire.send(501, JSON.stringify({ error: { message: `The script failed: ${String(defect)}` } }), json)
 
 interface Wrong {
   readonly status: number
@@ -338,7 +300,7 @@ interface Wrong {
   readonly detail: string
 }
 
-const check = ({ options, request: { headers } }: Exchange, format: Format, body: string): Asked | Wrong => {
+const check = ({ options, wire: { request: { headers } } }: Exchange, format: Format, body: string): Asked | Wrong => {
   const { apiKey, maxBytes = 1024 * 1024 } = options
   const key = headers.authorization?.replace(/^Bearer /, "") ?? ""
   if (apiKey !== undefined && key !== apiKey) {
@@ -376,19 +338,16 @@ const play = (exchange: Exchange, format: Format, streaming: Streaming, move: Mo
     if ("calls" in move) sendReply(exchange, format, streaming, move)
     else if (move._tag === "Beginning") sendBeginning(exchange, format, streaming, move)
     else {
-      if (move.status < 400) exchange.stage.replied()
+      if (move.status < 400) replied(exchange)
       send(exchange, move.status, move.body, move.headers)
     }
   })
 }
 
 const sendReply = (exchange: Exchange, format: Format, streaming: Streaming, reply: Model.Reply): void => {
-  const { response, stage } = exchange
   const pieces = piecesOf(exchange, format, streaming, reply)
-  stage.replied()
-  begin(exchange, format, streaming)
-  for (const piece of pieces) response.write(piece)
-  response.end()
+  replied(exchange)
+  exchange.wire.sendPieces(200, pieces, typeOf(format, streaming))
 }
 
 const sendBeginning = (
@@ -398,16 +357,13 @@ const sendBeginning = (
   { bytes, ending, reply }: Omit<Beginning, "_tag">
 ): void => {
   const body = Buffer.concat(piecesOf(exchange, format, streaming, reply))
-  exchange.stage.replied()
-  begin(exchange, format, streaming)
-  exchange.response.write(body.subarray(0, bytes), () => {
-    if (ending === "drop") hangUp(exchange)
-  })
+  replied(exchange)
+  exchange.wire.sendBeginning(200, body.subarray(0, bytes), ending, typeOf(format, streaming))
 }
 
-const begin = ({ response }: Exchange, format: Format, { stream }: Streaming): void => {
-  response.writeHead(200, { "content-type": stream ? format.streamType : "application/json" })
-}
+const json = { "content-type": "application/json" }
+
+const typeOf = (format: Format, { stream }: Streaming) => stream ? { "content-type": format.streamType } : json
 
 const piecesOf = (
   { options }: Exchange,
@@ -428,7 +384,7 @@ const splitBy = (bytes: Buffer, length: number): ReadonlyArray<Buffer> =>
 const playFailure = (exchange: Exchange, format: Format, streaming: Streaming, failure: ModelFailure): void => {
   switch (failure.code) {
     case "connection":
-      return hangUp(exchange)
+      return exchange.wire.hangUp()
     case "timeout":
       // A timeout of the server itself has a status. Otherwise nothing is sent.
       if (failure.status === undefined) return
@@ -440,7 +396,7 @@ const playFailure = (exchange: Exchange, format: Format, streaming: Streaming, f
         ending: "drop"
       })
     case "malformed_reply": {
-      exchange.stage.replied()
+      replied(exchange)
       const body = `<html>${failure.detail}</html>`
       return send(exchange, 200, streaming.stream ? format.frame(body) : body, { "content-type": "text/html" })
     }
@@ -470,72 +426,8 @@ const retryAfter = ({ retryAfter }: ModelFailure): Record<string, string> =>
   retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(Duration.toSeconds(retryAfter))) }
 
 const send = (
-  { response }: Exchange,
+  { wire }: Exchange,
   status: number,
   body: string | Uint8Array,
   headers: Readonly<Record<string, string>> = {}
-): void => {
-  response.writeHead(status, { "content-type": "application/json", ...headers }).end(body)
-}
-
-const hangUp = (exchange: Exchange): void => {
-  exchange.dropped = true
-  exchange.request.socket.resetAndDestroy()
-}
-
-// -----------------------------------------------------------------------------
-// State
-// -----------------------------------------------------------------------------
-
-class Stage {
-  state: State = { requests: [], replies: 0, open: 0, abandoned: 0, connections: 0, connected: 0 }
-  readonly #waiting = new Set<() => void>()
-
-  change(f: (state: State) => Partial<State>): void {
-    this.state = { ...this.state, ...f(this.state) }
-    for (const check of this.#waiting) check()
-  }
-
-  received(request: Received): void {
-    this.change(({ requests }) => ({ requests: [...requests, request] }))
-  }
-
-  replied(): void {
-    this.change(({ replies }) => ({ replies: replies + 1 }))
-  }
-
-  until(predicate: (state: State) => boolean): Effect.Effect<State> {
-    return Effect.callback<State>((resume) => {
-      const check = () => {
-        if (predicate(this.state)) {
-          this.#waiting.delete(check)
-          resume(Effect.succeed(this.state))
-        }
-      }
-      this.#waiting.add(check)
-      check()
-      return Effect.sync(() => this.#waiting.delete(check))
-    })
-  }
-}
-
-// -----------------------------------------------------------------------------
-// Listening
-// -----------------------------------------------------------------------------
-
-const listen = (server: Http.Server, port: number): Effect.Effect<number> =>
-  Effect.callback<number>((resume) => {
-    const onError = (fault: Error) => resume(Effect.die(fault))
-    server.once("error", onError)
-    server.listen(port, "127.0.0.1", () => {
-      server.off("error", onError)
-      const address = server.address()
-      resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
-
-const close = (server: Http.Server): Effect.Effect<void> =>
-  Effect.callback<void>((resume) => {
-    server.close(() => resume(Effect.void))
-    server.closeAllConnections()
-  })
+): void => wire.send(status, body, { ...json, ...headers })
