@@ -282,7 +282,7 @@ const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
     const { stream, usage, ...recorded } = decoded
     received(exchange, { ...request, asked: recorded })
     const move = typeof script === "function" ? script(recorded, index) : script[index] ?? exhausted(script.length)
-    return yield* play(exchange, format, { stream, usage }, playable(move))
+    return yield* play(exchange, format, { stream, usage }, playable(move, "a reply"))
   })
 
 const received = ({ stage }: Exchange, request: Received): void =>

@@ -6,5 +6,6 @@
  */
 export * as ActsOnce from "./ActsOnce.ts"
 export * as FakeService from "./FakeService.ts"
+export * as HttpStub from "./HttpStub.ts"
 export * as ScriptedModel from "./ScriptedModel.ts"
 export * as WorstCase from "./WorstCase.ts"

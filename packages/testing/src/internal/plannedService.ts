@@ -1,5 +1,7 @@
 import * as Effect from "effect/Effect"
 import { Answered, type Answers, Dropped, type FakeService, type Fault, type Request } from "../FakeService.ts"
+import { connectionLost } from "./connectionErrors.ts"
+import { effectFetch } from "./effectFetch.ts"
 
 const dropped = new Dropped({ code: "ECONNRESET" })
 
@@ -66,21 +68,14 @@ export class Service {
     const act = (request: Request = {}) =>
       Effect.suspend(() => this.#act(request)).pipe(Effect.map(() => answer(request)))
     const look = (request: Request = {}) => Effect.sync(() => found(request, this.#hasActedFor(request)))
-    const fetch: typeof globalThis.fetch = async (input, init) => {
-      const request = new globalThis.Request(input, init)
-      const received = { key: request.headers.get("idempotency-key") ?? undefined, body: await request.text() }
-      const response = Effect.match(/^(GET|HEAD)$/.test(request.method) ? look(received) : act(received), {
-        onSuccess: (value) => Response.json(value),
-        onFailure: (failure) => failure._tag === "Answered" ? responseOf(failure) : connectionLost()
+    const fetch = effectFetch(context, ({ headers, method }, body) => {
+      const request = { key: headers.get("idempotency-key") ?? undefined, body }
+      return Effect.matchEffect(/^(GET|HEAD)$/.test(method) ? look(request) : act(request), {
+        onSuccess: (value) => Effect.succeed(Response.json(value)),
+        onFailure: (failure) =>
+          failure._tag === "Answered" ? Effect.succeed(responseOf(failure)) : Effect.fail(connectionLost())
       })
-      const { signal } = request
-      const result = await Effect.runPromiseWith(context)(response, { signal }).catch((error) => {
-        signal.throwIfAborted()
-        throw error
-      })
-      if (result instanceof Response) return result
-      throw result
-    }
+    })
     return { act, look, fetch }
   })
 
@@ -154,7 +149,3 @@ const status = (status: number, headers: Readonly<Record<string, string>> = {}) 
 
 const responseOf = ({ headers, status }: Answered) =>
   Response.json({ message: `Status ${status}.` }, { status, headers })
-
-// An error like Node's own.
-const connectionLost = () =>
-  new TypeError("fetch failed", { cause: Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }) })
