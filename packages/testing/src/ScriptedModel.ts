@@ -75,22 +75,57 @@ export const text = (text: string): Model.Reply => ({ text, calls: [] })
 export const call = (name: string, args?: object | string): Model.Reply => calls([name, args])
 
 /**
+ * One call of {@link calls}: the tool's name, and its arguments as in {@link call}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Call = readonly [name: string, args?: object | string | undefined]
+
+/**
  * Makes a reply with several tool calls. Their ids are `call_1`, `call_2`, …, and repeat in every turn, as
  * they do with many servers.
+ *
+ * A reply is data. To add what the model says beside its calls, spread it: `{ ...calls(…), text: "One moment." }`.
+ *
+ * @param calls the calls, or one list of them
+ *
+ * @example
+ * ```ts
+ * import { ScriptedModel } from "@fallible/testing"
+ *
+ * const both = ScriptedModel.calls(["get_weather", { city: "Paris" }], ["get_time"])
+ * both.calls.map(({ name }) => name) // => ["get_weather", "get_time"]
+ *
+ * const cities = ["Paris", "Rome"]
+ * const each = ScriptedModel.calls(cities.map((city) => ["get_weather", { city }]))
+ * each.calls.map(({ id }) => id) // => ["call_1", "call_2"]
+ *
+ * const spoken = { ...each, text: "I compare both cities." }
+ * spoken.text // => "I compare both cities."
+ * ```
  *
  * @category moves
  * @since 0.1.0
  */
-export const calls = (
-  ...calls: ReadonlyArray<readonly [name: string, args?: object | string | undefined]>
-): Model.Reply => ({
+export const calls: {
+  (calls: ReadonlyArray<Call>): Model.Reply
+  (...calls: ReadonlyArray<Call>): Model.Reply
+} = (...given: ReadonlyArray<Call> | readonly [ReadonlyArray<Call>]): Model.Reply => ({
   text: "",
-  calls: calls.map(([name, args], index) => ({
+  calls: listed(given).map(([name, args], index) => ({
     id: `call_${index + 1}`,
     name,
     ...(args === undefined ? {} : { arguments: typeof args === "string" ? args : JSON.stringify(args) })
   }))
 })
+
+// A call begins with its name, and a list of calls with a call, or it is empty.
+const isList = (given: ReadonlyArray<Call> | readonly [ReadonlyArray<Call>]): given is readonly [ReadonlyArray<Call>] =>
+  given.length === 1 && typeof given[0]?.[0] !== "string"
+
+const listed = (given: ReadonlyArray<Call> | readonly [ReadonlyArray<Call>]): ReadonlyArray<Call> =>
+  isList(given) ? given[0] : given
 
 /**
  * Provides a scripted model: `Model` for the agent, `ScriptedModel` for the test.
@@ -126,7 +161,7 @@ export const layer = (script: Script): Layer.Layer<Model.Model | ScriptedModel> 
         const request = { messages: Array.from(transcript), tools, options }
         requests.push(request)
         const move = typeof script === "function" ? script(request, index) : script[index] ?? exhausted(script.length)
-        const next = playable(move)
+        const next = playable(move, "a reply")
         return "calls" in next ? Effect.succeed(next) : next
       })
     return Context.make(Model.Model, Model.make({ respond })).pipe(
