@@ -21,6 +21,7 @@ import { tsconfig, writeSnippets, wrongTypes } from "./support/snippets.ts"
 const read = (file: string) => readFileSync(join(root, file), "utf8")
 const readme = read("README.md")
 const snippets = writeSnippets()
+const isTestFile = (code: string) => code.includes("from \"@effect/vitest\"")
 
 const compiler = join(root, "node_modules/typescript/bin/tsc")
 let compiled: ReturnType<typeof compile>
@@ -45,13 +46,20 @@ describe("examples", () => {
     assert.deepStrictEqual(wrongTypes(snippets), [])
   })
 
-  for (const { at, code, file } of snippets) {
+  for (const { at, code, file } of snippets.filter(({ code }) => !isTestFile(code))) {
     it.live(`run, and have the values that they claim: ${at}`, () =>
       Effect.gen(function*() {
         claims.length = 0
         yield* Effect.promise(() => import(file))
         assert.strictEqual(claims.length, code.split("// =>").length - 1)
       }))
+  }
+
+  // The tests of such an example become tests of this file.
+  for (const { at, file } of snippets.filter(({ code }) => isTestFile(code))) {
+    describe(`run as test files: ${at}`, async () => {
+      await import(file)
+    })
   }
 
   it("are in every package, in the README and in the guides", () => {
