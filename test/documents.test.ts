@@ -146,23 +146,6 @@ describe("README", () => {
       assert.deepInclude(outcome.failure, { _tag: error })
       assert.deepStrictEqual([ok, typeof retry, Array.isArray(alternatives)], [false, "string", true])
     }))
-
-  it("names commands that exist", () => {
-    const { scripts }: { readonly scripts: Record<string, string> } = JSON.parse(read("package.json"))
-    const commandNames = Array.from(
-      `${readme}${read("CONTRIBUTING.md")}`.matchAll(/pnpm@12 ([\w:-]+)/g),
-      ([, name]) => name!
-    )
-    assert.isAbove(commandNames.length, 5)
-    // `exec` is built into pnpm.
-    assert.deepStrictEqual(commandNames.filter((name) => !(name in scripts) && name !== "exec"), [])
-  })
-
-  it("names files that exist", () => {
-    const links = Array.from(readme.matchAll(/\]\((?!https?:)([^)]+)\)/g), ([, file]) => file!)
-    assert.isAbove(links.length, 0)
-    for (const file of links) assert.isAbove(read(file).length, 0)
-  })
 })
 
 // -----------------------------------------------------------------------------

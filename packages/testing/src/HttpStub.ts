@@ -260,7 +260,10 @@ export const stall = (answer: Whole, bytes: number): Beginning => ({
 export class HttpStub extends Context.Service<HttpStub, {
   /** All requests, oldest first. */
   readonly requests: Effect.Effect<ReadonlyArray<Received>>
-  /** The stub as a `fetch`, for tools that take one as a parameter. Its errors are those of Node's own `fetch`. */
+  /**
+   * The stub as a `fetch`, for tools that take one as a parameter. It fails with the errors of Node's own `fetch`,
+   * but it does not follow redirects.
+   */
   readonly fetch: typeof globalThis.fetch
 }>()("@fallible/testing/HttpStub") {}
 
