@@ -106,6 +106,28 @@ describe("HttpStub", () => {
       HttpStub.layer([HttpStub.status(503, { "retry-after": "1" }), Effect.delay(Effect.succeed(quote), "2 seconds")])
     )))
 
+  it.effect("plays to a tool that uses fetch, to the millisecond, too", () =>
+    Effect.gen(function*() {
+      const { fetch, requests } = yield* HttpStub.HttpStub
+      const tool = Tool.promise(
+        "get_quote",
+        { description: "A quote", success: Quote, sideEffect: "none" },
+        async () => {
+          const response = await fetch(address)
+          if (!response.ok) throw response
+          return await response.json() as typeof Quote.Type
+        }
+      ).pipe(Tool.retry(RetryPolicy.transient))
+      const fiber = yield* Effect.forkChild(tool.run({}))
+      yield* TestClock.adjust("999 millis")
+      assert.strictEqual((yield* requests).length, 1)
+      yield* TestClock.adjust("1 milli")
+      assert.strictEqual((yield* requests).length, 2)
+      assert.deepStrictEqual(yield* Fiber.join(fiber), { price: 42 })
+    }).pipe(Effect.provide(
+      HttpStub.layer([HttpStub.text("Soon.", { status: 503, headers: { "retry-after": "1" } }), quote])
+    )))
+
   it.effect("refuses a connection: nothing was done", () =>
     Effect.gen(function*() {
       const client = yield* HttpClient.HttpClient
