@@ -202,7 +202,7 @@ describe("the command line of the tour", () => {
 
   it.live("ends with code 0 and without a message if its reader leaves", () =>
     Effect.gen(function*() {
-      const finished = yield* runNodeUnread("stdout", {}, main)
+      const finished = yield* runNodeUnread("stdout", {}, main, "3")
       assert.deepStrictEqual(finished, { code: 0, stdout: "", stderr: "" })
     }))
 
