@@ -3,6 +3,7 @@
  * main program.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as Cause from "effect/Cause"
 import * as Argument from "effect/cli/Argument"
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliOutput from "effect/cli/CliOutput"
@@ -12,9 +13,11 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import type * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 import * as Display from "./Display.ts"
 import * as LanguageModel from "./LanguageModel.ts"
 
@@ -61,11 +64,18 @@ export const show = <R>(
   }
 ) =>
   Effect.flatMap(
-    Effect.tapError(LanguageModel.choose(Option.getOrUndefined(model), standIn), explainSettings),
+    player(model, standIn),
     ({ layer, notice }) =>
       (json ? Display.json : quiet ? Display.quiet : Display.readable)({ events, notice, question }).pipe(
-        Effect.provide(Layer.tapError(layer, explainSettings))
+        Effect.provide(layer)
       )
+  )
+
+/** Chooses the model. If the environment's variables are wrong, prints why. */
+export const player = (model: Option.Option<string>, standIn: LanguageModel.Player) =>
+  LanguageModel.choose(Option.getOrUndefined(model), standIn).pipe(
+    Effect.tapError(explainSettings),
+    Effect.map(({ layer, notice }) => ({ notice, layer: Layer.tapError(layer, explainSettings) }))
   )
 
 /** Prints what is wrong with the environment variables, in one paragraph. */
@@ -97,13 +107,20 @@ export const program = <Name extends string, Input, Context, E>(
   )
 
 /** Runs a program as the main program of this process. */
-export const run = <E>(program: Effect.Effect<void, E, NodeServices.NodeServices>): void =>
+export const run = <E>(
+  program: Effect.Effect<void, E, NodeServices.NodeServices>,
+  options: { readonly teardown?: Runtime.Teardown } = {}
+): void =>
   program.pipe(
     Effect.raceFirst(readerLeft),
     Effect.provide(NodeServices.layer),
     // A run without an answer is already reported, so only the exit code remains to be set.
-    NodeRuntime.runMain({ disableErrorReporting: true })
+    NodeRuntime.runMain({ disableErrorReporting: true, ...options })
   )
+
+/** For a program that runs until a signal stops it: its exit code is then 0. */
+export const stoppedBySignal: Runtime.Teardown = (exit, onExit) =>
+  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
 
 /**
  * Ends when the reader of standard output closes the pipe, as `| head` does once it has its lines. The

@@ -2,6 +2,7 @@ import { NodeFileSystem } from "@effect/platform-node"
 import { describe, it } from "@effect/vitest"
 import * as MultiToolAgent from "@fallible/examples/01-multi-tool-agent/tools"
 import * as ClinicalAssistant from "@fallible/examples/02-clinical-assistant/tools"
+import * as HttpBackend from "@fallible/examples/04-http-backend/tools"
 import * as OrdersAgent from "@fallible/examples/05-orders-agent/tools"
 import { WorstCase } from "@fallible/testing"
 import { Effect } from "effect"
@@ -23,6 +24,12 @@ describe("the worst cases of an example", () => {
     Effect.gen(function*() {
       yield* WorstCase.matchesFile(ClinicalAssistant.toolkit, file("02-clinical-assistant"), { update })
       yield* WorstCase.hasNoWarnings(ClinicalAssistant.toolkit)
+    }).pipe(Effect.provide(NodeFileSystem.layer)))
+
+  it.effect("match its file: the HTTP backend", () =>
+    Effect.gen(function*() {
+      yield* WorstCase.matchesFile(HttpBackend.toolkit, file("04-http-backend"), { update })
+      yield* WorstCase.hasNoWarnings(HttpBackend.toolkit)
     }).pipe(Effect.provide(NodeFileSystem.layer)))
 
   it.effect("match its file: the orders agent", () =>

@@ -1,0 +1,123 @@
+/**
+ * The conversations: what each of them has said and done so far, and the question to its user, if there is one.
+ *
+ * A conversation is named by an unguessable id, which the server chooses. Who has the id may continue the conversation.
+ * They are kept in memory, so a restart forgets them. To keep them in a database, encode the parts with
+ * `Transcript.schema`, `CallFacts.schema` and `AgentFailure.Suspension`.
+ */
+import { type Agent, type AgentFailure, type Answer, CallFacts } from "@fallible/core"
+import * as Context from "effect/Context"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Problem from "./Problem.ts"
+
+/** The question that a suspended run asks its user. The token is good for one reply. */
+interface Asked {
+  readonly token: string
+  readonly suspension: AgentFailure.Suspension
+}
+
+interface Conversation {
+  readonly id: string
+  readonly facts: CallFacts.CallFacts
+  readonly transcript?: Answer.Answer["transcript"]
+  readonly asked?: Asked
+  /** The number of questions to the user so far. */
+  readonly questions: number
+}
+
+/** A conversation while one run continues it. */
+export interface Turn {
+  readonly conversation: string
+  readonly options: Agent.RunOptions
+  /**
+   * Keeps what the run said and did, whether it has an answer or not. Later runs do not repeat its effects. A run that
+   * is interrupted keeps nothing, so a tool that acts must first look whether its effect exists.
+   */
+  readonly keep: (end: Answer.Answer | AgentFailure.AgentFailure) => Effect.Effect<void>
+  /** The token for the reply to the user, if the run asked its user. */
+  readonly token: Effect.Effect<string | undefined>
+}
+
+type Opened<A> = Effect.Effect<A, Problem.Problem, Scope.Scope>
+
+export class Conversations extends Context.Service<Conversations, {
+  /** Begins a conversation, or continues one, until the scope closes. */
+  readonly open: (id: string | undefined) => Opened<Turn>
+  /** Continues the conversation that asked its user. */
+  readonly reply: (token: string) => Opened<Turn & { readonly suspension: AgentFailure.Suspension }>
+}>()("example/Conversations") {}
+
+/** Above this number, the conversation that was used least recently is forgotten. */
+const most = 1000
+
+export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom> = Layer.effect(
+  Conversations,
+  Effect.gen(function*() {
+    const { uuidV4 } = yield* SecureRandom.SecureRandom
+    // In the order of their last use.
+    const kept = new Map<string, Conversation>()
+    const busy = new Set<string>()
+
+    const put = (conversation: Conversation) => {
+      kept.delete(conversation.id)
+      kept.set(conversation.id, conversation)
+      if (kept.size > most) kept.delete(kept.keys().next().value ?? "")
+    }
+
+    const find = (id: string) => {
+      const found = kept.get(id)
+      return found === undefined
+        ? Effect.fail(Problem.make(404, "unknown_conversation", "There is no such conversation. Begin a new one."))
+        : Effect.succeed(found)
+    }
+
+    const begin = Effect.map(uuidV4(), (id) => {
+      put({ id, facts: CallFacts.empty, questions: 0 })
+      return id
+    })
+
+    /** Keeps other runs out until the scope closes: of two runs at once, each would miss what the other one did. */
+    const occupy = (id: string): Opened<Conversation> =>
+      Effect.acquireRelease(
+        Effect.suspend(() =>
+          busy.has(id)
+            ? Effect.fail(Problem.make(409, "conversation_busy", "Wait for the answer to your last question."))
+            : Effect.sync(() => busy.add(id))
+        ),
+        () => Effect.sync(() => busy.delete(id))
+      ).pipe(Effect.andThen(Effect.suspend(() => find(id))))
+
+    const turnOf = ({ facts, id, questions, transcript }: Conversation): Turn => ({
+      conversation: id,
+      options: { facts, scope: id, ...(transcript === undefined ? {} : { transcript }) },
+      keep: (end) =>
+        Effect.sync(() => {
+          const { facts, transcript } = end
+          const isAsking = "_tag" in end && end._tag === "RunSuspended"
+          put({
+            id,
+            facts,
+            transcript,
+            questions: isAsking ? questions + 1 : questions,
+            ...(isAsking ? { asked: { token: `${id}.${questions + 1}`, suspension: end.suspension } } : {})
+          })
+        }),
+      token: Effect.sync(() => kept.get(id)?.asked?.token)
+    })
+
+    return {
+      open: (id) => (id === undefined ? begin : Effect.succeed(id)).pipe(Effect.flatMap(occupy), Effect.map(turnOf)),
+      reply: (token) =>
+        Effect.gen(function*() {
+          const conversation = yield* occupy(token.split(".")[0] ?? "")
+          const { asked } = conversation
+          return asked?.token === token
+            ? { ...turnOf(conversation), suspension: asked.suspension }
+            : yield* Problem.make(409, "already_replied", "This question has its reply already.")
+        })
+    }
+  })
+)

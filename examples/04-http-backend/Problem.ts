@@ -1,0 +1,59 @@
+/**
+ * The errors that a client gets: problem details (RFC 9457), each with a code for programs and a sentence for people.
+ *
+ * A body says what the client can do. It never says what happened inside: that is in the logs.
+ */
+import type { AgentFailure } from "@fallible/core"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import type * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { setHeader } from "effect/http/HttpServerResponse"
+import * as ProblemDetails from "effect/http/ProblemDetails"
+
+export class Problem extends Data.TaggedError("Problem")<{
+  readonly status: number
+  readonly code: string
+  readonly detail: string
+  readonly retryAfter?: Duration.Duration
+}> {}
+
+export const make = (status: number, code: string, detail: string, retryAfter?: Duration.Input): Problem =>
+  new Problem({
+    status,
+    code,
+    detail,
+    ...(retryAfter === undefined ? {} : { retryAfter: Duration.fromInputUnsafe(retryAfter) })
+  })
+
+export const response = ({ code, detail, retryAfter, status }: Problem): HttpServerResponse.HttpServerResponse => {
+  const answer = ProblemDetails.toResponse({ type: ProblemDetails.blankType, status, code, detail })
+  return retryAfter === undefined
+    ? answer
+    : setHeader(answer, "retry-after", `${Math.ceil(Duration.toSeconds(retryAfter))}`)
+}
+
+/** A run that is not answered. `RunSuspended` is missing: a run that asks its user is no error. */
+type Unanswered = Exclude<AgentFailure.AgentFailure, AgentFailure.RunSuspended>
+
+/** Returns the problem for a failed run. The compiler rejects this function if it leaves a failure out. */
+export const ofFailure = (failure: Unanswered): Problem => {
+  switch (failure._tag) {
+    case "ModelFailed":
+      return failure.failure.code === "timeout"
+        ? make(504, "model_timeout", "The language model took too long. Ask again later.")
+        : make(502, "model_failed", "The language model could not answer. Ask again later.")
+    case "RunPostponed":
+      return make(503, "model_busy", "The language model is busy. Ask again later.", failure.retryAfter)
+    case "LimitReached":
+      return make(422, "limit_reached", "The question takes too much work. Ask for less at a time.")
+    case "LoopDetected":
+      return make(508, "no_progress", "The assistant made no progress. Ask in other words.")
+    case "RunStopped":
+      return make(403, "stopped", "The assistant may not do this. Ask a person at the support desk.")
+    case "RunRefused":
+      return make(400, "invalid_run", "This question cannot be asked here. Begin a new conversation.")
+  }
+}
+
+export const tooManyRuns = make(503, "busy", "Too many questions at once. Ask again in a moment.", "2 seconds")
+export const draining = make(503, "draining", "The server is about to restart. Ask again soon.", "10 seconds")

@@ -1,0 +1,121 @@
+/**
+ * The shop's own service: an HTTP server on the loopback interface, which misbehaves on command.
+ *
+ *     GET  /orders/o-1001             an order, or 404
+ *     GET  /parcels/p-1001            where a parcel is, or 404
+ *     POST /refunds {order, key}      refunds an order, once: 201, or 409 if it is refunded already
+ *     GET  /refunds/<key>             the refund that was made under this key, or 404
+ */
+import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpServer from "effect/http/HttpServer"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { createServer } from "node:http"
+import { orders, parcels, type Refund } from "./World.ts"
+
+export class ShopServer extends Context.Service<ShopServer, {
+  readonly url: string
+  /** The orders for which a refund was asked so far, with repetitions. */
+  readonly refundsAsked: Effect.Effect<ReadonlyArray<string>>
+  /** The number of requests that wait for their answer. */
+  readonly open: Effect.Effect<number>
+}>()("example/ShopServer") {}
+
+/**
+ * What is wrong with the service: nothing; the answer to each refund is lost; that, and the first request for each order
+ * and parcel gets a 503; no request is answered; no connection.
+ */
+export const states = ["up", "lossy", "flaky", "stuck", "down"] as const
+export type State = (typeof states)[number]
+
+/** A server that runs until the scope closes. */
+export const layer = (state: State): Layer.Layer<ShopServer> =>
+  state === "down"
+    ? Layer.succeed(ShopServer, {
+      // Only privileged programs may listen on this port.
+      url: "http://127.0.0.1:2",
+      refundsAsked: Effect.succeed([]),
+      open: Effect.succeed(0)
+    })
+    : Layer.effect(
+      ShopServer,
+      Effect.gen(function*() {
+        const shop = makeShop(state)
+        let open = 0
+        yield* HttpServer.serveEffect(Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => open++),
+            () => shop.respond(request),
+            () => Effect.sync(() => open--)
+          ).pipe(Effect.interruptible, Effect.orDie)))
+        const { address } = yield* HttpServer.HttpServer
+        return {
+          url: HttpServer.formatAddress(address),
+          refundsAsked: Effect.sync(() =>
+            shop.refundsAsked.slice()
+          ),
+          open: Effect.sync(() => open)
+        }
+      })
+    ).pipe(
+      Layer.provide(NodeHttpServer.layerServer(() => createServer(), { host: "127.0.0.1", port: 0 })),
+      Layer.orDie
+    )
+
+const makeShop = (state: State) => {
+  const refunds = new Map<string, Refund>()
+  const refundsAsked: Array<string> = []
+  const seen = new Set<string>()
+  const isFirst = (what: string) => seen.size < seen.add(what).size
+
+  const refund = (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.gen(function*() {
+      const { key, order } = yield* HttpServerRequest.schemaBodyJson(RefundRequest)
+      const known = orders.get(order)
+      refundsAsked.push(order)
+      if (known === undefined) return problem(404, `There is no order '${order}'.`)
+      if (isRefunded(order)) return problem(409, `Order ${order} is already refunded.`)
+      const made = { order, cents: known.cents, receipt: `r-${order.slice(2)}` }
+      refunds.set(key, made)
+      if (state !== "up") return yield* hangUp(request)
+      return json(made, 201)
+    })
+
+  const isRefunded = (order: string) => Array.from(refunds.values()).some((made) => made.order === order)
+
+  const record = (path: string) => {
+    const [, kind, id = ""] = path.split("/")
+    if (kind === "refunds") return refunds.get(id)
+    if (kind === "parcels") return parcels.get(id)
+    const order = orders.get(id)
+    return order === undefined || !isRefunded(id) ? order : { ...order, status: "refunded" as const }
+  }
+
+  const respond = (request: HttpServerRequest.HttpServerRequest) => {
+    if (state === "stuck") return Effect.never
+    if (request.method === "POST") return refund(request)
+    if (state === "flaky" && !request.url.startsWith("/refunds") && isFirst(request.url)) {
+      return Effect.succeed(problem(503, "Back in a moment."))
+    }
+    const found = record(request.url)
+    return Effect.succeed(found === undefined ? problem(404, "There is no such record.") : json(found))
+  }
+
+  return { respond, refundsAsked }
+}
+
+const RefundRequest = Schema.Struct({ order: Schema.String, key: Schema.String })
+
+const json = (body: object, status = 200) => HttpServerResponse.jsonUnsafe(body, { status })
+
+const problem = (status: number, detail: string) => json({ detail }, status)
+
+const hangUp = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.suspend(() => {
+    NodeHttpServerRequest.toServerResponse(request).destroy()
+    return Effect.never
+  })

@@ -1,0 +1,14 @@
+/**
+ * The HTTP backend: a support desk that an agent runs, with a page to try it.
+ *
+ *     pnpm example backend
+ *     pnpm example backend --upstream flaky
+ *     pnpm example backend --port 8080 --runs 200 --grace 30
+ *
+ *     curl -N localhost:3000/ask -H 'content-type: application/json' -H 'accept: text/event-stream' \
+ *       -d '{"question":"Where is the parcel of order o-1001?"}'
+ */
+import * as CommandLine from "../shared/CommandLine.ts"
+import { program } from "./program.ts"
+
+CommandLine.run(program, { teardown: CommandLine.stoppedBySignal })

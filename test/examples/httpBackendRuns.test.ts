@@ -1,0 +1,230 @@
+/** Many runs of the HTTP backend at once, clients that leave or read slowly, and the end of the server. */
+import { assert, describe, it } from "@effect/vitest"
+import { Model } from "@fallible/core"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { TestClock } from "effect/testing"
+import { get } from "node:http"
+import { events, fetched, noneUnderWay, post, serving, until } from "../support/backend.ts"
+import { openAi } from "../support/models.ts"
+
+const silent = Layer.succeed(Model.Model, { respond: () => Effect.never, stream: () => Stream.never })
+
+const underWay = (served: Effect.Success<ReturnType<typeof serving>>, count: number) =>
+  until(Effect.map(served.runs.report, ({ underWay }) => underWay === count))
+
+/** The two ways to ask. Each ends when its answer is complete. */
+const ways = [
+  ["a stream", (url: string, question: string) => Stream.runDrain(events(`${url}/ask`, { question }))],
+  ["one object", (url: string, question: string) => Effect.asVoid(post(`${url}/ask`, { question }))]
+] as const
+
+// In these tests no time passes, so that only an interruption can end a request.
+describe("a client that leaves", () => {
+  for (const [what, ask] of ways) {
+    it.effect(`closes the request to the model: ${what}`, () =>
+      Effect.gen(function*() {
+        const server = yield* FakeModelServer.make(() => Effect.never)
+        const model = openAi(server.url, {}).pipe(Layer.provide(FetchHttpClient.layer))
+        const served = yield* serving({ model })
+        const client = yield* Effect.forkChild(ask(served.url, "Hello?"))
+        yield* server.until(({ open }) => open === 1)
+        yield* Fiber.interrupt(client)
+        yield* server.until(({ abandoned, open }) => abandoned === 1 && open === 0)
+        yield* noneUnderWay(served)
+      }))
+
+    it.effect(`closes the requests of its tools: ${what}`, () =>
+      Effect.gen(function*() {
+        const served = yield* serving({ upstream: "stuck" })
+        const client = yield* Effect.forkChild(ask(served.url, "What are o-1001 and o-1002?"))
+        yield* until(Effect.map(served.shop.open, (open) => open === 2))
+        yield* Fiber.interrupt(client)
+        yield* until(Effect.map(served.shop.open, (open) => open === 0))
+        yield* noneUnderWay(served)
+      }))
+  }
+})
+
+describe("a client that reads slowly", () => {
+  const piece = "word ".repeat(20_000)
+  const pieces = 200
+  /** Writes 20 MB, which is more than the network holds. */
+  const wordy = Layer.succeed(Model.Model, {
+    respond: () => Effect.never,
+    stream: () =>
+      Stream.concat(
+        Stream.fromIterable(Array.from({ length: pieces }, () => ({ _tag: "TextDelta" as const, text: piece }))),
+        Stream.succeed({ _tag: "Replied" as const, reply: { text: "That is all.", calls: [] } })
+      )
+  })
+
+  /** Reads the first event, and then waits before it reads on. */
+  const reading = (url: string, wait: Effect.Effect<void>) =>
+    events(`${url}/ask`, { question: "Tell me all." }).pipe(
+      Stream.tap(() => wait),
+      Stream.runFold(() => ({ length: 0, last: "" }), ({ length }, event) => ({
+        length: length + (event._tag === "TextDelta" ? event.text.length : 0),
+        last: event._tag
+      })),
+      Effect.forkChild
+    )
+
+  it.live("gets its whole answer, and holds up nobody else", () =>
+    Effect.gen(function*() {
+      const served = yield* serving({ model: wordy })
+      const goOn = yield* Deferred.make<void>()
+      const slow = yield* reading(served.url, Deferred.await(goOn))
+      yield* underWay(served, 1)
+      assert.strictEqual((yield* fetched(`${served.url}/ready`)).status, 200)
+      assert.deepInclude(yield* served.runs.report, { underWay: 1 })
+      yield* Deferred.succeed(goOn, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(slow), { length: piece.length * pieces, last: "RunEnded" })
+      yield* noneUnderWay(served)
+    }))
+
+  it.live("is disconnected if it reads nothing for too long, and leaves its place to others", () =>
+    Effect.gen(function*() {
+      const served = yield* serving({ model: wordy, idle: "100 millis" })
+      const stuck = yield* reading(served.url, Effect.never)
+      yield* underWay(served, 1)
+      yield* noneUnderWay(served)
+      assert.strictEqual(stuck.pollUnsafe(), undefined)
+      yield* Fiber.interrupt(stuck)
+    }))
+})
+
+describe("a stream in which nothing happens", () => {
+  it.effect("has a comment every 15 seconds", () =>
+    Effect.gen(function*() {
+      const served = yield* serving({ model: silent })
+      let text = ""
+      const client = yield* Effect.forkChild(Effect.promise(async (signal) => {
+        const response = await fetch(`${served.url}/ask`, {
+          method: "POST",
+          headers: { "content-type": "application/json", accept: "text/event-stream" },
+          body: "{\"question\":\"Hello?\"}",
+          signal
+        })
+        for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) text += chunk
+      }))
+      const first = /^id: 1\ndata: .*"TurnStarted".*\n\n$/
+      yield* until(Effect.sync(() => first.test(text)))
+      yield* TestClock.adjust("15 seconds")
+      yield* until(Effect.sync(() => text.endsWith("\n\n: still here\n\n")))
+      yield* TestClock.adjust("15 seconds")
+      yield* until(Effect.sync(() => text.endsWith("\n\n: still here\n\n: still here\n\n")))
+      yield* Fiber.interrupt(client)
+      yield* noneUnderWay(served)
+    }))
+})
+
+describe("more runs than there are places", () => {
+  it.live("are refused at once, and told when to come back", () =>
+    Effect.gen(function*() {
+      const served = yield* serving({ model: silent, most: 1 })
+      const first = yield* Effect.forkChild(post(`${served.url}/ask`, { question: "Hello?" }))
+      yield* underWay(served, 1)
+      const { body, headers, status } = yield* post(`${served.url}/ask`, { question: "Hello?" })
+      assert.deepStrictEqual([status, body.code, headers.get("retry-after")], [503, "busy", "2"])
+      // A place is free again when its client has left.
+      yield* Fiber.interrupt(first)
+      yield* noneUnderWay(served)
+      const second = yield* Effect.forkChild(post(`${served.url}/ask`, { question: "Hello?" }))
+      yield* underWay(served, 1)
+      yield* Fiber.interrupt(second)
+      yield* noneUnderWay(served)
+    }))
+})
+
+describe("500 requests at once", () => {
+  it.live(
+    "each get their own whole answer; those that are killed leave nothing behind, and nothing is refunded twice",
+    () =>
+      Effect.gen(function*() {
+        // The answer to each refund is lost.
+        const served = yield* serving({ most: 500, upstream: "lossy" })
+        const cheap = Array.from({ length: 667 }, (_, index) => 1000 + index).filter((number) => number % 4 !== 0)
+        const results = yield* Effect.forEach(cheap.slice(0, 500), (number, index) => {
+          const question = `Refund o-${number}, please.`
+          const answer = `The receipt is r-${number}.`
+          switch (index % 5) {
+            // Leaves after the first events of a call, while its refund is under way.
+            case 0:
+              return events(`${served.url}/ask`, { question }).pipe(
+                Stream.takeUntil(({ _tag }) => _tag === "CallStarted"),
+                Stream.runDrain,
+                Effect.as(true)
+              )
+            case 1:
+            case 2:
+              return Effect.map(
+                Stream.runLast(events(`${served.url}/ask`, { question })),
+                (last) => last._tag === "Some" && last.value._tag === "RunEnded" && last.value.text.endsWith(answer)
+              )
+            default:
+              return Effect.map(
+                post(`${served.url}/ask`, { question }),
+                ({ body, status }) => status === 200 && (body.text ?? "").endsWith(answer)
+              )
+          }
+        }, { concurrency: "unbounded" })
+        assert.deepStrictEqual([results.length, results.filter((isWhole) => !isWhole)], [500, []])
+        yield* noneUnderWay(served)
+        yield* until(Effect.map(served.shop.open, (open) => open === 0))
+        const refunded = yield* served.shop.refundsAsked
+        assert.isAtLeast(refunded.length, 400)
+        assert.strictEqual(new Set(refunded).size, refunded.length)
+      }),
+    60_000
+  )
+})
+
+describe("a server that stops", () => {
+  /** Starts a server, and returns it with its end. */
+  const stopping = (options: Parameters<typeof serving>[0]) =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const served = yield* Scope.provide(serving(options), scope)
+      return { ...served, stop: Effect.forkChild(Scope.close(scope, Exit.void)) }
+    })
+
+  it.effect("takes no more runs, lets those under way finish, and then ends", () =>
+    Effect.gen(function*() {
+      const go = yield* Deferred.make<void>()
+      const model = Model.layer({ respond: () => Effect.as(Deferred.await(go), { text: "At last.", calls: [] }) })
+      const served = yield* stopping({ model, grace: "10 seconds" })
+      const run = yield* Effect.forkChild(post(`${served.url}/ask`, { question: "Hello?" }))
+      yield* underWay(served, 1)
+      const stop = yield* served.stop
+      yield* until(Effect.map(served.runs.report, ({ draining }) => draining))
+      const { body, headers, status } = yield* post(`${served.url}/ask`, { question: "Hello?" })
+      assert.deepStrictEqual([status, body.code, headers.get("retry-after")], [503, "draining", "10"])
+      assert.strictEqual((yield* fetched(`${served.url}/ready`)).status, 503)
+      assert.strictEqual((yield* fetched(`${served.url}/health`)).status, 200)
+      yield* Deferred.succeed(go, undefined)
+      assert.deepStrictEqual((yield* Fiber.join(run)).body, { text: "At last." })
+      yield* Fiber.join(stop)
+      const isOpen = yield* Effect.callback<boolean>((resume) => {
+        get(`${served.url}/health`, () => resume(Effect.succeed(true))).on("error", () => resume(Effect.succeed(false)))
+      })
+      assert.isFalse(isOpen)
+    }))
+
+  it.effect("interrupts the runs that are still under way when the time is up, and tells their clients", () =>
+    Effect.gen(function*() {
+      const served = yield* stopping({ model: silent, grace: "10 seconds" })
+      const stream = yield* Effect.forkChild(Stream.runCollect(events(`${served.url}/ask`, { question: "Hello?" })))
+      const whole = yield* Effect.forkChild(post(`${served.url}/ask`, { question: "Hello?" }))
+      yield* underWay(served, 2)
+      const stop = yield* served.stop
+      yield* until(Effect.map(served.runs.report, ({ draining }) => draining))
+      yield* TestClock.adjust("9999 millis")
+      assert.deepInclude(yield* served.runs.report, { underWay: 2 })
+      yield* TestClock.adjust("1 millis")
+      assert.deepInclude((yield* Fiber.join(stream)).at(-1), { _tag: "ServerStopping" })
+      assert.deepInclude((yield* Fiber.join(whole)).body, { code: "draining" })
+      yield* Fiber.join(stop)
+    }))
+})
