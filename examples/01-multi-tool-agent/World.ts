@@ -8,18 +8,18 @@ export interface City {
   readonly zone: string
   readonly celsius: number
   readonly sky: string
-  /** Inhabitants of the city proper, without suburbs. */
+  /** Inhabitants, rounded. */
   readonly population: number
 }
 
 export const cities: ReadonlyArray<City> = [
-  { name: "London", zone: "Europe/London", celsius: 14, sky: "light rain", population: 8_866_180 },
-  { name: "Tokyo", zone: "Asia/Tokyo", celsius: 22, sky: "clear", population: 14_178_000 },
-  { name: "Sao Paulo", zone: "America/Sao_Paulo", celsius: 25, sky: "thunderstorms", population: 11_451_999 },
-  { name: "Paris", zone: "Europe/Paris", celsius: 16, sky: "overcast", population: 2_102_650 },
-  { name: "New York", zone: "America/New_York", celsius: 19, sky: "sunny", population: 8_258_035 },
-  { name: "Sydney", zone: "Australia/Sydney", celsius: 21, sky: "partly cloudy", population: 5_450_496 },
-  { name: "Mumbai", zone: "Asia/Kolkata", celsius: 31, sky: "humid", population: 12_442_373 }
+  { name: "London", zone: "Europe/London", celsius: 14, sky: "light rain", population: 8_982_000 },
+  { name: "Tokyo", zone: "Asia/Tokyo", celsius: 22, sky: "clear", population: 13_960_000 },
+  { name: "Sao Paulo", zone: "America/Sao_Paulo", celsius: 25, sky: "thunderstorms", population: 12_330_000 },
+  { name: "Paris", zone: "Europe/Paris", celsius: 16, sky: "overcast", population: 2_161_000 },
+  { name: "New York", zone: "America/New_York", celsius: 19, sky: "sunny", population: 8_336_000 },
+  { name: "Sydney", zone: "Australia/Sydney", celsius: 21, sky: "partly cloudy", population: 5_312_000 },
+  { name: "Mumbai", zone: "Asia/Kolkata", celsius: 31, sky: "humid", population: 20_410_000 }
 ]
 
 export const cityNames: ReadonlyArray<string> = cities.map(({ name }) => name)

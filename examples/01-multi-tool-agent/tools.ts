@@ -103,6 +103,7 @@ const timeAt = ({ city, zone }: Place) =>
       weekday: "long",
       day: "numeric",
       month: "long",
+      year: "numeric",
       hour: "2-digit",
       minute: "2-digit"
     }))
