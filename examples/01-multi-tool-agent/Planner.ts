@@ -140,10 +140,7 @@ const answer = (wishes: ReadonlyArray<Wish>, results: ReadonlyArray<Result>): st
     const corrected = first === undefined ? undefined : correction(wish, first)
     return corrected === undefined ? first : resultFor(corrected, results) ?? first
   })
-  const isOut = (result: Result | undefined) =>
-    result?.message._tag === "Failure" && result.message.failure.error === "ToolUnavailable"
-  const sentences = wishes.map((wish, index) => sentenceFor(wish, last[index]))
-  return last.every(isOut) ? [...sentences, "Shall I look up another city?"].join("\n") : sentences.join("\n")
+  return wishes.map((wish, index) => sentenceFor(wish, last[index])).join("\n")
 }
 
 const sentenceFor = (wish: Wish, result: Result | undefined): string => {

@@ -13,6 +13,8 @@ import { toolkit } from "./tools.ts"
 
 const defaultQuestion = "What is the weather in London, Tokyo, and Atlantis right now? And convert 50 GBP to JPY."
 
+const epilogue = "See eight failures and what the library does: npx -y pnpm@12 tour"
+
 const demo = Command.make("demo", {
   question: CommandLine.question(defaultQuestion, {
     hint: "several questions at once are fine",
@@ -30,7 +32,7 @@ const demo = Command.make("demo", {
     toolkit,
     limits: { turns: maxTurns }
   })
-  const run = CommandLine.show({ ...asked, standIn: Planner, events: agent.stream(asked.question) }).pipe(
+  const run = CommandLine.show({ ...asked, agent, toolkit, standIn: Planner, epilogue }).pipe(
     Effect.provide(outage ? Geocoder.layerOutage(seed) : Geocoder.layer)
   )
   // The seed also fixes the random waits between attempts.

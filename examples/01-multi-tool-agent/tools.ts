@@ -3,8 +3,8 @@
  *
  *     fallback( retry( locate, then answer ) )
  *
- * The call is first tried three times. Then the last known place answers, marked with its age. If no
- * place is known, the call fails and lists the cities that are cached.
+ * The call is first tried three times. Then the last known place answers, marked with its age. If no place is known,
+ * the user is asked which city to use instead. If the user names none, the call fails, and lists the cached cities.
  */
 import { RetryPolicy, SemanticGarbage, Suggestion, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as DateTime from "effect/DateTime"
@@ -24,7 +24,7 @@ const getWeather = Tool.make("get_weather", {
   sideEffect: "none"
 }, ({ city }) => Effect.map(locate(city), weatherAt)).pipe(
   Tool.retry(RetryPolicy.transient),
-  Tool.fallback(({ city }) => Effect.map(lastKnown(city), weatherAt))
+  Tool.fallback(({ city }) => Effect.map(lastKnown(city, "weather"), weatherAt))
 )
 
 const getLocalTime = Tool.make("get_local_time", {
@@ -34,7 +34,7 @@ const getLocalTime = Tool.make("get_local_time", {
   sideEffect: "none"
 }, ({ city }) => Effect.flatMap(locate(city), timeAt)).pipe(
   Tool.retry(RetryPolicy.transient),
-  Tool.fallback(({ city }) => Effect.flatMap(lastKnown(city), timeAt))
+  Tool.fallback(({ city }) => Effect.flatMap(lastKnown(city, "time"), timeAt))
 )
 
 const getPopulation = Tool.make("get_population", {
@@ -77,20 +77,60 @@ const knownCity = (name: string): Effect.Effect<City, SemanticGarbage> => {
 
 const locate = (name: string) => Effect.flatMap(knownCity(name), (city) => Geocoder.use(({ locate }) => locate(city)))
 
-const lastKnown = (name: string): Effect.Effect<Place, SemanticGarbage | ToolUnavailable> =>
-  Effect.flatMap(knownCity(name), (city) => {
-    const entry = recall(city)
-    return entry === undefined
-      ? Effect.fail(
-        new ToolUnavailable({
-          code: "connection",
-          detail: `The geocoder is down, and nothing is remembered of ${city.name}.`,
-          hint: `Remembered are: ${rememberedNames.join(", ")}.`,
-          transient: true
-        })
-      )
-      : Effect.as(ToolCall.source({ name: "cache", age: entry.age }), entry.place)
+/** Returns a place without the geocoder: the cached one, or the one that the user chooses instead. */
+const lastKnown = (name: string, wanted: string): Effect.Effect<Place, SemanticGarbage | ToolUnavailable, Geocoder> =>
+  Effect.flatMap(knownCity(name), (city) => cachedOrChosen(city, { wanted, missing: [], unknown: [] }))
+
+/** What has been tried so far to get a place. Its lists grow with each question, so no two questions are equal. */
+interface Search {
+  readonly wanted: string
+  /** The cities without a place, by name. */
+  readonly missing: ReadonlyArray<string>
+  /** The replies of the user that are no known city. */
+  readonly unknown: ReadonlyArray<string>
+}
+
+const cachedOrChosen = (city: City, search: Search): Effect.Effect<Place, ToolUnavailable, Geocoder> => {
+  const entry = recall(city)
+  return entry === undefined
+    ? chosenInstead({ ...search, missing: [...search.missing, city.name] })
+    : Effect.as(ToolCall.source({ name: "cache", age: entry.age }), entry.place)
+}
+
+/** Asks the user for another city, and locates it. */
+const chosenInstead = (search: Search): Effect.Effect<Place, ToolUnavailable, Geocoder> =>
+  Effect.gen(function*() {
+    const { missing, unknown } = search
+    const reply = (yield* ToolCall.ask(questionOf(search))).trim()
+    if (/^(none|no)?$/i.test(reply)) return yield* unavailable(missing, "The user wants no other city.")
+    const city = findCity(reply)
+    const name = city?.name ?? reply
+    if ([...missing, ...unknown].includes(name)) return yield* unavailable(missing, `The user chose ${name} again.`)
+    if (city === undefined) return yield* chosenInstead({ ...search, unknown: [...unknown, name] })
+    yield* ToolCall.caveat(`the user chose ${name} instead of ${missing.join(", ")}`)
+    return yield* Effect.catchTag(
+      Geocoder.use(({ locate }) => locate(city)),
+      "ToolUnavailable",
+      () => cachedOrChosen(city, search)
+    )
   })
+
+const questionOf = ({ missing, unknown, wanted }: Search): string =>
+  [
+    ...unknown.length === 0 ? [] : [`Unknown city: ${unknown.join(", ")}.`],
+    `The ${wanted} in ${missing.join(", ")} is not available: the geocoder is down, and nothing is cached for it.`,
+    `${cachedCities} Which city should be used instead? Reply "none" to go on without one.`
+  ].join(" ")
+
+const unavailable = (missing: ReadonlyArray<string>, reason: string) =>
+  new ToolUnavailable({
+    code: "connection",
+    detail: `The geocoder is down, and nothing is cached for ${missing.join(", ")}. ${reason}`,
+    hint: cachedCities,
+    transient: true
+  })
+
+const cachedCities = `Cached cities: ${rememberedNames.join(", ")}.`
 
 const weatherAt = ({ city }: Place) => ({ city: city.name, celsius: city.celsius, sky: city.sky })
 

@@ -48,7 +48,7 @@ const clinical = Command.make("clinical", {
     Cache.layer(cache),
     DrugApi.layer.pipe(Layer.provide([DrugServer.layer(api, seed), FetchHttpClient.layer]))
   )
-  return CommandLine.show({ ...asked, standIn: Planner, events: agent.stream(asked.question) }).pipe(
+  return CommandLine.show({ ...asked, agent, toolkit, standIn: Planner }).pipe(
     Effect.provide(services),
     // The seed also fixes the random waits between attempts.
     Random.withSeed(seed)

@@ -33,17 +33,18 @@ const counter = Command.make("counter", {
     ? "--planted is for --fixer agent: nobody else looks at what the JSON says."
     : undefined
   if (mistake !== undefined) return Effect.andThen(Console.error(mistake), Effect.fail("usage" as const))
+  const toolkit = toolkitWith(fixer)
   const agent = Agent.make({
     instructions: "Count with the tool. Send it the JSON exactly as it was given.",
-    toolkit: toolkitWith(fixer),
+    toolkit,
     limits: { turns: maxTurns }
   })
-  const actualQuestion = planted ? injectedQuestion : question
   return CommandLine.show({
     ...options,
-    question: actualQuestion,
-    standIn: Planner,
-    events: agent.stream(actualQuestion)
+    agent,
+    toolkit,
+    question: planted ? injectedQuestion : question,
+    standIn: Planner
   })
 }).pipe(
   Command.withDescription("Counts the top-level keys of a JSON text, and has malformed ones corrected")

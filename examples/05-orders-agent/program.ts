@@ -25,10 +25,20 @@ const orders = Command.make("orders", {
 }, ({ maxTurns, plain, upstream, ...asked }) => {
   const instructions = "Add up what the customer spent. Use the tools."
   const limits = { turns: maxTurns }
-  const events = plain
-    ? Agent.make({ instructions, toolkit: plainToolkit, limits, loopGuard: "off" }).stream(asked.question)
-    : Agent.make({ instructions, toolkit, limits }).stream(asked.question)
-  return CommandLine.show({ ...asked, standIn: Planner, events }).pipe(
+  const run = plain
+    ? CommandLine.show({
+      ...asked,
+      agent: Agent.make({ instructions, toolkit: plainToolkit, limits, loopGuard: "off" }),
+      toolkit: plainToolkit,
+      standIn: Planner
+    })
+    : CommandLine.show({
+      ...asked,
+      agent: Agent.make({ instructions, toolkit, limits }),
+      toolkit,
+      standIn: Planner
+    })
+  return run.pipe(
     Effect.provide([OrderServer.layer(upstream), FetchHttpClient.layer])
   )
 }).pipe(

@@ -3,6 +3,7 @@
  * main program.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Explanation, FailureLog, Toolkit } from "@fallible/core"
 import * as Cause from "effect/Cause"
 import * as Argument from "effect/cli/Argument"
 import * as CliConfig from "effect/cli/CliConfig"
@@ -14,12 +15,14 @@ import type * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Display from "./Display.ts"
 import * as LanguageModel from "./LanguageModel.ts"
+import * as SentMessages from "./SentMessages.ts"
 
 // -----------------------------------------------------------------------------
 // Arguments and flags
@@ -37,10 +40,17 @@ export const toggle = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
 export const flags = {
-  json: toggle("json", "One JSON object a line"),
-  quiet: toggle("quiet", "The answer alone"),
+  json: toggle("json", "Prints one JSON object per line"),
+  quiet: toggle("quiet", "Prints the answer alone"),
+  showMessages: toggle("show-messages", "Prints each tool message as the model reads it"),
+  log: toggle("log", "Logs each failure as a line on standard error"),
+  explain: toggle("explain", "Prints the worst case of each tool, and asks nothing"),
+  reply: Flag.String("reply").pipe(
+    Flag.withDescription("Answers a tool's question in advance; give it once for each question"),
+    Flag.atLeast(0)
+  ),
   model: Flag.String("model").pipe(
-    Flag.withDescription("Which model plays, at OLLAMA_HOST or OPENAI_BASE_URL; without these a stand-in does"),
+    Flag.withDescription(LanguageModel.precedence),
     Flag.optional
   ),
   maxTurns: Flag.Int("max-turns").pipe(
@@ -54,21 +64,32 @@ export const flags = {
 // Running a command
 // -----------------------------------------------------------------------------
 
-/** Runs an agent with the chosen model, and shows the run in the chosen format. */
+/** Runs an agent with the chosen model, and shows the run in the chosen format. With `explain`, nothing runs. */
 export const show = <R>(
-  { events, json, model, question, quiet, standIn }: Omit<Display.Run<R>, "notice"> & {
-    readonly json: boolean
-    readonly quiet: boolean
-    readonly model: Option.Option<string>
-    readonly standIn: LanguageModel.Player
-  }
+  { explain, json, log, model, quiet, reply, showMessages, standIn, toolkit, ...run }:
+    & Pick<Display.Run<R>, "agent" | "question" | "epilogue">
+    & {
+      readonly explain: boolean
+      readonly json: boolean
+      readonly log: boolean
+      readonly model: Option.Option<string>
+      readonly quiet: boolean
+      readonly reply: ReadonlyArray<string>
+      readonly showMessages: boolean
+      readonly standIn: LanguageModel.Player
+      readonly toolkit: Toolkit.Toolkit
+    }
 ) =>
-  Effect.flatMap(
+  explain ? Console.log(Toolkit.explain(toolkit).map(Explanation.table).join("\n\n")) : Effect.flatMap(
     player(model, standIn),
-    ({ layer, notice }) =>
-      (json ? Display.json : quiet ? Display.quiet : Display.readable)({ events, notice, question }).pipe(
-        Effect.provide(layer)
+    ({ layer, notice }) => {
+      const messages = SentMessages.make()
+      const play = json ? Display.json : quiet ? Display.quiet : Display.readable
+      return play({ ...run, notice, replies: reply, ...(showMessages ? { messages } : {}) }).pipe(
+        Effect.provide(messages.recorded(layer)),
+        log ? Effect.provide(failureLog) : identity
       )
+    }
   )
 
 /** Chooses the model. If the environment's variables are wrong, prints why. */
@@ -77,6 +98,12 @@ export const player = (model: Option.Option<string>, standIn: LanguageModel.Play
     Effect.tapError(explainSettings),
     Effect.map(({ layer, notice }) => ({ notice, layer: Layer.tapError(layer, explainSettings) }))
   )
+
+/** Logs each failure as one line on standard error: see `FailureLog`. */
+const failureLog = Layer.merge(
+  Layer.succeed(FailureLog.level, "Warn"),
+  Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])
+)
 
 /** Prints what is wrong with the environment variables, in one paragraph. */
 const explainSettings = (problem: string | Config.ConfigError) =>

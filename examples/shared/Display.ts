@@ -1,71 +1,152 @@
 /**
  * Three ways to show a run: line by line for people, as JSON for programs, or the answer alone.
  */
-import type { AgentEvent, AgentFailure, Answer } from "@fallible/core"
+import type { AgentEvent, AgentFailure, ToolCall } from "@fallible/core"
+import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import * as Stream from "effect/Stream"
+import * as Stdio from "effect/Stdio"
 import * as Terminal from "effect/Terminal"
+import * as Conversation from "./Conversation.ts"
+import * as Line from "./Line.ts"
+import type { SentMessages } from "./SentMessages.ts"
 import * as Trace from "./Trace.ts"
 
 export interface Run<R> {
+  readonly agent: Conversation.Agent<R>
   readonly notice: string
   readonly question: string
-  readonly events: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, R>
+  /** The user's replies to questions of tools, given in advance. */
+  readonly replies: ReadonlyArray<string>
+  /** The messages to show to the user as the model reads them. Nothing is shown if it is `undefined`. */
+  readonly messages?: SentMessages | undefined
+  /** Lines that follow the totals. */
+  readonly epilogue?: string | undefined
 }
 
-export const readable = <R>({ events, notice, question }: Run<R>) =>
+export const readable = <R>({ agent, epilogue, messages, notice, question, replies }: Run<R>) =>
   Effect.gen(function*() {
     const terminal = yield* Terminal.Terminal
+    const screen = yield* screenOf(terminal)
+    const format = (lines: ReadonlyArray<Line.Line>) =>
+      Effect.map(screen, (screen) => lines.map((line) => Line.format(line, screen)).join("\n"))
+    const print = (...lines: ReadonlyArray<Line.Line>) => Effect.flatMap(format(lines), (text) => Console.log(text))
+    const plain = (text: string): Line.Line => ({ mark: "", text })
+    const end = (totals: string) => print(plain(""), plain(totals))
+    const last = epilogue === undefined ? Effect.void : print(plain(""), ...epilogue.split("\n").map(plain))
     // A broken pipe is ignored here: `CommandLine` ends the run when its reader leaves.
     const display = (text: string) =>
       Effect.catch(terminal.display(text), (error) => isBrokenPipe(error.cause) ? Effect.void : Effect.die(error))
-    yield* Console.log(`${notice}\n\nQuestion: ${Trace.printable(question)}\n`)
+    const sent = sentAfter(messages)
     // Prints the model's text as it arrives, with a blank line before and after it.
-    let speaking = false
-    const { ledger } = yield* follow(events, (event) =>
-      Effect.gen(function*() {
-        if (event._tag === "TextDelta") {
-          yield* display(`${speaking ? "" : "\n"}${Trace.printableText(event.text)}`)
-          speaking = true
-          return
-        }
-        if (speaking) yield* display("\n\n")
-        speaking = false
-        yield* printLines(Trace.readable(event))
-      }))
-    yield* Console.log(`\n${Trace.totals(ledger)}`)
-  }).pipe(Effect.tapError((failure) => Console.error(`\n${Trace.totals(failure.ledger)}\n\n${Trace.why(failure)}`)))
+    let isSpeaking = false
+    const view = {
+      onEvent: (event: AgentEvent.AgentEvent) =>
+        Effect.gen(function*() {
+          const told = sent(event).flatMap(({ text, tool }) => Trace.told(tool, text))
+          if (told.length > 0) yield* print(...told)
+          if (event._tag === "TextDelta") {
+            yield* display(`${isSpeaking ? "" : "\n"}${Line.printableText(event.text)}`)
+            isSpeaking = true
+            return
+          }
+          if (isSpeaking) yield* display("\n\n")
+          isSpeaking = false
+          const lines = Trace.readable(event)
+          if (lines.length > 0) yield* print(...lines)
+        }),
+      onQuestion: (text: string) => print(plain(""), plain(text)),
+      onReply: (reply: string) => print(plain(`> ${reply}`))
+    }
+    yield* print(plain(notice), plain(""), plain(`Question: ${question}`), plain(""))
+    yield* Conversation.run(agent, question, view, replies).pipe(
+      Effect.tap(({ ledger }) => end(Trace.totals(ledger))),
+      Effect.tapError((failure) =>
+        Effect.flatMap(
+          format([plain(""), plain(Trace.totals(failure.ledger)), plain(""), ...explained(failure).map(plain)]),
+          (text) => Console.error(text)
+        )
+      ),
+      Effect.andThen(last),
+      Effect.tapError(() => last)
+    )
+  })
 
-export const json = <R>({ events, notice, question }: Run<R>) =>
+export const json = <R>({ agent, messages, notice, question, replies }: Run<R>) =>
   Effect.gen(function*() {
-    yield* Console.log(JSON.stringify({ _tag: "RunStarted", notice, question }))
-    yield* follow(events, (event) => printLines(Trace.json(event)))
-  }).pipe(Effect.tapError((failure) => Console.log(Trace.failedJson(failure))))
+    const print = (line: object) => Console.log(Line.printable(JSON.stringify(line)))
+    const sent = sentAfter(messages)
+    yield* print({ _tag: "RunStarted", notice, question })
+    const view = {
+      onEvent: (event: AgentEvent.AgentEvent) =>
+        Effect.gen(function*() {
+          for (const { call, text, tool } of sent(event)) yield* print({ _tag: "MessageSent", call, tool, text })
+          for (const line of Trace.json(event)) yield* Console.log(Line.printable(line))
+        }),
+      onQuestion: (question: string) => print({ _tag: "UserAsked", question }),
+      onReply: (reply: string) => print({ _tag: "UserReplied", reply })
+    }
+    yield* Effect.tapError(
+      Conversation.run(agent, question, view, replies),
+      (failure) => Console.log(Trace.failedJson(failure))
+    )
+  })
 
-export const quiet = <R>({ events, notice }: Run<R>) =>
+export const quiet = <R>({ agent, notice, question, replies }: Run<R>) =>
   Effect.gen(function*() {
     yield* Console.error(notice)
-    const { text } = yield* follow(events, () => Effect.void)
-    yield* Console.log(Trace.printableText(text))
-  }).pipe(Effect.tapError((failure) => Console.error(Trace.why(failure))))
+    const view = {
+      onEvent: () => Effect.void,
+      onQuestion: (question: string) => Console.error(Line.printable(question)),
+      onReply: () => Effect.void
+    }
+    const { text } = yield* Effect.tapError(
+      Conversation.run(agent, question, view, replies),
+      (failure) => Console.error(explained(failure).join("\n"))
+    )
+    yield* Console.log(Line.printableText(text))
+  })
 
 /** True if an error is the system's report of a pipe without a reader (`EPIPE`). */
 export const isBrokenPipe = (error: unknown): boolean => Predicate.isObject(error) && error["code"] === "EPIPE"
 
-const printLines = (lines: ReadonlyArray<string>) =>
-  Effect.forEach(lines, (line) => Console.log(Trace.printable(line)), { discard: true })
+const explained = (failure: AgentFailure.AgentFailure): ReadonlyArray<string> =>
+  failure._tag === "RunSuspended"
+    ? ["The run waits for your reply. Give it in a terminal, or in advance: --reply \"your reply\"."]
+    : [Trace.why(failure)]
 
-/** Shows each event when it happens, and returns the answer. */
-const follow = <E, R, R2>(
-  events: Run<R>["events"],
-  show: (event: AgentEvent.AgentEvent) => Effect.Effect<void, E, R2>
-) =>
-  Stream.runFoldEffect(
-    events,
-    (): Answer.Answer | undefined => undefined,
-    (answer, event) => Effect.as(show(event), event._tag === "RunEnded" ? event.answer : answer)
-  ).pipe(
-    Effect.flatMap((answer) => answer === undefined ? Effect.die("a run ends with RunEnded") : Effect.succeed(answer))
-  )
+/** The width is read anew for each line, because the user may change it while the agent runs. */
+const screenOf = ({ columns }: Terminal.Terminal) =>
+  Effect.gen(function*() {
+    const { canColor: hasColor } = yield* TerminalCapabilities
+    const { stdoutIsTerminal } = yield* Stdio.Stdio
+    return Effect.gen(function*() {
+      const width = (yield* stdoutIsTerminal) ? yield* columns : 0
+      return { hasColor, columns: width === 0 ? undefined : width }
+    })
+  })
+
+/**
+ * Returns a function from an event to the messages that have been sent since the last event. The messages of a turn
+ * are sent when the next turn has begun.
+ */
+const sentAfter = (messages: SentMessages | undefined) => {
+  let ended: Array<{ readonly index: number; readonly call: ToolCall.ToolCall }> = []
+  let due: typeof ended = []
+  return (event: AgentEvent.AgentEvent) => {
+    if (messages === undefined) return []
+    if (event._tag === "CallEnded" && event.outcome._tag !== "Suspended") ended.push(event)
+    if (event._tag === "TurnStarted") {
+      due = ended.toSorted((a, b) => a.index - b.index)
+      ended = []
+      return []
+    }
+    const sent = due.flatMap(({ call }) => {
+      const text = messages.textFor(call)
+      return text === undefined ? [] : [{ call: call.id, tool: call.name, text }]
+    })
+    due = []
+    return sent
+  }
+}

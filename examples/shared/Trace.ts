@@ -1,5 +1,5 @@
 /**
- * Formats the events of a run line by line: as text for people, or as one JSON object per line for programs.
+ * Formats the events of a run: as lines for people, or as one JSON object per line for programs.
  */
 import {
   AgentEvent,
@@ -11,40 +11,37 @@ import {
 } from "@fallible/core"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-
-export type Trace = (event: AgentEvent.AgentEvent) => ReadonlyArray<string>
+import { type Line, printable } from "./Line.ts"
 
 // -----------------------------------------------------------------------------
 // For people
 // -----------------------------------------------------------------------------
 
-export const readable: Trace = (event) => {
-  if (event._tag === "TurnStarted") return [`turn ${event.turn}`]
+export const readable = (event: AgentEvent.AgentEvent): ReadonlyArray<Line> => {
+  if (event._tag === "TurnStarted") return [{ mark: "", text: `turn ${event.turn}` }]
   if (event._tag === "ModelRetried") {
-    return [`  retry  the model: ${event.failure.detail} Again in ${milliseconds(event.wait)}.`]
+    const text = `the model: ${event.failure.detail} Again in ${milliseconds(event.wait)}.`
+    return [{ mark: "  retry  ", tone: "retry", text }]
   }
   if (event._tag === "ModelReplied") {
-    return [`  model  ${verbOfReply(event.reply.calls.length)}  ${milliseconds(event.elapsed)}`]
+    return [{ mark: "  model  ", text: `${verbOfReply(event.reply.calls.length)}  ${milliseconds(event.elapsed)}` }]
   }
   if (event._tag === "FailureHandled") {
+    const policy = event.policy ?? event.by
     const again = event.retry?.wait === undefined ? "" : ` Again in ${milliseconds(event.retry.wait)}.`
-    return [
-      `  ${(event.policy ?? event.by).padEnd(8)} ${
-        textOfCall(event.call)
-      }  after attempt ${event.attempt}: ${event.detail}${again}`
-    ]
+    return [{
+      mark: markOf(policy),
+      tone: policy === "retry" ? "retry" : "note",
+      call: textOfCall(event.call),
+      text: `after attempt ${event.attempt}: ${event.detail}${again}`
+    }]
   }
   if (event._tag === "FixerSpent") {
-    return [`  fixer    ${event.call.name}  ${count(event.turns, "turn")}, ${count(event.calls, "call")}`]
+    const spent = `${count(event.turns, "turn")}, ${count(event.calls, "call")}`
+    return [{ mark: markOf("fixer"), tone: "note", call: event.call.name, text: spent }]
   }
   return event._tag === "CallEnded" ? linesOfOutcome(event.call, event.outcome, event.elapsed) : []
 }
-
-/** Replaces characters that could control a terminal (control and format characters) with spaces. */
-export const printable = (line: string): string => line.replace(/[\p{Cc}\p{Cf}]+/gu, " ")
-
-/** Removes control and format characters from a text, except newlines, tabs and the joiner inside an emoji. */
-export const printableText = (text: string): string => text.replace(/(?![\n\t\u200d])[\p{Cc}\p{Cf}]/gu, "")
 
 /** Explains why a run ended without an answer, and what to do about it. */
 export const why = (failure: AgentFailure.AgentFailure): string => {
@@ -61,38 +58,60 @@ export const totals = ({ calls, failures, turns }: Ledger.Ledger): string => {
   return `${count(turns, "turn")}, ${count(calls, "call")}, ${count(failures.length, "failure")} (${which})`
 }
 
+/** Formats a tool message as the model reads it. A long one is cut, and says how much is missing. */
+export const told = (tool: string, text: string): ReadonlyArray<Line> => {
+  const missing = text.length - longestMessage
+  const shown = missing > 0 ? `${text.slice(0, longestMessage)}… (${missing} more characters)` : text
+  return [{ mark: markOf("told"), tone: "note", text: tool }, remark(shown)]
+}
+
+const longestMessage = 2000
+
 const linesOfOutcome = (
   call: ToolCall.ToolCall,
   outcome: ToolOutcome.ToolOutcome,
   elapsed: Duration.Duration
-): ReadonlyArray<string> => {
-  const line = (verdict: string) =>
-    `  ${verdict.padEnd(8)} ${textOfCall(call)}  ${attemptsOf(outcome)}${milliseconds(elapsed)}`
+): ReadonlyArray<Line> => {
+  const line = (word: string, tone: Line["tone"] & string): Line => ({
+    mark: markOf(word),
+    tone,
+    call: textOfCall(call),
+    text: `${attemptsOf(outcome)}${milliseconds(elapsed)}`
+  })
   switch (outcome._tag) {
     case "Completed":
-      return [line("ok"), ...outcome.caveats.map((caveat) => `           note: ${caveat}`)]
+      return [line("ok", "ok"), ...outcome.caveats.map((caveat) => remark(`note: ${caveat}`, "note"))]
     case "Failed":
       return [
-        line("failed"),
-        `           ${outcome.failure._tag}, ${outcome.failure.code}: ${outcome.failure.detail}`,
+        line("failed", "failed"),
+        remark(`${outcome.failure._tag}, ${outcome.failure.code}: ${outcome.failure.detail}`),
         ...escalationOf(outcome.failure),
         ...sourcesOf(outcome.failure)
       ]
     case "Suspended":
-      return [line("asks"), `           ${outcome.question}`]
+      // The question follows when the user is asked.
+      return [line("asks", "note")]
     case "Stopped":
-      return [line("stops"), `           ${outcome.reason}`]
+      return [line("stops", "failed"), remark(outcome.reason)]
   }
 }
 
-const escalationOf = ({ hint, severity, source }: ToolFailure.ToolFailure): ReadonlyArray<string> =>
+const markOf = (word: string): string => `  ${word.padEnd(8)} `
+
+const remark = (text: string, tone?: Line["tone"]): Line => ({
+  mark: markOf(""),
+  text,
+  ...(tone === undefined ? {} : { tone })
+})
+
+const escalationOf = ({ hint, severity, source }: ToolFailure.ToolFailure): ReadonlyArray<Line> =>
   source === undefined
     ? []
-    : [`           escalated by ${source} (${severity})${hint === undefined ? "" : `: ${hint}`}`]
+    : [remark(`escalated by ${source} (${severity})${hint === undefined ? "" : `: ${hint}`}`)]
 
-const sourcesOf = (failure: ToolFailure.ToolFailure): ReadonlyArray<string> =>
+const sourcesOf = (failure: ToolFailure.ToolFailure): ReadonlyArray<Line> =>
   failure._tag === "ToolUnavailable" && failure.tried !== undefined
-    ? [`           tried: ${failure.tried.join(", then ")}`]
+    ? [remark(`tried: ${failure.tried.join(", then ")}`)]
     : []
 
 const textOfCall = (call: ToolCall.ToolCall): string => `${call.name} ${call.arguments ?? ""}`.trimEnd()
@@ -105,7 +124,7 @@ const verbOfReply = (calls: number): string => calls === 0 ? "answers" : `calls 
 // For programs
 // -----------------------------------------------------------------------------
 
-export const json: Trace = (event) => {
+export const json = (event: AgentEvent.AgentEvent): ReadonlyArray<string> => {
   if (event._tag === "TextDelta") return []
   return event._tag === "RunEnded"
     ? [JSON.stringify({ _tag: "RunEnded", answer: { text: event.answer.text, ledger: event.answer.ledger } })]

@@ -5,10 +5,12 @@ import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
 import { program } from "@fallible/examples/01-multi-tool-agent/program"
 import { toolkit } from "@fallible/examples/01-multi-tool-agent/tools"
 import { cityNames, currencies } from "@fallible/examples/01-multi-tool-agent/World"
+import * as LanguageModel from "@fallible/examples/shared/LanguageModel"
 import * as Trace from "@fallible/examples/shared/Trace"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Duration, Effect, Layer, Stream } from "effect"
+import { ConfigProvider, Duration, Effect, Layer, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as InProcess from "../support/inProcess.ts"
 import { atOnce } from "../support/models.ts"
@@ -121,7 +123,8 @@ describe("the demo", () => {
       ["a blank question", ["  \t "], /a question, such as/],
       ["an unknown flag", ["--bogus"], /^Unrecognized flag: --bogus/],
       ["a limit of 0 turns", ["--max-turns", "0"], /"0"\. Expected: a whole number from 1/],
-      ["a limit that is no number", ["--max-turns", "many"], /--max-turns/]
+      ["a limit that is no number", ["--max-turns", "many"], /--max-turns/],
+      ["a reply that is missing", ["--reply"], /--reply/]
     ] as const
   ) {
     it.effect(`refuses ${what} with one clear paragraph and exit code 1`, () =>
@@ -212,6 +215,60 @@ describe("the demo with a model over HTTP", () => {
       assert.strictEqual(stdout, "50 GBP is 9,898.73 JPY.\n")
     }).pipe(Effect.scoped))
 
+  it.live("prefers an address to a key, and takes a key alone for OpenAI only if a model is named", () =>
+    Effect.gen(function*() {
+      const notice = (env: Readonly<Record<string, string>>, model?: string) =>
+        Effect.map(
+          LanguageModel.choose(model, Planner).pipe(
+            Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+          ),
+          ({ notice }) => notice
+        )
+      const key = { OPENAI_API_KEY: "sk-of-the-demo" }
+      assert.strictEqual(yield* notice({}), Planner.notice)
+      assert.strictEqual(yield* notice(key), Planner.notice)
+      assert.strictEqual(yield* notice({}, "qwen3"), "qwen3 plays, in Ollama on this machine.")
+      assert.strictEqual(yield* notice({ OLLAMA_MODEL: "qwen3" }), "qwen3 plays, in Ollama on this machine.")
+      assert.strictEqual(yield* notice(key, "gpt-5-mini"), "gpt-5-mini plays, at OpenAI.")
+      assert.strictEqual(yield* notice({ ...key, OPENAI_MODEL: "gpt-5-mini" }), "gpt-5-mini plays, at OpenAI.")
+      assert.strictEqual(yield* notice({ ...key, OLLAMA_HOST: "gpu" }, "qwen3"), "qwen3 plays, in Ollama.")
+      assert.strictEqual(
+        yield* notice({ ...key, OLLAMA_HOST: "gpu", OPENAI_BASE_URL: "http://gpu/v1" }, "qwen3"),
+        "qwen3 plays, over Chat Completions."
+      )
+    }))
+
+  for (
+    const [env, url, says] of [
+      [{}, "http://127.0.0.1:11434/api/chat", /'ollama serve', and get the model with 'ollama pull qwen3'/],
+      [
+        { OPENAI_API_KEY: "sk-of-the-demo" },
+        "https://api.openai.com/v1/chat/completions",
+        /The server may not be running, or its address may be wrong/
+      ]
+    ] as const
+  ) {
+    it.live(`asks ${url} if nothing but a model${"OPENAI_API_KEY" in env ? " and a key" : ""} is named`, () =>
+      Effect.gen(function*() {
+        const asked: Array<string> = []
+        const refusing = Object.assign((request: string | URL | Request) => {
+          asked.push(request instanceof Request ? request.url : String(request))
+          const cause = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" })
+          return Promise.reject(new TypeError("fetch failed", { cause }))
+        }, globalThis.fetch)
+        const { code, stderr } = yield* atOnce(InProcess.runIn(env, program, "--model", "qwen3", "Time in Paris?"))
+          .pipe(
+            Effect.provideService(FetchHttpClient.Fetch, refusing)
+          )
+        assert.deepStrictEqual([code, asked], [1, [url, url, url]])
+        assert.match(
+          stderr,
+          /could not be reached at \S+: it refused the connection \(ECONNREFUSED\)\. Tried 3 times\./
+        )
+        assert.match(stderr, says)
+      }))
+  }
+
   it.live("takes the model's name from --model", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(planner)
@@ -229,12 +286,6 @@ describe("the demo with a model over HTTP", () => {
 
   for (
     const [what, env, args, says] of [
-      [
-        "a model without a server",
-        {},
-        ["--model", "x"],
-        "Where is the model? Say it in OLLAMA_HOST, or in OPENAI_BASE_URL."
-      ],
       [
         "a server without a model",
         { OPENAI_BASE_URL: "http://127.0.0.1:1" },
@@ -343,33 +394,6 @@ describe("the four tools", () => {
       assert.strictEqual(failure.alternatives[0], "Sydney")
       assert.strictEqual(failure.alternatives.length, 7)
     }))
-})
-
-describe("an outage of the geocoder", () => {
-  it.effect("A10 is bridged by a cached value with its age, if there is one", () =>
-    Effect.gen(function*() {
-      assert.strictEqual(
-        yield* textOf("How is the weather in Tokyo?", dark),
-        "Tokyo: 22 °C, clear (from cache, 5h old; the live service is unavailable)."
-      )
-    }))
-
-  it.effect("A10 leaves a gap in the answer otherwise, which says what is missing and what is in the cache", () =>
-    Effect.gen(function*() {
-      assert.strictEqual(
-        yield* textOf("How is the weather in Mumbai? And convert 50 GBP to JPY.", dark),
-        "Mumbai: not available right now. The geocoder is down, and nothing is remembered of Mumbai. " +
-          "Remembered are: London, Tokyo, Paris, New York.\n50 GBP is 9,898.73 JPY."
-      )
-    }))
-
-  it.effect("A10 ends the run with a question to the user otherwise, and the run continues with the reply", () =>
-    Effect.gen(function*() {
-      const first = yield* passing(agent.run("How is the weather in Mumbai?"))
-      assert.match(first.text, /Shall I look up another city\?$/)
-      const second = yield* passing(agent.run("Then Tokyo, please.", { transcript: first.transcript }))
-      assert.match(second.text, /^Tokyo: 22 °C, clear \(from cache/)
-    }).pipe(Effect.provide(dark)))
 })
 
 describe("the stand-in for the model", () => {

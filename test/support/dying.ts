@@ -33,8 +33,9 @@ const command = Command.make("dying", {
   question: CommandLine.question("How deep is the sea?", { hint: "about depths", example: "How deep is it?" }),
   ...CommandLine.flags
 }, ({ maxTurns, question, ...how }) => {
-  const agent = Agent.make({ toolkit: Toolkit.make(measure), limits: { turns: maxTurns } })
-  return CommandLine.show({ ...how, question, standIn, events: agent.stream(question) })
+  const toolkit = Toolkit.make(measure)
+  const agent = Agent.make({ toolkit, limits: { turns: maxTurns } })
+  return CommandLine.show({ ...how, question, agent, toolkit, standIn })
 })
 
 export const program = CommandLine.program(command)

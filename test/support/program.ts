@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { execFile, spawn } from "node:child_process"
+import { execFile, type ExecFileException, spawn, spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 
 export interface Finished {
@@ -10,12 +10,14 @@ export interface Finished {
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** The environment of a program. Clears the variables that name a model, so a test never reaches a real one. */
+/**
+ * The environment of a program. It lacks the variables that name a model, so a test never reaches a real one, and those
+ * that choose colours.
+ */
 const environment = (env: Readonly<Record<string, string>>) => ({
-  ...process.env,
-  OLLAMA_HOST: "",
-  OPENAI_BASE_URL: "",
-  OPENAI_API_KEY: "",
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(OLLAMA|OPENAI)_|^(NO|FORCE)_COLOR$/.test(name))
+  ),
   ...env
 })
 
@@ -29,21 +31,31 @@ export const runNodeIn = (
   file: string,
   ...args: ReadonlyArray<string>
 ): Effect.Effect<Finished> =>
+  finished((signal, done) =>
+    execFile(process.execPath, [file, ...args], { cwd: root, env: environment(env), signal }, done)
+  )
+
+/** Waits for the end of a process that `start` starts, and returns its exit code and its output. */
+const finished = (
+  start: (
+    signal: AbortSignal,
+    done: (error: ExecFileException | null, stdout: string, stderr: string) => void
+  ) => unknown
+): Effect.Effect<Finished> =>
   Effect.callback<Finished>((resume, signal) => {
-    execFile(
-      process.execPath,
-      [file, ...args],
-      { cwd: root, env: environment(env), signal },
-      (error, stdout, stderr) =>
-        resume(
-          Effect.succeed({
-            code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1,
-            stdout,
-            stderr
-          })
-        )
-    )
+    start(signal, (error, stdout, stderr) =>
+      resume(
+        Effect.succeed({
+          code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1,
+          stdout,
+          stderr
+        })
+      ))
   })
+
+/** Runs a shell command of this repository, without a terminal. */
+export const runShell = (command: string): Effect.Effect<Finished> =>
+  finished((signal, done) => execFile("sh", ["-c", command], { cwd: root, env: environment({}), signal }, done))
 
 /** Runs a program until it prints a text, kills it, and returns its output. */
 export const printedUpTo = (
@@ -91,6 +103,71 @@ export const runNodeUnread = (
       const [, stdout = "", stderr = "", code = ""] = texts
       resume(Effect.succeed({ code: Number(code), stdout: stdout.slice("left\n".length), stderr }))
     })
+  })
+
+/** Runs a program, and sends it a signal as soon as it prints a text. */
+export const runNodeUntilSignal = (
+  signal: NodeJS.Signals,
+  text: string,
+  env: Readonly<Record<string, string>>,
+  file: string,
+  ...args: ReadonlyArray<string>
+): Effect.Effect<Finished> =>
+  Effect.callback<Finished>((resume, interruption) => {
+    const output = { stdout: "", stderr: "" }
+    const child = spawn(process.execPath, [file, ...args], {
+      cwd: root,
+      env: environment(env),
+      signal: interruption,
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    child.on("error", () => {})
+    child.stdout.on("data", (chunk: Buffer) => {
+      const before = output.stdout.includes(text)
+      output.stdout += chunk.toString("utf8")
+      if (!before && output.stdout.includes(text)) child.kill(signal)
+    })
+    child.stderr.on("data", (chunk: Buffer) => output.stderr += chunk.toString("utf8"))
+    child.on("close", (code) => resume(Effect.succeed({ code: code ?? -1, ...output })))
+  })
+
+/** True if {@link runInTerminal} can open a terminal on this machine: it needs `script` of util-linux. */
+export const hasTerminal = /util-linux/.test(spawnSync("script", ["--version"], { encoding: "utf8" }).stdout ?? "")
+
+/**
+ * Runs a shell command in a real terminal, and returns everything that the terminal shows. Whenever it shows the text
+ * of the next step, the keys of that step are typed: `"\u0003"` is Ctrl-C, and `"\u0004"` is Ctrl-D.
+ */
+export const runInTerminal = (
+  { columns = 80, env = {}, steps = [] }: {
+    readonly columns?: number
+    readonly env?: Readonly<Record<string, string>>
+    readonly steps?: ReadonlyArray<{ readonly shows: string; readonly type: string }>
+  },
+  command: string
+): Effect.Effect<{ readonly code: number; readonly output: string }> =>
+  Effect.callback((resume, signal) => {
+    const child = spawn("script", ["-qec", `stty cols ${columns}; ${command}`, "/dev/null"], {
+      cwd: root,
+      env: environment({ TERM: "xterm", ...env }),
+      signal
+    })
+    child.on("error", () => {})
+    let output = ""
+    let next = 0
+    let from = 0
+    child.stdout.on("data", (chunk: Buffer) => {
+      // A terminal begins each line with a carriage return.
+      output += chunk.toString("utf8").replaceAll("\r", "")
+      for (let step = steps[next]; step !== undefined; step = steps[next]) {
+        const at = output.indexOf(step.shows, from)
+        if (at < 0) break
+        from = at + step.shows.length
+        next += 1
+        child.stdin.write(step.type)
+      }
+    })
+    child.on("close", (code) => resume(Effect.succeed({ code: code ?? -1, output })))
   })
 
 /** Replaces the durations in an output, which differ from run to run. */
