@@ -202,9 +202,21 @@ const remarks = (notes: ReadonlyArray<string>, failure: Failure | undefined): st
 
 const reason = (failure: Failure | undefined): string => {
   if (failure === undefined) return unreadable
-  const { code = "", detail, tried = [] } = failure
+  const { code = "", detail, hint = "", tried = [] } = failure
   const why = /^(invalid_json|truncated|invalid_result)$/.test(code) ? unreadable : detail
-  return tried.length === 0 ? why : `${why} I tried the ${tried.join(", then the ")}.`
+  return [
+    why,
+    ...(tried.length === 0 ? [] : [`I tried the ${tried.join(", then the ")}.`]),
+    ...adviceIn(hint)
+  ].join(" ")
+}
+
+/** Passes on what the hint wants the user to know or to do. */
+const adviceIn = (hint: string): ReadonlyArray<string> => {
+  const [, toDo] = /Tell the user to (.*)/.exec(hint) ?? []
+  if (toDo !== undefined) return [`Please ${toDo}`]
+  const [, first = "", rest = ""] = /Tell the user that (.)(.*)/.exec(hint) ?? []
+  return first === "" ? [] : [`${first.toUpperCase()}${rest}`]
 }
 
 const unreadable = "What came back cannot be read."

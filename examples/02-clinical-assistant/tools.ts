@@ -24,6 +24,7 @@ import {
   Suggestion,
   Tool,
   ToolCall,
+  type ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
@@ -82,7 +83,10 @@ export const getPatient = Tool.make("get_patient", {
         coverage: { have: 5, of: 6, unit: "fields" }
       }
     )
-  )).pipe(Tool.retry(RetryPolicy.transient))
+  )).pipe(
+    Tool.retry(RetryPolicy.transient),
+    Tool.mapFailure(advising("Tell the user to look at the patient's chart on the ward."))
+  )
 
 /** The second source of `get_drug_facts`: a separate tool with its own retries and time limit. */
 const askApi = Tool.make("ask_api", {
@@ -93,7 +97,7 @@ const askApi = Tool.make("ask_api", {
 }, ({ name }) => Effect.tap(DrugApi.use((api) => api.facts(name)), withSource("external API"))).pipe(
   Tool.timeout("2 seconds"),
   Tool.retry(RetryPolicy.rateLimited),
-  Tool.mapFailure(bySource("external API")),
+  Tool.mapFailure(asUnavailable),
   Tool.catchTag("SemanticGarbage", (_, { name }) => Effect.flatMap(unknownDrug(name), Effect.fail))
 )
 
@@ -108,9 +112,10 @@ export const getDrugFacts = Tool.make("get_drug_facts", {
     Effect.tap(withSource("internal database"))
   )).pipe(
     Tool.retry(RetryPolicy.transient),
-    Tool.mapFailure(bySource("internal database")),
-    Tool.fallback(askApi.run, { name: "external API" }),
-    LastKnown.fallback({ maxAge: "7 days", name: "cache" })
+    Tool.mapFailure(asUnavailable),
+    Tool.fallback(askApi.run, { name: "external API", insteadOf: "internal database" }),
+    LastKnown.fallback({ maxAge: "7 days", name: "cache" }),
+    Tool.mapFailure(advising("Tell the user to contact the pharmacy team."))
   )
 
 export const checkInteractions = Tool.make("check_interactions", {
@@ -144,26 +149,21 @@ export const toolkit = Toolkit.make(getPatient, getDrugFacts, checkInteractions)
 /** The library names the source of a stale answer to the model. This adds a note about the source to every answer. */
 const withSource = (name: string) => Effect.andThen(ToolCall.source({ name }), ToolCall.caveat(`from the ${name}`))
 
-/**
- * Maps the failures of one source among several. An unreadable reply becomes `ToolUnavailable`, because
- * another source may have a readable one, and `tried` names the source that failed.
- */
-function bySource(name: string) {
-  return (failure: SchemaMismatch | SemanticGarbage | ToolUnavailable): SemanticGarbage | ToolUnavailable => {
-    switch (failure._tag) {
-      case "SemanticGarbage":
-        return failure
-      case "ToolUnavailable":
-        return new ToolUnavailable({ ...failure, tried: [`${name} (${failure.code})`] })
-      case "SchemaMismatch":
-        return new ToolUnavailable({
-          code: failure.code,
-          detail: failure.detail,
-          transient: false,
-          tried: [`${name} (${failure.code})`]
-        })
-    }
-  }
+/** An unreadable reply of one source among several becomes `ToolUnavailable`: another source may have a readable one. */
+function asUnavailable(
+  failure: SchemaMismatch | SemanticGarbage | ToolUnavailable
+): SemanticGarbage | ToolUnavailable {
+  return failure._tag === "SchemaMismatch"
+    ? new ToolUnavailable({ code: failure.code, detail: failure.detail, transient: false })
+    : failure
+}
+
+/** Says where else the user can look, if a source is down and has no advice of its own. */
+function advising(hint: string) {
+  return <E extends ToolFailure.ToolFailure>(failure: E): E | ToolUnavailable =>
+    failure._tag === "ToolUnavailable" && failure.hint === undefined
+      ? new ToolUnavailable({ ...failure, hint })
+      : failure
 }
 
 // -----------------------------------------------------------------------------
@@ -173,12 +173,13 @@ function bySource(name: string) {
 const recordOr = <E>(failure: () => E) => <A>(record: Option.Option<A>): Effect.Effect<A, E> =>
   Option.match(record, { onNone: () => Effect.fail(failure()), onSome: Effect.succeed })
 
-/** Suggests no similar ids: they would reveal other patients. */
+/** Suggests no similar ids. They would reveal other patients, so only the user can say which one is meant. */
 const unknownPatient = (id: string) =>
   new SemanticGarbage({
     code: "unknown_patient",
     detail: `There is no patient ${id}.`,
-    hint: "Ask the user for the right id."
+    hint: "No other id is shown, because it would reveal another patient.",
+    askUser: true
   })
 
 /** In a chain of sources, a source without the drug counts as unavailable, so the next one is asked. */
@@ -199,8 +200,9 @@ const unknownDrug = (name: string) =>
       new SemanticGarbage({
         code: "unknown_drug",
         detail: `No source knows a drug called '${name}'.`,
-        hint: "Ask the user which drug is meant. Do not choose one.",
-        alternatives: suggestion === undefined ? [] : [suggestion]
+        hint: "Drugs with similar names differ in effect.",
+        alternatives: suggestion === undefined ? [] : [suggestion],
+        askUser: true
       })
     )
   )
@@ -213,7 +215,8 @@ const checkPermission = ({ permission, ...patient }: PatientRecord): Effect.Effe
     new ToolUnavailable({
       code: "permission_denied",
       detail: `The record of ${patient.id} needs the permission '${permission}', which this assistant does not have.`,
-      hint: "Somebody who has it must look: say so, and do without.",
+      hint:
+        "This holds for this patient alone. Tell the user that somebody with the permission must look at the record.",
       transient: false,
       scope: "arguments"
     })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dispatch, type SideEffect, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { Duration, Effect, Schedule } from "effect"
+import { failed } from "../support/fixing.ts"
 import { lettered } from "../support/lettered.ts"
 import { disabled, doing, type Failure, notExecuted, paris, refused, unknownCity } from "../support/sequence.ts"
 
@@ -98,6 +99,37 @@ describe("Tool.fallback", () => {
           transient: true,
           tried: ["database (connection)", "service (disabled)", "cache (disabled)"]
         })
+      }))
+
+    it.effect("lists how many attempts each source had, if it had several, and what the source replaces", () =>
+      Effect.gen(function*() {
+        const mirror = doing(fail(refused), "none", "mirror").pipe(Tool.retry(Schedule.recurs(1)))
+        const tool = doing(fail(refused)).pipe(
+          Tool.retry(Schedule.recurs(2)),
+          Tool.fallback(mirror.run, { name: "mirror", insteadOf: "live service" }),
+          Tool.fallback(() => fail(disabled), { name: "almanac" })
+        )
+        const { attempts, failure } = failed(yield* outcomeOf(tool))
+        assert.strictEqual(attempts, 5)
+        assert.deepStrictEqual(failure._tag === "ToolUnavailable" && failure.tried, [
+          "live service (connection, 3 attempts)",
+          "mirror (connection, 2 attempts)",
+          "almanac (disabled)"
+        ])
+      }))
+
+    it.effect("counts the attempts of each run anew if the whole chain is retried", () =>
+      Effect.gen(function*() {
+        const tool = doing(fail(refused)).pipe(
+          Tool.retry(Schedule.recurs(1)),
+          Tool.fallback(() => fail(refused), { name: "mirror" }),
+          Tool.retry(Schedule.recurs(1))
+        )
+        const failure = yield* Effect.flip(tool.run(paris))
+        assert.deepStrictEqual(failure._tag === "ToolUnavailable" && failure.tried, [
+          "get_weather (connection, 2 attempts)",
+          "mirror (connection)"
+        ])
       }))
 
     it.effect("is transient if any source's failure is", () =>

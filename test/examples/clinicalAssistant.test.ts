@@ -36,14 +36,15 @@ describe("the assistant", () => {
         "The interactions could not be checked. What came back cannot be read.\n"
       )
       assert.deepStrictEqual((yield* ask(mayTake, { database: "locked", api: "down" })).split("\n"), [
-        "P-1001: The internal database is locked by somebody else.",
+        "P-1001: The internal database is locked by somebody else. Please look at the patient's chart on the ward.",
         `${facts400} (from cache, 3h old; the live service is unavailable).`,
         unasked
       ])
       assert.deepStrictEqual((yield* ask(mayTake, { database: "down", api: "down", cache: "stale" })).split("\n"), [
-        "P-1001: The internal database could not be opened.",
+        "P-1001: The internal database could not be opened. Please look at the patient's chart on the ward.",
         "ibuprofen: The service could not be reached: it refused the connection. " +
-        "I tried the internal database (connection), then the external API (connection), then the cache (no value).",
+        "I tried the internal database (connection, 3 attempts), then the external API (connection, 3 attempts), " +
+        "then the cache (no value). Please contact the pharmacy team.",
         unasked
       ])
     }))

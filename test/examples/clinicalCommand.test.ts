@@ -62,7 +62,7 @@ describe("the command", { tags: "slow" }, () => {
       assert.match(stdout, /^ {11}ToolUnavailable, invalid_json: .*got "<html>/m)
       assert.match(
         stdout,
-        /^ {11}tried: internal database \(database_locked\), then external API \(invalid_json\), then cache \(no value\)$/m
+        /^ {11}tried: internal database \(database_locked, 3 attempts\), then external API \(invalid_json\), then cache \(no value\)$/m
       )
     }))
 

@@ -17,6 +17,7 @@ interface Row {
 }
 
 const once = /^Do not repeat this call with the same arguments\. /
+const byUser = /^Do not repeat this call .* Ask the user which ones to use; do not choose them yourself\.$/
 const never = /^Do not call this tool again\. Use another one, or answer without it\.$/
 const later = /^Already tried 3 times\. Do not call it again now; use another tool, or answer without it\.$/
 
@@ -26,23 +27,23 @@ const rows: ReadonlyArray<Row> = [
     call: patient("P-1009"),
     error: "SemanticGarbage",
     code: "unknown_patient",
-    hint: /^Ask the user for the right id\.$/,
-    retry: once
+    hint: /^No other id is shown/,
+    retry: byUser
   },
   {
     what: "not found: a drug, whoever is asked",
     call: facts("ibuprofin"),
     error: "SemanticGarbage",
     code: "unknown_drug",
-    hint: /^Ask the user which drug is meant\. Do not choose one\.$/,
-    retry: once
+    hint: /^Drugs with similar names differ in effect\.$/,
+    retry: byUser
   },
   {
     what: "permission denied, by a record",
     call: patient("P-1004"),
     error: "ToolUnavailable",
     code: "permission_denied",
-    hint: /^Somebody who has it must look/,
+    hint: /^This holds for this patient alone\. Tell the user that somebody with the permission must look/,
     retry: once
   },
   {
@@ -78,6 +79,7 @@ const rows: ReadonlyArray<Row> = [
     call: patient("P-1001"),
     error: "ToolUnavailable",
     code: "connection",
+    hint: /^Tell the user to look at the patient's chart on the ward\.$/,
     retry: later
   },
   {
@@ -86,6 +88,7 @@ const rows: ReadonlyArray<Row> = [
     call: patient("P-1001"),
     error: "ToolUnavailable",
     code: "database_locked",
+    hint: /^Tell the user to look at the patient's chart/,
     retry: later
   },
   {
@@ -126,6 +129,7 @@ const rows: ReadonlyArray<Row> = [
     call: facts("aspirin"),
     error: "ToolUnavailable",
     code: "connection",
+    hint: /^Tell the user to contact the pharmacy team\.$/,
     // Three attempts at the database, and three at the API.
     retry: /^Already tried 6 times\. Do not call it again now;/
   },

@@ -39,7 +39,11 @@ describe("the sources of a fact", () => {
     it.effect(`B3 are listed when all have failed, with a cache that is ${cache}`, () =>
       Effect.gen(function*() {
         const outcome = failed(yield* atOnce(facts("ibuprofen")))
-        const tried = ["internal database (connection)", "external API (connection)", "cache (no value)"]
+        const tried = [
+          "internal database (connection, 3 attempts)",
+          "external API (connection, 3 attempts)",
+          "cache (no value)"
+        ]
         assert.deepInclude(outcome.failure, { code: "connection", transient: true, tried })
         assert.deepInclude(told(outcome), { tried })
         assert.match(outcome.failure.detail, /The service could not be reached/)

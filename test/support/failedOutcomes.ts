@@ -99,7 +99,8 @@ const failures: ReadonlyArray<ToolFailure.ToolFailure<string>> = [
   ...shapes.flatMap(({ error }) => attempted(() => ToolFailure.from(error())) ?? []),
   ...["empty_result", "unknown_entity"].flatMap((code) => [
     new SemanticGarbage({ code, detail }),
-    new SemanticGarbage({ code, detail, alternatives: ["London"] })
+    new SemanticGarbage({ code, detail, alternatives: ["London"] }),
+    new SemanticGarbage({ code, detail, alternatives: ["London"], askUser: true })
   ]),
   ...["truncated", "invariant_broken"].map((code) => new SchemaMismatch({ side: "result", code, detail })),
   new SchemaMismatch({ side: "arguments", code: "invalid_arguments", detail, alternatives: ["London"] }),

@@ -41,6 +41,7 @@ import { exhausted, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
 import { isExit } from "./internal/fiber/runContained.ts"
 import { withinTime } from "./internal/fiber/withinTime.ts"
 import { builtIn } from "./internal/policy/builtInPolicy.ts"
+import { attemptCounter } from "./internal/policy/fallbackSource.ts"
 import { canonical } from "./internal/value/canonical.ts"
 import { positive } from "./internal/value/numberOption.ts"
 import { attempted } from "./internal/value/untrusted.ts"
@@ -100,16 +101,18 @@ export const policy = (
       }
       const { find, keep } = valuesOf(subject, limit, call)
       return (params: unknown) =>
-        Effect.matchEffect(run(params), {
-          onSuccess: (value) => Effect.as(keep(params, value), value),
-          onFailure: (failure): Effect.Effect<A, E, LastKnown> =>
-            !isUnavailable(failure)
-              ? Effect.fail(failure)
-              : Effect.flatMap(find(params), (stored) =>
+        Effect.flatMap(attemptCounter, (newAttempts) =>
+          Effect.matchEffect(run(params), {
+            onSuccess: (value) => Effect.as(keep(params, value), value),
+            onFailure: (failure): Effect.Effect<A, E, R | LastKnown> => {
+              if (!isUnavailable(failure)) return Effect.fail(failure)
+              const tried = [...sourcesTried(failure, subject.name, newAttempts()), `${name} (no value)`]
+              return Effect.flatMap(find(params), (stored) =>
                 Option.isNone(stored)
-                  ? Effect.fail(noValueFailure(failure, subject.name, name))
+                  ? Effect.fail(noValueFailure(failure, tried))
                   : Effect.as(call.instead(failure, { name, age: stored.value.age }), stored.value.value))
-        })
+            }
+          }))
     }
   }))
 }
@@ -119,8 +122,8 @@ const isUnavailable = <E extends ToolFailure>(failure: E): failure is E & ToolUn
 
 // `exhausted` returns a failure of the same type as its argument, which the compiler does not see for a
 // type parameter.
-const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tool: string, name: string) =>
-  exhausted(failure, failure, [...sourcesTried(failure, tool), `${name} (no value)`]) as E & ToolUnavailable
+const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tried: ReadonlyArray<string>) =>
+  exhausted(failure, failure, tried) as E & ToolUnavailable
 
 /**
  * When the tool is unavailable, answers with the last known value for the same arguments.

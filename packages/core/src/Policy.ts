@@ -46,7 +46,7 @@ import { refusal } from "./internal/failure/policyRefusal.ts"
 import { exhausted, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
 import { builtIn } from "./internal/policy/builtInPolicy.ts"
 import { bulkhead } from "./internal/policy/bulkhead.ts"
-import { sourced } from "./internal/policy/fallbackSource.ts"
+import { attemptCounter, sourced } from "./internal/policy/fallbackSource.ts"
 import { following } from "./internal/policy/followPages.ts"
 import { withoutOwnFiber } from "./internal/policy/ownFiber.ts"
 import type { Call } from "./internal/policy/policyCall.ts"
@@ -335,32 +335,34 @@ export const fallback = <R, E extends ToolFailure>(
   options?: FallbackOptions
 ): Policy<R, E> => {
   const answer = eraseTypes("A fallback", source)
-  const name = options?.name
+  const { insteadOf, name } = options ?? {}
   return makeBuiltIn({
     kind: "fallback",
     description: name === undefined ? "fallback" : `fallback to ${name}`,
     bound: bounds.fallback(source, name),
     wrap: (run, subject, call) => (params) =>
-      Effect.catch(run(params), (failure): Effect.Effect<unknown, ToolFailure, R> =>
-        failure._tag !== "ToolUnavailable"
-          ? Effect.fail(failure)
-          : Effect.andThen(
-            call.instead(failure, name === undefined ? undefined : { name }),
-            Effect.mapError(
-              sourced(
-                "a fallback",
-                bounds.sources.has(source),
-                () => callUser(`The fallback of '${subject.name}'`, () => answer(params, failure))
-              ),
-              (last) =>
-                last._tag === "ToolUnavailable"
-                  ? exhausted(failure, last, [
-                    ...sourcesTried(failure, subject.name),
-                    ...sourcesTried(last, name ?? "a fallback")
-                  ])
-                  : last
+      Effect.flatMap(
+        attemptCounter,
+        (newAttempts) =>
+          Effect.catch(run(params), (failure): Effect.Effect<unknown, ToolFailure, R> => {
+            if (failure._tag !== "ToolUnavailable") return Effect.fail(failure)
+            const tried = sourcesTried(failure, insteadOf ?? subject.name, newAttempts())
+            return Effect.andThen(
+              call.instead(failure, name === undefined ? undefined : { name }),
+              Effect.mapError(
+                sourced(
+                  "a fallback",
+                  bounds.sources.has(source),
+                  () => callUser(`The fallback of '${subject.name}'`, () => answer(params, failure))
+                ),
+                (last) =>
+                  last._tag === "ToolUnavailable"
+                    ? exhausted(failure, last, [...tried, ...sourcesTried(last, name ?? "a fallback", newAttempts())])
+                    : last
+              )
             )
-          ))
+          })
+      )
   })
 }
 
@@ -373,6 +375,8 @@ export const fallback = <R, E extends ToolFailure>(
 export interface FallbackOptions {
   /** The name of the source in the outcome, and in the list of sources that were tried. Default: no name. */
   readonly name?: string
+  /** The name of what the source replaces, in the list of sources that were tried. Default: the tool's name. */
+  readonly insteadOf?: string
 }
 
 /**

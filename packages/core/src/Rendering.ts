@@ -241,6 +241,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
           assignments(failure.next)
         } to continue.`
     case "SemanticGarbage":
+      if (failure.askUser === true) {
+        return "Do not repeat this call with the same arguments. Ask the user which ones to use; do not choose them yourself."
+      }
       return failure.alternatives.length > 0
         ? "Do not repeat this call with the same arguments. Call again with different ones."
         : "Do not repeat this call with the same arguments. Use other arguments or another tool, or ask the user."

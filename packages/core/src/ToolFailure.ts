@@ -330,7 +330,8 @@ export class PartialData<out A = unknown> extends CodedFailure<CommonFields> {
 const SemanticGarbageFields = Schema.Struct({
   _tag: Schema.tag("SemanticGarbage"),
   ...common,
-  alternatives: Schema.Array(Schema.String)
+  alternatives: Schema.Array(Schema.String),
+  askUser: Schema.optionalKey(Schema.Boolean)
 })
 
 /**
@@ -338,7 +339,7 @@ const SemanticGarbageFields = Schema.Struct({
  * without results, because the model gave a name in place of an id; Celsius instead of Fahrenheit.
  *
  * This failure is not retried before the model sees it, because the model has to reconsider its call. List the
- * valid choices as `alternatives`, nearest first.
+ * valid choices as `alternatives`, nearest first. If the model must not choose for the user, set `askUser`.
  *
  * @example
  * ```ts
@@ -359,11 +360,18 @@ export class SemanticGarbage extends CodedFailure<
   CommonFields & {
     /** The valid choices. The one nearest to the given value comes first. */
     readonly alternatives: ReadonlyArray<string>
+    /**
+     * Whether only the user can say which arguments are right. The model is then told to ask the user, and not to choose.
+     * By default, `false`: the model may choose.
+     */
+    readonly askUser?: boolean
   }
 > {
   readonly _tag = "SemanticGarbage"
 
-  constructor(fields: CommonFields & { readonly alternatives?: ReadonlyArray<string> }) {
+  constructor(
+    fields: CommonFields & { readonly alternatives?: ReadonlyArray<string>; readonly askUser?: boolean }
+  ) {
     super({ ...fields, alternatives: fields.alternatives ?? [] })
   }
 
@@ -443,8 +451,9 @@ export class ToolUnavailable extends CodedFailure<
      */
     readonly outcome?: Certainty
     /**
-     * The sources that were tried for an answer, in order, each with the code of its failure. Present if the
-     * tool has fallbacks and they failed, too: for example `["database (timeout)", "cache (no value)"]`.
+     * The sources that were tried for an answer, in order, each with the code of its failure, and with its number of
+     * attempts if there were several. Present if the tool has fallbacks and they failed, too: for example
+     * `["database (timeout, 3 attempts)", "cache (no value)"]`.
      */
     readonly tried?: ReadonlyArray<string>
   }

@@ -91,6 +91,7 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["next", field("an object", isRecord)],
   ["data", field("a value", (value) => !isPromise(value))],
   ["transient", field("a boolean", Predicate.isBoolean, () => false)],
+  ["askUser", field("a boolean", Predicate.isBoolean)],
   ["scope", field("'arguments' or 'tool'", oneOf("arguments", "tool"))],
   ["retryAfter", field("a Duration", Duration.isDuration, durationOf)],
   // An invalid outcome becomes `"unknown"`, the cautious choice.

@@ -2,10 +2,10 @@ import { ToolUnavailable } from "../../ToolFailure.ts"
 
 /**
  * Returns the sources that a failure lists as tried. If the failure has no list, returns the given name with
- * the failure's code.
+ * the failure's code, and with the number of attempts if there were several.
  */
-export const sourcesTried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> =>
-  failure.tried ?? [`${name} (${failure.code})`]
+export const sourcesTried = (failure: ToolUnavailable, name: string, attempts: number): ReadonlyArray<string> =>
+  failure.tried ?? [`${name} (${failure.code}${attempts > 1 ? `, ${attempts} attempts` : ""})`]
 
 /**
  * Returns the failure to report when every source has failed: the last one. It is transient if either failure

@@ -29,6 +29,16 @@ export const sourced = <A, E, R>(
       ))
   })
 
+/** Succeeds with a function that returns how many attempts of the call began since its last use. */
+export const attemptCounter: Effect.Effect<() => number> = Effect.map(current, (frame) => {
+  let counted = frame.state.attempts
+  return () => {
+    const before = counted
+    counted = frame.state.attempts
+    return counted - before
+  }
+})
+
 /**
  * Returns the effects of a user's source, as far as its exit shows them.
  *
