@@ -61,7 +61,8 @@ const jsonOf = (text: string): string => {
   return json
 }
 
-const jsonIn = (text: string): string | undefined => /[{[].*[}\]]|[{[].*/s.exec(text)?.[0]
+/** Returns the JSON text in a question, well-formed or not. */
+export const jsonIn = (text: string): string | undefined => /[{[].*[}\]]|[{[].*/s.exec(text)?.[0]
 
 const mendedJsonIn = (question: string): string | undefined => {
   const json = jsonIn(question) ?? ""

@@ -7,6 +7,7 @@
  *     pnpm example counter --fixer agent "How many keys has {'a': 1}?"
  *     pnpm example counter --fixer agent "How many keys has {a: 1, a: 2}?"
  *     pnpm example counter --fixer agent --planted
+ *     pnpm example counter --preview "How many keys has {\"name\": \"Ada\", \"born\": 1815, \"works\": [\"Note G\"]}?"
  *     pnpm example counter "How many keys has {name: world, age: 30, active: true}?" --fixer none
  */
 import * as CommandLine from "../shared/CommandLine.ts"

@@ -1,12 +1,13 @@
 /**
  * The command of the JSON key counter: its arguments, its flags, and the agent that it runs.
  */
-import { Agent } from "@fallible/core"
+import { Agent, Arguments } from "@fallible/core"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as CommandLine from "../shared/CommandLine.ts"
+import { printable } from "../shared/Line.ts"
 import * as Planner from "./Planner.ts"
 import { fixers, toolkitWith } from "./tools.ts"
 
@@ -23,8 +24,10 @@ const counter = Command.make("counter", {
     Flag.withDefault("function")
   ),
   planted: CommandLine.toggle("planted", "Asks for a JSON text with orders in it, for which the agent stops the run"),
+  preview: CommandLine.toggle("preview", "Prints what of the JSON can be read while it arrives, and asks nothing"),
   ...CommandLine.flags
-}, ({ fixer, maxTurns, planted, question, ...options }) => {
+}, ({ fixer, maxTurns, planted, preview, question, ...options }) => {
+  if (preview) return Console.log(previews(Planner.jsonIn(question) ?? "").join("\n"))
   const mistake = !planted
     ? undefined
     : question !== malformedQuestion
@@ -49,5 +52,19 @@ const counter = Command.make("counter", {
 }).pipe(
   Command.withDescription("Counts the top-level keys of a JSON text, and has malformed ones corrected")
 )
+
+/**
+ * Returns what can be read of a text of arguments, each time that some more characters of it have arrived. A value that
+ * may continue is left out. So is everything after a fault.
+ */
+const previews = (json: string): ReadonlyArray<string> =>
+  Array.from({ length: Math.ceil(json.length / step) }, (_, index) => {
+    const arrived = json.slice(0, (index + 1) * step)
+    const { soFar } = Arguments.preview(arrived)
+    return `${String(arrived.length).padStart(4)} of ${json.length} characters  ${printable(JSON.stringify(soFar))}`
+  })
+
+/** How many characters arrive at a time. */
+const step = 8
 
 export const program = CommandLine.program(counter)

@@ -4,7 +4,8 @@
  *     pnpm example orders
  *     pnpm example orders --plain --max-turns 17
  *     pnpm example orders "What did Ada Rowe spend?" --upstream up
- *     pnpm example orders --upstream nonsense
+ *     pnpm example orders --upstream up --all-pages
+ *     pnpm example orders --upstream nonsense --show-messages
  */
 import * as CommandLine from "../shared/CommandLine.ts"
 import { program } from "./program.ts"

@@ -4,12 +4,13 @@
 import { Agent } from "@fallible/core"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as CommandLine from "../shared/CommandLine.ts"
 import * as OrderServer from "./OrderServer.ts"
 import * as Planner from "./Planner.ts"
-import { plainToolkit, toolkit } from "./tools.ts"
+import { allPagesToolkit, plainToolkit, toolkit } from "./tools.ts"
 
 const orders = Command.make("orders", {
   question: CommandLine.question("What did customer c-17 spend?", {
@@ -21,26 +22,31 @@ const orders = Command.make("orders", {
     Flag.withDefault("cut")
   ),
   plain: CommandLine.toggle("plain", "The same search without guards, in a loop that notices nothing"),
+  allPages: CommandLine.toggle("all-pages", "The search fetches all pages itself; try it with --upstream up"),
   ...CommandLine.flags
-}, ({ maxTurns, plain, upstream, ...asked }) => {
-  const instructions = "Add up what the customer spent. Use the tools."
-  const limits = { turns: maxTurns }
+}, ({ allPages, maxTurns, plain, upstream, ...asked }) => {
+  if (allPages && plain) {
+    return Effect.andThen(
+      Console.error("--plain follows no pages: leave it out, or --all-pages."),
+      Effect.fail("usage" as const)
+    )
+  }
+  const tools = allPages ? allPagesToolkit : toolkit
+  const options = { instructions: "Add up what the customer spent. Use the tools.", limits: { turns: maxTurns } }
   const run = plain
     ? CommandLine.show({
       ...asked,
-      agent: Agent.make({ instructions, toolkit: plainToolkit, limits, loopGuard: "off" }),
+      agent: Agent.make({ ...options, toolkit: plainToolkit, loopGuard: "off" }),
       toolkit: plainToolkit,
       standIn: Planner
     })
     : CommandLine.show({
       ...asked,
-      agent: Agent.make({ instructions, toolkit, limits }),
-      toolkit,
+      agent: Agent.make({ ...options, toolkit: tools }),
+      toolkit: tools,
       standIn: Planner
     })
-  return run.pipe(
-    Effect.provide([OrderServer.layer(upstream), FetchHttpClient.layer])
-  )
+  return Effect.provide(run, [OrderServer.layer(upstream), FetchHttpClient.layer])
 }).pipe(
   Command.withDescription("Answers questions about orders, from a service that misbehaves. Its data are invented")
 )

@@ -1,5 +1,5 @@
 /**
- * The tools of the orders agent: the guarded search, and the same search without guards.
+ * The tools of the orders agent: the guarded search, one that also fetches all pages, and one without guards.
  *
  * The guarded tool checks each answer of the service in four stages. Each stage has its own failure, and each failure
  * says what to do next:
@@ -73,6 +73,15 @@ const findCustomer = Tool.make("find_customer", {
   ))
 
 export const toolkit = Toolkit.make(searchOrders, findCustomer).pipe(Toolkit.withDefaults(Policy.standard()))
+
+/** The guarded search, which fetches all pages itself: the model calls it once, and reads one result. */
+const searchAllOrders = searchOrders.pipe(
+  Tool.paginate({ merge: (soFar, page) => ({ ...page, orders: [...soFar.orders, ...page.orders] }) })
+)
+
+export const allPagesToolkit = Toolkit.make(searchAllOrders, findCustomer).pipe(
+  Toolkit.withDefaults(Policy.standard())
+)
 
 /** The same search as many agents have it: whatever goes wrong is a text like any other. */
 const plainSearch = Tool.make(

@@ -36,6 +36,9 @@ export const readable = (event: AgentEvent.AgentEvent): ReadonlyArray<Line> => {
       text: `after attempt ${event.attempt}: ${event.detail}${again}`
     }]
   }
+  if (event._tag === "PageStarted") {
+    return [{ mark: markOf("page"), tone: "note", call: textOfCall(event.call), text: "fetches the next page" }]
+  }
   if (event._tag === "FixerSpent") {
     const spent = `${count(event.turns, "turn")}, ${count(event.calls, "call")}`
     return [{ mark: markOf("fixer"), tone: "note", call: event.call.name, text: spent }]

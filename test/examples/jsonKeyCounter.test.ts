@@ -249,6 +249,27 @@ describe("the JSON key counter", () => {
       assert.include(other.stderr, "--planted is for --fixer agent")
     }))
 
+  it.effect("prints with --preview what can be read of the JSON while it arrives, and asks nothing", () =>
+    Effect.gen(function*() {
+      const { code, stdout } = yield* run("--preview", "How many keys has {\"name\": \"Ada\", \"titles\": [\"Note\"]}?")
+      assert.strictEqual(code, 0)
+      assert.deepStrictEqual(stdout.trimEnd().split("\n"), [
+        "   8 of 35 characters  {}",
+        "  16 of 35 characters  {\"name\":\"Ada\"}",
+        "  24 of 35 characters  {\"name\":\"Ada\"}",
+        "  32 of 35 characters  {\"name\":\"Ada\",\"titles\":[]}",
+        "  35 of 35 characters  {\"name\":\"Ada\",\"titles\":[\"Note\"]}"
+      ])
+    }))
+
+  it.effect("previews nothing after a fault, and never a member that may continue", () =>
+    Effect.gen(function*() {
+      const last = (question: string) =>
+        Effect.map(run("--preview", question), ({ stdout }) => stdout.trimEnd().split("\n").at(-1)?.split("  ").at(-1))
+      assert.strictEqual(yield* last("{\"name\": \"Ada\", \"born: 1815, \"x\": 1}"), "{\"name\":\"Ada\"}")
+      assert.strictEqual(yield* last("{\"born\": 18"), "{}")
+    }))
+
   it.effect("counts only top-level keys", () =>
     Effect.gen(function*() {
       const tool = toolkitWith("none").tools.get("count_json_keys") ?? assert.fail("no such tool")

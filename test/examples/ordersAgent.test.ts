@@ -85,6 +85,55 @@ for (const [wire, env] of wires) {
   })
 }
 
+describe("the command of the orders agent", () => {
+  it.live("fetches all pages in one call with --all-pages", () =>
+    Effect.gen(function*() {
+      const { code, stdout } = yield* InProcess.run(program, "--upstream", "up", "--all-pages")
+      assert.strictEqual(code, 0)
+      assert.match(stdout, /^ {2}page {5}search_orders \{"customer":"c-17"\} {2}fetches the next page$/m)
+      assert.include(stdout, all)
+      assert.match(stdout, /^2 turns, 1 call, 0 failures/m)
+    }))
+
+  it.live("asks for less and fetches all pages of that, if a page is cut off", () =>
+    Effect.gen(function*() {
+      const { stdout } = yield* InProcess.run(program, "--all-pages")
+      assert.match(stdout, /^ {2}ok {7}search_orders \{"customer":"c-17","limit":20\} {2}4 attempts/m)
+      assert.include(stdout, all)
+      assert.match(stdout, /^3 turns, 2 calls, 1 failure/m)
+    }))
+
+  it.live("refuses --all-pages beside --plain in one line, with exit code 1", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* InProcess.run(program, "--all-pages", "--plain"), {
+        code: 1,
+        stdout: "",
+        stderr: "--plain follows no pages: leave it out, or --all-pages.\n"
+      })
+    }))
+
+  it.live("shows with --show-messages that each failure is short, has a code, and shows no stack, path or address", () =>
+    Effect.gen(function*() {
+      for (const state of OrderServer.states) {
+        const { stdout } = yield* InProcess.run(program, "--upstream", state, "--json", "--show-messages")
+        const told = stdout.trimEnd().split("\n").flatMap((line) => {
+          const event: { readonly _tag: string; readonly text?: string } = JSON.parse(line)
+          return event._tag === "MessageSent" ? [event.text ?? ""] : []
+        })
+        assert.isAbove(told.length, 0, state)
+        for (const text of told) {
+          const { code, data, detail, ok, retry } = JSON.parse(text)
+          if (ok !== false) continue
+          assert.match(code, /^[a-z_]+$/)
+          assert.isString(retry)
+          assert.isBelow(detail.length, 300)
+          if (data === undefined) assert.isBelow(text.length, 700)
+          assert.notMatch(text, /\bat \S+:\d+|\.ts\b|127\.0\.0\.1|Error:|node_modules/)
+        }
+      }
+    }))
+})
+
 type Tools = ToolsOf<typeof toolkit> | ToolsOf<typeof plainToolkit>
 type ToolsOf<K> = K extends Toolkit.Toolkit<infer T> ? T : never
 
