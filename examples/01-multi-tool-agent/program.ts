@@ -13,7 +13,7 @@ import { toolkit } from "./tools.ts"
 
 const defaultQuestion = "What is the weather in London, Tokyo, and Atlantis right now? And convert 50 GBP to JPY."
 
-const epilogue = "See eight failures and what the library does: npx -y pnpm@12 tour"
+const epilogue = "See eight failures and what the library does:\nnpx -y pnpm@12 tour"
 
 const demo = Command.make("demo", {
   question: CommandLine.question(defaultQuestion, {

@@ -11,6 +11,7 @@ import * as Terminal from "effect/Terminal"
 import * as Conversation from "./Conversation.ts"
 import * as Line from "./Line.ts"
 import type { SentMessages } from "./SentMessages.ts"
+import * as TextFlow from "./TextFlow.ts"
 import * as Trace from "./Trace.ts"
 
 export interface Run<R> {
@@ -39,20 +40,21 @@ export const readable = <R>({ agent, epilogue, messages, notice, question, repli
     const display = (text: string) =>
       Effect.catch(terminal.display(text), (error) => isBrokenPipe(error.cause) ? Effect.void : Effect.die(error))
     const sent = sentAfter(messages)
-    // Prints the model's text as it arrives, with a blank line before and after it.
-    let isSpeaking = false
+    // The model's text while it arrives. There is a blank line before and after it.
+    let speech: TextFlow.TextFlow | undefined
     const view = {
       onEvent: (event: AgentEvent.AgentEvent) =>
         Effect.gen(function*() {
           const told = sent(event).flatMap(({ text, tool }) => Trace.told(tool, text))
           if (told.length > 0) yield* print(...told)
           if (event._tag === "TextDelta") {
-            yield* display(`${isSpeaking ? "" : "\n"}${Line.printableText(event.text)}`)
-            isSpeaking = true
+            const isFirst = speech === undefined
+            speech ??= TextFlow.make((yield* screen).columns)
+            yield* display(`${isFirst ? "\n" : ""}${speech.add(Line.printableText(event.text))}`)
             return
           }
-          if (isSpeaking) yield* display("\n\n")
-          isSpeaking = false
+          if (speech !== undefined) yield* display(`${speech.end()}\n\n`)
+          speech = undefined
           const lines = Trace.readable(event)
           if (lines.length > 0) yield* print(...lines)
         }),

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { program } from "@fallible/examples/01-multi-tool-agent/program"
 import * as Counter from "@fallible/examples/03-json-key-counter/program"
 import * as Line from "@fallible/examples/shared/Line"
+import * as TextFlow from "@fallible/examples/shared/TextFlow"
 import * as Trace from "@fallible/examples/shared/Trace"
 import { Effect } from "effect"
 import * as InProcess from "../support/inProcess.ts"
@@ -144,5 +145,31 @@ describe("a line of the trace", () => {
       Line.format({ mark: "", text: "a\u001b[31mb\u202ec" }, narrow(80)),
       "a [31mb c"
     )
+  })
+})
+
+describe("the text of a model", () => {
+  const flow = (columns: number | undefined, ...pieces: ReadonlyArray<string>) => {
+    const flow = TextFlow.make(columns)
+    return [...pieces.map((piece) => flow.add(piece)), flow.end()]
+  }
+  const text = "One two  three,\n\n  four fivesixseveneight nine."
+
+  it("is printed as it comes where nothing limits its width", () => {
+    assert.deepStrictEqual(flow(undefined, "One t", "wo"), ["One t", "wo", ""])
+  })
+
+  it("is broken between words, and only the last word waits", () => {
+    assert.deepStrictEqual(flow(10, "One two thr", "ee four"), ["One two", "\nthree", " four"])
+  })
+
+  it("is the same in whatever pieces it comes, and loses no word", () => {
+    for (let columns = 5; columns <= 60; columns++) {
+      const whole = flow(columns, text).join("")
+      assert.strictEqual(flow(columns, ...text).join(""), whole)
+      assert.deepStrictEqual(whole.split(/\s+/), text.split(/\s+/))
+      assert.isTrue(whole.split("\n").every((line) => line.length <= columns || /^ *\S+$/.test(line)))
+    }
+    assert.strictEqual(flow(60, text).join(""), text)
   })
 })
