@@ -295,6 +295,20 @@ describe("Rendering", () => {
       assert.notInclude(text, "\\ud83d")
     })
 
+    it("tells the model to ask the user, and not to choose, if only the user can decide", () => {
+      const byUser = failed(new SemanticGarbage({ ...unknownCity, askUser: true }))
+      const advice = "Do not repeat this call with the same arguments. " +
+        "Ask the user which ones to use; do not choose them yourself."
+      assert.deepInclude(parsed(byUser), { alternatives: unknownCity.alternatives, retry: advice })
+      assert.isTrue(prose(byUser).endsWith(advice))
+      for (const askUser of [false, undefined]) {
+        const { retry }: { readonly retry: string } = JSON.parse(
+          json(failed(new SemanticGarbage({ ...unknownCity, ...(askUser === undefined ? {} : { askUser }) })))
+        )
+        assert.strictEqual(retry, "Do not repeat this call with the same arguments. Call again with different ones.")
+      }
+    })
+
     it("shows the nearest twenty of many alternatives, and counts the others", () => {
       const alternatives = Array.from({ length: 1_000 }, (_, i) => `city ${i}`)
       assert.deepInclude(parsed(failed(new SemanticGarbage({ ...unknownCity, alternatives }))), {

@@ -54,8 +54,8 @@ const failure: fc.Arbitrary<ToolFailure.ToolFailure<Schema.Json>> = fc.oneof(
       })
     })
   ).map(([common, own, rest]) => new PartialData({ ...common, ...own, ...rest })),
-  fc.tuple(common, fc.record({ alternatives: names })).map(([common, own]) =>
-    new SemanticGarbage({ ...common, ...own })
+  fc.tuple(common, fc.record({ alternatives: names }), optional({ askUser: fc.boolean() })).map(([common, own, rest]) =>
+    new SemanticGarbage({ ...common, ...own, ...rest })
   ),
   fc.tuple(
     common,
