@@ -48,7 +48,7 @@ const wrong: ReadonlyArray<readonly [what: string, tool: string, args: object | 
 
 describe("arguments", () => {
   for (const [what, tool, args, detail] of wrong) {
-    it.effect(`B5 are checked field by field before any source is queried: ${what}`, () =>
+    it.effect(`are checked field by field before any source is queried: ${what}`, () =>
       Effect.gen(function*() {
         const { asked, layer } = played()
         const outcome = failed(yield* call(tool, args).pipe(Effect.provide(layer)))
@@ -59,21 +59,21 @@ describe("arguments", () => {
       }))
   }
 
-  it.effect("B5 that are wrong reach neither the real database nor the real API", () =>
+  it.effect("that are wrong reach neither the real database nor the real API", () =>
     Effect.gen(function*() {
       // A query to a source that is down would take three attempts.
       for (const [, tool, args] of wrong) assert.strictEqual((yield* call(tool, args)).attempts, 0)
       assert.deepStrictEqual(yield* asked, [])
     }).pipe(Effect.provide(real({ database: "down" }))))
 
-  it.effect("B5 are trimmed and lower-cased for every source", () =>
+  it.effect("are trimmed and lower-cased for every source", () =>
     Effect.gen(function*() {
       const { asked, layer } = played()
       yield* Effect.all([facts("  IbuProfen "), together(" Aspirin", "St John's wort ")]).pipe(Effect.provide(layer))
       assert.deepStrictEqual(asked, ["0 database: ibuprofen", "0 api: aspirin,st john's wort"])
     }))
 
-  it.effect("B5 are shown to the model with their bounds", () =>
+  it.effect("are shown to the model with their bounds", () =>
     Effect.sync(() => {
       const [patient, , check] = toolkit.definitions
       assert.deepNestedInclude(patient, { "parameters.properties.patientId.pattern": "^P-\\d{4}$" })
@@ -83,7 +83,7 @@ describe("arguments", () => {
       })
     }))
 
-  it.effect("B4 that are not JSON come back with the reason and the place, and no source is queried", () =>
+  it.effect("that are not JSON come back with the reason and the place, and no source is queried", () =>
     Effect.gen(function*() {
       const { asked, layer } = played()
       const { failure, stage } = failed(

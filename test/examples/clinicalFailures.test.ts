@@ -146,7 +146,7 @@ const outcomeOf = ({ call, states }: Row) => Effect.map(Effect.provide(atOnce(ca
 
 describe("the model's message", () => {
   for (const row of rows) {
-    it.effect(`B6 has its own code and advice for ${row.what}: ${row.error}, ${row.code}`, () =>
+    it.effect(`has its own code and advice for ${row.what}: ${row.error}, ${row.code}`, () =>
       Effect.gen(function*() {
         const { error, code, hint, retry } = told(yield* outcomeOf(row))
         assert.deepStrictEqual([error, code], [row.error, row.code])
@@ -156,7 +156,7 @@ describe("the model's message", () => {
       }))
   }
 
-  it.effect("B6 contains partial data, so that the model can continue", () =>
+  it.effect("contains partial data, so that the model can continue", () =>
     Effect.gen(function*() {
       const record = told(yield* patient("P-1003"))
       assert.deepInclude(record["data"], { id: "P-1003", kilograms: null, medications: ["simvastatin", "ginkgo"] })
@@ -167,14 +167,14 @@ describe("the model's message", () => {
       assert.deepStrictEqual(check["coverage"], { have: 2, of: 3, unit: "drugs" })
     }).pipe(Effect.provide(real())))
 
-  it.effect("B6 suggests a drug with a similar name, but never another patient", () =>
+  it.effect("suggests a drug with a similar name, but never another patient", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(told(yield* facts("ibuprofin"))["alternatives"], ["ibuprofen"])
       assert.notProperty(told(yield* facts("unobtainium")), "alternatives")
       assert.notProperty(told(yield* patient("P-1000")), "alternatives")
     }).pipe(Effect.provide(real())))
 
-  it.effect("B1 has one shape for all failures of all tools: what went wrong, a hint, whether to retry", () =>
+  it.effect("has one shape for all failures of all tools: what went wrong, a hint, whether to retry", () =>
     Effect.gen(function*() {
       const optional = ["hint", "alternatives", "tried", "coverage", "data"]
       for (const row of rows) {

@@ -50,7 +50,7 @@ const paths: ReadonlyArray<readonly [path: string, world: Partial<Played>, call:
 
 describe("without a network", () => {
   for (const [path, world, call, end] of paths) {
-    it.effect(`B7 the path is tested under a virtual clock: ${path}, ${end}`, () =>
+    it.effect(`the path is tested under a virtual clock: ${path}, ${end}`, () =>
       Effect.gen(function*() {
         const outcome = yield* passing(call).pipe(Effect.provide(played(world).layer))
         assert.strictEqual(outcome._tag === "Failed" ? outcome.failure.code : `from the ${source(outcome)[0]}`, end)

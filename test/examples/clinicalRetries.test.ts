@@ -29,7 +29,7 @@ const timesOf = (failure: HttpFailure.HttpFailure) =>
   })
 
 describe("retries inside a tool", () => {
-  it.effect("B2 repeat a request after a lost connection, a timeout and a 5xx: three attempts in all, with backoff and jitter", () =>
+  it.effect("repeat a request after a lost connection, a timeout and a 5xx: three attempts in all, with backoff and jitter", () =>
     Effect.gen(function*() {
       for (const failure of [down, answered(408), answered(500), answered(502), answered(503), answered(504)]) {
         assert.deepStrictEqual(yield* halfway(timesOf(failure)).pipe(clockAtZero), [0, 100, 300], failure.detail)
@@ -37,7 +37,7 @@ describe("retries inside a tool", () => {
       }
     }))
 
-  it.effect("B2 wait longer after a 429: as long as it asks and a bit more, or give up if that is too long", () =>
+  it.effect("wait longer after a 429: as long as it asks and a bit more, or give up if that is too long", () =>
     Effect.gen(function*() {
       const times = (failure: HttpFailure.HttpFailure) => halfway(timesOf(failure)).pipe(clockAtZero)
       assert.deepStrictEqual(yield* times(answered(429)), [0, 1500, 4500])
@@ -46,14 +46,14 @@ describe("retries inside a tool", () => {
       assert.deepStrictEqual(yield* times(answered(429, "61 seconds")), [0])
     }))
 
-  it.effect("B2 do not repeat a request after any other 4xx", () =>
+  it.effect("do not repeat a request after any other 4xx", () =>
     Effect.gen(function*() {
       for (const status of [400, 401, 402, 403, 404, 405, 409, 410, 413, 422, 451]) {
         assert.deepStrictEqual(yield* timesOf(answered(status)).pipe(clockAtZero), [0], String(status))
       }
     }))
 
-  it.effect("B2 give each attempt two seconds, on either side of the tick", () =>
+  it.effect("give each attempt two seconds, on either side of the tick", () =>
     Effect.gen(function*() {
       const { asked, layer } = played({ interactions: () => Effect.never })
       const fiber = yield* Effect.forkChild(Effect.provide(atOnce(together("aspirin", "warfarin")), layer))
@@ -68,7 +68,7 @@ describe("retries inside a tool", () => {
       assert.strictEqual(attempts, 3)
     }))
 
-  it.effect("B2 repeat a query of a locked database until it is free", () =>
+  it.effect("repeat a query of a locked database until it is free", () =>
     Effect.gen(function*() {
       let locked = 2
       const { asked, layer } = played({
@@ -89,7 +89,7 @@ describe("retries inside a tool", () => {
 const clockAtZero = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.provide(self, TestClock.layer())
 
 describe("retries over real connections", () => {
-  it.effect("B2 give up on a slow API after three attempts of two seconds, and close its connections", () =>
+  it.effect("give up on a slow API after three attempts of two seconds, and close its connections", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(atOnce(together("aspirin", "warfarin")))
       for (const attempt of [1, 2, 3]) {
@@ -102,7 +102,7 @@ describe("retries over real connections", () => {
       assert.strictEqual((yield* asked).length, 3)
     }).pipe(Effect.provide(real({ api: "slow" }))))
 
-  it.effect("B2 honour the Retry-After of a 429", () =>
+  it.effect("honour the Retry-After of a 429", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
       const place: Dispatch.CallOptions = {
@@ -128,7 +128,7 @@ describe("retries over real connections", () => {
       ["7", ["connection"]]
     ] as const
   ) {
-    it.effect(`B2 get through to a flaky API, seed ${seed}: ${["not_held", ...codes].join(", ")}, and an answer`, () =>
+    it.effect(`get through to a flaky API, seed ${seed}: ${["not_held", ...codes].join(", ")}, and an answer`, () =>
       Effect.gen(function*() {
         const outcome = completed(yield* atOnce(facts("aspirin")))
         assert.deepStrictEqual(outcome.handled.map(({ code }) => code), ["not_held", ...codes])
@@ -138,7 +138,7 @@ describe("retries over real connections", () => {
   }
 
   for (const [api, code] of [["quota", "quota_exhausted"], ["forbidden", "permission_denied"]] as const) {
-    it.effect(`B2 ask once if the answer would stay the same: ${code}`, () =>
+    it.effect(`ask once if the answer would stay the same: ${code}`, () =>
       Effect.gen(function*() {
         assert.deepInclude(failed(yield* together("aspirin", "warfarin")).failure, { code, transient: false })
         assert.strictEqual((yield* asked).length, 1)

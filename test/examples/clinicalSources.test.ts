@@ -12,7 +12,7 @@ const fromApi = ["external API", "fresh", "from the external API"]
 const fromCache = ["cache", "3h", "from cache, 3h old; the live service is unavailable"]
 
 describe("the sources of a fact", () => {
-  it.effect("B3 are the internal database, then the external API, then the cache, and the answer names its source and age", () =>
+  it.effect("are the internal database, then the external API, then the cache, and the answer names its source and age", () =>
     Effect.gen(function*() {
       const chain: ReadonlyArray<readonly [States, drug: string, ReadonlyArray<string | undefined>]> = [
         [{}, "ibuprofen", fromDatabase],
@@ -36,7 +36,7 @@ describe("the sources of a fact", () => {
     }))
 
   for (const cache of ["empty", "stale"] as const) {
-    it.effect(`B3 are listed when all have failed, with a cache that is ${cache}`, () =>
+    it.effect(`are listed when all have failed, with a cache that is ${cache}`, () =>
       Effect.gen(function*() {
         const outcome = failed(yield* atOnce(facts("ibuprofen")))
         const tried = [
@@ -50,7 +50,7 @@ describe("the sources of a fact", () => {
       }).pipe(Effect.provide(real({ database: "down", api: "down", cache }))))
   }
 
-  it.effect("B3 are cached for seven days, and a cached answer tells its age", () =>
+  it.effect("are cached for seven days, and a cached answer tells its age", () =>
     Effect.gen(function*() {
       let isUp = true
       const { layer } = played({ facts: (name) => isUp ? Effect.succeed(findDrug(name)!) : Effect.fail(down) })
@@ -67,7 +67,7 @@ describe("the sources of a fact", () => {
       }).pipe(Effect.provide(layer))
     }))
 
-  it.effect("B3 have the last word when they answer: if the API does not know a drug, the cache is not asked", () =>
+  it.effect("have the last word when they answer: if the API does not know a drug, the cache is not asked", () =>
     Effect.gen(function*() {
       const { asked, layer } = played({ facts: () => Effect.fail(answered(404)), cache: "full" })
       const { failure } = failed(yield* facts("aspirin").pipe(Effect.provide(layer)))
@@ -75,7 +75,7 @@ describe("the sources of a fact", () => {
       assert.deepStrictEqual(asked, ["0 database: aspirin", "0 api: aspirin"])
     }))
 
-  it.effect("B3 of interactions include no cache, because an outdated all-clear is worse than no answer", () =>
+  it.effect("of interactions include no cache, because an outdated all-clear is worse than no answer", () =>
     Effect.gen(function*() {
       let isUp = true
       const { layer } = played({

@@ -54,7 +54,7 @@ const played = (env: (url: string) => Readonly<Record<string, string>>, ...args:
   }).pipe(Effect.scoped)
 
 for (const [wire, env] of wires) {
-  describe(`C3 C4 C5: the JSON key counter over ${wire}`, () => {
+  describe(`the JSON key counter over ${wire}`, () => {
     it.live("has a function correct malformed JSON, without a model call", () =>
       Effect.gen(function*() {
         const { outcomes, ...end } = yield* played(env)

@@ -34,7 +34,7 @@ const all = "c-17 has 64 orders, 16 of them open. They cost 664.00 in all."
 
 for (const [wire, env] of wires) {
   describe(`the orders agent over ${wire}`, () => {
-    it.live("D1 without guards, makes the same call 17 times, and has no answer", () =>
+    it.live("without guards, makes the same call 17 times, and has no answer", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* played(env, "--plain", "--max-turns", "17"), {
           code: 1,
@@ -45,7 +45,7 @@ for (const [wire, env] of wires) {
         })
       }))
 
-    it.live("D1 makes the call that is cut off once, asks for less, and follows the pages", () =>
+    it.live("makes the call that is cut off once, asks for less, and follows the pages", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* played(env), {
           code: 0,
@@ -56,7 +56,7 @@ for (const [wire, env] of wires) {
         })
       }))
 
-    it.live("D2 is told that a name is no id, looks it up, and D3 goes on with the next page", () =>
+    it.live("is told that a name is no id, looks it up, and goes on with the next page", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* played(env, "--upstream", "up", "What did Ada Rowe spend?"), {
           code: 0,
@@ -67,7 +67,7 @@ for (const [wire, env] of wires) {
         })
       }))
 
-    it.live("D1 asks once what is answered with nonsense, and says why it has no answer", () =>
+    it.live("asks once what is answered with nonsense, and says why it has no answer", () =>
       Effect.gen(function*() {
         const codes = {
           mixed: "invariant_broken",
@@ -155,7 +155,7 @@ const message = (state: OrderServer.State, args: object) =>
     return JSON.parse(text)
   })
 
-describe("D7 a guard of the orders agent says, in a short message with a code,", () => {
+describe("a guard of the orders agent says, in a short message with a code,", () => {
   it.live("that the text is cut off, and to ask for less", () =>
     Effect.gen(function*() {
       const { detail, ...message1 } = yield* message("cut", { customer: "c-17" })
