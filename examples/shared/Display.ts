@@ -65,10 +65,12 @@ export const readable = <R>({ agent, epilogue, messages, notice, question, repli
     yield* Conversation.run(agent, question, view, replies).pipe(
       Effect.tap(({ ledger }) => end(Trace.totals(ledger))),
       Effect.tapError((failure) =>
-        Effect.flatMap(
-          format([plain(""), plain(Trace.totals(failure.ledger)), plain(""), ...explained(failure).map(plain)]),
-          (text) => Console.error(text)
-        )
+        Effect.gen(function*() {
+          // The model may have failed in the middle of its text.
+          if (speech !== undefined) yield* display(`${speech.end()}\n`)
+          const totals = plain(Trace.totals(failure.ledger))
+          yield* Console.error(yield* format([plain(""), totals, plain(""), ...explained(failure).map(plain)]))
+        })
       ),
       Effect.andThen(last),
       Effect.tapError(() => last)

@@ -22,7 +22,7 @@ const words = (output: string) => output.replace(/\s+/g, " ")
 const withSettings = (command: string) => `trap : INT; stty -g; ${command}; code=$?; stty -g; exit $code`
 const settingsIn = (output: string) => output.match(/^[\da-f]+(?::[\da-f]+){10,}$/gm)
 
-describe.skipIf(!hasTerminal)("the demo in a terminal", () => {
+describe.skipIf(!hasTerminal())("the demo in a terminal", () => {
   it.live("asks the user, again if need be, and goes on with the reply", () =>
     Effect.gen(function*() {
       const { code, output } = yield* runInTerminal({

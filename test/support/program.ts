@@ -132,7 +132,8 @@ export const runNodeUntilSignal = (
   })
 
 /** True if {@link runInTerminal} can open a terminal on this machine: it needs `script` of util-linux. */
-export const hasTerminal = /util-linux/.test(spawnSync("script", ["--version"], { encoding: "utf8" }).stdout ?? "")
+export const hasTerminal = (): boolean =>
+  /util-linux/.test(spawnSync("script", ["--version"], { encoding: "utf8" }).stdout ?? "")
 
 /**
  * Runs a shell command in a real terminal, and returns everything that the terminal shows. Whenever it shows the text
