@@ -1,0 +1,173 @@
+/**
+ * Sets Fallible beside other frameworks for agents: what each makes of faults, and what a turn costs. Prints Markdown.
+ *
+ * Only this folder depends on the frameworks: `npx -y pnpm@12 frameworks` installs them and runs. With
+ * `--write 2026-12-31`, the output is also written to `RESULTS.md`, with that date.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { cpus } from "node:os"
+import { join } from "node:path"
+import { aiSdk } from "./aiSdk.ts"
+import { costs, rounds, turns } from "./cost.ts"
+import { effectAi } from "./effectAi.ts"
+import { fallible } from "./fallible.ts"
+import { judged, type Verdict } from "./faults.ts"
+import { langChain } from "./langChain.ts"
+import { type Manner, repeats } from "./model.ts"
+import { type Scenario, scenarios } from "./scenarios.ts"
+
+const contenders = [...fallible, ...aiSdk, ...langChain, ...effectAi]
+const manners = Object.keys(repeats) as ReadonlyArray<Manner>
+
+const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>) => {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]!.length)))
+  const padded = (row: ReadonlyArray<string>) => row.map((cell, column) => cell.padEnd(widths[column]!))
+  return [padded(head), widths.map((width) => "-".repeat(width)), ...rows.map(padded)]
+    .map((row) => `| ${row.join(" | ")} |`)
+    .join("\n")
+}
+
+// -----------------------------------------------------------------------------
+// Faults
+// -----------------------------------------------------------------------------
+
+/** The verdicts by manner, scenario and contender. */
+const verdicts = new Map<Manner, ReadonlyMap<Scenario, ReadonlyArray<Verdict>>>()
+
+const playAll = async () => {
+  const jobs: Array<() => Promise<void>> = []
+  for (const manner of manners) {
+    const rows = new Map(scenarios.map((scenario) => [scenario, Array.of<Verdict>()]))
+    verdicts.set(manner, rows)
+    for (const [scenario, row] of rows) {
+      for (const [index, contender] of contenders.entries()) {
+        jobs.push(async () => void (row[index] = await judged(scenario, manner, contender)))
+      }
+    }
+  }
+  await eachOf(jobs, 12)
+}
+
+/** Runs jobs, some at a time. Most of their time is waiting. */
+const eachOf = async (jobs: Array<() => Promise<void>>, atOnce: number) => {
+  const work = async () => {
+    for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) await job()
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+}
+
+const shown = (verdict: Verdict) => verdict.kind === "right" ? "ok" : verdict.kind === "told" ? "says so" : verdict.how
+
+const frameworks = [...new Set(contenders.map(({ framework }) => framework))]
+
+/** What becomes of a scenario with each framework. */
+const cells = (row: ReadonlyArray<Verdict>) =>
+  frameworks.map((name) => {
+    const [plain, recovering] = row.filter((_, index) => contenders[index]!.framework === name).map(shown)
+    return plain === recovering ? plain! : `${plain} → ${recovering}`
+  })
+
+const matrix = (manner: Manner, isShown: (scenario: Scenario, cells: ReadonlyArray<string>) => boolean = () => true) =>
+  table(
+    ["scenario", "best cost", ...frameworks],
+    [...verdicts.get(manner)!].flatMap(([scenario, row]) =>
+      isShown(scenario, cells(row)) ? [[scenario.name, scenario.cost, ...cells(row)]] : []
+    )
+  )
+
+const differs = (scenario: Scenario, shown: ReadonlyArray<string>) =>
+  shown.join() !== cells(verdicts.get("weak")!.get(scenario)!).join()
+
+const count = (verdicts: ReadonlyArray<Verdict | undefined>, is: (verdict: Verdict) => boolean) =>
+  String(verdicts.filter((verdict) => verdict !== undefined && is(verdict)).length)
+
+const totals = () =>
+  table(
+    [
+      "framework",
+      "setting",
+      ...manners.flatMap((manner) => ["right", "says so", "acts twice", "other"].map((kind) => `${manner}: ${kind}`))
+    ],
+    contenders.map(({ framework, setting }, index) => [
+      framework,
+      setting,
+      ...manners.flatMap((manner) => {
+        const mine = [...verdicts.get(manner)!.values()].map((row) => row[index])
+        const acts = (verdict: Verdict) => verdict.kind === "failed" && verdict.how.startsWith("acts")
+        return [
+          count(mine, ({ kind }) => kind === "right"),
+          count(mine, ({ kind }) => kind === "told"),
+          count(mine, acts),
+          count(mine, (verdict) => verdict.kind === "failed" && !acts(verdict))
+        ]
+      })
+    ])
+  )
+
+// -----------------------------------------------------------------------------
+// The whole
+// -----------------------------------------------------------------------------
+
+interface Manifest {
+  readonly version: string
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+const manifest = (file: string): Manifest => JSON.parse(readFileSync(join(import.meta.dirname, file), "utf8"))
+const versionIn = (file: string) => manifest(file).version
+const { dependencies } = manifest("package.json")
+
+const versions = () =>
+  [
+    ...Object.keys(dependencies).map((name) => `- ${name} ${versionIn(`node_modules/${name}/package.json`)}`),
+    `- effect ${versionIn("../../test/node_modules/effect/package.json")}`,
+    `- Fallible ${versionIn("../../packages/core/package.json")}`
+  ].join("\n")
+
+const report = async (date: string) => {
+  const costTable = await costs()
+  const start = performance.now()
+  await playAll()
+  const seconds = Math.round((performance.now() - start) / 1000)
+  return `# Results
+
+Printed by \`npx -y pnpm@12 frameworks --write ${date}\`. [README.md](README.md) says what is compared, and how it is judged.
+
+${date}, Node ${process.version}, ${cpus().length} cores:
+
+${versions()}
+
+## Faults
+
+${scenarios.length} scenarios, which took ${seconds} s together. The weak model repeats a failed call once, the careful model never does.
+
+${totals()}
+
+### Each scenario with the weak model
+
+The best cost is given as replies of the model/executions of tools. \`hangs → ok\` means: hangs in the plain setting, ok in the recovering one.
+
+${matrix("weak")}
+
+### The scenarios that differ with the careful model
+
+${matrix("careful", differs)}
+
+## The cost of a turn
+
+CPU time of a run of ${turns} turns, divided by ${turns}: medians of ${rounds} interleaved rounds. The model is in the same process,
+and calls one tool in each turn. The bare loop is an async function that asks the model, parses the arguments, and calls the tool.
+
+${table(["loop", "µs a turn", "to Fallible"], costTable)}
+`
+}
+
+// LangChain prints advice on other packages to the console when a reply has a bad call, and an abandoned tool may still reject.
+console.warn = () => undefined
+process.on("unhandledRejection", () => undefined)
+
+const [flag, date = new Date().toISOString().slice(0, 10)] = process.argv.slice(2)
+const text = await report(date)
+console.log(text)
+if (flag === "--write") writeFileSync(join(import.meta.dirname, "RESULTS.md"), text)
+process.exit()

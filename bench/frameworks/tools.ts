@@ -1,0 +1,177 @@
+/**
+ * The tools of the scenarios, as plain async functions that throw ordinary errors. Each framework makes its own tools
+ * of the same table.
+ */
+import type { ToolFailure } from "../../packages/core/src/index.ts"
+import { shapeOf } from "../../test/support/errorShapes.ts"
+import { BookingError, paid, type World } from "../../test/support/plainTools.ts"
+
+/** The arguments of a call. Every parameter is a string, or an optional integer. */
+export type Arguments = Readonly<Record<string, string | number | undefined>>
+
+export interface PlainTool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Readonly<Record<string, "string" | "integer?">>
+  /** The result. Default: a text. */
+  readonly result?: "price" | "users"
+  /** Whether the tool changes something, so that nobody may run it twice. */
+  readonly acts?: boolean
+  /** What a careful user of Fallible declares in addition. */
+  readonly declared?: {
+    readonly check?: string
+    readonly refusesFirst?: boolean
+    readonly tell?: ToolFailure.FromOptions["tell"] & {}
+  }
+  readonly run: (args: Arguments, signal: AbortSignal | undefined) => Promise<unknown>
+}
+
+/** Queries the service, in the usual style of users. */
+export const ask = async (world: World, path: string, signal?: AbortSignal): Promise<unknown> => {
+  const response = await fetch(`${world.url}${path}`, signal === undefined ? {} : { signal })
+  if (!response.ok) throw new Error(`The service answered ${response.status}.`, { cause: response })
+  return response.json()
+}
+
+export const price = (world: World): PlainTool => ({
+  name: "get_price",
+  description: "The price of a share",
+  parameters: {},
+  result: "price",
+  run: (_, signal) => {
+    world.begin("get_price")
+    return ask(world, "/price", signal)
+  }
+})
+
+/** The price, from an address that nobody listens on. */
+export const priceAt = (address: string) => (world: World): PlainTool => ({
+  ...price(world),
+  run: async () => {
+    world.begin("get_price")
+    return (await fetch(address)).json()
+  }
+})
+
+export const mirror = (world: World): PlainTool => ({
+  name: "get_price_mirror",
+  description: "The price of a share, from a mirror",
+  parameters: {},
+  result: "price",
+  run: async () => {
+    world.begin("get_price_mirror")
+    return { price: 42 }
+  }
+})
+
+/** Throws the error that `fail` returns, or finds the answer if it returns none. */
+export const lookup = (fail: (attempt: number) => unknown) => (world: World): PlainTool => ({
+  name: "look_up",
+  description: "Looks something up",
+  parameters: {},
+  run: async () => {
+    const error = fail(world.begin("look_up"))
+    if (error !== undefined) throw error
+    return "found"
+  }
+})
+
+export const backup = (world: World): PlainTool => ({
+  name: "look_up_elsewhere",
+  description: "Looks it up elsewhere",
+  parameters: {},
+  run: async () => {
+    world.begin("look_up_elsewhere")
+    return "found elsewhere"
+  }
+})
+
+/** Hangs, and may listen to its signal. */
+export const hanging = (hang: (signal: AbortSignal | undefined) => Promise<never>) => (world: World): PlainTool => ({
+  name: "look_up",
+  description: "Looks something up",
+  parameters: {},
+  run: (_, signal) => {
+    world.begin("look_up")
+    return hang(signal)
+  }
+})
+
+/** Returns a text. */
+export const saying = (name: string, text: string) => (world: World): PlainTool => ({
+  name,
+  description: name.replaceAll("_", " "),
+  parameters: {},
+  run: async () => {
+    world.begin(name)
+    return text
+  }
+})
+
+/** Books a room. Room A1 is taken. */
+export const booking = (taken: () => unknown) => (world: World): PlainTool => ({
+  name: "book_room",
+  description: "Books a room",
+  parameters: { room: "string" },
+  acts: true,
+  declared: { tell: [BookingError] },
+  run: async ({ room }) => {
+    world.begin("book_room")
+    if (room === "A1") throw taken()
+    world.done.push(`booked ${room}`)
+    return `${room} is booked.`
+  }
+})
+
+export const weather = (world: World): PlainTool => ({
+  name: "get_weather",
+  description: "The weather",
+  parameters: { city: "string" },
+  run: async ({ city }) => {
+    world.begin("get_weather")
+    return `Sunny in ${city}.`
+  }
+})
+
+export const users = (world: World): PlainTool => ({
+  name: "list_users",
+  description: "Lists users",
+  parameters: { page: "integer?" },
+  result: "users",
+  run: async ({ page = 1 }) => {
+    world.begin("list_users")
+    return { users: [`user ${page}`], has_more: Number(page) < 3 }
+  }
+})
+
+/** Pays with `pay`; a second tool tells whether an order is paid. */
+export const paying = (
+  pay: (world: World, attempt: number, signal: AbortSignal | undefined) => Promise<unknown>,
+  declared: PlainTool["declared"] = {}
+) =>
+(world: World): ReadonlyArray<PlainTool> => [
+  {
+    name: "pay",
+    description: "Pays an order",
+    parameters: { order: "string" },
+    acts: true,
+    declared: { check: "payment_status", ...declared },
+    run: (_, signal) => pay(world, world.begin("pay"), signal)
+  },
+  {
+    name: "payment_status",
+    description: "Is an order paid?",
+    parameters: { order: "string" },
+    run: async ({ order }) => {
+      world.begin("payment_status")
+      return world.done.includes(`paid ${order}`) ? "paid" : "not paid"
+    }
+  }
+]
+
+/** Pays, and then fails with a recorded error. */
+export const payingAndLosing = (shape: string) =>
+  paying(async (world) => {
+    paid(world)
+    throw shapeOf(shape)
+  })
