@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { type Scenario, scenarios } from "../bench/frameworks/scenarios.ts"
+import type { Scenario } from "../bench/frameworks/scenario.ts"
+import { scenarios } from "../bench/frameworks/scenarios.ts"
 import { root } from "./support/program.ts"
 
 const read = (file: string) => readFileSync(join(root, "bench/frameworks", file), "utf8")

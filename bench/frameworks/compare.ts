@@ -14,7 +14,8 @@ import { fallible } from "./fallible.ts"
 import { judged, type Verdict } from "./faults.ts"
 import { langChain } from "./langChain.ts"
 import { type Manner, repeats } from "./model.ts"
-import { type Scenario, scenarios } from "./scenarios.ts"
+import type { Scenario } from "./scenario.ts"
+import { scenarios } from "./scenarios.ts"
 
 const contenders = [...fallible, ...aiSdk, ...langChain, ...effectAi]
 const manners = Object.keys(repeats) as ReadonlyArray<Manner>
@@ -156,7 +157,7 @@ ${matrix("careful", differs)}
 ## The cost of a turn
 
 CPU time of a run of ${turns} turns, divided by ${turns}: medians of ${rounds} interleaved rounds. The model is in the same process,
-and calls one tool in each turn. The bare loop is an async function that asks the model, parses the arguments, and calls the tool.
+and calls one tool in each turn. Each run builds its agent. The bare loop is an async function that asks the model, parses the arguments, and calls the tool.
 
 ${table(["loop", "µs a turn", "to Fallible"], costTable)}
 `

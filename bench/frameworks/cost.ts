@@ -1,4 +1,4 @@
-/** What a turn costs with each framework: a model in this process makes one call in each turn. */
+/** What a turn costs with each framework: a model in this process makes one call in each turn. Each run builds its agent. */
 import { isStepCount, tool as aiTool, ToolLoopAgent } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { AIMessage, createAgent, fakeModel, tool as langChainTool } from "langchain"
@@ -35,19 +35,18 @@ const bare: Loop = async () => {
 // Fallible
 // -----------------------------------------------------------------------------
 
-const ours = Agent.make({
-  toolkit: Toolkit.make(
-    Tool.make(name, {
-      description,
-      parameters: Schema.Struct({ city: Schema.String }),
-      success: Schema.Struct({ celsius: Schema.Finite }),
-      sideEffect: "none"
-    }, (params) => Effect.succeed(lengthOf(params))).pipe(Tool.retry(RetryPolicy.transient))
-  ),
-  limits: { turns: turns + 1, calls: turns }
-})
-
 const fallible: Loop = () => {
+  const agent = Agent.make({
+    toolkit: Toolkit.make(
+      Tool.make(name, {
+        description,
+        parameters: Schema.Struct({ city: Schema.String }),
+        success: Schema.Struct({ celsius: Schema.Finite }),
+        sideEffect: "none"
+      }, (params) => Effect.succeed(lengthOf(params))).pipe(Tool.retry(RetryPolicy.transient))
+    ),
+    limits: { turns: turns + 1, calls: turns }
+  })
   let turn = 0
   const model = Model.make({
     respond: () =>
@@ -58,7 +57,7 @@ const fallible: Loop = () => {
       )
   })
   return Effect.runPromise(
-    Effect.map(ours.run(question), ({ text }) => text).pipe(Effect.provideService(Model.Model, model))
+    Effect.map(agent.run(question), ({ text }) => text).pipe(Effect.provideService(Model.Model, model))
   )
 }
 
@@ -134,16 +133,15 @@ const langChain: Loop = async () => {
 // effect/ai
 // -----------------------------------------------------------------------------
 
-const toolkit = Ai.Toolkit.make(
-  Ai.Tool.make(name, {
-    description,
-    parameters: Schema.Struct({ city: Schema.String }),
-    success: Schema.Struct({ celsius: Schema.Finite })
-  })
-)
-const handlers = toolkit.toLayer({ [name]: (params) => Effect.succeed(lengthOf(params)) })
-
 const effectAi: Loop = () => {
+  const toolkit = Ai.Toolkit.make(
+    Ai.Tool.make(name, {
+      description,
+      parameters: Schema.Struct({ city: Schema.String }),
+      success: Schema.Struct({ celsius: Schema.Finite })
+    })
+  )
+  const handlers = toolkit.toLayer({ [name]: (params) => Effect.succeed(lengthOf(params)) })
   let turn = 0
   return Effect.gen(function*() {
     const tools = yield* toolkit

@@ -6,7 +6,7 @@ import { listening } from "../../test/support/http.ts"
 import { answer, World } from "../../test/support/plainTools.ts"
 import type { Contender } from "./contender.ts"
 import { found, gaveUp, type Manner, numbered, pursuing } from "./model.ts"
-import type { Scenario } from "./scenarios.ts"
+import type { Scenario } from "./scenario.ts"
 
 /** How long a scenario may take, in milliseconds. */
 export const limit = 15_000

@@ -11,7 +11,6 @@ import { shapeOf } from "../../test/support/errorShapes.ts"
 import {
   aborted,
   answer,
-  type Behaviour,
   BookingError,
   cut,
   dead,
@@ -22,78 +21,21 @@ import {
   reset,
   secret,
   status,
-  taken,
-  type World
+  taken
 } from "../../test/support/plainTools.ts"
-import type { Goal } from "./model.ts"
+import {
+  aPrice,
+  b2,
+  booked,
+  elsewhere,
+  hopeless,
+  order,
+  paidOnce,
+  prices,
+  recovers,
+  type Scenario
+} from "./scenario.ts"
 import * as Tools from "./tools.ts"
-
-export interface Scenario {
-  readonly name: string
-  readonly service?: (request: number) => Behaviour
-  readonly tools: (world: World) => Tools.PlainTool | ReadonlyArray<Tools.PlainTool>
-  /** What the model is after, or all that it says. */
-  readonly goal: Goal | { readonly script: FakeModelServer.Script; readonly wanted: RegExp }
-  readonly cost: string
-  /** The side effects in the end. Default: none. */
-  readonly done?: ReadonlyArray<string>
-}
-
-const aPrice = /"price":\s*42/
-const isPaid = /^(\{"value":\s*)?"?paid\b/
-const order = { order: "o-7" }
-
-const prices = (name: string, service: (request: number) => Behaviour, executions: number): Scenario => ({
-  name,
-  service,
-  tools: Tools.price,
-  goal: { first: ["get_price"], wanted: aPrice },
-  cost: `2/${executions}`
-})
-
-/** A lookup that recovers after some failures. */
-const recovers = (name: string, failures: number, error: () => unknown): Scenario => ({
-  name,
-  tools: Tools.lookup((attempt) => attempt <= failures ? error() : undefined),
-  goal: { first: ["look_up"], wanted: /\bfound\b/ },
-  cost: `2/${failures + 1}`
-})
-
-/** A lookup that always fails, beside a tool that works. */
-const elsewhere = (name: string, error: () => unknown, cost = "3/2"): Scenario => ({
-  name,
-  tools: (world) => [Tools.lookup(error)(world), Tools.backup(world)],
-  goal: { first: ["look_up"], wanted: /found elsewhere/, other: ["look_up_elsewhere"] },
-  cost
-})
-
-/** A lookup that fails for good. The model can only say so. */
-const hopeless = (name: string, error: () => unknown, cost = "2/1"): Scenario => ({
-  name,
-  tools: Tools.lookup(error),
-  goal: { first: ["look_up"] },
-  cost
-})
-
-/** Room A1 cannot be booked. */
-const booked = (name: string, error: () => unknown, other?: Goal["other"]): Scenario => ({
-  name,
-  tools: Tools.booking(error),
-  goal: { first: ["book_room", { room: "A1" }], wanted: /B2 is booked/, ...(other === undefined ? {} : { other }) },
-  cost: "3/2",
-  done: ["booked B2"]
-})
-const b2 = ["book_room", { room: "B2" }] as const
-
-/** A payment that is made, although its tool fails. */
-const paidOnce = (name: string, tools: Scenario["tools"], service?: Scenario["service"], cost = "3/2"): Scenario => ({
-  name,
-  ...(service === undefined ? {} : { service }),
-  tools,
-  goal: { first: ["pay", order], wanted: isPaid, other: ["payment_status", order] },
-  cost,
-  done: ["paid o-7"]
-})
 
 const hangs = (listens: boolean, signal: AbortSignal | undefined) =>
   listens && signal !== undefined ? aborted(signal) : never
