@@ -6,7 +6,7 @@ import type { Issue, Misfit, Refusal, Unreadable } from "./refusal.ts"
 import type { Repair, TextRepair, TextRepairKind, ValueRepairKind } from "./repair.ts"
 import { list, oneLine, placeOf } from "./text/excerpt.ts"
 import type { Expected, Fault, FaultKind } from "./text/fault.ts"
-import { isInvisible, nameOfInvisible } from "./text/invisible.ts"
+import { isInvisible, nameOfInvisible, withVisibleCodes } from "./text/invisible.ts"
 import { nameOf } from "./value.ts"
 
 /**
@@ -165,10 +165,13 @@ export const unreadable = (text: string, fault: Fault, isSecret: boolean): Unrea
   }
 }
 
+// White space at the end of the text says nothing. Half of a surrogate pair at either end is left out.
 const excerptAround = (text: string, offset: number): string => {
-  const start = Math.max(0, Math.min(offset, text.length) - (offset >= text.length ? 30 : 20))
+  const last = text.trimEnd().length
+  const start = Math.max(0, Math.min(offset, last) - (offset >= last ? 30 : 20))
   const end = offset + 20
-  return `${start > 0 ? "…" : ""}${oneLine(text.slice(start, end))}${end < text.length ? "…" : ""}`
+  const quoted = text.slice(start, end).replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "")
+  return `${start > 0 ? "…" : ""}${oneLine(withVisibleCodes(quoted))}${end < text.length ? "…" : ""}`
 }
 
 /** Faults of the whole text, without a place in it. */
@@ -176,14 +179,14 @@ const wholeTextFaults: ReadonlySet<FaultKind> = new Set(["array", "no_object", "
 
 const describeUnreadable = ({ advice, column, excerpt: near, expected, kind, line, offset }: Unreadable): string => {
   const [reason] = faults[kind]
-  const place = `at offset ${offset} (line ${line}, column ${column})`
+  const place = `at offset ${offset} (line ${line}, column ${column})${near === undefined ? "" : `, near \`${near}\``}`
   const what = kind === "cut_off"
     ? `${reason}, ${place}: ${expected} is missing`
     : kind === "too_deep" || kind === "too_long"
     ? `${reason}: expected ${expected}`
     : wholeTextFaults.has(kind)
     ? reason
-    : `${reason}, ${place}${near === undefined ? "" : `, near \`${near}\``}: expected ${expected}`
+    : `${reason}, ${place}: expected ${expected}`
   return `The arguments cannot be read. ${what}.${advice === undefined ? "" : ` ${advice}`}`
 }
 

@@ -20,6 +20,7 @@ const names: ReadonlyMap<number, string> = new Map([
 
 // White space of any script, format characters and control characters, except JSON's own white space.
 const invisible = /(?![ \t\n\r])[\p{Z}\p{Cf}\p{Cc}]/uy
+const invisibles = new RegExp(invisible, "ug")
 
 /** True if the character at the offset is invisible, and is not JSON's white space. */
 export const isInvisible = (text: string, offset: number): boolean => {
@@ -30,5 +31,11 @@ export const isInvisible = (text: string, offset: number): boolean => {
 /** Returns the name of the character at the offset: `a no-break space (U+00A0)`. */
 export const nameOfInvisible = (text: string, offset: number): string => {
   const code = text.codePointAt(offset) ?? 0
-  return `${names.get(code) ?? "an invisible character"} (U+${code.toString(16).toUpperCase().padStart(4, "0")})`
+  return `${names.get(code) ?? "an invisible character"} (${notation(code)})`
 }
+
+/** Replaces the invisible characters of a text by their codes: `<U+00A0>`. */
+export const withVisibleCodes = (text: string): string =>
+  text.replace(invisibles, (character) => `<${notation(character.codePointAt(0) ?? 0)}>`)
+
+const notation = (code: number): string => `U+${code.toString(16).toUpperCase().padStart(4, "0")}`
