@@ -7,8 +7,62 @@ import { root } from "./support/program.ts"
 const fixture = join(root, "test/types/display.fixture.ts")
 const { config } = ts.readConfigFile(join(root, "test/types/tsconfig.json"), ts.sys.readFile)
 const { options } = ts.parseJsonConfigFileContent(config, ts.sys, join(root, "test/types"))
-const program = ts.createProgram([fixture], { ...options, noErrorTruncation: true })
+
+/** Wrong handlers, each with a part of the compiler's message. They are compiled, but no file contains them. */
+const mistakes: ReadonlyArray<readonly [mistake: string, handler: string, message: string]> = [
+  [
+    "a handler that fails with an Error",
+    "() => Effect.fail(new Error(\"no\"))",
+    "Type 'Error' is not assignable to type " +
+    "'Advice<\"A tool fails with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\"> | ToolFailure<string>'"
+  ],
+  [
+    "a generator that fails with an Error among others",
+    "Effect.fnUntraced(function*() {\n" +
+    "  yield* Effect.fail(new Error(\"no\"))\n" +
+    "  return yield* new SemanticGarbage({ code: \"c\", detail: \"d\" })\n" +
+    "})",
+    "Advice<\"A tool fails with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\">"
+  ],
+  [
+    "a handler that returns a promise",
+    "async () => \"text\"",
+    "Advice<\"This handler returns a promise. Use Tool.promise.\">"
+  ],
+  [
+    "a handler that succeeds with another type",
+    "() => Effect.succeed(1)",
+    "Type 'number' is not assignable to type 'string'."
+  ]
+]
+const heading = "import { SemanticGarbage, Tool } from \"@fallible/core\"\nimport { Effect, Schema } from \"effect\"\n"
+const wrong = new Map(
+  mistakes.map(([, handler], index) => [
+    join(root, `test/types/wrong${index}.ts`),
+    `${heading}Tool.make("x", { description: "", success: Schema.String }, ${handler})\n`
+  ])
+)
+
+const host = ts.createCompilerHost(options)
+const program = ts.createProgram([fixture, ...wrong.keys()], {
+  ...options,
+  noErrorTruncation: true,
+  noUnusedLocals: false
+}, {
+  ...host,
+  fileExists: (file) => wrong.has(file) || host.fileExists(file),
+  readFile: (file) => wrong.get(file) ?? host.readFile(file),
+  getSourceFile: (file, language) => {
+    const text = wrong.get(file)
+    return text === undefined ? host.getSourceFile(file, language) : ts.createSourceFile(file, text, language)
+  }
+})
 const checker = program.getTypeChecker()
+
+const errorsIn = (file: string): ReadonlyArray<string> =>
+  ts.getPreEmitDiagnostics(program, program.getSourceFile(file)).map(({ messageText }) =>
+    ts.flattenDiagnosticMessageText(messageText, "\n")
+  )
 
 const displayed = (name: string): string => {
   const module = checker.getSymbolAtLocation(program.getSourceFile(fixture)!)!
@@ -18,10 +72,7 @@ const displayed = (name: string): string => {
 
 describe("types display", () => {
   it("compiles the fixture", () => {
-    assert.deepStrictEqual(
-      ts.getPreEmitDiagnostics(program, program.getSourceFile(fixture)).map(({ messageText }) => messageText),
-      []
-    )
+    assert.deepStrictEqual(errorsIn(fixture), [])
   })
 
   for (
@@ -45,6 +96,21 @@ describe("types display", () => {
       assert.strictEqual(sorted(displayed(name)), sorted(display))
     })
   }
+})
+
+describe("the compiler explains", () => {
+  const files = Array.from(wrong.keys())
+  for (const [index, [mistake, , message]] of mistakes.entries()) {
+    it(mistake, () => {
+      const [error = "", ...others] = errorsIn(files[index] ?? "")
+      assert.include(error, message)
+      assert.deepStrictEqual(others, [])
+    })
+  }
+
+  it("only the mistake that was made", () => {
+    assert.notInclude(errorsIn(files.at(-1) ?? "").join(), "Advice")
+  })
 })
 
 // The compiler decides the order of union members, so they are sorted before comparison.

@@ -310,7 +310,11 @@ describe("Arguments", () => {
     it.each([
       ["nothing but the end of a long text", `{"a":"${"x".repeat(100_000)}`, `near \`…${"x".repeat(30)}\`: `],
       ["the text before white space at its end", `{"city":${" ".repeat(1000)}`, "near `{\"city\":…`: "],
-      ["invisible characters by their codes", "{\"a\":\"\u0000\u200b\n\u202eb", "near `{\"a\":\"<U+0000><U+200B> <U+202E>b`: "],
+      [
+        "invisible characters by their codes",
+        "{\"a\":\"\u0000\u200b\n\u202eb",
+        "near `{\"a\":\"<U+0000><U+200B> <U+202E>b`: "
+      ],
       ["no half of a character", `{"${"😀".repeat(40)}`, `near \`…${"😀".repeat(15)}\`: `],
       ["no half of a character after the place", `{"a": ${"😀".repeat(40)}`, `near \`{"a": ${"😀".repeat(10)}…\`: `]
     ])("quotes %s", (_, text, near) => {
@@ -318,7 +322,11 @@ describe("Arguments", () => {
     })
 
     const told = (parameters: Schema.Codec<unknown, unknown>, text: string) => {
-      const tool = Tool.make("log_in", { description: "", parameters, success: Schema.String }, () => Effect.succeed(""))
+      const tool = Tool.make(
+        "log_in",
+        { description: "", parameters, success: Schema.String },
+        () => Effect.succeed("")
+      )
       const call = { id: "1", name: "log_in", arguments: text }
       return Rendering.json(Effect.runSync(Dispatch.call(Toolkit.make(tool), call)), call)
     }

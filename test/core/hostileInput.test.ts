@@ -86,17 +86,6 @@ describe("arguments", () => {
   })
 })
 
-describe("a toolkit", () => {
-  it("refuses a tool whose parameters are not an object, because models can send only objects", () => {
-    const tool = Tool.make(
-      "echo",
-      { description: "", parameters: Schema.String, success: Schema.String },
-      (text) => Effect.succeed(text)
-    )
-    assert.throws(() => Toolkit.make(tool), /The parameters of 'echo' have the type 'string'/)
-  })
-})
-
 describe("a result that is refused", () => {
   const cyclic: { self?: unknown } = {}
   cyclic.self = cyclic

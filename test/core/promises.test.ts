@@ -82,7 +82,7 @@ describe("an async handler", () => {
     }))
 
   it("must be a function, and 'tell' must be a list of classes", () => {
-    assert.throws(() => Tool.promise("get", reading, untyped(5)), /A tool's handler must be a function; got 5/)
+    assert.throws(() => Tool.promise("get", reading, untyped(5)), /The handler of 'get' must be a function; got 5/)
     assert.throws(
       () => Tool.promise("get", { ...reading, tell: untyped("BookingError") }, async () => ""),
       /A tool's 'tell' is a list of classes/

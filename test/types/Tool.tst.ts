@@ -121,6 +121,14 @@ describe("Tool.make", () => {
     )
   })
 
+  test("takes a handler with a failure that is a type parameter", () => {
+    const wrap = <A, E extends SemanticGarbage | PartialData<A>, R>(
+      success: Schema.Codec<A, unknown>,
+      run: () => Effect.Effect<A, E, R>
+    ): Tool.Tool<"t", {}, A, E, R> => Tool.make("t", { description: "", success }, run)
+    expect(wrap(Schema.String, () => Effect.succeed(""))).type.toBe<Tool.Tool<"t", {}, string>>()
+  })
+
   test("takes a handler that returns one Effect or another", () => {
     const tool = Tool.make("t", {
       description: "",

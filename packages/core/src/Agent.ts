@@ -246,7 +246,7 @@ export const make: {
     options: Options<T, R, F>
   ): Agent<T, R | NeededBy<F>>
 } = <T extends Tool.Any, R = never>(options: Options<T, R, Fixers>): Agent<T, R> => {
-  const problem = problemIn(options)
+  const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
   const budget = AgentBudget.make(options.limits)
   const concludes = options.onLimit === "conclude"
@@ -397,7 +397,9 @@ const problemIn = (
     unknown
   >
 ): string | undefined => {
-  if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent needs a Toolkit; got ${kind(toolkit)}.`
+  if (!Predicate.hasProperty(toolkit, "definitions")) {
+    return `An agent needs a Toolkit; got ${kind(toolkit)}. Write: Agent.make({ toolkit: Toolkit.make(…) }).`
+  }
   if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
     return `An agent's instructions must be a string; got ${kind(instructions)}.`
   }

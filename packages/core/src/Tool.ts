@@ -47,7 +47,8 @@ import {
   type Pages
 } from "./internal/result/resultContract.ts"
 import type { Any } from "./internal/tool/anyTool.ts"
-import { demand, demands } from "./internal/tool/definition.ts"
+import { demand, demandParts, demands } from "./internal/tool/definition.ts"
+import type { PermittedFailure } from "./internal/tool/permittedFailure.ts"
 import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
 import {
   assemble,
@@ -298,7 +299,8 @@ export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Wo
  * of the tool's success type. No other handler compiles. An error that the handler throws is a defect. So
  * is a promise that it returns in place of an Effect; the log then says how to fix the handler.
  *
- * Throws if the definition does not match its type.
+ * Throws if the definition does not match its type, or if its parameters are not an object: model providers refuse a
+ * union at the top level.
  *
  * By failing with a `SchemaMismatch` of side `"arguments"`, a handler promises that it did nothing with the
  * arguments. The handler may therefore be run again with better ones (`Tool.fix`).
@@ -346,7 +348,8 @@ export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Wo
 export const make = <
   const Name extends string,
   A,
-  Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>,
+  // The failures depend on `Handled` only for the compiler's message about a handler of the wrong type.
+  Handled extends Effect.Effect<NoInfer<A>, PermittedFailure<Handled, NoInfer<A>>, unknown>,
   Params = {},
   Word extends keyof Definition<unknown> = never
 >(
@@ -361,13 +364,15 @@ export const make = <
   A,
   Effect.Error<Handled> | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>],
   Effect.Services<Handled>
-> =>
-  makeTool<Name, A, Handled, Params, Word>(
+> => {
+  demandParts(name, definition, handler)
+  return makeTool<Name, A, Handled, Params, Word>(
     name,
     definition,
     handler,
     (runHandler) => withOwnFiber(runHandler(false), runHandler(true))
   )
+}
 
 /**
  * Makes a tool whose handler is an async function.
@@ -439,9 +444,9 @@ export const promise = <
   A,
   SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>]
 > => {
+  demandParts(name, definition, handler)
   const { tell = [] } = definition
   demand([
-    ["A tool's handler must be a function", Predicate.isFunction(handler), handler],
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell]
   ])
   const asEffectHandler = promised(`The handler of '${name}'`, handler, { tell })
@@ -492,8 +497,7 @@ const makeTool = <
     instead,
     refusesFirst,
     isUninterruptible,
-    sideEffect,
-    handler
+    sideEffect
   }
   demand([...demands(name, declared), ...contractDemands(declared)])
   const label = `The handler of '${name}'`

@@ -11,6 +11,7 @@ import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Arguments from "./Arguments.ts"
 import type { Explanation, Warning } from "./Explanation.ts"
+import { whyUnusable } from "./internal/arguments/jsonSchema.ts"
 import { type EscalatedBy, type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { withFixer } from "./internal/tool/toolParts.ts"
 import { kind } from "./internal/value/text.ts"
@@ -62,8 +63,8 @@ export type Requirements<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.
 /**
  * Creates a toolkit from tools.
  *
- * Throws if two tools have the same name. Also throws if a tool's parameters are not an object, or if their
- * schema is not supported.
+ * Throws if two tools have the same name. Also throws if a tool's parameters are not an object, or are a union at the
+ * top level, or if their schema is not supported.
  *
  * @example
  * ```ts
@@ -81,7 +82,10 @@ export type Requirements<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.
 export const make = <const Tools extends ReadonlyArray<Tool.Any>>(...tools: Tools): Toolkit<Tools[number]> => {
   const byName = new Map<string, Tools[number]>()
   for (const tool of tools) {
-    if (!Predicate.hasProperty(tool, "run")) throw new TypeError(`A toolkit must be made of tools; got ${kind(tool)}.`)
+    if (!Predicate.hasProperty(tool, "run")) {
+      const advice = Array.isArray(tool) ? " Pass the tools one by one: Toolkit.make(...tools)." : ""
+      throw new TypeError(`A toolkit must be made of tools; got ${kind(tool)}.${advice}`)
+    }
     if (byName.has(tool.name)) {
       throw new TypeError(`Two tools of a toolkit are named '${tool.name}'. Rename one of them.`)
     }
@@ -92,11 +96,8 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(...tools: Tool
 
 const define = (tool: Tool.Any): Definition => {
   const parameters = Arguments.jsonSchema(tool.parameters)
-  if (parameters["type"] !== "object") {
-    throw new TypeError(
-      `The parameters of '${tool.name}' have the type '${String(parameters["type"])}'; a model can only send an object.`
-    )
-  }
+  const why = whyUnusable(parameters)
+  if (why !== undefined) throw new TypeError(`The parameters of '${tool.name}' ${why}`)
   const { refused: [refused] } = inspect(parameters)
   if (refused !== undefined) {
     throw new TypeError(`The parameters of '${tool.name}' cannot be used: ${refused.path.join("/")}: ${refused.why}.`)

@@ -19,6 +19,22 @@ export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
   }
 }
 
+/**
+ * Returns why model providers refuse these parameters, and what to write instead; `undefined` if they do not. The
+ * sentence goes on after "The parameters of 'x'".
+ */
+export const whyUnusable = (shown: JsonSchema.JsonSchema): string | undefined => {
+  const { type } = shown
+  if (type !== "object") {
+    return `have the type '${
+      String(type)
+    }'; a model can only send an object. Put the value in a field: Schema.Struct({ value: … }).`
+  }
+  return "anyOf" in shown || "oneOf" in shown
+    ? "are a union, which model providers refuse. Put the union in a field: Schema.Struct({ request: Schema.Union([…]) })."
+    : undefined
+}
+
 const schemas = new WeakMap<object, JsonSchema.JsonSchema>()
 
 /**

@@ -322,8 +322,8 @@ const pageCheckOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) =>
 // Requirements of a definition
 // -----------------------------------------------------------------------------
 
-/** A requirement for a tool's definition, whether the definition meets it, and the value in question. */
-export type Demand = readonly [what: string, isSo: boolean, value: unknown]
+/** A requirement for a tool's definition, whether the definition meets it, the value in question, and advice. */
+export type Demand = readonly [what: string, isSo: boolean, value: unknown, advice?: string | undefined]
 
 /** Lists the requirements for a contract. They are checked at run time, for programs without types. */
 export const contractDemands = (

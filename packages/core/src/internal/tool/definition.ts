@@ -1,8 +1,16 @@
+/*
+ * What is checked of a definition when a tool is made. The compiler checks most of it, but it does not check plain
+ * JavaScript. Each message begins with its subject, says what is wrong, and what to write instead.
+ */
+import { didYouMean } from "@fallible/arguments"
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
+import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import type { Demand } from "../result/resultContract.ts"
-import { excerpt, list } from "../value/text.ts"
+import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
+import { attempted, isPromise } from "../value/untrusted.ts"
 
 const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempotent_by_key", "non_idempotent"]
 
@@ -10,41 +18,106 @@ const validName = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** Throws a `TypeError` for the first requirement that is not met. */
 export const demand = (demands: ReadonlyArray<Demand>): void => {
-  for (const [requirement, isMet, value] of demands) {
-    if (!isMet) throw new TypeError(`${requirement}; got ${excerpt(value)}.`)
+  for (const [requirement, isMet, value, advice] of demands) {
+    if (!isMet) {
+      throw new TypeError(`${requirement}; got ${excerpt(value)}.${advice === undefined ? "" : ` ${advice}`}`)
+    }
   }
 }
 
-// Returns the requirements on a definition. The compiler checks most of them, but it does not check plain JavaScript.
+/** Throws a `TypeError` if a tool lacks one of the parts that every tool has, or has a wrong one. */
+export const demandParts = (name: unknown, definition: unknown, handler: unknown): void => {
+  if (!Predicate.isString(name) || !validName.test(name)) {
+    throw new TypeError(
+      `A tool's name must have 1 to 64 letters, digits, '_' or '-', as model providers require; got ${excerpt(name)}.${
+        adviceOnName(name)
+      }`
+    )
+  }
+  if (!Predicate.isObject(definition)) {
+    throw new TypeError(
+      `The definition of '${name}' must be an object such as { description, parameters, success }; got ${
+        kind(definition)
+      }.`
+    )
+  }
+  const { description, parameters, success } = definition
+  if (!Predicate.isString(description)) {
+    throw new TypeError(
+      `The description of '${name}' must be a string; got ${
+        excerpt(description)
+      }. Write one sentence: the model reads it to choose a tool.`
+    )
+  }
+  if (parameters !== undefined) {
+    const schema = demandSchema(`The parameters of '${name}'`, parameters)
+    const why = whyUnusable(schemaOf(schema))
+    if (why !== undefined) throw new TypeError(`The parameters of '${name}' ${why}`)
+  }
+  demandSchema(`The success of '${name}'`, success)
+  if (!Predicate.isFunction(handler)) {
+    const got = Effect.isEffect(handler) ? "an Effect" : isPromise(handler) ? "a promise" : undefined
+    throw new TypeError(
+      `The handler of '${name}' must be a function; got ${got ?? excerpt(handler)}.${
+        got === undefined ? "" : ` Write a function that returns ${got}.`
+      }`
+    )
+  }
+}
+
+// Suggests the name without the characters that providers refuse.
+const adviceOnName = (name: unknown): string => {
+  const better = Predicate.isString(name)
+    ? name.slice(0, 200).replace(/[^a-zA-Z0-9_-]+/g, "_").replace(/^_|_$/g, "").slice(0, 64)
+    : ""
+  return better === "" ? "" : ` Rename it, for example to '${better}'.`
+}
+
+const demandSchema = (what: string, value: unknown): Schema.Constraint => {
+  if (Schema.isSchema(value)) return value
+  throw new TypeError(`${what} must be a Schema; got ${kind(value)}. ${adviceOnSchema(value)}`)
+}
+
+const adviceOnSchema = (value: unknown): string => {
+  if (isConstructor(value)) return `Write Schema.${value.name}.`
+  const vendor = attempted(() => vendorOf(value))
+  if (Predicate.isString(vendor)) return `It is a schema of ${cut(oneLine(vendor), 40)}. Write it with effect's Schema.`
+  const fields = Predicate.isObject(value) ? Object.entries(value) : []
+  if (!fields.some(([, field]) => Schema.isSchema(field))) return "Write it like Schema.Struct({ id: Schema.String })."
+  const keys = fields.slice(0, 3).map(([key]) => `${cut(oneLine(key), 40)}: …`)
+  return `Wrap it: Schema.Struct({ ${[...keys, ...(fields.length > 3 ? ["…"] : [])].join(", ")} }).`
+}
+
+// Other libraries' schemas name their library, as Standard Schema says.
+const vendorOf = (value: unknown): unknown =>
+  Predicate.hasProperty(value, "~standard") && Predicate.hasProperty(value["~standard"], "vendor")
+    ? value["~standard"].vendor
+    : undefined
+
+const isConstructor = (value: unknown): value is { readonly name: string } =>
+  value === String || value === Number || value === Boolean
+
+/** Returns the requirements on the other fields of a definition. */
 export const demands = (
   name: unknown,
   {
     check,
-    description,
     failureLimit,
-    handler,
     identity,
     instead,
     isUninterruptible,
-    parameters,
     poll,
     refusesFirst,
     repeats,
     sideEffect,
-    success,
     volatile
   }: Readonly<Record<string, unknown>>
 ): ReadonlyArray<Demand> => [
   [
-    "A tool's name must have 1 to 64 letters, digits, '_' or '-', as model providers require",
-    Predicate.isString(name) && validName.test(name),
-    name
-  ],
-  ["A tool's description must be a string", Predicate.isString(description), description],
-  [
     `A tool's sideEffect must be one of ${list(sideEffects)}`,
     sideEffects.some((valid) => valid === sideEffect),
-    sideEffect
+    sideEffect,
+    adviceOnSideEffect(sideEffect)
   ],
   [
     "A tool's 'instead' must be a list of names",
@@ -74,8 +147,10 @@ export const demands = (
     "A tool with 'poll' must be read-only (sideEffect: \"none\"), since it runs again and again",
     poll === undefined || sideEffect === "none",
     sideEffect
-  ],
-  ["A tool's parameters must be a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],
-  ["A tool's success must be a Schema", Schema.isSchema(success), success],
-  ["A tool's handler must be a function", Predicate.isFunction(handler), handler]
+  ]
 ]
+
+const adviceOnSideEffect = (sideEffect: unknown): string | undefined => {
+  const nearest = Predicate.isString(sideEffect) ? didYouMean(sideEffect, sideEffects) : undefined
+  return nearest === undefined ? undefined : `Did you mean '${nearest}'?`
+}
