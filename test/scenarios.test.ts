@@ -511,7 +511,11 @@ for (const way of ways) {
         assert.strictEqual(costs(played), "4/4")
         const failure = yield* Effect.flip(played.exit)
         assert.strictEqual(failure._tag, "LimitReached")
-        assert.strictEqual(failure.detail, "The agent used up its 4 turns without an answer.")
+        assert.strictEqual(
+          failure.detail,
+          "The agent used up its 4 turns without an answer. " +
+            "The run is probably stuck in a loop: simplify the question, or raise the limit."
+        )
         assert.strictEqual(failure.transcript.length, 1 + 4 * 2)
         assert.strictEqual(failure.ledger.calls, 4)
       }))

@@ -97,7 +97,11 @@ describe("AgentBudget", () => {
         calls(["look", 4])
       ]))
       assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "calls")
-      assert.strictEqual(failure.detail, "The agent used up its 2 tool calls without an answer.")
+      assert.strictEqual(
+        failure.detail,
+        "The agent used up its 2 tool calls without an answer. " +
+          "The run is probably stuck in a loop: simplify the question, or raise the limit."
+      )
       assert.deepStrictEqual(ran, ["look 1", "look 2"])
       assert.strictEqual(failure.ledger.turns, 4)
       assert.isTrue(isValid(failure.transcript))

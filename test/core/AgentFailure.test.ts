@@ -346,7 +346,7 @@ describe("AgentFailure.schema", () => {
 })
 
 describe("Answer.schema", () => {
-  const answer: Answer.Answer = { text: "Paris.", truncated: true, transcript, ledger, facts }
+  const answer: Answer.Answer = { ended: "answered", text: "Paris.", truncated: true, transcript, ledger, facts }
 
   it("brings an answer through JSON", () => {
     const decoded = through(Answer.schema)(answer)
@@ -356,8 +356,8 @@ describe("Answer.schema", () => {
 
   it("has a version, and names the version that it refuses", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.strictEqual(stored.version, 5)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 5, not version 7")
+    assert.strictEqual(stored.version, 6)
+    assert.include(messageOf(Answer.schema, { ...stored, version: 5 }), "an answer of version 6, not version 5")
   })
 
   it("decodes an Exit of a run, whether it succeeded or failed", () => {

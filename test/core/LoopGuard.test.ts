@@ -79,7 +79,8 @@ describe("LoopGuard", () => {
         assert.deepStrictEqual(calls, [{ tool: "look", arguments: "{\"n\":1}", times: 6 }])
         assert.strictEqual(
           detail,
-          "The model was stuck in a loop: it repeated look (6 times), and nothing changed."
+          "The model was stuck in a loop: it repeated look (6 times), and nothing changed. " +
+            "Simplify the question, or give the agent better tools."
         )
         assert.isTrue(isValid(transcript))
         assert.deepInclude(ledger, { turns: 6, calls: 6 })

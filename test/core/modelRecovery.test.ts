@@ -234,7 +234,7 @@ describe("C7: ModelRecovery.respondWith", () => {
       const answer = answered(exit)
       assert.strictEqual(answer.text, "I cannot help with that.")
       assert.isFalse(answer.truncated)
-      assert.isUndefined(answer.concluded)
+      assert.deepStrictEqual([answer.ended, answer.concluded], ["fallback", undefined])
       assert.deepStrictEqual(
         answer.ledger.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.ended]),
         [[2, "timeout", 2, "retry"], [2, "refused", 2, "fallback"]]
@@ -300,7 +300,7 @@ describe("C7: ModelRecovery.respondWith", () => {
       if (first?._tag !== "Success" || second?._tag !== "Success") return assert.fail()
       assert.strictEqual(decisions, 1)
       assert.deepStrictEqual(second.value.ledger, first.value.ledger)
-      assert.strictEqual(second.value.text, "Sorry.")
+      assert.deepStrictEqual([second.value.text, second.value.ended], ["Sorry.", "fallback"])
     }))
 })
 
@@ -450,7 +450,7 @@ describe("C7: a decision", () => {
       const { exit } = yield* played(agent.run("?"), [ScriptedModel.call("ping"), fails(refused)])
       const answer = answered(exit)
       assert.strictEqual(answer.text, "I ran out of turns.")
-      assert.isDefined(answer.concluded)
+      assert.deepStrictEqual([answer.ended, answer.concluded], ["fallback", "turns"])
     }))
 
   it.effect("is asked for about a model that dies, with nothing else than its defect", () =>

@@ -12,6 +12,8 @@
  * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
  * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
  *
+ * `console.log` and Effect's loggers show a failure in short: its detail, and its ledger as a table.
+ *
  * {@link schema} encodes a failure for a store, a network or a log, and decodes it to the same class. To encode
  * the whole `Exit` of a run, use
  * `Schema.toCodecJson(Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect()))`.
@@ -22,7 +24,8 @@ import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Limit } from "./AgentBudget.ts"
 import * as CallFacts from "./CallFacts.ts"
-import { codec, Failure } from "./internal/failure/failureClass.ts"
+import { RunFailure } from "./internal/agent/runFailure.ts"
+import { codec } from "./internal/failure/failureClass.ts"
 import { versioned } from "./internal/value/versioned.ts"
 import { Ledger } from "./Ledger.ts"
 import { ModelFailure, Reply } from "./Model.ts"
@@ -68,7 +71,7 @@ const ModelFailedFields = stored({ _tag: Schema.tag("ModelFailed"), failure: Mod
  * @category failures
  * @since 0.1.0
  */
-export class ModelFailed extends Failure<RunFields & { readonly failure: ModelFailure; readonly cause?: unknown }> {
+export class ModelFailed extends RunFailure<RunFields & { readonly failure: ModelFailure; readonly cause?: unknown }> {
   readonly _tag = "ModelFailed"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
@@ -127,7 +130,7 @@ const RunPostponedFields = stored({
  * @category failures
  * @since 0.1.0
  */
-export class RunPostponed extends Failure<
+export class RunPostponed extends RunFailure<
   RunFields & {
     readonly failure: ModelFailure
     /** How long the model asked to wait. */
@@ -160,7 +163,7 @@ const LimitReachedFields = stored({ _tag: Schema.tag("LimitReached"), limit: Lim
  * @category failures
  * @since 0.1.0
  */
-export class LimitReached extends Failure<RunFields & { readonly limit: Limit }> {
+export class LimitReached extends RunFailure<RunFields & { readonly limit: Limit }> {
   readonly _tag = "LimitReached"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
@@ -200,7 +203,7 @@ const LoopDetectedFields = stored({ _tag: Schema.tag("LoopDetected"), calls: Sch
  * @category failures
  * @since 0.1.0
  */
-export class LoopDetected extends Failure<RunFields & { readonly calls: ReadonlyArray<RepeatedCall> }> {
+export class LoopDetected extends RunFailure<RunFields & { readonly calls: ReadonlyArray<RepeatedCall> }> {
   readonly _tag = "LoopDetected"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
@@ -263,12 +266,14 @@ const RunSuspendedFields = stored({
  *     yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
  *
  * The output of `JSON.stringify(failure.suspension)` cannot be decoded, because the suspension was not encoded.
- * The {@link schema} of the whole failure also encodes the suspension.
+ * The {@link schema} of the whole failure also encodes the suspension, and so does `JSON.stringify(failure)`.
  *
  * @category failures
  * @since 0.1.0
  */
-export class RunSuspended extends Failure<RunFields & { readonly question: string; readonly suspension: Suspension }> {
+export class RunSuspended
+  extends RunFailure<RunFields & { readonly question: string; readonly suspension: Suspension }>
+{
   readonly _tag = "RunSuspended"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
@@ -292,7 +297,7 @@ const RunStoppedFields = stored({ _tag: Schema.tag("RunStopped"), reason: Schema
  * @category failures
  * @since 0.1.0
  */
-export class RunStopped extends Failure<RunFields & { readonly reason: string }> {
+export class RunStopped extends RunFailure<RunFields & { readonly reason: string }> {
   readonly _tag = "RunStopped"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
@@ -312,7 +317,7 @@ const RunRefusedFields = stored({ _tag: Schema.tag("RunRefused"), issues: Schema
  * @category failures
  * @since 0.1.0
  */
-export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyArray<FieldIssue> }> {
+export class RunRefused extends RunFailure<RunFields & { readonly issues: ReadonlyArray<FieldIssue> }> {
   readonly _tag = "RunRefused"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
@@ -344,8 +349,7 @@ export type AgentFailure =
  * The schema of an {@link AgentFailure}. It encodes to plain JSON with a version number, without the `cause`,
  * and decodes to the same class.
  *
- * When to use: wherever a failure leaves the process. If a failure was written with `JSON.stringify` but not
- * encoded first, no schema can decode it.
+ * When to use: wherever a failure leaves the process. `JSON.stringify(failure)` encodes the failure by this schema.
  *
  * @example
  * ```ts

@@ -1,11 +1,19 @@
 /**
  * The result of a run that succeeds.
  *
+ * `console.log` and Effect's loggers show an answer in short: how it ended, its text, and its ledger as a table.
+ * `JSON.stringify` gives all of it, in the form that {@link schema} decodes. A copy such as `{ ...answer }` is a plain
+ * object without these two.
+ *
  * @since 0.1.0
  */
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Limit } from "./AgentBudget.ts"
 import * as CallFacts from "./CallFacts.ts"
+import { summary } from "./internal/agent/runSummary.ts"
+import { attempted } from "./internal/value/untrusted.ts"
 import { versioned } from "./internal/value/versioned.ts"
 import { Ledger } from "./Ledger.ts"
 import * as Transcript from "./Transcript.ts"
@@ -27,6 +35,28 @@ export const Concluded = Schema.Literals([...Limit.literals, "loop"])
 export type Concluded = typeof Concluded.Type
 
 /**
+ * The schema of {@link Ended}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Ended = Schema.Literals(["answered", "concluded", "fallback"])
+
+/**
+ * How a run ended with an answer.
+ *
+ * | value       | meaning                                                                                          |
+ * | ----------- | ------------------------------------------------------------------------------------------------ |
+ * | `answered`  | the model answered                                                                               |
+ * | `concluded` | the run could not finish, and the model gave the best answer from what is known                  |
+ * | `fallback`  | the model failed, and `onModelFailure` answered in its place (`ModelRecovery.respondWith`)       |
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Ended = typeof Ended.Type
+
+/**
  * The answer of a run, with the run's transcript, ledger and facts.
  *
  * @category models
@@ -37,9 +67,12 @@ export interface Answer {
   readonly text: string
   /** True if the text was cut off at the maximum number of tokens in a reply. */
   readonly truncated: boolean
+  /** How the run ended: only an `"answered"` run is finished, and has the model's own text. */
+  readonly ended: Ended
   /**
    * Present if the run could not finish, and the model was asked for the best answer from what is known
-   * (`onLimit: "conclude"`): the limit that was reached, or `"loop"`.
+   * (`onLimit: "conclude"`): the limit that was reached, or `"loop"`. Also present if that last request failed, and
+   * `onModelFailure` answered in the model's place.
    */
   readonly concluded?: Concluded
   /** All messages so far. Pass this transcript to the next `run` to continue from here. */
@@ -51,6 +84,8 @@ export interface Answer {
    * so that effects are not repeated.
    */
   readonly facts: CallFacts.CallFacts
+  /** Shows how the run ended, the text, and the ledger as a table: what `console.log` shows, too. */
+  readonly toString: () => string
 }
 
 /**
@@ -63,11 +98,76 @@ export interface Encoded {
   readonly version: number
   readonly text: string
   readonly truncated: boolean
+  readonly ended: Ended
   readonly concluded?: Concluded
   readonly transcript: typeof Transcript.schema.Encoded
   readonly ledger: typeof Ledger.Encoded
   readonly facts: CallFacts.Encoded
 }
+
+// -----------------------------------------------------------------------------
+// Constructors
+// -----------------------------------------------------------------------------
+
+/**
+ * Makes an answer from its fields.
+ *
+ * When to use: in tests, or for an answer that does not come from an agent.
+ *
+ * @example
+ * ```ts
+ * import { Answer, CallFacts, Transcript } from "@fallible/core"
+ *
+ * const ledger = { turns: 1, calls: 0, inputTokens: 9, outputTokens: 3, failures: [], repairs: [] }
+ * const answer = Answer.make({
+ *   text: "Hello!",
+ *   truncated: false,
+ *   ended: "answered",
+ *   transcript: Transcript.make([]),
+ *   ledger,
+ *   facts: CallFacts.empty
+ * })
+ * String(answer).split("\n").slice(0, 2) // => ["Answer (answered)", "  Hello!"]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (fields: Answer): Answer => Object.assign(new Printed(), fields)
+
+// The methods of a class are not enumerable. So an answer has no fields but its data, and equals its decoded form.
+class Printed {
+  toString(this: Answer): string {
+    const { concluded, ended, ledger, text, truncated } = this
+    const marks = [ended, ...(concluded === undefined ? [] : [concluded]), ...(truncated ? ["truncated"] : [])]
+    return summary(`Answer (${marks.join(", ")})`, text, ledger)
+  }
+
+  // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.
+  toJSON(this: Answer, _key: unknown): unknown {
+    return attempted(() => Schema.encodeSync(schema)(this)) ?? { ...this }
+  }
+
+  [NodeInspectSymbol](this: Answer): string {
+    return this.toString()
+  }
+}
+
+// -----------------------------------------------------------------------------
+// Schemas
+// -----------------------------------------------------------------------------
+
+const stored = versioned("an answer", 6, {
+  text: Schema.String,
+  truncated: Schema.Boolean,
+  ended: Ended,
+  concluded: Schema.optionalKey(Concluded),
+  transcript: Transcript.schema,
+  ledger: Ledger,
+  facts: CallFacts.schema
+})
+
+const isFields = Schema.is(Schema.toType(stored))
 
 /**
  * The schema of an {@link Answer}. It encodes to plain JSON with a version number. Decoding data of any other
@@ -90,11 +190,9 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<Answer, Encoded> = versioned("an answer", 5, {
-  text: Schema.String,
-  truncated: Schema.Boolean,
-  concluded: Schema.optionalKey(Concluded),
-  transcript: Transcript.schema,
-  ledger: Ledger,
-  facts: CallFacts.schema
-})
+export const schema: Schema.Codec<Answer, Encoded> = stored.pipe(
+  Schema.decodeTo(
+    Schema.declare((value): value is Answer => isFields(value), { expected: "an Answer" }),
+    SchemaTransformation.transform<Answer, typeof stored.Type>({ decode: make, encode: (answer) => ({ ...answer }) })
+  )
+)

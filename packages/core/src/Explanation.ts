@@ -28,6 +28,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import { alignColumns } from "./internal/value/columns.ts"
 import { durationText } from "./internal/value/durationText.ts"
 import type { SideEffect } from "./SideEffect.ts"
 
@@ -337,12 +338,6 @@ const renderBlock = (explanation: Explanation): string => {
 
 const withReasons = (most: string, { because }: Bound<number | Duration.Duration>): string =>
   because.length === 0 ? most : `${most}: ${because.join("; ")}`
-
-const alignColumns = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> =>
-  rows.map((row) =>
-    row.map((cell, column) => cell.padEnd(Math.max(...rows.map((other) => other[column]?.length ?? 0))))
-      .join("  ").trimEnd()
-  ).map((line) => `  ${line}`)
 
 const count = ({ most }: Bound<number>): string => most === Infinity ? "unbounded" : String(most)
 

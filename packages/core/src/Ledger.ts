@@ -12,6 +12,8 @@ import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
 import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
+import { alignColumns } from "./internal/value/columns.ts"
+import { cut, oneLine } from "./internal/value/text.ts"
 import { Severity } from "./ToolFailure.ts"
 
 /**
@@ -172,3 +174,73 @@ export const plus = (one: Ledger, other: Ledger): Ledger => ({
   failures: [...one.failures, ...other.failures],
   repairs: [...one.repairs, ...other.repairs]
 })
+
+// -----------------------------------------------------------------------------
+// Rendering
+// -----------------------------------------------------------------------------
+
+/**
+ * Renders a ledger as a table for people: a line for each failure, and a line with the counts.
+ *
+ * The column `ended` says how a failure was handled: `told` means that the model read it. The column `effect` says
+ * whether the call took effect. Details are cut after 100 characters. Control characters become spaces.
+ *
+ * @param most how many failures to list; default: all
+ *
+ * @example
+ * ```ts
+ * import { Ledger } from "@fallible/core"
+ *
+ * const entry = { turn: 2, tag: "ModelFailure", code: "server_error", detail: "503", attempts: 1, ended: "retry" } as const
+ * const ledger = { turns: 3, calls: 4, inputTokens: 120, outputTokens: 30, failures: [entry], repairs: [] }
+ *
+ * Ledger.table(ledger).split("\n")
+ * // => ["  turn  call  tool     failure       code          attempts  effect  ended  detail", "  2     -     (model)  ModelFailure  server_error  1         -       retry  503", "", "  3 turns, 4 calls, 1 failure, 0 repairs, 120 input tokens, 30 output tokens"]
+ * ```
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const table = (ledger: Ledger, most = Infinity): string => {
+  const { calls, failures, inputTokens, outputTokens, repairs, turns } = ledger
+  const left = failures.length - most
+  return [
+    ...(failures.length === 0 ? ["  No failures."] : alignColumns([heading, ...failures.slice(0, most).map(cellsOf)])),
+    ...(left > 0 ? [`  … and ${left} more`] : []),
+    "",
+    `  ${
+      [
+        counted(turns, "turn"),
+        counted(calls, "call"),
+        counted(failures.length, "failure"),
+        counted(repairs.length, "repair"),
+        counted(inputTokens, "input token"),
+        counted(outputTokens, "output token")
+      ].join(", ")
+    }`
+  ].join("\n")
+}
+
+const heading = ["turn", "call", "tool", "failure", "code", "attempts", "effect", "ended", "detail"]
+
+const cellsOf = (entry: Entry): ReadonlyArray<string> => {
+  const { attempts, code, detail, ended, inside, tag, turn } = entry
+  const { call, certainty, policy, tool } = isOfModel(entry) ? ofModel : { policy: undefined, ...entry }
+  return [
+    turn,
+    call,
+    inside === undefined ? tool : `${tool} (for ${inside})`,
+    tag,
+    code,
+    attempts,
+    certainty,
+    policy === undefined ? ended : `${ended} (${policy})`,
+    detail
+  ].map((cell) => cut(oneLine(String(cell)), 100))
+}
+
+const isOfModel = (entry: Entry): entry is ModelEntry => entry.tag === "ModelFailure"
+
+const ofModel = { call: "-", tool: "(model)", certainty: "-", policy: undefined }
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`

@@ -65,7 +65,7 @@ export const rethrow: Decision = { _tag: "Rethrow" }
 export const retry: Decision = { _tag: "Retry" }
 
 /**
- * Ends the run with a text as its answer. The ledger lists the failure, with `ended: "fallback"`.
+ * Ends the run with a text as its answer. Both the answer and the failure in the ledger have `ended: "fallback"`.
  *
  * @example
  * ```ts
@@ -82,7 +82,8 @@ export const retry: Decision = { _tag: "Retry" }
  *
  * const answer = Effect.runSync(Effect.provide(agent.run("Hi"), model))
  * answer.text // => "I cannot help with that."
- * answer.ledger.failures[0]?.ended // => "fallback"
+ * answer.ended // => "fallback"
+ * answer.ledger.failures[0]?.code // => "refused"
  * ```
  *
  * @category decisions

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
-import type { Answer } from "../../Answer.ts"
+import type { Answer, Concluded } from "../../Answer.ts"
 import type * as Tool from "../../Tool.ts"
 import { askToConclude, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
@@ -17,21 +17,25 @@ import type { UsedUp } from "./runUsage.ts"
 export const unfinished = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
-  failure: Unfinished
+  ended: Unfinished
 ): Effect.Effect<Answer, AgentFailure.AgentFailure, Tool.Requirements<T>> => {
-  if (!canConclude(run)) return Effect.fail(failure)
-  const question = lastQuestionOf(run, state, failure.detail)
+  if (!canConclude(run)) return Effect.fail(ended.failure)
+  const question = lastQuestionOf(run, state, ended.why)
   return Effect.matchEffect(askToConclude(run, state, question), {
-    onFailure: ({ failures }) => Effect.fail(withLedger(failure, withModelFailures(run, state, failures))),
+    onFailure: ({ failures }) => Effect.fail(withLedger(ended, withModelFailures(run, state, failures))),
     onSuccess: (asked) => {
-      if (asked === timeIsUp) return Effect.fail(withLedger(failure, withRetries(run, state)))
+      if (asked === timeIsUp) return Effect.fail(withLedger(ended, withRetries(run, state)))
       const { calls: _, native: __, ...reply } = isReplyAlone(asked) ? asked : asked.reply
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied({ ...reply, calls: [] }) }
       run.usage.now(replied.account)
-      return isBlank(reply.text) && !isFallback(asked)
-        ? Effect.fail(withLedger(failure, replied))
-        : Effect.succeed(answerOf(replied, { ...reply, calls: [] }, reasonOf(failure)))
+      if (isBlank(reply.text) && !isFallback(asked)) return Effect.fail(withLedger(ended, replied))
+      return Effect.succeed(
+        answerOf(replied, { ...reply, calls: [] }, {
+          ended: isFallback(asked) ? "fallback" : "concluded",
+          concluded: reasonOf(ended)
+        })
+      )
     }
   })
 }
@@ -56,4 +60,4 @@ export const limitToConclude = <T extends Tool.Any>(run: Run<T>): UsedUp | undef
   return budget.elapsed !== Infinity && left <= budget.elapsed / 10 ? ofRun(run, "elapsed") : undefined
 }
 
-const reasonOf = (failure: Unfinished): Answer["concluded"] => failure._tag === "LoopDetected" ? "loop" : failure.limit
+const reasonOf = ({ failure }: Unfinished): Concluded => failure._tag === "LoopDetected" ? "loop" : failure.limit

@@ -3,7 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as AgentBudget from "../../AgentBudget.ts"
 import * as AgentFailure from "../../AgentFailure.ts"
-import type { Answer } from "../../Answer.ts"
+import * as Answer from "../../Answer.ts"
 import type * as Ledger from "../../Ledger.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { ModelFailure, Reply } from "../../Model.ts"
@@ -19,25 +19,30 @@ import { afterCall } from "./turnCalls.ts"
 
 const progressOf = ({ account, facts, transcript }: State) => ({ transcript, ledger: account.ledger, facts })
 
-export const answerOf = (
-  { account, facts, transcript }: State,
-  reply: Reply,
-  concluded?: Answer["concluded"]
-): Answer => ({
-  text: reply.text,
-  truncated: reply.truncated ?? false,
-  ...(concluded === undefined ? {} : { concluded }),
-  transcript: transcript.append(assistantMessage(reply)),
-  ledger: account.ledger,
-  facts
-})
+/** How a run ends with an answer: {@link Answer.Answer.ended} and, if it was concluded, why. */
+export type Ending = Pick<Answer.Answer, "ended" | "concluded">
+
+export const answerOf = ({ account, facts, transcript }: State, reply: Reply, ending: Ending): Answer.Answer =>
+  Answer.make({
+    text: reply.text,
+    truncated: reply.truncated ?? false,
+    ...ending,
+    transcript: transcript.append(assistantMessage(reply)),
+    ledger: account.ledger,
+    facts
+  })
 
 /** The failure of a run that the model can still conclude with an answer. */
-export type Unfinished = AgentFailure.LimitReached | AgentFailure.LoopDetected
+export interface Unfinished {
+  /** What the model is told of it. The detail of the failure also has advice, which is for people. */
+  readonly why: string
+  readonly failure: AgentFailure.LimitReached | AgentFailure.LoopDetected
+}
 
-export const loopDetected = (state: State, repeated: LoopGuard.Verdict["repeated"]) =>
-  new AgentFailure.LoopDetected({
-    detail: LoopGuard.describe(repeated),
+export const loopDetected = (state: State, repeated: LoopGuard.Verdict["repeated"]): Unfinished => {
+  const why = LoopGuard.describe(repeated)
+  const failure = new AgentFailure.LoopDetected({
+    detail: `${why} Simplify the question, or give the agent better tools.`,
     calls: repeated.map(({ alike, arguments: text, times, tool }) => ({
       tool,
       arguments: text,
@@ -45,16 +50,21 @@ export const loopDetected = (state: State, repeated: LoopGuard.Verdict["repeated
     })),
     ...progressOf(state)
   })
+  return { why, failure }
+}
 
-export const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, { budget, isOwn, limit }: UsedUp) => {
+export const limitReached = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  { budget, isOwn, limit }: UsedUp
+): Unfinished => {
   run.watch?.({ _tag: "LimitReached", turn: state.turn, limit })
-  return new AgentFailure.LimitReached({
-    limit,
-    detail: `The ${isOwn ? "agent" : "outer run"} used up its ${
-      AgentBudget.describe(budget, limit)
-    } without an answer.`,
-    ...progressOf(state)
-  })
+  const used = AgentBudget.describe(budget, limit)
+  const why = `The ${isOwn ? "agent" : "outer run"} used up its ${used} without an answer.`
+  const advice = limit === "turns" || limit === "calls"
+    ? " The run is probably stuck in a loop: simplify the question, or raise the limit."
+    : ""
+  return { why, failure: new AgentFailure.LimitReached({ limit, detail: `${why}${advice}`, ...progressOf(state) }) }
 }
 
 /** Returns a limit of the run itself as used up. */
@@ -72,7 +82,7 @@ export const withRetries = <T extends Tool.Any>(run: Run<T>, state: State): Stat
 }
 
 /** Returns the failure with a later ledger. */
-export const withLedger = (failure: Unfinished, state: State): Unfinished => {
+export const withLedger = ({ failure }: Unfinished, state: State): Unfinished["failure"] => {
   const fields = { ...failure, ...progressOf(state) }
   return failure._tag === "LoopDetected"
     ? new AgentFailure.LoopDetected({ ...fields, calls: failure.calls })

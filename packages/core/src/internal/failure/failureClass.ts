@@ -104,11 +104,6 @@ const set = (failure: Record<string, unknown>, key: string, value: unknown) => {
 // A constructor is not an Effect, so the current fiber supplies the logger.
 const warn = (message: string) => Effect.runForkWith(currentContext<never>())(Effect.logWarning(message))
 
-function construct(this: Record<string, unknown>, fields: Fields) {
-  fill(this, fields, ["detail"], new.target)
-}
-construct.prototype = prototype
-
 function constructCoded(this: Record<string, unknown>, fields: Fields) {
   fill(this, fields, ["code", "detail"], new.target)
 }
@@ -135,8 +130,21 @@ export const RawFailure: FailureConstructor = asConstructor(constructRaw)
 /** A base class for failures that have a code. */
 export const CodedFailure: FailureConstructor = asConstructor(constructCoded)
 
+/**
+ * Returns a base class for failures, like {@link Failure}.
+ *
+ * @param members replace members of the prototype, for example `toString`
+ */
+export const failureWith = (members: PropertyDescriptorMap): FailureConstructor => {
+  function construct(this: Record<string, unknown>, fields: Fields) {
+    fill(this, fields, ["detail"], new.target)
+  }
+  construct.prototype = Object.create(prototype, members)
+  return asConstructor(construct)
+}
+
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
-export const Failure: FailureConstructor = asConstructor(construct)
+export const Failure: FailureConstructor = failureWith({})
 
 /** Copies a failure with its class and its cause, and changes some properties. The failure may be frozen. */
 const copyWith = <F extends object>(failure: F, changes: PropertyDescriptorMap): F =>

@@ -1,0 +1,45 @@
+/** The base of the failures of a run, which print short, and have JSON that their schema decodes. */
+import { NodeInspectSymbol } from "effect/Inspectable"
+import * as Schema from "effect/Schema"
+import type { Ledger } from "../../Ledger.ts"
+import { failureWith } from "../failure/failureClass.ts"
+import { attempted } from "../value/untrusted.ts"
+import { summary } from "./runSummary.ts"
+
+interface Printed {
+  readonly _tag: string
+  readonly detail: string
+  readonly ledger: Ledger
+  readonly cause?: unknown
+}
+
+/** A base class for the failures of a run. Each subclass has a static `schema`. */
+export const RunFailure = failureWith({
+  toString: {
+    value(this: Printed) {
+      return textOf(this)
+    }
+  },
+  // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.
+  toJSON: {
+    value(this: Printed, _key: unknown) {
+      return attempted(() => Schema.encodeSync(schemaOf(this))(this)) ?? { ...this }
+    }
+  },
+  [NodeInspectSymbol]: {
+    value(this: Printed, _depth: unknown, options: object, inspect?: (value: unknown, options: object) => string) {
+      const text = textOf(this)
+      return this.cause === undefined || inspect === undefined
+        ? text
+        : `${text}\n\n  cause: ${inspect(this.cause, options)}`
+    }
+  }
+})
+
+// A failure may have been made by plain JavaScript, with any fields.
+const textOf = (failure: Printed): string =>
+  attempted(() => summary(failure._tag, failure.detail, failure.ledger)) ?? `${failure._tag}: ${failure.detail}`
+
+// The constructor of an object has no precise type.
+const schemaOf = (failure: object) =>
+  (failure.constructor as unknown as { readonly schema: Schema.Codec<object> }).schema
