@@ -6,7 +6,7 @@ import { Cause, Console, Effect, Logger, Schema } from "effect"
 import { format } from "effect/Formatter"
 import { inspect } from "node:util"
 
-const secretly = "\u001b[31mred\u0007"
+const secretly = "\u001b[31mred\u0007\u202e"
 
 const weather = Tool.make("get_weather", {
   description: "The weather",
@@ -114,8 +114,11 @@ describe("an answer", () => {
       })
       const lines = String(answer).split("\n")
       assert.deepStrictEqual(lines.slice(0, 2), ["Answer (concluded, turns, truncated)", "   [31mred"])
-      assert.match(lines[2] ?? "", /^ {2}x+… \(1011 more characters\)$/)
+      assert.match(lines[2] ?? "", /^ {2}x+… \(1012 more characters\)$/)
       assert.isAtMost(inspect(answer).length, 3000)
+      assert.notMatch(lines.join(""), /[\p{Cc}\p{Cf}]/u)
+      const long = String(Answer.make({ ...answer, text: "  - one 👩‍💻\n".repeat(100) })).split("\n")
+      assert.deepStrictEqual([long[1], long[41]], ["    - one 👩‍💻", "  … and 61 more lines"])
     }))
 })
 
@@ -195,7 +198,7 @@ describe("Ledger.table", () => {
       .split("\n")
     assert.strictEqual(lines.length, 4)
     assert.match(lines[1] ?? "", /\[31mred x+… \(\d+ more characters\)$/)
-    assert.notMatch(lines.join(""), /\p{Cc}/u)
+    assert.notMatch(lines.join(""), /[\p{Cc}\p{Cf}]/u)
     assert.isAtMost(lines[1]?.length ?? 0, 250)
   })
 

@@ -13,7 +13,7 @@ import { Certainty } from "./Certainty.ts"
 import { TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
 import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
 import { alignColumns } from "./internal/value/columns.ts"
-import { cut, oneLine } from "./internal/value/text.ts"
+import { cut, printable } from "./internal/value/text.ts"
 import { Severity } from "./ToolFailure.ts"
 
 /**
@@ -183,7 +183,8 @@ export const plus = (one: Ledger, other: Ledger): Ledger => ({
  * Renders a ledger as a table for people: a line for each failure, and a line with the counts.
  *
  * The column `ended` says how a failure was handled: `told` means that the model read it. The column `effect` says
- * whether the call took effect. Details are cut after 100 characters. Control characters become spaces.
+ * whether the call took effect. Details are cut after 100 characters. Characters that could control a
+ * terminal become spaces.
  *
  * @param most how many failures to list; default: all
  *
@@ -236,7 +237,7 @@ const cellsOf = (entry: Entry): ReadonlyArray<string> => {
     certainty,
     policy === undefined ? ended : `${ended} (${policy})`,
     detail
-  ].map((cell) => cut(oneLine(String(cell)), 100))
+  ].map((cell) => cut(printable(String(cell)).trim(), 100))
 }
 
 const isOfModel = (entry: Entry): entry is ModelEntry => entry.tag === "ModelFailure"

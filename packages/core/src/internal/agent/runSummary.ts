@@ -3,20 +3,23 @@
  * `JSON.stringify`, in contrast, gives all of it, in the form that the schema decodes.
  */
 import * as Ledger from "../../Ledger.ts"
-import { cut } from "../value/text.ts"
+import { cut, printable } from "../value/text.ts"
 
 /** How many failures are listed. `Ledger.table` lists all. */
 const mostFailures = 10
 
+const mostLines = 40
 const mostCharacters = 2000
 
-/** Returns a heading, a text and the ledger below it. Control characters in the text become spaces. */
-export const summary = (heading: string, text: string, ledger: Ledger.Ledger): string =>
-  [
+/** Returns a heading, a text and the ledger below it. Characters that could control a terminal become spaces. */
+export const summary = (heading: string, text: string, ledger: Ledger.Ledger): string => {
+  const lines = cut(text, mostCharacters).split(/\r\n|[\n\u2028\u2029]/)
+  const left = lines.length - mostLines
+  return [
     heading,
-    ...cut(text, mostCharacters).split(/\r\n|[\n\u2028\u2029]/).map((line) =>
-      `  ${line.replace(/\p{Cc}+/gu, " ")}`.trimEnd()
-    ),
+    ...lines.slice(0, mostLines).map((line) => `  ${printable(line)}`.trimEnd()),
+    ...(left > 0 ? [`  … and ${left} more lines`] : []),
     "",
     Ledger.table(ledger, mostFailures)
   ].join("\n")
+}

@@ -18,6 +18,11 @@ const mostNotes = 20
 export const firstNotes = (notes: ReadonlyArray<string>, count = notes.length): ReadonlyArray<string> =>
   count > mostNotes ? [...notes.slice(0, mostNotes), `… and ${count - mostNotes} more`] : notes.slice()
 
+/**
+ * Replaces characters that could control a terminal, or reorder its text, by spaces. The joiner inside an emoji stays.
+ */
+export const printable = (text: string): string => text.replace(/(?:(?!\u200d)[\p{Cc}\p{Cf}\u2028\u2029])+/gu, " ")
+
 /** Names the kind of a value, without the value: "a string", "an array of 3". */
 export const kind = (value: unknown): string => isPromise(value) ? "a promise, which must be awaited" : kindOf(value)
 
