@@ -147,7 +147,7 @@ describe("the command", { tags: "slow" }, () => {
       }
       for (const { code, stderr } of [none, unknown]) {
         assert.strictEqual(code, 1)
-        assert.match(stderr, /^Which example\? .*: 01-multi-tool-agent, 02-clinical-assistant.*\n$/)
+        assert.match(stderr, /^Which example\? .*: 00-tour, 01-multi-tool-agent, 02-clinical-assistant.*\n$/)
       }
     }))
 })

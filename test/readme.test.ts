@@ -1,0 +1,123 @@
+/**
+ * Checks the README: its first example prints what it shows, its commands run, and its figures are those of scripts.
+ *
+ * @module-tag slow
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
+import { program } from "@fallible/examples/01-multi-tool-agent/program"
+import { HttpStub, ScriptedModel } from "@fallible/testing"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import * as HttpStubServer from "@fallible/testing/HttpStubServer"
+import { Effect } from "effect"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { run, runIn } from "./support/inProcess.ts"
+import { root, runNodeIn } from "./support/program.ts"
+
+const read = (file: string) => readFileSync(join(root, file), "utf8")
+const readme = read("README.md")
+
+/** The contents of the README's code blocks of one language. */
+const blocks = (language: string): ReadonlyArray<string> =>
+  Array.from(readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "gm")), ([, block = ""]) => block)
+
+it("has at most 1,200 words", () => {
+  assert.isAtMost(readme.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length, 1200)
+})
+
+it.live("shows what its first example prints, if the service fails twice", () =>
+  Effect.gen(function*() {
+    const folder = join(root, "test/.scratch")
+    const file = join(folder, "firstAgent.ts")
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(file, blocks("ts")[0]!)
+    const service = yield* HttpStubServer.make([HttpStub.reset, HttpStub.status(503), HttpStub.json({ price: 42.1 })])
+    const model = yield* FakeModelServer.make([
+      ScriptedModel.call("get_quote", { symbol: "ACME" }),
+      ScriptedModel.text("ACME costs 42.1.")
+    ])
+    const finished = yield* runNodeIn({ OLLAMA_HOST: model.url, QUOTES_URL: service.url }, file)
+    assert.deepStrictEqual(finished, { code: 0, stdout: blocks("text")[0], stderr: "" })
+  }).pipe(Effect.scoped))
+
+it.live("shows a failure as a model reads it", () =>
+  Effect.gen(function*() {
+    const payload: Record<string, unknown> = JSON.parse(blocks("json")[0]!)
+    const { stdout } = yield* run(program, "--json")
+    const failed = stdout.split("\n").find((line) => line.includes("\"Failed\""))!
+    const { outcome }: { readonly outcome: { readonly failure: object } } = JSON.parse(failed)
+    const { error, ok, retry, alternatives, ...fields } = payload
+    assert.deepInclude(outcome.failure, fields)
+    assert.deepInclude(outcome.failure, { _tag: error })
+    assert.deepStrictEqual([ok, typeof retry, Array.isArray(alternatives)], [false, "string", true])
+  }))
+
+// -----------------------------------------------------------------------------
+// Commands
+// -----------------------------------------------------------------------------
+
+/** Splits a command line into words. A quoted part is one word. */
+const wordsOf = (text: string) =>
+  Array.from(text.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? "")
+
+const demo = /^((?:\w+=\S+ )*)npx -y pnpm@12 demo\b(.*)$/
+
+describe("the commands of the demo", () => {
+  const commands = blocks("sh").flatMap((block) => block.trimEnd().split("\n")).filter((line) => demo.test(line))
+
+  for (const command of commands) {
+    it.live(`run: ${command}`, () =>
+      Effect.gen(function*() {
+        // Commands that name a model server get a fake one.
+        const server = yield* FakeModelServer.make(({ messages }) => Planner.reply(messages))
+        const [, settings = "", args = ""] = demo.exec(command)!
+        const env = Object.fromEntries(
+          wordsOf(settings).map((setting) => {
+            const [name = "", value = ""] = setting.split("=")
+            return [name, name === "OLLAMA_HOST" ? server.url : name === "OPENAI_BASE_URL" ? `${server.url}/v1` : value]
+          })
+        )
+        const { code } = yield* runIn(env, program, ...wordsOf(args))
+        assert.strictEqual(code, 0)
+        assert.strictEqual((yield* server.state).requests.length > 0, settings !== "")
+      }).pipe(Effect.scoped))
+  }
+
+  it("are several", () => {
+    assert.isAtLeast(commands.length, 4)
+  })
+})
+
+it("shows no output that is not checked: the first example's here, and the tour's in the tour's own test", () => {
+  assert.strictEqual(blocks("text").length, 2)
+  assert.include(blocks("text")[1], "In all")
+})
+
+// -----------------------------------------------------------------------------
+// Figures
+// -----------------------------------------------------------------------------
+
+/** The rows of all tables in a document, as cells. */
+const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
+  text.split("\n").filter((line) => line.startsWith("| ")).map((line) =>
+    line.split("|").slice(1, -1).map((cell) => cell.trim())
+  )
+
+describe("the comparison with other libraries", () => {
+  const results = rowsOf(read("bench/frameworks/RESULTS.md"))
+  const shown = rowsOf(readme).filter((row) => row.length === 5 && row[2]?.includes(" of "))
+
+  it("has the figures of the script", () => {
+    assert.strictEqual(shown.length, 4)
+    for (const [library = "", , weak, careful, cost] of shown) {
+      const name = library.replace(/^\[([^\]]*)\].*$/, "$1").replaceAll("`", "")
+      const totals = results.find(([one, setting]) => one === name && setting === "recovering")
+      const scenarios = results.filter(([, best]) => /^\d+\/\d+$/.test(best ?? "")).map(([scenario]) => scenario)
+      const all = new Set(scenarios).size
+      const turn = results.find((row) => row.length === 3 && row[0] === name)?.[2]
+      assert.deepStrictEqual([weak, careful], [`${totals?.[2]} of ${all}`, `${totals?.[6]} of ${all}`], name)
+      assert.strictEqual(cost, `${Math.round(Number.parseFloat(turn ?? ""))} x`, name)
+    }
+  })
+})
