@@ -127,7 +127,10 @@ const perform = ({ end, isDeaf, takes }: Act, order: string): Effect.Effect<stri
     const body = Effect.andThen(
       takes === 0 ? Effect.void : Effect.sleep(takes),
       Effect.suspend((): Effect.Effect<string, Failure> => {
-        if (ending.pays) pay(world, index)
+        if (!ending.pays) return ending.end
+        // The service has ruled this payment out, so it cannot answer as if it had paid.
+        if (index <= world.settled) return ends["is lost"].end
+        world.paid++
         return ending.end
       })
     ).pipe(
