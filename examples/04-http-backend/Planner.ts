@@ -42,17 +42,28 @@ export const reply = ({ messages }: { readonly messages: ReadonlyArray<Transcrip
   if (orders.length === 0) return say("Which order do you mean? An order id looks like o-1001.")
   const results = ToolMessages.resultsOf(messages.slice(start + 1))
   const isDone = (tool: string) => results.some((result) => result.tool === tool)
-  if (/refund/i.test(question)) {
-    return isDone("refund_order") ? answer(results) : calls("refund_order", orders.map((order) => ({ order })))
-  }
-  if (!isDone("find_order")) return calls("find_order", orders.map((order) => ({ order })))
+  const refunds = toRefund(question, orders)
+  const first = [
+    ...(isDone("refund_order") ? [] : calls("refund_order", refunds.map((order) => ({ order })))),
+    ...(isDone("find_order")
+      ? []
+      : calls("find_order", orders.filter((order) => !refunds.includes(order)).map((order) => ({ order }))))
+  ]
+  if (first.length > 0) return { text: "", calls: first }
   const parcels = results.flatMap(({ message }) =>
     message._tag === "Value" && typeof message.value["parcel"] === "string" ? [message.value["parcel"]] : []
   )
   if (/parcel|where|track|arrive/i.test(question) && !isDone("track_parcel") && parcels.length > 0) {
-    return calls("track_parcel", parcels.map((parcel) => ({ parcel })))
+    return { text: "", calls: calls("track_parcel", parcels.map((parcel) => ({ parcel }))) }
   }
   return answer(results)
+}
+
+/** Returns the orders in the clauses that ask for a refund: "Where is o-1, and refund o-2." refunds only o-2. */
+const toRefund = (question: string, orders: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const clauses = question.split(/[.?!;]\s|,?\s+and\s+(?!o-\d)/i).filter((clause) => /refund/i.test(clause))
+  const named = clauses.flatMap(ordersIn)
+  return named.length > 0 || clauses.length === 0 ? named : orders
 }
 
 const ordersIn = (text: string): ReadonlyArray<string> => Array.from(text.matchAll(/\bo-\d+\b/g), ([id]) => id)
@@ -63,10 +74,8 @@ const ordersIn = (text: string): ReadonlyArray<string> => Array.from(text.matchA
 
 const say = (text: string): Model.Reply => ({ text, calls: [] })
 
-const calls = (name: string, all: ReadonlyArray<Schema.JsonObject>): Model.Reply => ({
-  text: "",
-  calls: all.map((args, index) => ({ id: `${name}_${index + 1}`, name, arguments: JSON.stringify(args) }))
-})
+const calls = (name: string, all: ReadonlyArray<Schema.JsonObject>): Model.Reply["calls"] =>
+  all.map((args, index) => ({ id: `${name}_${index + 1}`, name, arguments: JSON.stringify(args) }))
 
 const answer = (results: ReadonlyArray<ToolMessages.Result>): Model.Reply => say(results.map(sentence).join(" "))
 

@@ -67,8 +67,7 @@ describe("counts, whatever a policy does:", () => {
           Tool.with(custom((run) => (params) => Effect.repeat(run(params), { times: 39_999 })))
         )
         assert.strictEqual((yield* outcomeOf(polled)).handled.length, 40_000)
-      }),
-    4_000
+      })
   )
 
   it.effect("a policy waits again after another tool has run", () =>

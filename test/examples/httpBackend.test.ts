@@ -44,6 +44,15 @@ describe("POST /ask", () => {
       })
     }))
 
+  it.live("refunds only the order that the question wants refunded", () =>
+    Effect.gen(function*() {
+      const { shop, url } = yield* serving()
+      const { body } = yield* post(`${url}/ask`, { question: "Where is the parcel of o-1001, and refund o-1003." })
+      assert.include(body.text, "I refunded 4.50 for order o-1003.")
+      assert.include(body.text, "Parcel p-1001 is")
+      assert.deepStrictEqual(yield* shop.refundsAsked, ["o-1003"])
+    }))
+
   it.live("numbers its events, and forbids caches and proxies to hold them back", () =>
     Effect.gen(function*() {
       const { url } = yield* serving()

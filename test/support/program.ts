@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { execFile, type ExecFileException, spawn, spawnSync } from "node:child_process"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 export interface Finished {
@@ -18,6 +19,8 @@ const environment = (env: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(OLLAMA|OPENAI)_|^(NO|FORCE)_COLOR$/.test(name))
   ),
+  // Node strips and compiles the same modules for each process: this keeps the result, and saves a third of the start.
+  NODE_COMPILE_CACHE: join(root, "test/.scratch/compiled"),
   ...env
 })
 
