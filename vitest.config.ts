@@ -11,6 +11,8 @@ export default defineConfig({
       name: "slow",
       description: "Real processes, compilers, waits, laws that take a second"
     }],
-    testTimeout: 30_000
+    // Far above the time of any test, also on a machine that is busy with other work.
+    testTimeout: 120_000,
+    hookTimeout: 120_000
   }
 })

@@ -29,7 +29,7 @@ const compile = () => spawnSync(process.execPath, [compiler, "-b", ".", tsconfig
 
 beforeAll(() => {
   compiled = compile()
-}, 60_000)
+})
 
 it("compiles: packages, tests and all examples of documents", () => {
   const { status, stdout } = compiled

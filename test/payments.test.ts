@@ -195,7 +195,7 @@ describe("payments", () => {
         ).pipe(Tool.retry(RetryPolicy.rateLimited))
       )
       assert.isAbove(tally(counts)[2]!, 100)
-    }), 60_000)
+    }))
 })
 
 describe("the reported certainty of a payment", () => {

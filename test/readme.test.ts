@@ -78,8 +78,9 @@ describe("the commands of the demo", () => {
             return [name, name === "OLLAMA_HOST" ? server.url : name === "OPENAI_BASE_URL" ? `${server.url}/v1` : value]
           })
         )
-        const { code } = yield* runIn(env, program, ...wordsOf(args))
+        const { code, stdout } = yield* runIn(env, program, ...wordsOf(args))
         assert.strictEqual(code, 0)
+        if (args.includes("--reply")) assert.match(stdout, /\n> Tokyo\n/)
         assert.strictEqual((yield* server.state).requests.length > 0, settings !== "")
       }).pipe(Effect.scoped))
   }

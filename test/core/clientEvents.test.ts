@@ -159,6 +159,39 @@ describe("AgentEvent.forClients", () => {
     }))
 })
 
+describe("what an inner tool said", () => {
+  const lookUp = Tool.make(
+    "private_lookup",
+    { description: "Looks up", success: Schema.String, sideEffect: "none" },
+    () => Effect.fail(refused)
+  ).pipe(Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 1 })))
+
+  it.effect("is shown only if the inner tool's own results may be", () =>
+    Effect.gen(function*() {
+      const tool = weather(() => Effect.orElseSucceed(lookUp.run({}), () => "unknown"))
+      const handled = (results: ReadonlyArray<string>) =>
+        Effect.map(seen(tool, script, { options: { results } }), (events) =>
+          events.flatMap((event) => event._tag === "FailureHandled" ? [event.detail] : []))
+      assert.deepStrictEqual(yield* handled(["get_weather"]), [undefined])
+      assert.deepStrictEqual(yield* handled(["private_lookup"]), [refused.detail])
+    }))
+})
+
+describe("what a handler or JavaScript makes up", () => {
+  it.effect("is cut, if it is a code", () =>
+    Effect.gen(function*() {
+      const tool = weather(() => Effect.fail(new SemanticGarbage({ code: "x\u202e".repeat(9_000), detail: "No." })))
+      const ended = (yield* seen(tool, script)).find(({ _tag }) => _tag === "CallEnded")
+      assert.isTrue(ended?._tag === "CallEnded" && ended.code!.length <= 100 && !/[\p{Cc}\p{Cf}]/u.test(ended.code!))
+    }))
+
+  it.effect("permits nothing, if it is a text in place of a list", () =>
+    Effect.gen(function*() {
+      const untyped = { results: "get_weather_and_more" } as unknown as AgentEvent.ForClients
+      assert.notInclude(sent(yield* seen(weather(() => Effect.succeed("mild")), script, { options: untyped })), "mild")
+    }))
+})
+
 describe("a run without an answer", () => {
   it.effect("ends with RunFailed and the question, if a tool asked the user", () =>
     Effect.gen(function*() {
@@ -205,6 +238,19 @@ describe("a run without an answer", () => {
         retryAfter: Duration.hours(1)
       })
       assert.notMatch(sent(events), /10\.9/)
+    }))
+
+  it.effect("names no absurd wait", () =>
+    Effect.gen(function*() {
+      const busy = new ModelFailure({
+        code: "rate_limited",
+        detail: "Busy.",
+        transient: true,
+        attempts: 3,
+        retryAfter: Duration.millis(1e300)
+      })
+      const events = yield* seen(weather(Effect.succeed), () => Effect.fail(busy))
+      assert.deepInclude(events.at(-1), { message: "The model is not available." })
     }))
 
   it.effect("has no id, if the run was refused before its first event", () =>

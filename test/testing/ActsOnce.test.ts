@@ -81,7 +81,7 @@ describe("H4 can this pay twice?", () => {
           (yield* ActsOnce.check({ ...args, tool: retried(make("non_idempotent")), runs: 150 })).runs,
           150
         )
-      }), 60_000)
+      }))
 
     it.live(`no, over ${how}, if its service honours the key`, () =>
       Effect.gen(function*() {
@@ -89,7 +89,7 @@ describe("H4 can this pay twice?", () => {
           (yield* ActsOnce.check({ ...args, tool: retried(make("idempotent_by_key")), runs: 150 })).runs,
           150
         )
-      }), 60_000)
+      }))
 
     it.live(`yes, over ${how}, if it is declared idempotent but is not`, () =>
       Effect.gen(function*() {
@@ -101,7 +101,7 @@ describe("H4 can this pay twice?", () => {
           "Request 2, key a: the service acts, and answers."
         ])
         assert.include(message, "The service acted 2 times for one call to pay:")
-      }), 60_000)
+      }))
   }
 
   it.live("yes, if the service ignores the keys that the tool relies on", () =>
@@ -232,7 +232,7 @@ describe("H4 can this pay twice?", () => {
         "Request 4: the service acts, and answers.",
         "Request 5: the service acts, and answers."
       ])
-    }), 60_000)
+    }))
 
   it.live("has the same answer with the same seed, and may differ with another", () =>
     Effect.gen(function*() {
@@ -307,7 +307,7 @@ describe("H4 can this pay twice?", () => {
       assert.strictEqual((yield* ActsOnce.check({ ...args, tool, found, asks: 1, runs: 140 })).runs, 140)
       yield* twice({ ...args, tool, found, lateBy: "5 minutes" })
       yield* ActsOnce.check({ ...args, tool, found, lateBy: "10 seconds", runs: 20 })
-    }), 60_000)
+    }))
 
   it.live("delivers a job again, in which the model writes the same call differently", () =>
     Effect.gen(function*() {
@@ -333,7 +333,7 @@ describe("H4 can this pay twice?", () => {
         runs: 150
       })
       assert.strictEqual(sequence.filter((line) => line.includes("the service acts")).length, 2)
-    }), 60_000)
+    }))
 
   it.live("makes fresh services of the tool for each sequence", () =>
     Effect.gen(function*() {
@@ -377,7 +377,7 @@ describe("H4 can this pay twice?", () => {
       const hanging = () =>
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Void }, () => Effect.never)
       assert.strictEqual((yield* Effect.flip(ActsOnce.check({ ...args, tool: hanging })))._tag, "NeverSucceeded")
-    }), 60_000)
+    }))
 
   it.live("takes the services of the tool, and the policies of the agent", () =>
     Effect.gen(function*() {
@@ -413,5 +413,5 @@ describe("H4 can this pay twice?", () => {
           "Request 2, key a: the service acts, and answers."
         )
       )
-    }), 60_000)
+    }))
 })

@@ -18,7 +18,16 @@ import type { AgentFailure } from "./AgentFailure.ts"
 import * as Answer from "./Answer.ts"
 import * as CallEvent from "./CallEvent.ts"
 import type { ClientEvent } from "./ClientEvent.ts"
-import { callOf, endingOf, permits, runFailed, shortName, stepOf, turnOf } from "./internal/agent/clientFields.ts"
+import {
+  callOf,
+  endingOf,
+  permits,
+  runFailed,
+  shortCode,
+  shortName,
+  stepOf,
+  turnOf
+} from "./internal/agent/clientFields.ts"
 import { ModelFailure, Reply } from "./Model.ts"
 import { ToolCall } from "./ToolCall.ts"
 import { schema as ToolOutcome } from "./ToolOutcome.ts"
@@ -152,7 +161,7 @@ export const schema = Schema.Union([
 export type AgentEvent = typeof schema.Type
 
 /**
- * What the clients of a run may see besides its progress.
+ * What clients may see of the calls of a run, besides their progress.
  *
  * @category models
  * @since 0.1.0
@@ -164,8 +173,8 @@ export interface ForClients {
    */
   readonly arguments?: boolean | ReadonlyArray<string>
   /**
-   * The tools whose results clients may see: values, the details of failures, and notes. `true`: all tools.
-   * Default: none.
+   * The tools whose results clients may see: values, notes, and the details of failures, which may quote a service or
+   * name its address. A result includes what inner tools said in it. `true`: all tools. Default: none.
    */
   readonly results?: boolean | ReadonlyArray<string>
 }
@@ -177,8 +186,8 @@ export interface ForClients {
  * When to use: to stream a run to a browser, or to any program outside your own servers. Encode the events with
  * `ClientEvent.schema`.
  *
- * Clients see the model's text, which tool is called, how each call ended, and the classes and codes of
- * failures. They never see the system prompt, the transcript, addresses of servers, or a provider's own fields.
+ * Clients see the model's text, which tool is called, how each call ended, the classes and codes of failures, and
+ * a question to the user. They never see the system prompt, the transcript, or a provider's own fields.
  *
  * @param options whether clients also see the arguments and the results of tools
  * @example
@@ -231,14 +240,14 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
       return { _tag: event._tag, ...turnOf(event), text: event.text }
     case "ModelRetried": {
       const { attempt, failure, wait } = event
-      return { _tag: event._tag, ...turnOf(event), attempt, code: failure.code, wait }
+      return { _tag: event._tag, ...turnOf(event), attempt, code: shortCode(failure.code), wait }
     }
     case "ModelReplied": {
       const { elapsed, reply: { calls, text } } = event
       return { _tag: event._tag, ...turnOf(event), ...stepOf(event), text, calls: calls.length, elapsed }
     }
     case "CallStarted": {
-      const shown = event.call.arguments !== undefined && permits(allowed.arguments, event)
+      const shown = event.call.arguments !== undefined && permits(allowed.arguments, event.call.name)
       return {
         _tag: event._tag,
         ...callOf(event),
@@ -247,16 +256,16 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
       }
     }
     case "FailureHandled": {
-      const { attempt, by, code, detail, retry, tag: error } = event
+      const { attempt, by, call, code, detail, inside = call.name, retry, tag: error } = event
       return {
         _tag: event._tag,
         ...callOf(event),
         error,
-        code,
+        code: shortCode(code),
         attempt,
         by,
         ...(retry?.wait === undefined ? {} : { wait: retry.wait }),
-        ...(permits(allowed.results, event) ? { detail } : {})
+        ...(permits(allowed.results, inside) ? { detail } : {})
       }
     }
     case "CallEnded": {
@@ -265,7 +274,7 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
         _tag: event._tag,
         ...callOf(event),
         ...stepOf(event),
-        ...endingOf(outcome, permits(allowed.results, event)),
+        ...endingOf(outcome, permits(allowed.results, event.call.name)),
         attempts: outcome.attempts,
         elapsed
       }

@@ -12,7 +12,8 @@
  * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
  * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
  *
- * `console.log` and Effect's loggers show a failure in short: its detail, and its ledger as a table.
+ * `console.log` and Effect's loggers for text show a failure in short: its detail, and its ledger as a table. A logger
+ * that writes JSON writes all of it, with the system prompt: give it `String(failure)` instead.
  *
  * {@link schema} encodes a failure for a store, a network or a log, and decodes it to the same class. To encode
  * the whole `Exit` of a run, use

@@ -1,9 +1,10 @@
 /**
  * The result of a run that succeeds.
  *
- * `console.log` and Effect's loggers show an answer in short: how it ended, its text, and its ledger as a table.
- * `JSON.stringify` gives all of it, in the form that {@link schema} decodes. A copy such as `{ ...answer }` is a plain
- * object without these two.
+ * `console.log` and Effect's loggers for text show an answer in short: how it ended, its text, and its ledger as a table.
+ * `JSON.stringify` gives all of it, in the form that {@link schema} decodes. So a logger that writes JSON also writes the
+ * system prompt and all messages: give it `String(answer)` instead. A copy such as `{ ...answer }` is a plain object
+ * without these two.
  *
  * @since 0.1.0
  */
@@ -140,7 +141,9 @@ class Printed {
   toString(this: Answer): string {
     const { concluded, ended, ledger, text, truncated } = this
     const marks = [ended, ...(concluded === undefined ? [] : [concluded]), ...(truncated ? ["truncated"] : [])]
-    return summary(`Answer (${marks.join(", ")})`, text, ledger)
+    const heading = `Answer (${marks.join(", ")})`
+    // An answer may have been made by plain JavaScript, with any fields.
+    return attempted(() => summary(heading, text, ledger)) ?? heading
   }
 
   // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.

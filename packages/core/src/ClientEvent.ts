@@ -1,6 +1,6 @@
 /**
- * The events of a run that a client may see, such as a browser: no system prompt, no addresses of servers, none
- * of the provider's own fields.
+ * The events of a run that a client may see, such as a browser: no system prompt, no transcript, none of the
+ * provider's own fields.
  *
  *     TurnStarted ─ TextDelta … ModelReplied ─ CallStarted ─ FailureHandled … CallEnded ─ TurnStarted … RunEnded
  *                                                                                                     └ RunFailed

@@ -204,9 +204,10 @@ export const plus = (one: Ledger, other: Ledger): Ledger => ({
  */
 export const table = (ledger: Ledger, most = Infinity): string => {
   const { calls, failures, inputTokens, outputTokens, repairs, turns } = ledger
-  const left = failures.length - most
+  const listed = failures.slice(0, most)
+  const left = failures.length - listed.length
   return [
-    ...(failures.length === 0 ? ["  No failures."] : alignColumns([heading, ...failures.slice(0, most).map(cellsOf)])),
+    ...(failures.length === 0 ? ["  No failures."] : alignColumns([heading, ...listed.map(cellsOf)])),
     ...(left > 0 ? [`  … and ${left} more`] : []),
     "",
     `  ${

@@ -1,18 +1,18 @@
 /** The fields of the events that clients see (`ClientEvent`). */
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { AgentFailure } from "../../AgentFailure.ts"
 import type { ClientEvent } from "../../ClientEvent.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { durationText } from "../value/durationText.ts"
-import { cut, oneLine } from "../value/text.ts"
+import { cut, printable } from "../value/text.ts"
 
-/** Tells whether clients may see the arguments, or the results, of the called tool. */
-export const permits = (
-  allowed: boolean | ReadonlyArray<string> = false,
-  { call }: { readonly call: ToolCall }
-): boolean => typeof allowed === "boolean" ? allowed : allowed.includes(call.name)
+/** Tells whether clients may see the arguments, or the results, of a tool. */
+export const permits = (allowed: boolean | ReadonlyArray<string> = false, tool: string): boolean =>
+  // The text "get_quotes" includes "get_quote", but permits nothing.
+  allowed === true || Array.isArray(allowed) && allowed.includes(tool)
 
 export const turnOf = ({ at, run, turn }: { readonly run: string; readonly at: number; readonly turn: number }) => ({
   run,
@@ -29,7 +29,10 @@ export const callOf = (event: Parameters<typeof turnOf>[0] & { readonly index: n
 })
 
 // A model may write anything in place of a tool's name.
-export const shortName = (name: string): string => cut(oneLine(name), 80)
+export const shortName = (name: string): string => cut(printable(name), 80)
+
+// A handler may make a code of anything, too.
+export const shortCode = (code: string): string => cut(printable(code), 60)
 
 type Ending = Pick<
   Extract<ClientEvent, { readonly _tag: "CallEnded" }>,
@@ -45,7 +48,7 @@ export const endingOf = (outcome: ToolOutcome, showsResult: boolean): Ending => 
     }
     case "Failed": {
       const { failure: { _tag: error, code, detail } } = outcome
-      return { ended: "failed", error, code, ...(showsResult ? { detail } : {}) }
+      return { ended: "failed", error, code: shortCode(code), ...(showsResult ? { detail } : {}) }
     }
     case "Suspended":
       return { ended: "suspended" }
@@ -71,7 +74,9 @@ const messageOf = (failure: AgentFailure): string => {
     case "ModelFailed":
       return "The model did not answer."
     case "RunPostponed":
-      return `The model is busy. Ask again in ${durationText(failure.retryAfter)}.`
+      return Duration.toDays(failure.retryAfter) > 7
+        ? "The model is not available."
+        : `The model is busy. Ask again in ${durationText(failure.retryAfter)}.`
     case "LimitReached":
       return "A limit was reached without an answer. Ask a simpler question."
     case "LoopDetected":

@@ -3,6 +3,7 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import type { Ledger } from "../../Ledger.ts"
 import { failureWith } from "../failure/failureClass.ts"
+import { cut, printable } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
 import { summary } from "./runSummary.ts"
 
@@ -27,14 +28,16 @@ export const RunFailure = failureWith({
     }
   },
   [NodeInspectSymbol]: {
-    value(this: Printed, _depth: unknown, options: object, inspect?: (value: unknown, options: object) => string) {
-      const text = textOf(this)
-      return this.cause === undefined || inspect === undefined
-        ? text
-        : `${text}\n\n  cause: ${inspect(this.cause, options)}`
+    value(this: Printed) {
+      return this.cause === undefined ? textOf(this) : `${textOf(this)}\n\n  cause: ${causeText(this.cause)}`
     }
   }
 })
+
+// Only the stack, which begins with the message: the fields of an HTTP client's error include the request's headers.
+const causeText = (cause: unknown): string =>
+  (attempted(() => cut(cause instanceof Error ? cause.stack ?? String(cause) : String(cause), 2000)) ?? "unknown")
+    .split("\n").map(printable).join("\n")
 
 // A failure may have been made by plain JavaScript, with any fields.
 const textOf = (failure: Printed): string =>
