@@ -2,9 +2,10 @@
  * Plays a fault through a loop, and says what happened: every fact comes from the messages that the model got, the
  * events of the run, and the record of the service.
  */
-import { type AgentEvent, Model, type Transcript } from "@fallible/core"
+import { type AgentEvent, FailureLog, Model, type Transcript } from "@fallible/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { below } from "./below.ts"
@@ -46,13 +47,16 @@ export const fallible = (fault: Fault): Effect.Effect<Played> =>
         fault.run(url, fault.question),
         (event) => Effect.sync(() => void events.push(event))
       )
-      const why = yield* Effect.match(Effect.provide(run, modelLayer(model)), {
+      const why = yield* Effect.match(Effect.provide(run, Layer.merge(modelLayer(model), withoutLog)), {
         onSuccess: () => undefined,
         onFailure: ({ detail }) => detail
       })
       const answer = events.flatMap((event) => event._tag === "RunEnded" ? [event.answer.text] : [])[0]
       return { answer, why, events }
     }))
+
+// The page shows each failure itself.
+const withoutLog = Layer.succeed(FailureLog.level, "None")
 
 const modelLayer = (model: WeakModel.Play) =>
   Model.layer({ respond: ({ transcript }) => Effect.sync(() => model(Array.from(transcript))) })

@@ -35,6 +35,7 @@ import { CallFrame } from "./internal/call/callFrame.ts"
 import { isLogged, logFailure } from "./internal/call/failureLogLine.ts"
 import { current, detached, type Frame } from "./internal/call/frame.ts"
 import { ofAnother, saysNothingDone } from "./internal/call/handlerEnding.ts"
+import { reportingInterruption } from "./internal/call/interruptedCall.ts"
 import { asCall } from "./internal/call/modelCall.ts"
 import { toWatcher } from "./internal/call/notifyWatcher.ts"
 import { completedOutcome, failedOutcome } from "./internal/call/outcome.ts"
@@ -160,7 +161,7 @@ const runCall = <T extends Tool.Any>(
       const outcome = options.wasBegun === true
         ? { ...failedOutcome(frame, lostInProcess(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
         : failedOutcome(frame, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
-      return withFailureLog(Effect.succeed(outcome), call.name, fiber).pipe(
+      return withFailureLog(Effect.succeed(outcome), frame, fiber).pipe(
         Effect.annotateLogs(options.annotations ?? { tool: call.name, call: id })
       )
     }
@@ -202,7 +203,7 @@ const runCall = <T extends Tool.Any>(
             Effect.flatMap(outcomeOfCause(cause, stage, tool, frame), (failed) => advised(failed, tool, toolkit)),
             (outcome) => withForeignFailure(outcome, frame.done)
           ),
-          tool.name,
+          frame,
           fiber
         )
       }),
@@ -224,7 +225,8 @@ const runCall = <T extends Tool.Any>(
     const counted = health === undefined
       ? withIntent
       : Effect.tap(withIntent, (outcome) => countInHealth(outcome, tool, frame, health, fiber))
-    return outer === detached ? counted : reportToOuter(outer, tool, frame, counted)
+    const reported = reportingInterruption(counted, frame)
+    return outer === detached ? reported : reportToOuter(outer, tool, frame, reported)
   })
 
 // Decodes the arguments. If they were corrected before a suspension, `restore` has already noted their repairs.
@@ -294,16 +296,17 @@ const mergedAnnotations = (outer: Readonly<Record<string, unknown>>, inner: Read
 
 const withFailureLog = (
   outcome: Effect.Effect<ToolOutcome>,
-  tool: string,
+  frame: CallFrame,
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<ToolOutcome> =>
-  isLogged(fiber)
-    ? Effect.tap(outcome, (outcome) => {
-      // A defect or an invalid result is logged where it is detected, with details that only the log may show.
-      if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
-        return Effect.void
-      }
-      const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
-      return logFailure(tool, outcome.failure, `The model was told${attempts}.`)
-    })
-    : outcome
+  Effect.tap(outcome, (outcome) => {
+    if (outcome._tag !== "Failed") return Effect.void
+    const isInDoubt = outcome.certainty === "unknown"
+    if (!isInDoubt && !isLogged(fiber)) return Effect.void
+    // A defect or an invalid result is logged where it is detected, with details that only the log may show.
+    if (outcome.failure.code === "defect" || outcome.stage === "guard") return Effect.void
+    const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
+    const { askedKey: key, tool: { name } } = frame
+    const line = logFailure(name, outcome.failure, `The model was told${attempts}.`, isInDoubt)
+    return isInDoubt && key !== undefined ? Effect.annotateLogs(line, { key }) : line
+  })

@@ -5,6 +5,9 @@
  * By then, the call has already ended with an unknown outcome. The {@link reporter} tells operators how the
  * attempt really ended. A watcher of the call receives the event `AttemptEnded`, marked as `late`.
  *
+ * The reporter also receives each acting call that is interrupted while it may have acted, for example because
+ * the client of a run has left. Such a call has no outcome, and its run has no ledger and no facts.
+ *
  * Only an attempt that keeps running can have a late result. By default, a timeout interrupts the handler, and
  * the interruption aborts the handler's HTTP request. After that, only two things can find out what the service
  * did: `Tool.reconcile`, or your own job that queries the service by the idempotency key. To let the request
@@ -33,7 +36,7 @@ export interface LateResult {
   readonly attempt: number
   /** Whether the attempt took effect. */
   readonly certainty: Certainty
-  /** The code of the failure, if the attempt failed. */
+  /** The code of the failure, if the attempt failed; `"interrupted"` if the call was interrupted. */
   readonly code?: string
   /** When the attempt ended, in milliseconds of the `Clock`. */
   readonly at: number
@@ -56,7 +59,11 @@ const certaintyText: Readonly<Record<Certainty, string>> = {
 const logged: Reporter = ({ attempt, certainty, code, id, key, tool }) =>
   Effect.annotateLogs(
     Effect.logWarning(
-      `${tool} ended${code === undefined ? "" : ` (${code})`} after it had been abandoned. ${certaintyText[certainty]}`
+      code === "interrupted"
+        ? `${tool} was interrupted. ${certaintyText[certainty]}`
+        : `${tool} ended${code === undefined ? "" : ` (${code})`} after it had been abandoned. ${
+          certaintyText[certainty]
+        }`
     ),
     { tool, call: id, key, attempt, certainty }
   )

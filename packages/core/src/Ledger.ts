@@ -55,6 +55,8 @@ export const CallEntry = Schema.Struct({
   attempts: Schema.Int,
   /** Whether the call took effect, as far as was known when the call ended. */
   certainty: Certainty,
+  /** The idempotency key of the call, if its handler read the key: what to look up at the service. */
+  key: Schema.optionalKey(Schema.String),
   /** How the failure was handled ({@link HandledBy}), or `"told"` if the model was shown the failure. */
   ended: Schema.Literals([...HandledBy.literals, "told"]),
   /** The name of the policy, if `ended` is `"custom"`. */

@@ -120,8 +120,8 @@ const failuresOf = (
   place: Pick<CallEntry, "turn" | "call" | "tool">,
   outcome: ToolOutcome
 ): ReadonlyArray<CallEntry> => {
-  const { attempts, certainty } = outcome
-  const call = { ...place, attempts, certainty }
+  const { attempts, certainty, intent } = outcome
+  const call = { ...place, attempts, certainty, ...(intent?.key === undefined ? {} : { key: intent.key }) }
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
   if (outcome._tag !== "Failed") return handled
   const { _tag: tag, code, detail, severity } = outcome.failure

@@ -33,10 +33,16 @@ export const logHandled = (tool: string, event: CallEvent & { readonly _tag: "Fa
  *
  * @param subject the tool or the model that failed
  * @param consequence a sentence that says what happened next
+ * @param isInDoubt true if the call may have taken effect; the line is then at least a warning
  */
-export const logFailure = (subject: string, failure: LoggedFailure, consequence: string): Effect.Effect<void> =>
+export const logFailure = (
+  subject: string,
+  failure: LoggedFailure,
+  consequence: string,
+  isInDoubt = false
+): Effect.Effect<void> =>
   Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
-    const severity = severityIn((reference) => fiber.getRef(reference))
+    const severity = severityIn((reference) => fiber.getRef(reference), isInDoubt ? "Warn" : "Trace")
     return severity === undefined ? Effect.void : writeLine(severity, subject, failure, consequence)
   })
 
@@ -64,10 +70,13 @@ const secondsText = (duration: Duration.Duration): string => {
 }
 
 const severityIn = (
-  get: <A>(reference: Context.Reference<A>) => A
+  get: <A>(reference: Context.Reference<A>) => A,
+  least: LogLevel.Severity = "Trace"
 ): LogLevel.Severity | undefined => {
-  const severity = get(level)
-  return severity === "None" || LogLevel.isGreaterThan(get(References.MinimumLogLevel), severity) ? undefined : severity
+  const wanted = get(level)
+  if (wanted === "None") return undefined
+  const severity = LogLevel.isGreaterThan(least, wanted) ? least : wanted
+  return LogLevel.isGreaterThan(get(References.MinimumLogLevel), severity) ? undefined : severity
 }
 
 // A defect in a logger must not affect the call.

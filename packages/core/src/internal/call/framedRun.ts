@@ -9,6 +9,7 @@ import { CallFrame } from "./callFrame.ts"
 import { current, detached, type Frame, type Subject } from "./frame.ts"
 import { hasPart, isRejection, ofAnother, saysNothingDone } from "./handlerEnding.ts"
 import { entered, type InnerFrame } from "./innerFrames.ts"
+import { reportingInterruption } from "./interruptedCall.ts"
 import { standaloneKey } from "./keyWithoutAgent.ts"
 import { toWatcher } from "./notifyWatcher.ts"
 import { doubtOf } from "./outcome.ts"
@@ -38,7 +39,7 @@ export const framed = <A, E extends ToolFailure, R, B, E2>(
     const outer = fiber.getRef(current)
     if (outer === detached) return runAlone(tool, run, finish, fiber)
     const inner = entered(outer, tool, params)
-    return finish(runInside(inner, outer, run), inner)
+    return finish(reportingInterruption(runInside(inner, outer, run), inner), inner)
   })
 
 const runAlone = <A, E extends ToolFailure, R, B, E2>(
@@ -51,7 +52,7 @@ const runAlone = <A, E extends ToolFailure, R, B, E2>(
     const hear = toWatcher(fiber, tool.name, id, fiber.getRef(CallEvent.watcher))
     const call = new CallFrame(id, tool, undefined, undefined, hear)
     if (fiber.getRef(standaloneKey) !== undefined) call.keyed = () => id
-    return finish(Effect.provideService(run, current, call), call)
+    return finish(reportingInterruption(Effect.provideService(run, current, call), call), call)
   })
 
 // A key that the program sets is also the id of the call.
