@@ -1,5 +1,5 @@
 /**
- * A server on loopback that plays a script of {@link HttpStub}, for tools that make real connections: with the global
+ * A server on loopback that plays a {@link HttpScript}, for tools that make real connections: with the global
  * `fetch`, or with a library of their own.
  *
  *     const server = yield* HttpStubServer.make([HttpStub.status(503), HttpStub.json({ price: 42 })])
@@ -9,7 +9,7 @@
  * `HttpStub.refused`; `whileDown` refuses all connections for a while.
  *
  * Network traffic takes real time, even under `TestClock`. Wait with `until` for a request before you let virtual
- * time pass. If a tool uses Effect's `HttpClient`, or takes a `fetch` as a parameter, prefer {@link HttpStub}.
+ * time pass. If a tool uses Effect's `HttpClient`, or takes a `fetch` as a parameter, prefer `HttpStub`.
  *
  * This module needs Node, so the package's index does not export it.
  *
@@ -19,9 +19,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import type * as HttpStub from "./HttpStub.ts"
-import { Play, receivedOf } from "./internal/httpPlay.ts"
-import { sentBytes } from "./internal/httpResponse.ts"
+import type * as HttpScript from "./HttpScript.ts"
+import { Play, type Played, receivedOf } from "./internal/httpPlay.ts"
 import { noTraffic, serve, Stage, type Wire } from "./internal/loopback.ts"
 
 /**
@@ -30,7 +29,7 @@ import { noTraffic, serve, Stage, type Wire } from "./internal/loopback.ts"
  * @category models
  * @since 0.1.0
  */
-export type Answer = Exclude<HttpStub.Answer, HttpStub.Refused>
+export type Answer = Exclude<HttpScript.Answer, HttpScript.Refused>
 
 /**
  * The requests that a server has received, and its current state.
@@ -40,7 +39,7 @@ export type Answer = Exclude<HttpStub.Answer, HttpStub.Refused>
  */
 export interface State {
   /** All requests, oldest first. */
-  readonly requests: ReadonlyArray<HttpStub.Received>
+  readonly requests: ReadonlyArray<HttpScript.Received>
   /** The number of requests whose answer has not ended. */
   readonly open: number
   /** The number of answers whose client hung up before the end. */
@@ -70,8 +69,9 @@ export class HttpStubServer extends Context.Service<HttpStubServer, {
 /**
  * Starts a server, which runs until its scope closes.
  *
- * When to use: to test a tool over real HTTP. If there are more requests than moves, or if the script throws, the
- * server answers 501. When its scope closes, it dies with an error that says so.
+ * When to use: to test a tool over real HTTP. If there are more requests than moves, if the script throws, or if
+ * an answer has an invalid status or header, the server answers 501. When its scope closes, it dies with an error that
+ * says so.
  *
  * @example
  * ```ts
@@ -106,12 +106,14 @@ export class HttpStubServer extends Context.Service<HttpStubServer, {
  * @since 0.1.0
  */
 export const make = (
-  script: HttpStub.Script<Answer>
+  script: HttpScript.Script<Answer>
 ): Effect.Effect<HttpStubServer["Service"], never, Scope.Scope> =>
   Effect.gen(function*() {
     const play = yield* Play.make(script)
     const stage = new Stage<State>({ ...noTraffic, requests: [] })
-    return yield* serve(stage, (wire) => answer(wire, play, stage), (wire, defect) => send(wire, play.failed(defect)))
+    return yield* serve(stage, (wire) =>
+      answer(wire, play, stage), (wire, defect) =>
+      send(wire, play.failed(wire.request.method ?? "GET", defect)))
   })
 
 /**
@@ -120,7 +122,7 @@ export const make = (
  * @category layers
  * @since 0.1.0
  */
-export const layer = (script: HttpStub.Script<Answer>): Layer.Layer<HttpStubServer> =>
+export const layer = (script: HttpScript.Script<Answer>): Layer.Layer<HttpStubServer> =>
   Layer.effect(HttpStubServer, make(script))
 
 const answer = (wire: Wire, play: Play, stage: Stage<State>): Effect.Effect<void> =>
@@ -133,16 +135,13 @@ const answer = (wire: Wire, play: Play, stage: Stage<State>): Effect.Effect<void
     send(wire, yield* play.next(request))
   })
 
-const send = (wire: Wire, answer: HttpStub.Answer): void => {
-  switch (answer._tag) {
-    case "Whole":
-      return wire.send(answer.status, answer.body, answer.headers)
-    case "Beginning": {
-      const { answer: { headers, status }, ending } = answer
-      return wire.sendBeginning(status, sentBytes(answer), ending, {
-        ...headers,
-        "content-length": sentBytes(answer.answer).length
-      })
+const send = (wire: Wire, played: Played): void => {
+  switch (played._tag) {
+    case "Sent": {
+      const { body = "", broken, headers, status } = played
+      return broken === undefined
+        ? wire.send(status, body, headers)
+        : wire.sendBeginning(status, body, broken.ending, { ...headers, "content-length": broken.length })
     }
     case "Reset":
       return wire.hangUp()

@@ -13,10 +13,11 @@ export const effectFetch = (
 async (input, init) => {
   const request = new globalThis.Request(input, init)
   const { signal } = request
-  const responding = Effect.match(respond(request, await request.text()), {
-    onSuccess: (response) => response,
-    onFailure: (error) => error
-  })
+  // The Effect reads the body, too. So a request that is aborted before its body is complete is not answered.
+  const responding = Effect.promise(() => request.text()).pipe(
+    Effect.flatMap((body) => respond(request, body)),
+    Effect.match({ onSuccess: (response) => response, onFailure: (error) => error })
+  )
   const result = await Effect.runPromiseWith(context)(responding, { signal }).catch((error) => {
     signal.throwIfAborted()
     throw error

@@ -1,8 +1,32 @@
 import * as Effect from "effect/Effect"
 import * as UrlParams from "effect/http/UrlParams"
 import type * as Scope from "effect/Scope"
-import type { Answer, Move, Received, Script, Whole } from "../HttpStub.ts"
+import {
+  type Answer,
+  type Beginning,
+  type Move,
+  type Received,
+  type Refused,
+  type Reset,
+  type Script,
+  text,
+  type Whole
+} from "../HttpScript.ts"
 import { playable } from "./scriptMove.ts"
+
+/** What is sent of an answer. */
+export interface Sent {
+  readonly _tag: "Sent"
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** The bytes that are sent. `undefined` if HTTP has no body here. */
+  readonly body: Uint8Array | undefined
+  /** How the answer ends if its body, of `length` bytes, is not sent completely. */
+  readonly broken?: { readonly ending: Beginning["ending"]; readonly length: number }
+}
+
+/** What the service does with a request: an answer as it is sent, or a connection that fails. */
+export type Played = Sent | Refused | Reset
 
 /** A script of HTTP answers while it is played. */
 export class Play {
@@ -22,26 +46,38 @@ export class Play {
   /** All requests, oldest first. */
   readonly requests: Effect.Effect<ReadonlyArray<Received>> = Effect.sync(() => this.#requests)
 
-  /** Records a request, and returns its answer. If the script has none, the answer is a 501. */
-  next(request: Received): Effect.Effect<Answer> {
+  /**
+   * Records a request, and returns its answer. If the script has none, the answer is a 501.
+   *
+   * @param problem returns why the player cannot play an answer
+   */
+  next(request: Received, problem: (played: Played) => string | undefined = () => undefined): Effect.Effect<Played> {
+    const { method } = request
+    const play = (move: Move) =>
+      Effect.map(made(move), (answer) => {
+        const played = playedOf(method, answer)
+        const why = problem(played)
+        if (why !== undefined) throw new TypeError(why)
+        return played
+      })
     return Effect.suspend(() => {
       const script = this.#script
       const index = this.#requests.length
       this.#requests = [...this.#requests, request]
-      if (typeof script === "function") return made(script(request, index))
+      if (typeof script === "function") return play(script(request, index))
       const move = script[index]
-      return move === undefined ? Effect.succeed(this.#refuse(surplus(script.length, request))) : made(move)
-    }).pipe(Effect.catchDefect((defect) => Effect.sync(() => this.failed(defect))))
+      return move === undefined ? Effect.succeed(this.#refuse(method, surplus(script.length, request))) : play(move)
+    }).pipe(Effect.catchDefect((defect) => Effect.sync(() => this.failed(method, defect))))
   }
 
   /** Returns the answer to a request on which the script failed. */
-  failed(defect: unknown): Whole {
-    return this.#refuse(`The script failed: ${String(defect)}`)
+  failed(method: string, defect: unknown): Played {
+    return this.#refuse(method, `The script failed: ${String(defect)}`)
   }
 
-  #refuse(problem: string): Whole {
+  #refuse(method: string, problem: string): Played {
     this.#problems.push(problem)
-    return { _tag: "Whole", status: 501, headers: { "content-type": "text/plain;charset=UTF-8" }, body: problem }
+    return playedOf(method, text(problem, { status: 501 }))
   }
 
   get #check(): Effect.Effect<void> {
@@ -56,14 +92,41 @@ const made = (move: Move): Effect.Effect<Answer> => {
   return Effect.map(Effect.isEffect(next) ? next : Effect.succeed(next), valid)
 }
 
-const tags: ReadonlySet<unknown> = new Set<Answer["_tag"]>(["Whole", "Beginning", "Refused", "Reset"])
-
-// The compiler checks this, too, but not in programs without types.
 const valid = (answer: Answer): Answer => {
-  if (tags.has(answer._tag)) return answer
-  throw new TypeError(
-    "The script returned something that is not an answer: make answers with HttpStub.json and its like."
-  )
+  if (answer._tag === "Refused" || answer._tag === "Reset") return answer
+  const whole = answer._tag === "Beginning" ? answer.answer : answer
+  // The compiler checks this, too, but not in programs without types.
+  if (whole._tag !== "Whole") {
+    throw new TypeError(
+      "The script returned something that is not an answer: make answers with HttpStub.json and its like."
+    )
+  }
+  checkWhole(whole)
+  return answer
+}
+
+const checkWhole = ({ body, headers, status }: Whole): void => {
+  // JSON.stringify returns undefined for a value that JSON does not have.
+  if (typeof body !== "string" && !(body instanceof Uint8Array)) {
+    throw new TypeError(`The body of an answer is ${String(body)}: it must be a text or a Uint8Array.`)
+  }
+  // Throws if the status or a header is not valid.
+  void new Response(null, { status, headers })
+}
+
+const withoutBody: ReadonlySet<number> = new Set([204, 205, 304])
+
+// Returns what is sent. If the whole body is sent, its reader does not see how the connection ends.
+const playedOf = (method: string, answer: Answer): Played => {
+  if (answer._tag === "Refused" || answer._tag === "Reset") return answer
+  const { body, headers, status } = answer._tag === "Whole" ? answer : answer.answer
+  const sent = { _tag: "Sent", status, headers } as const
+  if (method === "HEAD" || withoutBody.has(status)) return { ...sent, body: undefined }
+  const whole = typeof body === "string" ? new TextEncoder().encode(body) : body
+  const beginning = answer._tag === "Whole" ? whole : whole.subarray(0, answer.bytes)
+  return answer._tag === "Whole" || beginning.length === whole.length
+    ? { ...sent, body: whole }
+    : { ...sent, body: beginning, broken: { ending: answer.ending, length: whole.length } }
 }
 
 const surplus = (moves: number, { method, url }: Received): string =>

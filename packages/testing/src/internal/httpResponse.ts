@@ -5,18 +5,31 @@ import { DecodeError, HttpClientError, TransportError } from "effect/http/HttpCl
 import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Stream from "effect/Stream"
-import type { Answer, Beginning, Refused, Reset, Whole } from "../HttpStub.ts"
+import type { Beginning, Refused, Reset } from "../HttpScript.ts"
 import { bodyLost, connectionLost, connectionRefused } from "./connectionErrors.ts"
+import type { Played, Sent } from "./httpPlay.ts"
 
 /** Returns the error of `fetch` for a connection that fails before an answer. */
 export const lost = (answer: Refused | Reset): TypeError =>
   answer._tag === "Refused" ? connectionRefused() : connectionLost()
 
-/** Returns the bytes of the body that are sent. */
-export const sentBytes = (answer: Whole | Beginning): Uint8Array => {
-  if (answer._tag === "Beginning") return sentBytes(answer.answer).subarray(0, answer.bytes)
-  return typeof answer.body === "string" ? new TextEncoder().encode(answer.body) : answer.body
+/** Returns why Effect's client cannot have an answer from a stub. */
+export const notForClient = (played: Played): string | undefined => {
+  const encoding = played._tag === "Sent" && played.body !== undefined ? header(played, "content-encoding") : null
+  return encoding === null || encoding === "identity"
+    ? undefined
+    : `HttpStub does not decode a body (content-encoding: ${encoding}): use HttpStubServer.`
 }
+
+/** Returns why `fetch` cannot have an answer from a stub. */
+export const notForFetch = (played: Played, redirect: Request["redirect"]): string | undefined =>
+  redirect !== "manual" && played._tag === "Sent" && redirects.has(played.status) && header(played, "location") !== null
+    ? "The fetch of HttpStub does not follow a redirect: use HttpStubServer, or call fetch with `redirect: \"manual\"`."
+    : notForClient(played)
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+const header = ({ headers }: Sent, name: string): string | null => new Headers(headers).get(name)
 
 // -----------------------------------------------------------------------------
 // Effect's client
@@ -48,33 +61,31 @@ const asBodyInit = (body: unknown) => body as WebBody
 /** Makes the response of Effect's client. */
 export const clientResponse = (
   request: HttpClientRequest,
-  answer: Answer
-): Effect.Effect<HttpClientResponse.HttpClientResponse, HttpClientError> => {
-  if (answer._tag === "Refused" || answer._tag === "Reset") {
-    return Effect.fail(new HttpClientError({ reason: new TransportError({ request, cause: lost(answer) }) }))
-  }
-  return Effect.sync(() => withEffectBody(HttpClientResponse.fromWeb(request, webResponse(answer)), request, answer))
-}
+  played: Played
+): Effect.Effect<HttpClientResponse.HttpClientResponse, HttpClientError> =>
+  played._tag === "Sent"
+    ? Effect.sync(() => withEffectBody(HttpClientResponse.fromWeb(request, webResponse(played)), request, played))
+    : Effect.fail(new HttpClientError({ reason: new TransportError({ request, cause: lost(played) }) }))
 
 // A body from a web response is read by a promise, and a promise may end after a TestClock has moved on. So these
 // properties take the bytes themselves. What is not among them (forms) is read from the web response.
 const withEffectBody = (
   original: HttpClientResponse.HttpClientResponse,
   request: HttpClientRequest,
-  answer: Whole | Beginning
+  { body, broken }: Sent
 ): HttpClientResponse.HttpClientResponse => {
+  if (body === undefined) return original
   const failed = (cause: unknown) =>
     new HttpClientError({ reason: new DecodeError({ request, response: original, cause }) })
-  const bytes = sentBytes(answer)
-  const ending = answer._tag === "Whole"
+  const ending = broken === undefined
     ? undefined
-    : answer.ending === "stall"
+    : broken.ending === "stall"
     ? Effect.never
-    : Effect.fail(failed(bodyLost(answer.ending)))
-  const text = ending ?? Effect.sync(() => new TextDecoder().decode(bytes))
-  const sent = Stream.make(bytes)
+    : Effect.fail(failed(bodyLost(broken.ending)))
+  const text = ending ?? Effect.sync(() => new TextDecoder().decode(body))
+  const sent = body.length === 0 ? Stream.empty : Stream.make(body)
   return asResponse(Object.create(original, {
-    arrayBuffer: { value: ending ?? Effect.sync(() => bytes.slice().buffer) },
+    arrayBuffer: { value: ending ?? Effect.sync(() => body.slice().buffer) },
     text: { value: text },
     json: {
       value: Effect.flatMap(
@@ -82,9 +93,7 @@ const withEffectBody = (
         (text) => Effect.try({ try: () => text === "" ? null : JSON.parse(text), catch: failed })
       )
     },
-    ...(bytes.length === 0 && ending === undefined
-      ? {}
-      : { stream: { value: ending === undefined ? sent : Stream.concat(sent, Stream.fromEffect(ending)) } })
+    stream: { value: ending === undefined ? sent : Stream.concat(sent, Stream.fromEffect(ending)) }
   }))
 }
 
@@ -96,16 +105,13 @@ const asResponse = (made: unknown) => made as HttpClientResponse.HttpClientRespo
 // -----------------------------------------------------------------------------
 
 /** Makes the response of `fetch`. An aborted signal ends a body that stalls. */
-export const webResponse = (answer: Whole | Beginning, signal?: AbortSignal): Response => {
-  const { headers, status } = answer._tag === "Whole" ? answer : answer.answer
-  return new Response(webBody(answer, signal), { status, headers })
-}
+export const webResponse = ({ body, broken, headers, status }: Sent, signal?: AbortSignal): Response =>
+  new Response(
+    body === undefined ? null : broken === undefined ? body.slice() : brokenBody(body.slice(), broken.ending, signal),
+    { status, headers }
+  )
 
-const webBody = (answer: Whole | Beginning, signal?: AbortSignal): WebBody => {
-  const bytes = sentBytes(answer).slice()
-  // Statuses such as 204 admit no body, not even an empty one.
-  if (answer._tag === "Whole") return bytes.length === 0 ? null : bytes
-  const { ending } = answer
+const brokenBody = (bytes: Uint8Array, ending: Beginning["ending"], signal?: AbortSignal): WebBody => {
   let isSent = bytes.length === 0
   return new ReadableStream<Uint8Array>({
     start: (controller) => signal?.addEventListener("abort", () => controller.error(signal.reason), { once: true }),

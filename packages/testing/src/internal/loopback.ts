@@ -118,7 +118,7 @@ export class Wire {
   }
 
   /** Sends the beginning of a body, and then ends the connection or hangs. */
-  sendBeginning(status: number, beginning: Uint8Array, ending: Ending, headers: Headers): void {
+  sendBeginning(status: number, beginning: string | Uint8Array, ending: Ending, headers: Headers): void {
     this.#response.writeHead(status, headers).flushHeaders()
     this.#response.write(beginning, () => {
       if (ending === "drop") this.hangUp()
