@@ -261,8 +261,13 @@ const outside = Policy.make<never, ToolUnavailable>({
     )
 })
 
-/** The outcomes of all failures of tools, dispatch, a run's limits and our policies, repeated until the run refuses. */
-export const failedOutcomes = Effect.gen(function*() {
+/**
+ * The outcomes of all failures of tools, dispatch, a run's limits and our policies, repeated until the run refuses. They
+ * are plain data and take seconds to make, so all tests of a worker share them.
+ */
+export const failedOutcomes = Effect.suspend(() => shared)
+
+const everyOutcome = Effect.gen(function*() {
   const all: Array<ToolOutcome.ToolOutcome> = []
   for (const kind of kinds) {
     for (const failure of [...failures, ...(yield* transport)]) {
@@ -272,3 +277,5 @@ export const failedOutcomes = Effect.gen(function*() {
   }
   return all
 })
+
+const shared = Effect.runSync(Effect.cached(everyOutcome))
