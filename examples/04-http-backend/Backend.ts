@@ -9,7 +9,7 @@
  * balancer sees that it is not ready. Only then does the server close.
  */
 import { NodeCrypto } from "@effect/platform-node"
-import { RetryBudget, ToolHealth } from "@fallible/core"
+import { FailureLog, RetryBudget, ToolHealth } from "@fallible/core"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -38,6 +38,8 @@ export const layer = (options: { readonly most: number; readonly grace: Duration
       Runs.layer(options),
       Conversations.layer.pipe(Layer.provide(NodeCrypto.layer)),
       ToolHealth.layer,
+      // Each failure of a tool or of the model is a line in the log.
+      Layer.succeed(FailureLog.level, "Warn"),
       RetryBudget.layer(),
       RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory))
     ))

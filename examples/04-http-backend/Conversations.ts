@@ -24,6 +24,8 @@ interface Conversation {
   readonly facts: CallFacts.CallFacts
   readonly transcript?: Answer.Answer["transcript"]
   readonly asked?: Asked
+  /** The number of the user's questions so far. */
+  readonly asks: number
   /** The number of questions to the user so far. */
   readonly questions: number
 }
@@ -50,7 +52,19 @@ export class Conversations extends Context.Service<Conversations, {
   readonly reply: (token: string) => Opened<Turn & { readonly suspension: AgentFailure.Suspension }>
 }>()("example/Conversations") {}
 
-/** Above this number, the conversation that was used least recently is forgotten. */
+/**
+ * The scope of the idempotency keys. It is the same for all conversations, so a refund of one order has the same key,
+ * whoever asks for it. An effect that every user may have once needs the conversation's id, or the user's, here.
+ */
+const scope = "support desk"
+
+/** The most questions of one conversation. Each run sends all messages to the model, which reads only so many. */
+const mostQuestions = 50
+
+/**
+ * Above this number, the conversation that was used least recently is forgotten. One client can begin them all: a
+ * public server limits how many conversations each user may begin.
+ */
 const most = 1000
 
 export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom> = Layer.effect(
@@ -75,7 +89,7 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
     }
 
     const begin = Effect.map(uuidV4(), (id) => {
-      put({ id, facts: CallFacts.empty, questions: 0 })
+      put({ id, facts: CallFacts.empty, asks: 0, questions: 0 })
       return id
     })
 
@@ -90,9 +104,9 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
         () => Effect.sync(() => busy.delete(id))
       ).pipe(Effect.andThen(Effect.suspend(() => find(id))))
 
-    const turnOf = ({ facts, id, questions, transcript }: Conversation): Turn => ({
+    const turnOf = ({ asks, facts, id, questions, transcript }: Conversation): Turn => ({
       conversation: id,
-      options: { facts, scope: id, ...(transcript === undefined ? {} : { transcript }) },
+      options: { facts, scope, ...(transcript === undefined ? {} : { transcript }) },
       keep: (end) =>
         Effect.sync(() => {
           const { facts, transcript } = end
@@ -101,6 +115,7 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
             id,
             facts,
             transcript,
+            asks: asks + 1,
             questions: isAsking ? questions + 1 : questions,
             ...(isAsking ? { asked: { token: `${id}.${questions + 1}`, suspension: end.suspension } } : {})
           })
@@ -108,15 +123,25 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
       token: Effect.sync(() => kept.get(id)?.asked?.token)
     })
 
+    const refuseLong = (conversation: Conversation) =>
+      conversation.asks < mostQuestions
+        ? Effect.succeed(conversation)
+        : Effect.fail(Problem.make(409, "conversation_full", "This conversation is too long. Begin a new one."))
+
     return {
-      open: (id) => (id === undefined ? begin : Effect.succeed(id)).pipe(Effect.flatMap(occupy), Effect.map(turnOf)),
+      open: (id) =>
+        (id === undefined ? begin : Effect.succeed(id)).pipe(
+          Effect.flatMap(occupy),
+          Effect.flatMap(refuseLong),
+          Effect.map(turnOf)
+        ),
       reply: (token) =>
         Effect.gen(function*() {
           const conversation = yield* occupy(token.split(".")[0] ?? "")
           const { asked } = conversation
           return asked?.token === token
             ? { ...turnOf(conversation), suspension: asked.suspension }
-            : yield* Problem.make(409, "already_replied", "This question has its reply already.")
+            : yield* Problem.make(409, "question_closed", "This question is no longer open. Ask again.")
         })
     }
   })

@@ -20,14 +20,14 @@ import { Conversations, type Turn } from "./Conversations.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Problem from "./Problem.ts"
 import * as RequestBody from "./RequestBody.ts"
-import { Runs } from "./Runs.ts"
+import * as Runs from "./Runs.ts"
 import { toolkit } from "./tools.ts"
 
 const agent = Agent.make({
   instructions:
     "You work at the support desk of a small shop. Use the tools. Refund only what the user asks you to refund.",
   toolkit,
-  limits: { turns: 8, calls: 20, elapsed: "2 minutes" },
+  limits: { turns: 8, calls: 20, elapsed: Runs.longest },
   // A tool that an operator has disabled, or whose service is down, is not offered.
   offer: "available"
 })
@@ -41,14 +41,14 @@ const Reply = Schema.Struct({ token: Schema.String, reply: RequestBody.text("rep
 
 const ask = Effect.gen(function*() {
   const { conversation, question } = yield* RequestBody.read(Ask)
-  yield* Effect.flatMap(Runs, ({ admit }) => admit)
+  yield* Effect.flatMap(Runs.Runs, ({ admit }) => admit)
   const turn = yield* Conversations.use(({ open }) => open(conversation))
   return yield* respond(turn, agent.stream(question, turn.options))
 })
 
 const reply = Effect.gen(function*() {
   const { reply, token } = yield* RequestBody.read(Reply)
-  yield* Effect.flatMap(Runs, ({ admit }) => admit)
+  yield* Effect.flatMap(Runs.Runs, ({ admit }) => admit)
   const turn = yield* Conversations.use((conversations) => conversations.reply(token))
   return yield* respond(turn, agent.resumeStream(turn.suspension, reply))
 })
@@ -58,8 +58,8 @@ type Events<R> = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure,
 const respond = <R>(turn: Turn, run: Events<R>) =>
   Effect.gen(function*() {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const { stopping } = yield* Runs
-    const events = run.pipe(
+    const { stopping } = yield* Runs.Runs
+    const events = logged(run).pipe(
       Stream.tap((event) => event._tag === "RunEnded" ? turn.keep(event.answer) : Effect.void),
       Stream.tapError((failure) => turn.keep(failure)),
       Stream.provideContext(yield* Effect.context<R>())
@@ -71,6 +71,24 @@ const respond = <R>(turn: Turn, run: Events<R>) =>
       yield* Effect.catch(answer, (problem) => Effect.succeed(Problem.response(problem))),
       "conversation-id",
       turn.conversation
+    )
+  })
+
+/** Logs a failed run in full, with its id, which the client gets, too. A run that asks its user has not failed. */
+const logged = <R>(run: Events<R>): Events<R> =>
+  Stream.suspend(() => {
+    let id = "not begun"
+    return run.pipe(
+      Stream.tap((event) =>
+        Effect.sync(() => {
+          id = event.run
+        })
+      ),
+      Stream.tapError((failure) =>
+        failure._tag === "RunSuspended"
+          ? Effect.void
+          : Effect.annotateLogs(Effect.logWarning(String(failure)), { run: id })
+      )
     )
   })
 

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import { createServer } from "node:http"
+import * as Runs from "./Runs.ts"
 
 export const layer = (port: Option.Option<number>) =>
   Option.match(port, { onNone: () => listening(3000, 20), onSome: (port) => listening(port, 0) })
@@ -28,10 +29,16 @@ export const at = (port: number, idle?: Duration.Input) =>
   })
 
 /**
- * A server that closes idle connections. A connection is idle if its client reads nothing of what the server wants to
- * write; an open stream of events is not, because of its comments.
+ * How long nothing may be sent over a connection. A client that waits for one JSON answer is sent nothing while its run
+ * lasts, so this is longer than a run may take.
  */
-const server = (idle: Duration.Input = "1 minute") => {
+export const idleTime = Duration.sum(Runs.longest, Duration.seconds(30))
+
+/**
+ * A server that closes idle connections: those of clients that read nothing of what the server wants to write. An open
+ * stream of events is not idle, because of its comments.
+ */
+const server = (idle: Duration.Input = idleTime) => {
   const server = createServer()
   server.timeout = Duration.toMillis(idle)
   return server

@@ -5,7 +5,7 @@
  *     drain ─ no new runs ─ wait ─ tell the rest to stop ─ wait for their last events
  */
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
@@ -22,6 +22,9 @@ export class Runs extends Context.Service<Runs, {
   readonly drain: Effect.Effect<void>
   readonly report: Effect.Effect<{ readonly draining: boolean; readonly underWay: number; readonly most: number }>
 }>()("example/Runs") {}
+
+/** How long a run may take. */
+export const longest = Duration.minutes(2)
 
 /** How long a run that was told to stop may take to send its last event. */
 const lastEvent = "2 seconds"

@@ -3,7 +3,7 @@
  *
  *     GET  /orders/o-1001             an order, or 404
  *     GET  /parcels/p-1001            where a parcel is, or 404
- *     POST /refunds {order, key}      refunds an order, once: 201, or 409 if it is refunded already
+ *     POST /refunds {order, key}      refunds an order, once for each key
  *     GET  /refunds/<key>             the refund that was made under this key, or 404
  */
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
@@ -19,8 +19,8 @@ import { orders, parcels, type Refund } from "./World.ts"
 
 export class ShopServer extends Context.Service<ShopServer, {
   readonly url: string
-  /** The orders for which a refund was asked so far, with repetitions. */
-  readonly refundsAsked: Effect.Effect<ReadonlyArray<string>>
+  /** The order of each refund that was made. A second refund of an order is listed, too. */
+  readonly refunded: Effect.Effect<ReadonlyArray<string>>
   /** The number of requests that wait for their answer. */
   readonly open: Effect.Effect<number>
 }>()("example/ShopServer") {}
@@ -38,7 +38,7 @@ export const layer = (state: State): Layer.Layer<ShopServer> =>
     ? Layer.succeed(ShopServer, {
       // Only privileged programs may listen on this port.
       url: "http://127.0.0.1:2",
-      refundsAsked: Effect.succeed([]),
+      refunded: Effect.succeed([]),
       open: Effect.succeed(0)
     })
     : Layer.effect(
@@ -55,8 +55,8 @@ export const layer = (state: State): Layer.Layer<ShopServer> =>
         const { address } = yield* HttpServer.HttpServer
         return {
           url: HttpServer.formatAddress(address),
-          refundsAsked: Effect.sync(() =>
-            shop.refundsAsked.slice()
+          refunded: Effect.sync(() =>
+            Array.from(shop.refunds.values(), ({ order }) => order)
           ),
           open: Effect.sync(() => open)
         }
@@ -68,7 +68,6 @@ export const layer = (state: State): Layer.Layer<ShopServer> =>
 
 const makeShop = (state: State) => {
   const refunds = new Map<string, Refund>()
-  const refundsAsked: Array<string> = []
   const seen = new Set<string>()
   const isFirst = (what: string) => seen.size < seen.add(what).size
 
@@ -76,10 +75,8 @@ const makeShop = (state: State) => {
     Effect.gen(function*() {
       const { key, order } = yield* HttpServerRequest.schemaBodyJson(RefundRequest)
       const known = orders.get(order)
-      refundsAsked.push(order)
       if (known === undefined) return problem(404, `There is no order '${order}'.`)
-      if (isRefunded(order)) return problem(409, `Order ${order} is already refunded.`)
-      const made = { order, cents: known.cents, receipt: `r-${order.slice(2)}` }
+      const made = refunds.get(key) ?? { order, cents: known.cents, receipt: `r-${order.slice(2)}` }
       refunds.set(key, made)
       if (state !== "up") return yield* hangUp(request)
       return json(made, 201)
@@ -105,7 +102,7 @@ const makeShop = (state: State) => {
     return Effect.succeed(found === undefined ? problem(404, "There is no such record.") : json(found))
   }
 
-  return { respond, refundsAsked }
+  return { respond, refunds }
 }
 
 const RefundRequest = Schema.Struct({ order: Schema.String, key: Schema.String })

@@ -1,8 +1,10 @@
 /**
  * The tools of the support desk: they find an order, track its parcel, and refund it.
  *
- * A refund moves money, so it is guarded in three ways. A large one asks the user first. The tool never runs again
- * while it is unknown whether it took effect. After a lost answer, `reconcile` looks the refund up by its key.
+ * A refund moves money, so it is guarded in four ways. A large one asks the user first. The tool never runs again
+ * while it is unknown whether it took effect. After a lost answer, `reconcile` looks the refund up by its key. All
+ * conversations share one scope of keys (`Conversations`), so the refund of an order has one key, and the shop acts
+ * once for each key.
  */
 import {
   Guard,
@@ -77,7 +79,8 @@ const refundOrder = Tool.make("refund_order", {
     }
     if (order.cents >= consentFrom) {
       const reply = yield* ToolCall.ask(`Refund ${price(order.cents)} for order ${id}, an ${order.item}? (yes or no)`)
-      if (!/^\s*(?:y|yes)\b/i.test(reply)) {
+      // Anything but a plain yes is no consent.
+      if (!/^\s*y(?:es)?\s*[.!]?\s*$/i.test(reply)) {
         return yield* new SemanticGarbage({ code: "declined", detail: `The user declined the refund of order ${id}.` })
       }
     }

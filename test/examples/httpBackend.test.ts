@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, AgentFailure, Model, ModelFailure, Toolkit } from "@fallible/core"
 import * as Problem from "@fallible/examples/04-http-backend/Problem"
 import { ScriptedModel } from "@fallible/testing"
-import { Duration, Effect, Fiber, Layer, Stream } from "effect"
+import { Duration, Effect, Fiber, Layer, Logger, References, Stream } from "effect"
 import { events, fetched, noneUnderWay, post, serving, until } from "../support/backend.ts"
 
 const failing = (fields: ConstructorParameters<typeof ModelFailure>[0]) =>
@@ -50,7 +50,7 @@ describe("POST /ask", () => {
       const { body } = yield* post(`${url}/ask`, { question: "Where is the parcel of o-1001, and refund o-1003." })
       assert.include(body.text, "I refunded 4.50 for order o-1003.")
       assert.include(body.text, "Parcel p-1001 is")
-      assert.deepStrictEqual(yield* shop.refundsAsked, ["o-1003"])
+      assert.deepStrictEqual(yield* shop.refunded, ["o-1003"])
     }))
 
   it.live("numbers its events, and forbids caches and proxies to hold them back", () =>
@@ -155,6 +155,29 @@ describe("a run without an answer", () => {
     }))
 })
 
+describe("a run that fails", () => {
+  const ways = [
+    ["one JSON object", (url: string) => Effect.asVoid(post(`${url}/ask`, { question: "Hello?" }))],
+    ["a stream", (url: string) => Stream.runDrain(events(`${url}/ask`, { question: "Hello?" }))]
+  ] as const
+
+  for (const [what, ask] of ways) {
+    it.live(`is logged in full, with its id: ${what}`, () =>
+      Effect.gen(function*() {
+        const lines: Array<string> = []
+        const logger = Logger.make(({ fiber, logLevel, message }) => {
+          lines.push(`${logLevel} ${fiber.getRef(References.CurrentLogAnnotations)["run"]} ${message}`)
+        })
+        const down = { code: "connection", detail: "connect ECONNREFUSED 10.9.8.7:80", transient: false }
+        const { url } = yield* serving({ logger, model: failing(down) })
+        yield* ask(url)
+        const logged = lines.filter((line) => line.includes("ModelFailed"))
+        assert.strictEqual(logged.length, 1)
+        assert.match(logged[0]!, /^Warn run-\w+ ModelFailed\n {2}connect ECONNREFUSED 10\.9\.8\.7:80/)
+      }))
+  }
+})
+
 describe("a conversation", () => {
   it.live("asks its user, and goes on with the reply, once", () =>
     Effect.gen(function*() {
@@ -170,17 +193,50 @@ describe("a conversation", () => {
         text: "I refunded 249.00 for order o-1004. The receipt is r-1004."
       }])
       const again = yield* post(`${url}/reply`, reply)
-      assert.deepStrictEqual([again.status, again.body.code], [409, "already_replied"])
-      assert.deepStrictEqual(yield* shop.refundsAsked, ["o-1004"])
+      assert.deepStrictEqual([again.status, again.body.code], [409, "question_closed"])
+      assert.deepStrictEqual(yield* shop.refunded, ["o-1004"])
     }))
 
-  it.live("does nothing if its user says no", () =>
+  for (const reply of ["No!", "Y not? No, never!", "Yes, but not this one."]) {
+    it.live(`does nothing if its user does not say yes: ${reply}`, () =>
+      Effect.gen(function*() {
+        const { shop, url } = yield* serving()
+        const { body: { token } } = yield* post(`${url}/ask`, { question: "Refund o-1004, please." })
+        const { body } = yield* post(`${url}/reply`, { token, reply })
+        assert.include(body.text, "The user declined the refund of order o-1004.")
+        assert.deepStrictEqual(yield* shop.refunded, [])
+      }))
+  }
+
+  it.live("closes its question to the user when another question is asked", () =>
     Effect.gen(function*() {
       const { shop, url } = yield* serving()
-      const { body: { token } } = yield* post(`${url}/ask`, { question: "Refund o-1004, please." })
-      const { body } = yield* post(`${url}/reply`, { token, reply: "No!" })
-      assert.include(body.text, "The user declined the refund of order o-1004.")
-      assert.deepStrictEqual(yield* shop.refundsAsked, [])
+      const asked = yield* post(`${url}/ask`, { question: "Refund o-1004, please." })
+      const conversation = asked.headers.get("conversation-id")
+      yield* post(`${url}/ask`, { question: "Where is the parcel of o-1001?", conversation })
+      const { body, status } = yield* post(`${url}/reply`, { token: asked.body.token, reply: "yes" })
+      assert.deepStrictEqual([status, body.code], [409, "question_closed"])
+      assert.deepStrictEqual(yield* shop.refunded, [])
+    }))
+
+  it.live("refunds an order once, although several conversations ask for it at once", () =>
+    Effect.gen(function*() {
+      const { shop, url } = yield* serving({ upstream: "lossy" })
+      const asking = post(`${url}/ask`, { question: "Refund o-1003." })
+      const answers = yield* Effect.all([asking, asking, asking, asking], { concurrency: "unbounded" })
+      assert.deepStrictEqual(yield* shop.refunded, ["o-1003"])
+      for (const { body } of answers) assert.match(body.text ?? "", /The receipt is r-1003\.|is already refunded\./)
+    }))
+
+  it.live("has at most 50 questions", () =>
+    Effect.gen(function*() {
+      const model = Model.layer({ respond: () => Effect.succeed({ text: "Hi.", calls: [] }) })
+      const { url } = yield* serving({ model })
+      const first = yield* post(`${url}/ask`, { question: "Hello?" })
+      const asking = post(`${url}/ask`, { question: "Hello?", conversation: first.headers.get("conversation-id") })
+      const rest = yield* Effect.all(Array.from({ length: 50 }, () => asking))
+      assert.deepStrictEqual(rest.slice(0, 49).filter(({ status }) => status !== 200), [])
+      assert.deepStrictEqual([rest[49]?.status, rest[49]?.body.code], [409, "conversation_full"])
     }))
 
   it.live("asks its user in a stream of events, too", () =>
@@ -209,7 +265,7 @@ describe("a conversation", () => {
       const again = yield* post(`${url}/ask`, { question: "Now refund it again.", conversation })
       assert.strictEqual(again.headers.get("conversation-id"), conversation)
       assert.include(again.body.text, "o-1001")
-      assert.deepStrictEqual(yield* shop.refundsAsked, ["o-1001"])
+      assert.deepStrictEqual(yield* shop.refunded, ["o-1001"])
     }))
 
   it.live("has one run at a time, and goes on after its client has left", () =>

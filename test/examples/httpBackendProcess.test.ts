@@ -49,7 +49,7 @@ const stoppedMidway = ({ kill, url }: Started, signal: NodeJS.Signals) =>
     Effect.map((seen) => seen.at(-1))
   )
 
-describe("the backend as a process", { timeout: 60_000 }, () => {
+describe("the backend as a process", () => {
   it.live("lets the runs under way finish on SIGTERM, and ends with code 0", () =>
     Effect.gen(function*() {
       const backend = yield* started("--port", "0", "--grace", "20")

@@ -21,11 +21,13 @@ interface Options {
   /** How long a connection may be idle. */
   readonly idle?: Duration.Input
   readonly env?: Readonly<Record<string, string>>
+  /** Receives the lines of the log. */
+  readonly logger?: Logger.Logger<unknown, unknown>
 }
 
 /** Starts the backend until the scope closes. */
 export const serving = (
-  { env = {}, grace = 0, idle, model = Planner.paced(), most = 100, upstream = "up" }: Options = {}
+  { env = {}, grace = 0, idle, logger, model = Planner.paced(), most = 100, upstream = "up" }: Options = {}
 ) =>
   Layer.build(
     Backend.layer({ most, grace }).pipe(
@@ -38,7 +40,7 @@ export const serving = (
         FetchHttpClient.layer,
         NodeFileSystem.layer,
         ConfigProvider.layer(ConfigProvider.fromEnv({ env })),
-        Logger.layer([])
+        Logger.layer(logger === undefined ? [] : [logger])
       ])
     )
   ).pipe(Effect.map((context) => ({
