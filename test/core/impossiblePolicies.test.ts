@@ -10,7 +10,12 @@ describe("an impossible policy", () => {
     [
       "a retry without a Schedule",
       () => succeeding.pipe(Tool.retry(3 as Untyped)),
-      /^A retry needs a Schedule; got a number\.$/
+      /^A retry needs a Schedule; got a number\. Write RetryPolicy\.make\(\{ attempts: 4 \}\)\.$/
+    ],
+    [
+      "a retry of three times",
+      () => succeeding.pipe(Tool.retry({ times: 3 } as Untyped)),
+      /^A retry needs a Schedule; got an object\. Write RetryPolicy\.make\(\{ attempts: 4 \}\)\.$/
     ],
     [
       "a retry of nothing",

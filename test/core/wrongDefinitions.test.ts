@@ -1,6 +1,6 @@
 /** Mistakes in the definition of a tool, a toolkit or an agent: each throws at once, and says what to write. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Tool, Toolkit } from "@fallible/core"
+import { Agent, Policy, RetryPolicy, Tool, Toolkit } from "@fallible/core"
 import { Effect, Result, Schema } from "effect"
 import type { Untyped } from "../support/nonsense.ts"
 
@@ -98,6 +98,42 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
     "a side effect that does not exist",
     defined({ sideEffect: "read_only" }),
     "A tool's sideEffect must be one of 'none', 'idempotent', 'idempotent_by_key', 'non_idempotent'; got \"read_only\"."
+  ],
+  [
+    "an option with a typing mistake",
+    defined({ sideEffects: "none" }),
+    "Tool 'read' has no option 'sideEffects'. Did you mean 'sideEffect'?"
+  ],
+  [
+    "an option of an async function with a typing mistake",
+    () => Tool.promise("read", { ...definition, tells: [] } as Untyped, async () => ""),
+    "Tool 'read' has no option 'tells'. Did you mean 'tell'?"
+  ],
+  [
+    "an option of another library",
+    () => RetryPolicy.make({ maxRetries: 3 } as Untyped),
+    "RetryPolicy.make has no option 'maxRetries'. " +
+    "Its options are 'attempts', 'base', 'cap', 'jitter', 'honourRetryAfter', 'retryTimeouts'."
+  ],
+  [
+    "standard policies with a typing mistake",
+    () => Policy.standard({ totalTimeOuts: "1 second" } as Untyped),
+    "Policy.standard has no option 'totalTimeOuts'. Did you mean 'totalTimeout'?"
+  ],
+  [
+    "a reconciliation with a typing mistake",
+    () => tool.pipe(Tool.reconcile(() => Effect.succeedNone, { settled: "1 second" } as Untyped)),
+    "Tool.reconcile has no option 'settled'. Did you mean 'settle'?"
+  ],
+  [
+    "an agent's option with a typing mistake",
+    () => Agent.make({ toolkit: Toolkit.empty, instruction: "Help" } as Untyped),
+    "Agent.make has no option 'instruction'. Did you mean 'instructions'?"
+  ],
+  [
+    "the standard policies, not called",
+    () => Agent.make({ toolkit: Toolkit.empty, policies: Policy.standard as Untyped }),
+    "Default policies must be a list; got a function. Did you forget to call it: Policy.standard()?"
   ],
   [
     "no handler",

@@ -35,7 +35,8 @@ import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
-import { withFixer, withPreferred } from "./internal/tool/toolParts.ts"
+import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
+import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
 import * as LoopGuard from "./LoopGuard.ts"
@@ -248,6 +249,7 @@ export const make: {
 } = <T extends Tool.Any, R = never>(options: Options<T, R, Fixers>): Agent<T, R> => {
   const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
+  demandKnown("Agent.make", options, names)
   const budget = AgentBudget.make(options.limits)
   const concludes = options.onLimit === "conclude"
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
@@ -389,6 +391,22 @@ const isPostponement = (waiting: Suspension | Postponement): waiting is Postpone
 // `refusedContinuation` refuses anything but a string.
 const asReply = (reply: unknown) => reply as string
 
+const names: Names<Options<Tool.Any, unknown, unknown>> = {
+  instructions: true,
+  toolkit: true,
+  limits: true,
+  onLimit: true,
+  loopGuard: true,
+  results: true,
+  policies: true,
+  fixers: true,
+  offer: true,
+  rendering: true,
+  modelOptions: true,
+  modelRetry: true,
+  onModelFailure: true
+}
+
 // The compiler checks these types, but it does not check plain JavaScript.
 const problemIn = (
   { instructions, limits, loopGuard, onLimit, onModelFailure, rendering, results, toolkit }: Options<
@@ -445,7 +463,8 @@ const equipped = <T extends Tool.Any, R>(
 ): Toolkit.Toolkit<T> => {
   const tools = Array.from(toolkit.tools.values())
   const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))
-  const withPolicies = policies === undefined ? tools : tools.map((tool) => withPreferred(tool, policies))
+  const preferred = policies === undefined ? undefined : checkedPolicies(policies)
+  const withPolicies = preferred === undefined ? tools : tools.map((tool) => withPreferred(tool, preferred))
   const withFixers = withPolicies.map((tool) => withFixer(tool, fixingOf(tool.name), "agent"))
   return withFixers.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...withFixers)
 }

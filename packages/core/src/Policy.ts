@@ -54,6 +54,7 @@ import { type ReconcileOptions, Reconciliation } from "./internal/policy/reconci
 import { retrying } from "./internal/policy/retryLoop.ts"
 import { retriesOf } from "./internal/policy/retryWait.ts"
 import { limited, type TimeLimit } from "./internal/policy/timeLimit.ts"
+import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { finite, positive, whole } from "./internal/value/numberOption.ts"
 import { excerpt, kind, list } from "./internal/value/text.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -258,11 +259,9 @@ const kinds: ReadonlyArray<Kind> = PolicyKinds.literals
  * @since 0.1.0
  */
 export const retry = <R>(retries: Retries<R>): Policy<R> => {
-  if (!Schedule.isSchedule(retries) && typeof retries !== "function") {
-    throw new TypeError(`A retry needs a Schedule; got ${kind(retries)}.`)
-  }
+  if (!Schedule.isSchedule(retries) && typeof retries !== "function") throw notASchedule(retries)
   const schedule = Schedule.isSchedule(retries) ? retries : retries((schedule) => schedule)
-  if (!Schedule.isSchedule(schedule)) throw new TypeError(`A retry needs a Schedule; got ${kind(schedule)}.`)
+  if (!Schedule.isSchedule(schedule)) throw notASchedule(schedule)
   return makeBuiltIn({
     kind: "retry",
     description: "retry of transient failures",
@@ -449,6 +448,7 @@ export const reconcile = <R>(
   ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>,
   options: ReconcileOptions = {}
 ): Policy<R> => {
+  demandKnown("Tool.reconcile", options, reconcileNames)
   const reconciliation = new Reconciliation(eraseTypes("A check of an outcome", check), options)
   const { settle } = reconciliation
   return makeBuiltIn({
@@ -701,9 +701,9 @@ export interface StandardOptions {
  * @category defaults
  * @since 0.1.0
  */
-export const standard = (
-  { attemptTimeout, attempts = 3, retryTimeouts = false, totalTimeout = "30 seconds" }: StandardOptions = {}
-): ReadonlyArray<Policy> => {
+export const standard = (options: StandardOptions = {}): ReadonlyArray<Policy> => {
+  demandKnown("Policy.standard", options, standardNames)
+  const { attemptTimeout, attempts = 3, retryTimeouts = false, totalTimeout = "30 seconds" } = options
   const total = finite("totalTimeout", totalTimeout)
   const perAttempt = attemptTimeout === undefined
     ? Duration.min(Duration.seconds(10), total)
@@ -720,6 +720,24 @@ export const standard = (
 // -----------------------------------------------------------------------------
 // Internals
 // -----------------------------------------------------------------------------
+
+const notASchedule = (value: unknown): TypeError => {
+  const times = Predicate.hasProperty(value, "times") ? value.times : value
+  // One attempt more than the retries: the first attempt is not a retry.
+  const attempts = Predicate.isNumber(times) && Number.isSafeInteger(times) && times >= 0 ? times + 1 : 3
+  return new TypeError(
+    `A retry needs a Schedule; got ${kind(value)}. Write RetryPolicy.make({ attempts: ${attempts} }).`
+  )
+}
+
+const reconcileNames: Names<ReconcileOptions> = { settle: true, schedule: true, final: true }
+
+const standardNames: Names<StandardOptions> = {
+  attemptTimeout: true,
+  totalTimeout: true,
+  attempts: true,
+  retryTimeouts: true
+}
 
 const full = (name: string, permits: number): ToolUnavailable =>
   refusal({

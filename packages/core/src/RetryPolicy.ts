@@ -28,6 +28,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { Certainty } from "./Certainty.ts"
 import { allowing, cappedBackoff, readBy, waitingAsAsked } from "./internal/policy/retryWait.ts"
+import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { finite } from "./internal/value/numberOption.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 
@@ -109,6 +110,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Schedule.Schedule<unknown, Retryable> => {
+  demandKnown("RetryPolicy.make", options, names)
   const { honourRetryAfter = "30 seconds", jitter = true, retryTimeouts = true } = options
   for (const [name, flag] of Object.entries({ jitter, retryTimeouts })) {
     if (!Predicate.isBoolean(flag)) throw new TypeError(`A retry's ${name} must be a boolean; got ${excerpt(flag)}.`)
@@ -122,6 +124,15 @@ export const make = (options: Options = {}): Schedule.Schedule<unknown, Retryabl
     : backoff
   const limited = retryTimeouts ? jittered : Schedule.while(jittered, ({ input }) => !isTimedOut(input))
   return allowing(honourRetryAfter === false ? limited : honouring(limited, honourRetryAfter), times)
+}
+
+const names: Names<Options> = {
+  attempts: true,
+  base: true,
+  cap: true,
+  jitter: true,
+  honourRetryAfter: true,
+  retryTimeouts: true
 }
 
 const isTimedOut = (failure: Retryable): boolean => {

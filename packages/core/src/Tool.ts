@@ -60,6 +60,7 @@ import {
   tokenOf,
   withPolicy
 } from "./internal/tool/toolParts.ts"
+import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { finite } from "./internal/value/numberOption.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
@@ -366,6 +367,7 @@ export const make = <
   Effect.Services<Handled>
 > => {
   demandParts(name, definition, handler)
+  demandKnown(`Tool '${name}'`, definition, fields)
   return makeTool<Name, A, Handled, Params, Word>(
     name,
     definition,
@@ -445,6 +447,7 @@ export const promise = <
   SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>]
 > => {
   demandParts(name, definition, handler)
+  demandKnown(`Tool '${name}'`, definition, promiseFields)
   const { tell = [] } = definition
   demand([
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell]
@@ -457,6 +460,32 @@ export const promise = <
     (runHandler) => withOwnFiber(continuing(runHandler(true)), runHandler(true))
   )
 }
+
+const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & FromOptions> = {
+  description: true,
+  parameters: true,
+  success: true,
+  sideEffect: true,
+  instead: true,
+  check: true,
+  refusesFirst: true,
+  identity: true,
+  repeats: true,
+  failureLimit: true,
+  volatile: true,
+  poll: true,
+  empty: true,
+  pages: true,
+  asOf: true,
+  freshness: true,
+  invariants: true,
+  size: true,
+  tell: true
+}
+
+const { tell: _, ...sharedFields } = promiseFields
+
+const fields: Names<Definition<unknown>> = { ...sharedFields, uninterruptible: true }
 
 type WrapHandler<Params> = <A, E extends ToolFailure, R>(
   runHandler: (isHere: boolean) => (params: Params) => Effect.Effect<A, E, R>

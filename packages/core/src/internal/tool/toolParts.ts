@@ -132,7 +132,10 @@ export const checkedPolicy = (policy: Policy.Any): Policy.Any => {
 
 // Throws if two custom policies have the same name, since only the first would be used.
 export const checkedPolicies = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any> => {
-  if (!Array.isArray(policies)) throw new TypeError(`Default policies must be a list; got ${kind(policies)}.`)
+  if (!Array.isArray(policies)) {
+    const advice = (policies as unknown) === Policy.standard ? " Did you forget to call it: Policy.standard()?" : ""
+    throw new TypeError(`Default policies must be a list; got ${kind(policies)}.${advice}`)
+  }
   const names = policies.map(checkedPolicy).flatMap(({ kind, name }) => kind === "custom" ? [name] : [])
   const duplicate = names.find((name, index) => names.indexOf(name) !== index)
   if (duplicate === undefined) return policies
