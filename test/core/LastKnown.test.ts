@@ -335,6 +335,17 @@ describe("LastKnown", () => {
   })
 
   describe("a store", () => {
+    it.effect("that is not provided logs a warning that names the layer", () =>
+      Effect.gen(function*() {
+        const run = doing(sunny).pipe(LastKnown.fallback()).run(paris) as Effect.Effect<string>
+        const { exit, logged } = yield* logging(run)
+        assert.deepStrictEqual(exit, Exit.succeed("sunny"))
+        assert.deepStrictEqual(logged, [
+          "Warn: The last known value of get_weather could not be stored. " +
+          "Provide LastKnown.layerMemory(), or a store of your own."
+        ])
+      }))
+
     it.effect("that fails or dies logs a warning, and changes neither answers nor failures", () =>
       Effect.gen(function*() {
         for (const end of [Effect.fail("No space."), Effect.die("No space."), Effect.interrupt]) {

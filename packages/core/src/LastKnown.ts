@@ -200,7 +200,8 @@ export class LastKnown extends Context.Service<LastKnown, {
 }>()("@fallible/core/LastKnown") {}
 
 /**
- * Provides a store that keeps the values in the memory of this process.
+ * Provides a store that keeps the values in the memory of this process. It takes options, so call it even
+ * without them: `LastKnown.layerMemory()`.
  *
  * @param options `capacity`: how many values the store keeps; beyond that number, it drops the least
  * recently used value. Default: 1,000
@@ -343,5 +344,9 @@ const askStore = <A>(
       Math.min(storeMillis, millisToAnswer(fiber)),
       { late: () => Effect.andThen(Effect.logWarning(`${warning} in time.`), otherwise) }
     )
-    return Effect.catchCause(answer, (cause) => Effect.andThen(Effect.logWarning(`${warning}.`, cause), otherwise))
+    return Effect.catchCause(answer, (cause) => {
+      const isMissing = Context.getOrUndefined(fiber.context, LastKnown) === undefined
+      const advice = isMissing ? " Provide LastKnown.layerMemory(), or a store of your own." : ""
+      return Effect.andThen(Effect.logWarning(`${warning}.${advice}`, cause), otherwise)
+    })
   })
