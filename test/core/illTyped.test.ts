@@ -26,7 +26,7 @@ describe("a handler that returns a promise", () => {
     Effect.gen(function*() {
       const { logged, value } = yield* logging(outcomeOf(handling(async () => "sunny")))
       assert.deepStrictEqual(logged, [
-        "Error | The tool p failed with an internal error | TypeError: The handler of 'p' returned a promise: wrap it in Effect.tryPromise."
+        "Error | The tool p failed with an internal error | TypeError: The handler of 'p' returned a promise. Use Tool.promise."
       ])
       assert.isTrue(value._tag === "Failed" && value.failure.code === "defect" && value.certainty === "not_executed")
       assert.notInclude(read(value), "promise")
@@ -129,6 +129,23 @@ describe("the log about other answers", () => {
         assert.deepStrictEqual(logged, [
           `Error | The tool p failed with an internal error | TypeError: The handler of 'p' ${told}`
         ])
+      }))
+  }
+
+  for (
+    const [what, error] of [
+      ["an InvoicesError", Object.assign(new Error("no rows"), { name: "InvoicesError" })],
+      ["a string", "no rows"]
+    ] as const
+  ) {
+    it.effect(`of a failure with ${what}`, () =>
+      Effect.gen(function*() {
+        const { logged, value } = yield* logging(outcomeOf(handling(() => Effect.fail(error))))
+        assert.deepStrictEqual(logged, [
+          `Error | The tool p failed with an internal error | TypeError: The handler of 'p' failed with ${what}, ` +
+          "which is not a ToolFailure. Add: Effect.mapError(ToolFailure.from)."
+        ])
+        assert.notInclude(read(value), "ToolFailure")
       }))
   }
 

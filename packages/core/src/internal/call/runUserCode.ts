@@ -89,7 +89,9 @@ export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<
   return Effect.failCause(
     Cause.fromReasons(
       reasons.map((reason) =>
-        Cause.isFailReason(reason) && !isWhole(reason.error) ? Cause.makeDieReason(reason.error) : reason
+        Cause.isFailReason(reason) && !isWhole(reason.error)
+          ? Cause.makeDieReason(foreign(label, reason.error))
+          : reason
       )
     )
   )
@@ -107,11 +109,31 @@ export class IllTyped extends TypeError {}
 
 const fault = (label: string, verb: string, value: unknown, why?: string): IllTyped => {
   heed(label, value)
-  return new IllTyped(`${label} ${verb} ${why === undefined ? advice(value) : `${noun(value)}, ${why}.`}`)
+  return new IllTyped(`${label} ${verb} ${why === undefined ? advice(label, verb, value) : `${noun(value)}, ${why}.`}`)
 }
 
-const advice = (value: unknown): string => {
-  if (isPromise(value)) return "a promise: wrap it in Effect.tryPromise."
+// The original error is the `cause`, so its message and its stack are still in the log.
+const foreign = (label: string, error: unknown): IllTyped => {
+  heed(label, error)
+  return new IllTyped(
+    `${label} failed with ${errorName(error)}, which is not a ToolFailure. Add: Effect.mapError(ToolFailure.from).`,
+    { cause: error }
+  )
+}
+
+const errorName = (error: unknown): string => {
+  const name = attempted(() => error instanceof Error ? error.name : undefined)
+  if (typeof name !== "string" || !/^\w{1,60}$/.test(name)) return noun(error)
+  return `${/^[aeiou]/i.test(name) ? "an" : "a"} ${name}`
+}
+
+const advice = (label: string, verb: string, value: unknown): string => {
+  if (isPromise(value)) {
+    // Only the handler of a tool can be an async function.
+    return verb === "returned" && label.startsWith("The handler of ")
+      ? "a promise. Use Tool.promise."
+      : "a promise: wrap it in Effect.tryPromise."
+  }
   if (isGenerator(value)) return "a generator: wrap its function in Effect.fnUntraced."
   if (value === undefined) return "nothing, and not an Effect: is a `return` missing?"
   return `${kind(value)}, which is not an Effect: wrap it in Effect.succeed.`
