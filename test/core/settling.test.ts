@@ -1,28 +1,60 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Tool, type ToolUnavailable } from "@fallible/core"
-import { type Duration, Effect, Fiber, Schedule } from "effect"
+import { RetryPolicy, Tool, type ToolUnavailable } from "@fallible/core"
+import { type Duration, Effect, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import { found, lost, nothing, once, outcomeOf } from "../support/reconciling.ts"
 import { after, doing, refused, Sequence, sunny } from "../support/sequence.ts"
+
+// A check that ends a repetition without an end, which would otherwise block the test.
+const neverFinding = () => {
+  let looked = 0
+  return () => {
+    if (++looked > 100) throw new Error("It looks for ever.")
+    return nothing
+  }
+}
 
 describe("F4 Tool.reconcile", () => {
   it.effect("settles on any clock, and waits for a missing fraction of a millisecond", () =>
     Effect.gen(function*() {
       for (let number = 1; number < 300; number++) {
-        let looked = 0
         const pays = doing(Effect.fail(lost), "non_idempotent").pipe(
-          Tool.reconcile(() => {
-            if (++looked > 100) throw new Error("It looks for ever.")
-            return Effect.succeedNone
-          }, { settle: "61 seconds" })
+          Tool.reconcile(neverFinding(), { settle: "61 seconds" })
         )
         yield* TestClock.adjust(number / 7)
         const fiber = yield* Effect.forkChild(outcomeOf(pays))
         for (let second = 0; second < 63; second++) yield* TestClock.adjust(1_000 + 1 / number)
         assert.deepNestedInclude(yield* Fiber.join(fiber), { "failure.code": "not_executed" })
-        assert.isBelow(looked, 100)
       }
     }).pipe(Effect.provide(TestClock.layer())))
+
+  // Each run has a new clock: at a late time, rounding would hide the fractions.
+  it.effect("settles from any fraction of a millisecond on", () =>
+    Effect.forEach(Array.from({ length: 300 }), () =>
+      Effect.gen(function*() {
+        const settle = yield* Random.nextIntBetween(1, 20_000)
+        const start = yield* Random.nextBetween(0, 2_000)
+        const pays = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(neverFinding(), { settle }))
+        yield* TestClock.adjust(start)
+        assert.deepNestedInclude(yield* outcomeOf(pays), { "failure.code": "not_executed" })
+      }).pipe(Effect.provide(TestClock.layer()))).pipe(Random.withSeed("fractions")))
+
+  it.effect("settles after retries with jitter", () =>
+    Effect.forEach(Array.from({ length: 100 }), () =>
+      Effect.gen(function*() {
+        const pays = doing(Effect.fail(lost), "non_idempotent").pipe(
+          Tool.reconcile(neverFinding(), { settle: "10 seconds" }),
+          Tool.retry(RetryPolicy.transient)
+        )
+        assert.deepNestedInclude(yield* outcomeOf(pays), { "failure.code": "not_executed", attempts: 3 })
+      }).pipe(Effect.provide(TestClock.layer()))).pipe(Random.withSeed("jitter")))
+
+  it.effect("settles with a schedule that does not wait", () =>
+    Effect.gen(function*() {
+      const settling = { settle: "20 millis", schedule: Schedule.forever } as const
+      const pays = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(neverFinding(), settling))
+      assert.deepNestedInclude(yield* outcomeOf(pays), { "failure.code": "not_executed" })
+    }))
 
   describe("with a time to settle", () => {
     const settling = (settle: Duration.Input, schedule?: Schedule.Schedule<unknown>) =>

@@ -169,12 +169,14 @@ export class Reconciliation<R> {
         const runs = frame.isActing
         if (runs || didRun) last = begun
         didRun = runs
+        // The end and the wait until the end must come from one computation. Otherwise, rounding could leave
+        // no time to wait before an end that has not come, and the check would be repeated for ever.
+        const restAt = (time: number) => (runs ? first : last) + settle - time
         const finding = yield* ask
         if (finding._tag === "Found") return finding
-        if (!runs && begun - last >= settle) return finding
-        if (runs && begun - first >= settle) return notKnown
+        if (restAt(begun) <= 0) return runs ? notKnown : finding
         const now = yield* Clock.currentTimeMillis
-        const rest = (runs ? first : last) + settle - now
+        const rest = restAt(now)
         // If the deadline comes before the time to settle is up, the check stops now. Otherwise the
         // deadline would cut the wait short, and the reason would be lost.
         if (rest >= Duration.toMillis(yield* Deadline.timeLeft)) return finding._tag === "Nothing" ? notKnown : finding
@@ -183,9 +185,9 @@ export class Reconciliation<R> {
           onFailure: Effect.failCause,
           onDone: () => Effect.succeed(Infinity)
         })
-        // Rounded up: a test clock may stop a tiny fraction of a millisecond too early, and a wait
-        // that short would not advance it.
-        const wait = Duration.millis(Math.ceil(Math.max(0, Math.min(next, rest))))
+        // A wait lasts at least a millisecond, and is rounded up. Otherwise, the check could be repeated without
+        // any time passing: a schedule may not wait, and a shorter wait may not advance a test clock.
+        const wait = Duration.millis(Math.ceil(Math.min(Math.max(1, next), Math.max(0, rest))))
         yield* call.waiting(Effect.sleep(wait), wait)
       }
     })
