@@ -263,8 +263,34 @@ describe("H4 can this pay twice?", () => {
         )
       const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool }))
       assert.include(failure.message, "pay reached the service, and did not succeed, though nothing went wrong.")
+      assert.include(failure.message, "The service answered {\"done\":true}. Set the option 'answer' if")
+      assert.include(failure.message, "\"code\":\"invalid_result\"")
       const { runs } = yield* ActsOnce.check({ ...args, tool, answer: () => ({ receipt: "1" }), runs: 20 })
       assert.strictEqual(runs, 20)
+      assert.strictEqual((yield* ActsOnce.check({ ...args, tool, answer: { receipt: "1" }, runs: 20 })).runs, 20)
+    }))
+
+  it.live("says what a function of the options threw, and what the tool died of", () =>
+    Effect.gen(function*() {
+      const boom = (): never => {
+        throw new Error("Boom.")
+      }
+      for (const make of [paying, fetching, calling]) {
+        const tool = make("non_idempotent")
+        const { message } = yield* Effect.flip(ActsOnce.check({ ...args, tool, answer: boom }))
+        assert.include(message, "The option 'answer' threw: Error: Boom.")
+      }
+      const dying = (service: FakeService.FakeService) =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+          Effect.andThen(Effect.orDie(service.act()), Effect.die("No rows.")))
+      const { message } = yield* Effect.flip(ActsOnce.check({ ...args, tool: dying }))
+      assert.include(message, "The tool pay failed with an internal error: No rows.")
+      const checked = (service: FakeService.FakeService) =>
+        paying("non_idempotent")(service).pipe(Tool.reconcile(() =>
+          Effect.as(service.look(), Option.none())
+        ))
+      const exit = yield* Effect.exit(ActsOnce.check({ ...args, tool: checked, found: boom }))
+      assert.include(String(exit), "The option 'found' threw: Error: Boom.")
     }))
 
   it.live("reports how many sequences ended in doubt, so that a check that finds nothing is noticed", () =>
@@ -377,6 +403,38 @@ describe("H4 can this pay twice?", () => {
       const hanging = () =>
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Void }, () => Effect.never)
       assert.strictEqual((yield* Effect.flip(ActsOnce.check({ ...args, tool: hanging })))._tag, "NeverSucceeded")
+    }))
+
+  it.live("stops a tool that repeats requests while no time passes", () =>
+    Effect.gen(function*() {
+      // Each answer is a promise that is already fulfilled, so timers never get a turn.
+      const look = (service: FakeService.FakeService) =>
+        Effect.promise(async () => {
+          for (;;) await Effect.runPromise(service.look())
+        })
+      const flooding = (service: FakeService.FakeService) =>
+        paying("non_idempotent")(service).pipe(Tool.reconcile(() => look(service)), Tool.retry(RetryPolicy.transient))
+      const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool: flooding }))
+      assert.deepNestedInclude(failure, {
+        _tag: "NeverEnded",
+        sequence: ["The model calls pay.", "Request 1, key a: the service acts, and the connection is lost."]
+      })
+      assert.include(failure.message, "pay did not come to an end: it sent 1,000 requests while no time passed.")
+      const fetched = (service: FakeService.FakeService) =>
+        Tool.promise("pay", { description: "Pays", success: Schema.Void }, async () => {
+          for (;;) await service.fetch("https://pay.example/orders")
+        })
+      assert.strictEqual((yield* Effect.flip(ActsOnce.check({ arguments: {}, tool: fetched })))._tag, "NeverEnded")
+    }))
+
+  it.live("stops if the services of a tool are never made", () =>
+    Effect.gen(function*() {
+      const tool = paying("non_idempotent")
+      const failure = yield* Effect.flip(
+        ActsOnce.check({ ...args, tool, layer: () => Layer.effectDiscard(Effect.never) })
+      )
+      assert.strictEqual(failure._tag, "NeverEnded")
+      assert.include(failure.message, "it was still running after 3 hours of virtual time")
     }))
 
   it.live("takes the services of the tool, and the policies of the agent", () =>

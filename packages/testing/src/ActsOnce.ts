@@ -23,6 +23,7 @@
  * @since 0.1.0
  */
 import { Agent, Defect, Journal, LateResult, type Policy, type Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -34,7 +35,7 @@ import * as Logger from "effect/Logger"
 import * as Random from "effect/Random"
 import { TestClock } from "effect/testing"
 import type { Answers, FakeService, Fault } from "./FakeService.ts"
-import { faults, Service } from "./internal/plannedService.ts"
+import { faults, mostAtOnce, Service } from "./internal/plannedService.ts"
 import * as ScriptedModel from "./ScriptedModel.ts"
 
 // -----------------------------------------------------------------------------
@@ -121,12 +122,43 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
   readonly tool: string
   /** How often the service acted. */
   readonly times: number
-  /** The last result that the model received. */
+  /** The first result that the model received. */
   readonly told: string
+  /** The JSON that the service answered after it acted, as text. Absent if it did not answer. */
+  readonly answered?: string
+  /** The defect of the tool, or of the option `answer`. Absent if there was none. */
+  readonly defect?: string
 }> {
   override get message(): string {
-    const what = this.times === 0 ? "did not reach the service" : "reached the service, and did not succeed"
-    return `${this.tool} ${what}, though nothing went wrong. The model was told: ${this.told}`
+    const { answered, defect, times, told, tool } = this
+    const what = times === 0 ? "did not reach the service" : "reached the service, and did not succeed"
+    return [
+      `${tool} ${what}, though nothing went wrong.`,
+      ...(defect === undefined ? [] : [defect]),
+      ...(answered === undefined
+        ? []
+        : [`The service answered ${answered}. Set the option 'answer' if your service answers something else.`]),
+      `The model was told: ${told}`
+    ].join(" ")
+  }
+}
+
+/**
+ * The tool did not come to an end: it sent 1,000 requests while no time passed, or it still ran after 3 hours
+ * of virtual time.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class NeverEnded extends Data.TaggedError("NeverEnded")<{
+  readonly tool: string
+  /** What the tool did until the check stopped it. */
+  readonly why: string
+  /** The first 20 events, one line each. */
+  readonly sequence: ReadonlyArray<string>
+}> {
+  override get message(): string {
+    return `${this.tool} did not come to an end: ${this.why}.\n\n  ${this.sequence.join("\n  ")}\n`
   }
 }
 
@@ -140,8 +172,11 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
  * When to use: in a test, for each tool that pays, books or sends.
  *
  * Fails with {@link ActedTwice} if the service acts twice; the failure has the shortest sequence that was
- * found. Fails with {@link NeverSucceeded} if the tool does not work even without any fault. If the tool
- * needs Effect services, provide them through the option `layer`, or to the Effect that `check` returns.
+ * found. Fails with {@link NeverSucceeded} if the tool does not work even without any fault, and with
+ * {@link NeverEnded} if it does not come to an end. Dies if the option `found` throws.
+ *
+ * If the tool needs Effect services, provide them through the option `layer`, or to the Effect that `check`
+ * returns.
  *
  * @example
  * ```ts
@@ -175,20 +210,35 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
  */
 export const check = <T extends Tool.Any, R = never, Provided = never>(
   options: Options<T, R, Provided>
-): Effect.Effect<Checked, ActedTwice | NeverSucceeded, Exclude<Tool.Requirements<T> | R, Provided>> =>
+): Effect.Effect<Checked, ActedTwice | NeverSucceeded | NeverEnded, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
     const { runs = 400, seed = "acts once" } = options
-    const { acted: times, isDone, told, tool } = yield* play(options, nothingWrong)
-    if (times === 0 || !isDone) return yield* new NeverSucceeded({ tool, times, told })
+    const sunny = yield* play(options, nothingWrong)
+    yield* hasEnded(sunny)
+    if (sunny.acted === 0 || !sunny.isDone) return yield* neverSucceeded(sunny)
     let number = 0
     let inDoubt = 0
     for (const plan of plans(runs, yield* drawPlans(runs).pipe(Random.withSeed(seed)))) {
       const outcome = yield* play(options, plan)
       if (outcome.acted > 1) return yield* failWithShortest(options, plan, outcome)
+      yield* hasEnded(outcome)
+      if (outcome.mistake !== undefined) return yield* Effect.die(new Error(outcome.mistake))
       number++
       if (outcome.isInDoubt) inDoubt++
     }
     return { runs: number, inDoubt }
+  })
+
+const hasEnded = ({ sequence, tool, unended }: Played): Effect.Effect<void, NeverEnded> =>
+  unended === undefined ? Effect.void : new NeverEnded({ tool, why: unended, sequence: sequence.slice(0, 20) })
+
+const neverSucceeded = ({ acted, answered, defect, mistake = defect, told, tool }: Played) =>
+  new NeverSucceeded({
+    tool,
+    times: acted,
+    told,
+    ...(answered === undefined ? {} : { answered: JSON.stringify(answered) }),
+    ...(mistake === undefined ? {} : { defect: mistake })
   })
 
 // -----------------------------------------------------------------------------
@@ -284,8 +334,16 @@ interface Played {
   readonly tool: string
   readonly acted: number
   readonly sequence: ReadonlyArray<string>
-  /** The last result that the model received. */
+  /** The first result that the model received. */
   readonly told: string
+  /** What the service answered after it last acted. */
+  readonly answered: unknown
+  /** The first error that a function of the options threw. */
+  readonly mistake: string | undefined
+  /** The first defect that was reported. */
+  readonly defect: string | undefined
+  /** What the tool did, if it did not come to an end. */
+  readonly unended: string | undefined
   /** Whether the model received a success. */
   readonly isDone: boolean
   /** Whether the call was in doubt at the end. */
@@ -342,23 +400,40 @@ const play = <T extends Tool.Any, R, Provided>(
       // The second process continues from the steps that the first has recorded.
       return exit ?? (yield* run(new Process(journal, undefined, stopped, tool.name, tell)))
     })
-    const exit = yield* passTimeUntilDone(
-      provided === undefined ? asProvided<Provided>()(job) : Effect.provide(job, provided)
+    let defect: string | undefined
+    const reporter: Defect.Reporter = (message, cause) =>
+      Effect.sync(() => {
+        defect ??= `${message}: ${String(Cause.squash(cause))}`
+      })
+    const done = yield* passTimeUntilDone(
+      Effect.provideService(
+        provided === undefined ? asProvided<Provided>()(job) : Effect.provide(job, provided),
+        Defect.reporter,
+        reporter
+      ),
+      () => service.isFlooded
     )
     // Lets the service finish what it still has to do.
     for (let time = 0; time < lateBy; time += lateBy / 4) yield* passTime(Math.ceil(lateBy / 2))
-    const facts = Exit.isSuccess(exit) ? Array.from(exit.value.facts.intents) : []
+    const facts = done !== undefined && Exit.isSuccess(done) ? Array.from(done.value.facts.intents) : []
     return {
       tool: tool.name,
       acted: service.acted,
       sequence,
-      told: results.at(-1) ?? "",
+      told: results[0] ?? "",
+      answered: service.answered,
+      mistake: service.mistake,
+      defect,
+      unended: service.isFlooded
+        ? `it sent ${mostAtOnce.toLocaleString("en")} requests while no time passed`
+        : done === undefined
+        ? "it was still running after 3 hours of virtual time"
+        : undefined,
       isDone: results.some(isSuccess),
       isInDoubt: facts.some(([, { failed }]) => failed?.certainty === "unknown")
     }
   }).pipe(
     Random.withSeed("acts once"),
-    Effect.provideService(Defect.reporter, () => Effect.void),
     Effect.provideService(LateResult.reporter, () => Effect.void),
     Effect.provide(Logger.layer([])),
     // The test clock warns if time does not pass. Here, time does pass, and a long wait for the warning would
@@ -426,15 +501,23 @@ const asStepOf = <A, E>(exit: Exit.Exit<unknown, unknown>) => exit as Exit.Exit<
 // Time
 // -----------------------------------------------------------------------------
 
-/** Lets virtual time pass until the Effect is done. */
-const passTimeUntilDone = <A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> =>
+/**
+ * Lets virtual time pass until the Effect is done. Returns `undefined` if it must be stopped, or if it still runs
+ * after 3 hours: a run of an agent ends after one hour, and at most two run, one after the other.
+ */
+const passTimeUntilDone = <A, R>(effect: Effect.Effect<A, never, R>, mustStop: () => boolean) =>
   Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect, { startImmediately: true })
-    // Most runs end soon, so time first passes in short steps.
-    for (let steps = 0; fiber.pollUnsafe() === undefined; steps++) {
-      yield* passTime(steps < 100 ? "1 second" : "10 seconds")
-    }
-    return yield* Fiber.join(fiber)
+    const fiber = yield* Effect.forkDetach(effect, { startImmediately: true })
+    const pass = Effect.gen(function*() {
+      const isRunning = () => fiber.pollUnsafe() === undefined && !mustStop()
+      // Most runs end soon, so time first passes in short steps.
+      for (let steps = 0; steps < 1_200 && isRunning(); steps++) {
+        yield* passTime(steps < 100 ? "1 second" : "10 seconds")
+      }
+      return fiber.pollUnsafe() === undefined ? undefined : yield* Fiber.join(fiber)
+    })
+    // A fiber that does not end is not awaited.
+    return yield* Effect.ensuring(pass, Effect.sync(() => fiber.interruptUnsafe()))
   })
 
 // A handler may use promises, which need turns of the event loop.

@@ -27,6 +27,7 @@
  */
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 
 /**
  * The fault that the check plans for a request.
@@ -103,8 +104,11 @@ export interface FakeService {
  * @since 0.1.0
  */
 export interface Answers {
-  /** Makes the JSON of the answer to a request on which the service has acted. Default: `{ "done": true }`. */
-  readonly answer?: (request: Request) => unknown
+  /**
+   * The JSON of the answer to a request on which the service has acted, or a function that makes it. Set it if
+   * your tool reads the answer. Default: `{ "done": true }`.
+   */
+  readonly answer?: Schema.Json | ((request: Request) => unknown)
   /**
    * Makes the JSON of the answer to `look`. Default: `{ "done": true }` if the service has acted, otherwise
    * `{ "done": false }`.

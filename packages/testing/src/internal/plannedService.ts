@@ -1,3 +1,4 @@
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { Answered, type Answers, Dropped, type FakeService, type Fault, type Request } from "../FakeService.ts"
 import { connectionLost } from "./connectionErrors.ts"
@@ -28,6 +29,9 @@ export const faults: ReadonlyArray<Fault> = [
   "none"
 ]
 
+/** The most requests that a tool may send while no time passes. */
+export const mostAtOnce = 1_000
+
 /** The state of an idempotency key. */
 interface KeyState {
   readonly body: unknown
@@ -44,6 +48,13 @@ interface Settings extends Answers {
 export class Service {
   /** How often the service has acted. */
   acted = 0
+  /** The last answer of the service after it acted. */
+  answered: unknown = undefined
+  /** The first error that a function of the options threw. */
+  mistake: string | undefined
+  /** Whether the tool sent so many requests at one moment that it would never stop. */
+  isFlooded = false
+  readonly #moment = { at: NaN, requests: 0 }
   readonly #plan: Array<Fault>
   /** Whether the service acts only once for each key. */
   goesByKeys: boolean
@@ -64,10 +75,15 @@ export class Service {
 
   /** The service as a handler sees it. Effects that `fetch` runs use the clock of the check. */
   readonly made: Effect.Effect<FakeService> = Effect.map(Effect.context(), (context): FakeService => {
-    const { answer = () => ({ done: true }), found = (_, done) => ({ done }) } = this.#answers
+    const { answer = { done: true }, found = (_, done) => ({ done }) } = this.#answers
+    const answerTo = (request: Request) => {
+      this.answered = typeof answer === "function" ? this.#asked("answer", () => answer(request)) : answer
+      return this.answered
+    }
     const act = (request: Request = {}) =>
-      Effect.suspend(() => this.#act(request)).pipe(Effect.map(() => answer(request)))
-    const look = (request: Request = {}) => Effect.sync(() => found(request, this.#hasActedFor(request)))
+      this.#counted(Effect.suspend(() => this.#act(request)).pipe(Effect.map(() => answerTo(request))))
+    const look = (request: Request = {}) =>
+      this.#counted(Effect.sync(() => this.#asked("found", () => found(request, this.#hasActedFor(request)))))
     const fetch = effectFetch(context, ({ headers, method }, body) => {
       const request = { key: headers.get("idempotency-key") ?? undefined, body }
       return Effect.matchEffect(/^(GET|HEAD)$/.test(method) ? look(request) : act(request), {
@@ -78,6 +94,27 @@ export class Service {
     })
     return { act, look, fetch }
   })
+
+  // Runs a function of the options. If it throws, a handler may catch that like a failure of the service, so the
+  // error is kept.
+  #asked<A>(option: string, make: () => A): A {
+    try {
+      return make()
+    } catch (error) {
+      this.mistake ??= `The option '${option}' threw: ${String(error)}`
+      throw error
+    }
+  }
+
+  // Does not answer a tool that repeats requests while no time passes. Such a tool may never let anything else
+  // run, so only the service itself can stop it.
+  #counted<A, E>(request: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (now !== this.#moment.at) Object.assign(this.#moment, { at: now, requests: 0 })
+      this.isFlooded ||= ++this.#moment.requests > mostAtOnce
+      return this.isFlooded ? Effect.never : request
+    })
+  }
 
   #hasActedFor({ key }: Request): boolean {
     return key === undefined ? this.acted > 0 : this.#keys.get(key)?.hasActed === true
