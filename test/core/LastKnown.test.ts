@@ -10,9 +10,11 @@ import {
   type SemanticGarbage,
   Tool,
   ToolCall,
+  ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as LastKnown from "@fallible/core/LastKnown"
 import { Clock, Duration, Effect, Exit, Fiber, FileSystem, Hash, Layer, Logger, Option, Schedule, Schema } from "effect"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
@@ -92,6 +94,69 @@ describe("LastKnown", () => {
           caveats: ["from cache, less than 1s old; the live service is unavailable"]
         })
       }).pipe(Effect.provide(LastKnown.layerMemory())))
+
+    it.effect("answers if the service is down, and never if the service has refused the call", () =>
+      Effect.gen(function*() {
+        const codesAfter = (failure: ToolFailure.ToolFailure<string>) => {
+          let isFirst = true
+          const tool = Tool.make("t", { description: "", success: Schema.String, sideEffect: "none" }, () => {
+            if (!isFirst) return Effect.fail(failure)
+            isFirst = false
+            return Effect.succeed("Lyon")
+          }).pipe(LastKnown.fallback())
+          return Effect.andThen(
+            tool.run({}),
+            Effect.match(tool.run({}), { onFailure: ({ code }) => code, onSuccess: String })
+          )
+        }
+        const statuses = [400, 401, 403, 404, 409, 422, 402, 408, 429, 500, 501, 503]
+        const after = yield* Effect.forEach(statuses, (status) => codesAfter(HttpFailure.fromStatus(status)))
+        assert.deepStrictEqual(after, [
+          "rejected",
+          "permission_denied",
+          "permission_denied",
+          "not_found",
+          "rejected",
+          "invalid_arguments",
+          "Lyon",
+          "Lyon",
+          "Lyon",
+          "Lyon",
+          "Lyon",
+          "Lyon"
+        ])
+        // The reason of an unknown error may be a refusal.
+        assert.strictEqual(yield* codesAfter(ToolFailure.from(new Error("Not yours."))), "rejected")
+        assert.strictEqual(yield* codesAfter(ToolFailure.from({})), "failed")
+      }).pipe(Effect.provide(memory)))
+
+    it.effect("answers if the last source is down, whatever the sources before it have said", () =>
+      Effect.gen(function*() {
+        let isFirst = true
+        const notHeld = { code: "not_held", detail: "Not held.", transient: false, scope: "arguments" } as const
+        const tool = Tool.make("t", { description: "", success: Schema.String, sideEffect: "none" }, () => {
+          if (!isFirst) return Effect.fail(new ToolUnavailable(notHeld))
+          isFirst = false
+          return Effect.succeed("Lyon")
+        }).pipe(Tool.fallback(() => Effect.fail(HttpFailure.fromStatus(402))), LastKnown.fallback())
+        yield* tool.run({})
+        assert.strictEqual(yield* tool.run({}), "Lyon")
+      }).pipe(Effect.provide(memory)))
+
+    it.effect("does not answer if a fallback inside passes the refusal on", () =>
+      Effect.gen(function*() {
+        let isFirst = true
+        const tool = Tool.make("t", { description: "", success: Schema.String, sideEffect: "none" }, () => {
+          if (!isFirst) return Effect.fail(HttpFailure.fromStatus(403))
+          isFirst = false
+          return Effect.succeed("Lyon")
+        }).pipe(
+          Tool.fallback((_params, failure) => failure.scope === "arguments" ? Effect.fail(failure) : fail),
+          LastKnown.fallback()
+        )
+        yield* tool.run({})
+        assert.strictEqual((yield* Effect.flip(tool.run({}))).code, "permission_denied")
+      }).pipe(Effect.provide(memory)))
 
     it.effect("answers with the last value, and the outcome has its source and age", () =>
       Effect.gen(function*() {

@@ -83,7 +83,7 @@ describe("the command", { tags: "slow" }, () => {
     Effect.gen(function*() {
       const [json, quiet] = yield* Effect.all([
         clinical("--json", "--api", "forbidden"),
-        clinical("--quiet", "--api", "forbidden", "What is the dose of aspirin?")
+        clinical("--quiet", "--api", "down", "What is the dose of aspirin?")
       ], { concurrency: 2 })
       const events = json.stdout.trimEnd().split("\n").map((line): { readonly _tag: string } => JSON.parse(line))
       assert.deepInclude(events[0], { _tag: "RunStarted" })

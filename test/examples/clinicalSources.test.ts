@@ -22,7 +22,6 @@ describe("the sources of a fact", () => {
         [{ database: "down" }, "ibuprofen", fromApi],
         [{ api: "down" }, "aspirin", fromCache],
         [{ api: "quota" }, "aspirin", fromCache],
-        [{ api: "forbidden" }, "aspirin", fromCache],
         [{ api: "garbage" }, "aspirin", fromCache],
         [{ api: "truncated" }, "aspirin", fromCache],
         [{ database: "locked", api: "down" }, "ibuprofen", fromCache],
@@ -34,6 +33,12 @@ describe("the sources of a fact", () => {
         assert.deepStrictEqual(completed(outcome).value, { ...findDrug(drug) })
       }
     }))
+
+  it.effect("are not taken from the cache if the external API refuses to give them", () =>
+    Effect.gen(function*() {
+      const outcome = failed(yield* atOnce(facts("aspirin")))
+      assert.strictEqual(outcome.failure.code, "permission_denied")
+    }).pipe(Effect.provide(real({ api: "forbidden" }))))
 
   for (const cache of ["empty", "stale"] as const) {
     it.effect(`are listed when all have failed, with a cache that is ${cache}`, () =>

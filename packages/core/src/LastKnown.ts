@@ -15,9 +15,15 @@
  * A store cannot make a call fail. If the store fails or hangs, a warning goes to the log, and the call
  * takes at most one second longer.
  *
- * Only the tool's name and the arguments identify a value. No value is stored or looked up for arguments
- * with hidden content: a `Redacted`, or an instance of a class without `toJSON`. If an answer depends on
- * the user, give each user a separate store, or include the user in the arguments.
+ * A refusal is never answered from the store. The service was up, and a stored record may be the one that it
+ * refused to show. A refusal is a permanent failure with the scope `"arguments"`, such as a 400, 403 or 409, or a
+ * failure with the code `permission_denied`, such as a 401. Of a chain of sources, only the last failure counts, so
+ * a `Tool.fallback` inside should pass refusals on.
+ *
+ * Only the tool's name and the arguments identify a value, and not the user. If an answer depends on the user,
+ * one user would read what another user was told. Then give each user a store of their own, or include the user
+ * in the arguments. No value is stored or looked up for arguments with hidden content: a `Redacted`, or an
+ * instance of a class without `toJSON`.
  *
  * @since 0.1.0
  */
@@ -37,7 +43,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import { answered } from "./internal/call/runUserCode.ts"
 import { millisToAnswer } from "./internal/call/timeLeft.ts"
-import { exhausted, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
+import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
+import { exhausted, lastFailure, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
 import { isExit } from "./internal/fiber/runContained.ts"
 import { withinTime } from "./internal/fiber/withinTime.ts"
 import { builtIn } from "./internal/policy/builtInPolicy.ts"
@@ -105,7 +112,7 @@ export const policy = (
           Effect.matchEffect(run(params), {
             onSuccess: (value) => Effect.as(keep(params, value), value),
             onFailure: (failure): Effect.Effect<A, E, R | LastKnown> => {
-              if (!isUnavailable(failure)) return Effect.fail(failure)
+              if (!isUnavailable(failure) || isRefused(failure)) return Effect.fail(failure)
               const tried = [...sourcesTried(failure, subject.name, newAttempts()), `${name} (no value)`]
               return Effect.flatMap(find(params), (stored) =>
                 Option.isNone(stored)
@@ -120,6 +127,12 @@ export const policy = (
 const isUnavailable = <E extends ToolFailure>(failure: E): failure is E & ToolUnavailable =>
   failure._tag === "ToolUnavailable"
 
+// The last source was up, and has refused this call.
+const isRefused = (failure: ToolUnavailable): boolean => {
+  const last = lastFailure(failure)
+  return isAboutArguments(last) || last.code === "permission_denied"
+}
+
 // `exhausted` returns a failure of the same type as its argument, which the compiler does not see for a
 // type parameter.
 const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tried: ReadonlyArray<string>) =>
@@ -128,7 +141,13 @@ const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tri
 /**
  * When the tool is unavailable, answers with the last known value for the same arguments.
  *
- * When to use: as the last source of a read-only tool, if an old answer is better than none.
+ * When to use: as the last source of a read-only tool, if an old answer is better than none. Not for an answer
+ * that depends on the user, unless the arguments include the user or each user has a store: see the top of this
+ * module.
+ *
+ * A refusal is passed on: a permanent failure with the scope `"arguments"`, or one with the code
+ * `permission_denied`. So is an error that `ToolFailure.from` does not recognize (`rejected` or `failed`), since it
+ * may be a refusal. If such an error means that the service is down, fail with your own `ToolUnavailable`.
  *
  * Throws when added to a tool that acts (has side effects). The last result of an acting tool does not tell
  * what a new call would do.

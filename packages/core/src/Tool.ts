@@ -741,6 +741,10 @@ export const deadline: typeof timeout = dual(
  * failure's `outcome` before you act elsewhere, since the tool may already have acted. In the tool's error
  * type, the failures of the source replace `ToolUnavailable`.
  *
+ * The source also gets refusals, such as a 403: failures with the scope `"arguments"` or the code
+ * `permission_denied`. To pass one on, fail with the failure:
+ * `(params, failure) => failure.scope === "arguments" ? Effect.fail(failure) : mirror.run(params)`.
+ *
  * If the tool acts, the answer carries a caveat that says whether the call may have taken effect, and
  * `Tool.explain` warns about the fallback.
  *

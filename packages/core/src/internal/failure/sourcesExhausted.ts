@@ -18,7 +18,7 @@ export const exhausted = (
   tried: ReadonlyArray<string>
 ): ToolUnavailable => {
   const { cause, outcome: _, retryAfter = first.retryAfter, ...fields } = last
-  return new ToolUnavailable({
+  const failure = new ToolUnavailable({
     ...fields,
     transient: first.transient || last.transient,
     ...(first.scope === "arguments" ? { scope: first.scope } : {}),
@@ -26,4 +26,11 @@ export const exhausted = (
     tried,
     cause
   })
+  lastFailures.set(failure, lastFailure(last))
+  return failure
 }
+
+/** Returns the failure of the last source alone, for a failure made by {@link exhausted}. */
+export const lastFailure = (failure: ToolUnavailable): ToolUnavailable => lastFailures.get(failure) ?? failure
+
+const lastFailures = new WeakMap<ToolUnavailable, ToolUnavailable>()
