@@ -121,6 +121,26 @@ describe("Tool.explain", () => {
       ])
     })
 
+    it("a fallback to a tool without a time limit, unless one around it ends it", () => {
+      const unbounded = ["unbounded_fallback"]
+      const depot = quote()
+      assert.deepStrictEqual(codes(timely().pipe(Tool.fallback(depot.run, { name: "depot" }))), unbounded)
+      const standard = (tool: Tool.Any) =>
+        Toolkit.explain(Toolkit.withDefaults(Toolkit.make(tool), Policy.standard()))
+          .flatMap(({ warnings }) => warnings)
+      assert.deepStrictEqual(standard(quote().pipe(Tool.fallback(depot.run, { name: "depot" }))), [{
+        code: "unbounded_fallback",
+        detail: "The time limits inside do not include the fallback to depot, so a call has no time limit.",
+        hint: "Give the fallback's tool a timeout of its own, or put a deadline outside the fallback."
+      }])
+      assert.deepStrictEqual(standard(quote().pipe(Tool.fallback(timely().run))), [])
+      for (const limit of [Tool.timeout, Tool.deadline]) {
+        assert.deepStrictEqual(codes(timely().pipe(Tool.fallback(depot.run), limit("1 minute"))), [])
+      }
+      // Nothing of this tool has a time limit, so the fallback is no exception.
+      assert.deepStrictEqual(codes(quote().pipe(Tool.fallback(depot.run))), [])
+    })
+
     it("a fallback of a tool that acts", () => {
       for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
         assert.deepStrictEqual(codes(timely(sideEffect).pipe(Tool.fallback(() => Effect.succeed(2)))), [

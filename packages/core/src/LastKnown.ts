@@ -16,9 +16,12 @@
  * takes at most one second longer.
  *
  * A refusal is never answered from the store. The service was up, and a stored record may be the one that it
- * refused to show. A refusal is a permanent failure with the scope `"arguments"`, such as a 400, 403 or 409, or a
- * failure with the code `permission_denied`, such as a 401. Of a chain of sources, only the last failure counts, so
- * a `Tool.fallback` inside should pass refusals on.
+ * refused to show. These failures are refusals:
+ *
+ * - a permanent failure with the scope `"arguments"`, such as a 400, 403 or 409;
+ * - a failure with the code `permission_denied`, such as a 401.
+ *
+ * Of several sources, only the last failure counts. So a `Tool.fallback` inside should pass refusals on.
  *
  * Only the tool's name and the arguments identify a value, and not the user. If an answer depends on the user,
  * one user would read what another user was told. Then give each user a store of their own, or include the user

@@ -645,7 +645,7 @@ export interface StandardOptions {
    */
   readonly attemptTimeout?: Duration.Input
   /**
-   * How long the whole call may take, including all its attempts and waits: a finite time, at least as long
+   * How long all attempts may take, including the waits between them: a finite time, at least as long
    * as the `attemptTimeout`. Default: 30 seconds.
    */
   readonly totalTimeout?: Duration.Input
@@ -679,7 +679,8 @@ export interface StandardOptions {
  * `[Policy.retry(mine), ...Policy.standard()]`.
  *
  * The deadline does not limit the policies outside it, such as a breaker or a fallback. To limit these, too,
- * add a `timeout` or a `deadline` to the tool, outside them. A fixer has its own time limit (`Tool.fix`).
+ * add a `timeout` or a `deadline` to the tool, outside them. `Tool.explain` warns of a fallback to a tool that has
+ * no time limit (`unbounded_fallback`). A fixer has its own time limit (`Tool.fix`).
  *
  * A tool with these policies may fail with `ToolUnavailable`. Throws if an option is out of range, or if
  * `attemptTimeout` is longer than `totalTimeout`.

@@ -74,9 +74,21 @@ export const fallback = (source: object, name: string | undefined) => (inner: Bo
     most,
     because: because.map((reason) => `${to}: ${reason}`)
   })
+  const isUnbounded = Duration.isFinite(inner.time.most) && !Duration.isFinite(sourceBounds.time.most)
   // The attempts of the fallback do not count as this tool's.
-  return after(inner, { ...aside(to), time: withPrefix(sourceBounds.time), waiting: withPrefix(sourceBounds.waiting) })
+  return after(inner, {
+    ...aside(to),
+    time: withPrefix(sourceBounds.time),
+    waiting: withPrefix(sourceBounds.waiting),
+    warnings: isUnbounded ? [unboundedFallback(to)] : []
+  })
 }
+
+const unboundedFallback = (to: string): Warning => ({
+  code: "unbounded_fallback",
+  detail: `The time limits inside do not include ${to}, so a call has no time limit.`,
+  hint: "Give the fallback's tool a timeout of its own, or put a deadline outside the fallback."
+})
 
 /** The bounds of tools, keyed by `run`. */
 export const sources = new WeakMap<object, () => Bounds>()
@@ -197,8 +209,8 @@ const within = (inner: Bounds, limit: Duration.Duration, event: string): Bounds 
       }
       if (Duration.isGreaterThan(inner.time.most, limit)) yield { at: limit, event }
     },
-    // A time limit ends every retry, however often and however long the retry would wait.
-    warnings: inner.warnings.filter(({ code }) => code !== "uncapped_retry")
+    // A time limit ends every retry, however often and however long the retry would wait, and every fallback.
+    warnings: inner.warnings.filter(({ code }) => code !== "uncapped_retry" && code !== "unbounded_fallback")
   }
 }
 
