@@ -166,7 +166,7 @@ describe("a run that fails", () => {
       Effect.gen(function*() {
         const lines: Array<string> = []
         const logger = Logger.make(({ fiber, logLevel, message }) => {
-          lines.push(`${logLevel} ${fiber.getRef(References.CurrentLogAnnotations)["run"]} ${message}`)
+          lines.push([logLevel, fiber.getRef(References.CurrentLogAnnotations)["run"], message].join(" "))
         })
         const down = { code: "connection", detail: "connect ECONNREFUSED 10.9.8.7:80", transient: false }
         const { url } = yield* serving({ logger, model: failing(down) })
