@@ -374,6 +374,8 @@ describe("Toolkit", () => {
     expect(agent.run("")).type.toBe<
       Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model | Orders | Cache>
     >()
+    expect<Agent.Requirements<typeof agent>>().type.toBe<Model.Model | Orders | Cache>()
+    expect<Agent.Requirements<Agent.Agent<typeof ping, Orders>>>().type.toBe<Model.Model | Orders>()
   })
 
   test("dispatch cannot fail", () => {

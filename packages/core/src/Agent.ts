@@ -220,6 +220,17 @@ export interface Agent<out T extends Tool.Any, out R = never> {
 }
 
 /**
+ * The services that `agent.run` needs: a `Model`, and the services of the agent's tools, policies and fixers.
+ *
+ * When to use: to pass the services of a program on to a run that starts elsewhere, such as in the handler of a request:
+ * `Effect.context<Agent.Requirements<typeof agent>>()`.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Requirements<A extends Agent<Tool.Any, unknown>> = Effect.Services<ReturnType<A["run"]>>
+
+/**
  * Makes an agent from its options.
  *
  * Throws if a count limit is not a whole number of at least 1, or a time limit is not positive. Also throws if
