@@ -13,6 +13,7 @@ import { FailureLog, RetryBudget, ToolHealth } from "@fallible/core"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerError from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Conversations from "./Conversations.ts"
@@ -22,7 +23,19 @@ import * as Page from "./Page.ts"
 import * as Problem from "./Problem.ts"
 import * as Runs from "./Runs.ts"
 
-const notFound = HttpRouter.add("*", "*", Problem.response(Problem.make(404, "not_found", "There is nothing here.")))
+const isWithoutRoute = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+
+const nothing = Problem.response(Problem.make(404, "not_found", "There is nothing here."))
+
+/**
+ * Answers requests that have no route, also those whose path cannot be decoded. A route for every path would do neither:
+ * it would also take the HEAD requests, which the router answers by the routes for GET.
+ */
+const notFound = HttpRouter.middleware(
+  (response) => Effect.catch(response, (error) => isWithoutRoute(error) ? Effect.succeed(nothing) : Effect.fail(error)),
+  { global: true }
+)
 
 const routes = Layer.mergeAll(Endpoints.layer, Operations.layer, Page.layer, notFound)
 
@@ -37,9 +50,9 @@ export const layer = (options: { readonly most: number; readonly grace: Duration
     Layer.provideMerge(Layer.mergeAll(
       Runs.layer(options),
       Conversations.layer.pipe(Layer.provide(NodeCrypto.layer)),
-      ToolHealth.layer,
-      // Each failure of a tool or of the model is a line in the log.
+      // An operator reads in the log what each tool and the model suffered.
       Layer.succeed(FailureLog.level, "Warn"),
+      ToolHealth.layer,
       RetryBudget.layer(),
       RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory))
     ))

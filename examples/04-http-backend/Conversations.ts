@@ -24,10 +24,8 @@ interface Conversation {
   readonly facts: CallFacts.CallFacts
   readonly transcript?: Answer.Answer["transcript"]
   readonly asked?: Asked
-  /** The number of the user's questions so far. */
-  readonly asks: number
-  /** The number of questions to the user so far. */
-  readonly questions: number
+  /** The number of runs so far: one for each question of the user, and one for each reply. */
+  readonly runs: number
 }
 
 /** A conversation while one run continues it. */
@@ -53,19 +51,13 @@ export class Conversations extends Context.Service<Conversations, {
 }>()("example/Conversations") {}
 
 /**
- * The scope of the idempotency keys. It is the same for all conversations, so a refund of one order has the same key,
- * whoever asks for it. An effect that every user may have once needs the conversation's id, or the user's, here.
- */
-const scope = "support desk"
-
-/** The most questions of one conversation. Each run sends all messages to the model, which reads only so many. */
-const mostQuestions = 50
-
-/**
- * Above this number, the conversation that was used least recently is forgotten. One client can begin them all: a
- * public server limits how many conversations each user may begin.
+ * Above this number, the conversation that was used least recently is forgotten. All clients share it: one that begins
+ * many conversations makes the server forget those of others. Where clients log in, keep a number for each of them.
  */
 const most = 1000
+
+/** A conversation takes questions up to this number of runs. Each question takes all that was said to the model again. */
+export const mostRuns = 50
 
 export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom> = Layer.effect(
   Conversations,
@@ -89,7 +81,7 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
     }
 
     const begin = Effect.map(uuidV4(), (id) => {
-      put({ id, facts: CallFacts.empty, asks: 0, questions: 0 })
+      put({ id, facts: CallFacts.empty, runs: 0 })
       return id
     })
 
@@ -104,9 +96,9 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
         () => Effect.sync(() => busy.delete(id))
       ).pipe(Effect.andThen(Effect.suspend(() => find(id))))
 
-    const turnOf = ({ asks, facts, id, questions, transcript }: Conversation): Turn => ({
+    const turnOf = ({ facts, id, runs, transcript }: Conversation): Turn => ({
       conversation: id,
-      options: { facts, scope, ...(transcript === undefined ? {} : { transcript }) },
+      options: { facts, scope: id, ...(transcript === undefined ? {} : { transcript }) },
       keep: (end) =>
         Effect.sync(() => {
           const { facts, transcript } = end
@@ -115,24 +107,21 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
             id,
             facts,
             transcript,
-            asks: asks + 1,
-            questions: isAsking ? questions + 1 : questions,
-            ...(isAsking ? { asked: { token: `${id}.${questions + 1}`, suspension: end.suspension } } : {})
+            runs: runs + 1,
+            ...(isAsking ? { asked: { token: `${id}.${runs + 1}`, suspension: end.suspension } } : {})
           })
         }),
       token: Effect.sync(() => kept.get(id)?.asked?.token)
     })
 
-    const refuseLong = (conversation: Conversation) =>
-      conversation.asks < mostQuestions
-        ? Effect.succeed(conversation)
-        : Effect.fail(Problem.make(409, "conversation_full", "This conversation is too long. Begin a new one."))
-
     return {
       open: (id) =>
         (id === undefined ? begin : Effect.succeed(id)).pipe(
           Effect.flatMap(occupy),
-          Effect.flatMap(refuseLong),
+          Effect.filterOrFail(
+            ({ runs }) => runs < mostRuns,
+            () => Problem.make(409, "conversation_full", "This conversation is too long. Begin a new conversation.")
+          ),
           Effect.map(turnOf)
         ),
       reply: (token) =>
@@ -141,7 +130,7 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
           const { asked } = conversation
           return asked?.token === token
             ? { ...turnOf(conversation), suspension: asked.suspension }
-            : yield* Problem.make(409, "question_closed", "This question is no longer open. Ask again.")
+            : yield* Problem.make(409, "not_open", "This question is no longer open. Ask again.")
         })
     }
   })

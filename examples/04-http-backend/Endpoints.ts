@@ -4,6 +4,8 @@
  *
  *     body ─ 400, 413, 415 ─ place ─ 503 ─ conversation ─ 404, 409 ─ run ─ answer, question (202), or problem
  *
+ * A run that fails is logged with its id and the reason: its client learns neither.
+ *
  * The place and the conversation belong to the scope of the request. It closes when the last byte is sent, or when the
  * client leaves.
  */
@@ -20,14 +22,14 @@ import { Conversations, type Turn } from "./Conversations.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Problem from "./Problem.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as Runs from "./Runs.ts"
+import { longest, Runs } from "./Runs.ts"
 import { toolkit } from "./tools.ts"
 
 const agent = Agent.make({
   instructions:
     "You work at the support desk of a small shop. Use the tools. Refund only what the user asks you to refund.",
   toolkit,
-  limits: { turns: 8, calls: 20, elapsed: Runs.longest },
+  limits: { turns: 8, calls: 20, elapsed: longest },
   // A tool that an operator has disabled, or whose service is down, is not offered.
   offer: "available"
 })
@@ -41,14 +43,14 @@ const Reply = Schema.Struct({ token: Schema.String, reply: RequestBody.text("rep
 
 const ask = Effect.gen(function*() {
   const { conversation, question } = yield* RequestBody.read(Ask)
-  yield* Effect.flatMap(Runs.Runs, ({ admit }) => admit)
+  yield* Effect.flatMap(Runs, ({ admit }) => admit)
   const turn = yield* Conversations.use(({ open }) => open(conversation))
   return yield* respond(turn, agent.stream(question, turn.options))
 })
 
 const reply = Effect.gen(function*() {
   const { reply, token } = yield* RequestBody.read(Reply)
-  yield* Effect.flatMap(Runs.Runs, ({ admit }) => admit)
+  yield* Effect.flatMap(Runs, ({ admit }) => admit)
   const turn = yield* Conversations.use((conversations) => conversations.reply(token))
   return yield* respond(turn, agent.resumeStream(turn.suspension, reply))
 })
@@ -58,10 +60,14 @@ type Events<R> = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure,
 const respond = <R>(turn: Turn, run: Events<R>) =>
   Effect.gen(function*() {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const { stopping } = yield* Runs.Runs
-    const events = logged(run).pipe(
-      Stream.tap((event) => event._tag === "RunEnded" ? turn.keep(event.answer) : Effect.void),
-      Stream.tapError((failure) => turn.keep(failure)),
+    const { stopping } = yield* Runs
+    let id = ""
+    const events = run.pipe(
+      Stream.tap((event) => {
+        id = event.run
+        return event._tag === "RunEnded" ? turn.keep(event.answer) : Effect.void
+      }),
+      Stream.tapError((failure) => Effect.andThen(turn.keep(failure), logged(failure, id))),
       Stream.provideContext(yield* Effect.context<R>())
     )
     const answer = /\btext\/event-stream\b/i.test(headers["accept"] ?? "")
@@ -74,23 +80,11 @@ const respond = <R>(turn: Turn, run: Events<R>) =>
     )
   })
 
-/** Logs a failed run in full, with its id, which the client gets, too. A run that asks its user has not failed. */
-const logged = <R>(run: Events<R>): Events<R> =>
-  Stream.suspend(() => {
-    let id = "not begun"
-    return run.pipe(
-      Stream.tap((event) =>
-        Effect.sync(() => {
-          id = event.run
-        })
-      ),
-      Stream.tapError((failure) =>
-        failure._tag === "RunSuspended"
-          ? Effect.void
-          : Effect.annotateLogs(Effect.logWarning(String(failure)), { run: id })
-      )
-    )
-  })
+/** Logs why a run failed. A run that asks its user has not failed. */
+const logged = ({ _tag, detail }: AgentFailure.AgentFailure, run: string) =>
+  _tag === "RunSuspended"
+    ? Effect.void
+    : Effect.logWarning(`The run failed (${_tag}): ${detail}`).pipe(Effect.annotateLogs({ run }))
 
 const streamed = (turn: Turn, stopping: Effect.Effect<void>, events: Events<never>) =>
   events.pipe(

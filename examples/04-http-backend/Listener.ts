@@ -7,7 +7,7 @@ import type * as HttpServerError from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { createServer } from "node:http"
+import { createServer, type Server } from "node:http"
 import * as Runs from "./Runs.ts"
 
 export const layer = (port: Option.Option<number>) =>
@@ -20,29 +20,34 @@ const listening = (port: number, more: number): ReturnType<typeof at> =>
       : Layer.unwrap(Effect.andThen(Console.error(why(port, error)), Effect.fail(error))))
 
 /** Listens on a port of this computer. `0` is any free port. */
-export const at = (port: number, idle?: Duration.Input) =>
-  NodeHttpServer.layer(() => server(idle), {
-    host: "127.0.0.1",
-    port,
-    // The runs have ended by then: see `Runs.drain`.
-    gracefulShutdownTimeout: "1 second"
+export const at = (port: number, idle: Duration.Input = longestIdle) =>
+  Layer.suspend(() => {
+    const server = createServer()
+    // Closes idle connections.
+    server.timeout = Duration.toMillis(idle)
+    return NodeHttpServer.layer(() => server, {
+      host: "127.0.0.1",
+      port,
+      // The runs have ended by then (see `Runs.drain`), and other answers take milliseconds.
+      gracefulShutdownTimeout: "100 millis"
+    }).pipe(closingAll(server))
   })
 
 /**
- * How long nothing may be sent over a connection. A client that waits for one JSON answer is sent nothing while its run
- * lasts, so this is longer than a run may take.
+ * Closes the connections that are still open when a server ends. Node closes only those that have had a request, and
+ * waits for the others: a client that never sends one would keep the process from ending.
  */
-export const idleTime = Duration.sum(Runs.longest, Duration.seconds(30))
+export const closingAll = (server: Server) => <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.provideMerge(
+    Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))),
+    layer
+  )
 
 /**
- * A server that closes idle connections: those of clients that read nothing of what the server wants to write. An open
- * stream of events is not idle, because of its comments.
+ * How long a connection may be idle. It is idle while no byte moves: its client reads nothing, or it waits for one JSON
+ * answer. So this limit is longer than the longest run. A stream of events has comments, which keep it alive.
  */
-const server = (idle: Duration.Input = idleTime) => {
-  const server = createServer()
-  server.timeout = Duration.toMillis(idle)
-  return server
-}
+const longestIdle = Duration.sum(Runs.longest, Duration.seconds(30))
 
 const isInUse = ({ cause }: HttpServerError.ServeError): boolean =>
   Predicate.isObject(cause) && cause["code"] === "EADDRINUSE"

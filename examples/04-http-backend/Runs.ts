@@ -23,7 +23,7 @@ export class Runs extends Context.Service<Runs, {
   readonly report: Effect.Effect<{ readonly draining: boolean; readonly underWay: number; readonly most: number }>
 }>()("example/Runs") {}
 
-/** How long a run may take. */
+/** How long a run may take. Other time limits follow from this one. */
 export const longest = Duration.minutes(2)
 
 /** How long a run that was told to stop may take to send its last event. */

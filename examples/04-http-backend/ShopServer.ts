@@ -3,7 +3,7 @@
  *
  *     GET  /orders/o-1001             an order, or 404
  *     GET  /parcels/p-1001            where a parcel is, or 404
- *     POST /refunds {order, key}      refunds an order, once for each key
+ *     POST /refunds {order, key}      refunds an order: 201, or 409 if there is a refund under this key already
  *     GET  /refunds/<key>             the refund that was made under this key, or 404
  */
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
@@ -15,12 +15,15 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
+import * as Listener from "./Listener.ts"
 import { orders, parcels, type Refund } from "./World.ts"
 
 export class ShopServer extends Context.Service<ShopServer, {
   readonly url: string
-  /** The order of each refund that was made. A second refund of an order is listed, too. */
-  readonly refunded: Effect.Effect<ReadonlyArray<string>>
+  /** The orders for which a refund was asked so far, with repetitions. */
+  readonly refundsAsked: Effect.Effect<ReadonlyArray<string>>
+  /** The number of refunds that were made so far. */
+  readonly refundsMade: Effect.Effect<number>
   /** The number of requests that wait for their answer. */
   readonly open: Effect.Effect<number>
 }>()("example/ShopServer") {}
@@ -38,7 +41,8 @@ export const layer = (state: State): Layer.Layer<ShopServer> =>
     ? Layer.succeed(ShopServer, {
       // Only privileged programs may listen on this port.
       url: "http://127.0.0.1:2",
-      refunded: Effect.succeed([]),
+      refundsAsked: Effect.succeed([]),
+      refundsMade: Effect.succeed(0),
       open: Effect.succeed(0)
     })
     : Layer.effect(
@@ -55,19 +59,28 @@ export const layer = (state: State): Layer.Layer<ShopServer> =>
         const { address } = yield* HttpServer.HttpServer
         return {
           url: HttpServer.formatAddress(address),
-          refunded: Effect.sync(() =>
-            Array.from(shop.refunds.values(), ({ order }) => order)
+          refundsAsked: Effect.sync(() =>
+            shop.refundsAsked.slice()
           ),
+          refundsMade: Effect.sync(() => shop.refundsMade()),
           open: Effect.sync(() => open)
         }
       })
     ).pipe(
-      Layer.provide(NodeHttpServer.layerServer(() => createServer(), { host: "127.0.0.1", port: 0 })),
+      Layer.provide(listening),
       Layer.orDie
     )
 
+const listening = Layer.suspend(() => {
+  const server = createServer()
+  return NodeHttpServer.layerServer(() => server, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }).pipe(
+    Listener.closingAll(server)
+  )
+})
+
 const makeShop = (state: State) => {
-  const refunds = new Map<string, Refund>()
+  const refunds: Array<Refund & { readonly key: string }> = []
+  const refundsAsked: Array<string> = []
   const seen = new Set<string>()
   const isFirst = (what: string) => seen.size < seen.add(what).size
 
@@ -75,18 +88,22 @@ const makeShop = (state: State) => {
     Effect.gen(function*() {
       const { key, order } = yield* HttpServerRequest.schemaBodyJson(RefundRequest)
       const known = orders.get(order)
+      refundsAsked.push(order)
       if (known === undefined) return problem(404, `There is no order '${order}'.`)
-      const made = refunds.get(key) ?? { order, cents: known.cents, receipt: `r-${order.slice(2)}` }
-      refunds.set(key, made)
+      if (refundOf(key) !== undefined) return problem(409, `Order ${order} is already refunded.`)
+      const made = { order, cents: known.cents, receipt: `r-${order.slice(2)}` }
+      refunds.push({ key, ...made })
       if (state !== "up") return yield* hangUp(request)
       return json(made, 201)
     })
 
-  const isRefunded = (order: string) => Array.from(refunds.values()).some((made) => made.order === order)
+  const refundOf = (key: string) => refunds.find((made) => made.key === key)
+
+  const isRefunded = (order: string) => refunds.some((made) => made.order === order)
 
   const record = (path: string) => {
     const [, kind, id = ""] = path.split("/")
-    if (kind === "refunds") return refunds.get(id)
+    if (kind === "refunds") return refundOf(id)
     if (kind === "parcels") return parcels.get(id)
     const order = orders.get(id)
     return order === undefined || !isRefunded(id) ? order : { ...order, status: "refunded" as const }
@@ -102,7 +119,7 @@ const makeShop = (state: State) => {
     return Effect.succeed(found === undefined ? problem(404, "There is no such record.") : json(found))
   }
 
-  return { respond, refunds }
+  return { respond, refundsAsked, refundsMade: () => refunds.length }
 }
 
 const RefundRequest = Schema.Struct({ order: Schema.String, key: Schema.String })

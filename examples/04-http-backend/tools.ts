@@ -1,10 +1,13 @@
 /**
  * The tools of the support desk: they find an order, track its parcel, and refund it.
  *
- * A refund moves money, so it is guarded in four ways. A large one asks the user first. The tool never runs again
- * while it is unknown whether it took effect. After a lost answer, `reconcile` looks the refund up by its key. All
- * conversations share one scope of keys (`Conversations`), so the refund of an order has one key, and the shop acts
- * once for each key.
+ * A refund moves money, so it is guarded in four ways:
+ *
+ * - A large refund asks the user first.
+ * - All requests to refund an order have the same key, and the service must refuse a second refund under a key. Two
+ *   conversations can both read that an order is paid, and then both ask for its refund. Only the service sees both.
+ * - The tool never runs again while it is unknown whether it took effect.
+ * - After a lost answer, `reconcile` looks the refund up by its key.
  */
 import {
   Guard,
@@ -62,6 +65,12 @@ const trackParcel = Tool.make("track_parcel", {
 const beforeActing = <E extends ToolFailure.ToolFailure>(failure: E): E | ToolUnavailable =>
   failure._tag === "ToolUnavailable" ? new ToolUnavailable({ ...failure, outcome: "not_executed" }) : failure
 
+/** An order is refunded once, so its refund has the same key in every conversation. */
+const keyOf = (order: string): string => `refund-${order}`
+
+/** Only a plain yes is consent: "Y not? No!" and "Yes, but not this one" are not. */
+const isConsent = (reply: string): boolean => /^["'\s]*(?:y|yes)["'\s.!]*$/i.test(reply)
+
 /** From this price on, a refund needs the user's consent. */
 const consentFrom = 10_000
 
@@ -78,21 +87,24 @@ const refundOrder = Tool.make("refund_order", {
       return yield* new SemanticGarbage({ code: "already_refunded", detail: `Order ${id} is already refunded.` })
     }
     if (order.cents >= consentFrom) {
-      const reply = yield* ToolCall.ask(`Refund ${price(order.cents)} for order ${id}, an ${order.item}? (yes or no)`)
-      // Anything but a plain yes is no consent.
-      if (!/^\s*y(?:es)?\s*[.!]?\s*$/i.test(reply)) {
-        return yield* new SemanticGarbage({ code: "declined", detail: `The user declined the refund of order ${id}.` })
+      const reply = yield* ToolCall.ask(
+        `Refund ${price(order.cents)} for order ${id}, an ${order.item}? Reply "yes". Any other reply refunds nothing.`
+      )
+      if (!isConsent(reply)) {
+        return yield* new SemanticGarbage({
+          code: "declined",
+          detail: `The user did not reply "yes" to the refund of order ${id}.`
+        })
       }
     }
-    const { idempotencyKey } = yield* ToolCall.current
     return yield* send(
-      HttpClientRequest.bodyJsonUnsafe(HttpClientRequest.post("/refunds"), { order: id, key: idempotencyKey }),
+      HttpClientRequest.bodyJsonUnsafe(HttpClientRequest.post("/refunds"), { order: id, key: keyOf(id) }),
       Refund
     )
   })).pipe(
     Tool.reconcile(
-      () =>
-        Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => get("refunds", idempotencyKey, Refund)).pipe(
+      ({ order }) =>
+        get("refunds", keyOf(order), Refund).pipe(
           Effect.asSome,
           Effect.catchTag("SemanticGarbage", () => Effect.succeedNone)
         ),

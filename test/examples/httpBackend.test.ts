@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, AgentFailure, Model, ModelFailure, Toolkit } from "@fallible/core"
 import * as Problem from "@fallible/examples/04-http-backend/Problem"
 import { ScriptedModel } from "@fallible/testing"
-import { Duration, Effect, Fiber, Layer, Logger, References, Stream } from "effect"
-import { events, fetched, noneUnderWay, post, serving, until } from "../support/backend.ts"
+import { Duration, Effect, type Layer, Stream } from "effect"
+import { events, fetched, post, serving } from "../support/backend.ts"
 
 const failing = (fields: ConstructorParameters<typeof ModelFailure>[0]) =>
   Model.layer({ respond: () => Effect.fail(new ModelFailure(fields)) })
@@ -15,8 +15,6 @@ const calling = (order: (turn: number) => string) => {
     respond: () => Effect.sync(() => ScriptedModel.call("find_order", { order: order(++turn) }))
   })
 }
-
-const silent = Layer.succeed(Model.Model, { respond: () => Effect.never, stream: () => Stream.never })
 
 describe("POST /ask", () => {
   it.live("answers a question with one JSON object", () =>
@@ -50,7 +48,7 @@ describe("POST /ask", () => {
       const { body } = yield* post(`${url}/ask`, { question: "Where is the parcel of o-1001, and refund o-1003." })
       assert.include(body.text, "I refunded 4.50 for order o-1003.")
       assert.include(body.text, "Parcel p-1001 is")
-      assert.deepStrictEqual(yield* shop.refunded, ["o-1003"])
+      assert.deepStrictEqual(yield* shop.refundsAsked, ["o-1003"])
     }))
 
   it.live("numbers its events, and forbids caches and proxies to hold them back", () =>
@@ -155,145 +153,39 @@ describe("a run without an answer", () => {
     }))
 })
 
-describe("a run that fails", () => {
+describe("the log", () => {
+  const refused = failing({ code: "refused", detail: "No route to 10.0.0.7", transient: false })
+  const question = "Hello?"
   const ways = [
-    ["one JSON object", (url: string) => Effect.asVoid(post(`${url}/ask`, { question: "Hello?" }))],
-    ["a stream", (url: string) => Stream.runDrain(events(`${url}/ask`, { question: "Hello?" }))]
+    ["one object", refused, (url: string) => Effect.asVoid(post(`${url}/ask`, { question })), "ModelFailed"],
+    ["a stream", refused, (url: string) => Stream.runDrain(events(`${url}/ask`, { question })), "ModelFailed"],
+    [
+      "a run that reached a limit",
+      calling((turn) => `o-${1000 + turn}`),
+      (url: string) => Effect.asVoid(post(`${url}/ask`, { question })),
+      "LimitReached"
+    ]
   ] as const
-
-  for (const [what, ask] of ways) {
-    it.live(`is logged in full, with its id: ${what}`, () =>
+  for (const [what, model, ask, tag] of ways) {
+    it.live(`says why a run failed, and which one: ${what}`, () =>
       Effect.gen(function*() {
         const lines: Array<string> = []
-        const logger = Logger.make(({ fiber, logLevel, message }) => {
-          lines.push([logLevel, fiber.getRef(References.CurrentLogAnnotations)["run"], message].join(" "))
-        })
-        const down = { code: "connection", detail: "connect ECONNREFUSED 10.9.8.7:80", transient: false }
-        const { url } = yield* serving({ logger, model: failing(down) })
-        yield* ask(url)
-        const logged = lines.filter((line) => line.includes("ModelFailed"))
-        assert.strictEqual(logged.length, 1)
-        assert.match(logged[0]!, /^Warn run-\w+ ModelFailed\n {2}connect ECONNREFUSED 10\.9\.8\.7:80/)
-      }))
-  }
-})
-
-describe("a conversation", () => {
-  it.live("asks its user, and goes on with the reply, once", () =>
-    Effect.gen(function*() {
-      const { shop, url } = yield* serving()
-      const asked = yield* post(`${url}/ask`, { question: "Refund o-1004, please." })
-      assert.deepStrictEqual([asked.status, asked.body.question], [
-        202,
-        "Refund 249.00 for order o-1004, an office chair? (yes or no)"
-      ])
-      const reply = { token: asked.body.token, reply: "yes" }
-      const replied = yield* post(`${url}/reply`, reply)
-      assert.deepStrictEqual([replied.status, replied.body], [200, {
-        text: "I refunded 249.00 for order o-1004. The receipt is r-1004."
-      }])
-      const again = yield* post(`${url}/reply`, reply)
-      assert.deepStrictEqual([again.status, again.body.code], [409, "question_closed"])
-      assert.deepStrictEqual(yield* shop.refunded, ["o-1004"])
-    }))
-
-  for (const reply of ["No!", "Y not? No, never!", "Yes, but not this one."]) {
-    it.live(`does nothing if its user does not say yes: ${reply}`, () =>
-      Effect.gen(function*() {
-        const { shop, url } = yield* serving()
-        const { body: { token } } = yield* post(`${url}/ask`, { question: "Refund o-1004, please." })
-        const { body } = yield* post(`${url}/reply`, { token, reply })
-        assert.include(body.text, "The user declined the refund of order o-1004.")
-        assert.deepStrictEqual(yield* shop.refunded, [])
+        yield* ask((yield* serving({ model, log: (line) => lines.push(line) })).url)
+        const [failed = "", ...more] = lines.filter((line) => line.includes(`The run failed (${tag}): `))
+        assert.deepStrictEqual(more, [])
+        assert.match(failed, /level=WARN/)
+        assert.match(failed, / run=\S+/)
+        if (tag === "ModelFailed") assert.include(failed, "No route to 10.0.0.7")
       }))
   }
 
-  it.live("closes its question to the user when another question is asked", () =>
+  it.live("has each failure of a tool, and no run that asks its user", () =>
     Effect.gen(function*() {
-      const { shop, url } = yield* serving()
-      const asked = yield* post(`${url}/ask`, { question: "Refund o-1004, please." })
-      const conversation = asked.headers.get("conversation-id")
-      yield* post(`${url}/ask`, { question: "Where is the parcel of o-1001?", conversation })
-      const { body, status } = yield* post(`${url}/reply`, { token: asked.body.token, reply: "yes" })
-      assert.deepStrictEqual([status, body.code], [409, "question_closed"])
-      assert.deepStrictEqual(yield* shop.refunded, [])
-    }))
-
-  it.live("refunds an order once, although several conversations ask for it at once", () =>
-    Effect.gen(function*() {
-      const { shop, url } = yield* serving({ upstream: "lossy" })
-      const asking = post(`${url}/ask`, { question: "Refund o-1003." })
-      const answers = yield* Effect.all([asking, asking, asking, asking], { concurrency: "unbounded" })
-      assert.deepStrictEqual(yield* shop.refunded, ["o-1003"])
-      for (const { body } of answers) assert.match(body.text ?? "", /The receipt is r-1003\.|is already refunded\./)
-    }))
-
-  it.live("has at most 50 questions", () =>
-    Effect.gen(function*() {
-      const model = Model.layer({ respond: () => Effect.succeed({ text: "Hi.", calls: [] }) })
-      const { url } = yield* serving({ model })
-      const first = yield* post(`${url}/ask`, { question: "Hello?" })
-      const asking = post(`${url}/ask`, { question: "Hello?", conversation: first.headers.get("conversation-id") })
-      const rest = yield* Effect.all(Array.from({ length: 50 }, () => asking))
-      assert.deepStrictEqual(rest.slice(0, 49).filter(({ status }) => status !== 200), [])
-      assert.deepStrictEqual([rest[49]?.status, rest[49]?.body.code], [409, "conversation_full"])
-    }))
-
-  it.live("asks its user in a stream of events, too", () =>
-    Effect.gen(function*() {
-      const { url } = yield* serving()
-      const asked = yield* Stream.runCollect(events(`${url}/ask`, { question: "Refund o-1004, please." }))
-      const [failed, wanted] = asked.slice(-2)
-      assert.deepInclude(failed, { _tag: "RunFailed", failure: "RunSuspended" })
-      if (wanted?._tag !== "ReplyWanted") assert.fail("no token")
-      const replied = yield* Stream.runCollect(events(`${url}/reply`, { token: wanted.token, reply: "yes" }))
-      assert.deepInclude(replied.at(-1), { text: "I refunded 249.00 for order o-1004. The receipt is r-1004." })
-    }))
-
-  it.live("refuses a token that nobody was given", () =>
-    Effect.gen(function*() {
-      const { url } = yield* serving()
-      const { body, status } = yield* post(`${url}/reply`, { token: "1.1", reply: "yes" })
-      assert.deepStrictEqual([status, body.code], [404, "unknown_conversation"])
-    }))
-
-  it.live("remembers what was said, and does not repeat what was done", () =>
-    Effect.gen(function*() {
-      const { shop, url } = yield* serving()
-      const first = yield* post(`${url}/ask`, { question: "Refund o-1001." })
-      const conversation = first.headers.get("conversation-id")
-      const again = yield* post(`${url}/ask`, { question: "Now refund it again.", conversation })
-      assert.strictEqual(again.headers.get("conversation-id"), conversation)
-      assert.include(again.body.text, "o-1001")
-      assert.deepStrictEqual(yield* shop.refunded, ["o-1001"])
-    }))
-
-  it.live("has one run at a time, and goes on after its client has left", () =>
-    Effect.gen(function*() {
-      const served = yield* serving({ model: silent })
-      const conversation = yield* Effect.promise(async () => {
-        const leaving = new AbortController()
-        const { headers } = await fetch(`${served.url}/ask`, {
-          method: "POST",
-          headers: { "content-type": "application/json", accept: "text/event-stream" },
-          body: "{\"question\":\"Hello?\"}",
-          signal: leaving.signal
-        })
-        const conversation = headers.get("conversation-id")
-        const { status } = await fetch(`${served.url}/ask`, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({ question: "And?", conversation })
-        })
-        assert.strictEqual(status, 409)
-        leaving.abort()
-        return conversation
-      })
-      yield* noneUnderWay(served)
-      const again = yield* Effect.forkChild(post(`${served.url}/ask`, { question: "And?", conversation }))
-      yield* until(Effect.map(served.runs.report, ({ underWay }) => underWay === 1))
-      yield* Fiber.interrupt(again)
-      yield* noneUnderWay(served)
+      const lines: Array<string> = []
+      const { url } = yield* serving({ upstream: "flaky", log: (line) => lines.push(line) })
+      yield* post(`${url}/ask`, { question: "Refund o-1004." })
+      assert.match(lines.join("\n"), /level=WARN.*refund_order failed \(server_error\).*Retry 1/)
+      assert.notInclude(lines.join("\n"), "The run failed")
     }))
 })
 
@@ -339,9 +231,29 @@ describe("the endpoints for operators", () => {
       }))
   }
 
-  it.live("answer an unknown path with 404", () =>
+  for (const path of ["/admin", "/%zz", "/tools/%zz/disable"]) {
+    it.live(`answer an unknown path with 404: ${path}`, () =>
+      Effect.gen(function*() {
+        const { url } = yield* serving()
+        const { body, headers, status } = yield* fetched(`${url}${path}`)
+        assert.deepStrictEqual([status, body.code], [404, "not_found"])
+        assert.strictEqual(headers.get("content-type"), "application/problem+json")
+      }))
+  }
+
+  it.live("answer HEAD like GET, without a body", () =>
     Effect.gen(function*() {
       const { url } = yield* serving()
-      assert.strictEqual((yield* fetched(`${url}/admin`)).body.code, "not_found")
+      for (const path of ["/", "/health", "/ready"]) {
+        const get = yield* Effect.promise(() => fetch(`${url}${path}`))
+        const head = yield* Effect.promise(() => fetch(`${url}${path}`, { method: "HEAD" }))
+        assert.deepStrictEqual([head.status, head.headers.get("content-type")], [
+          200,
+          get.headers.get("content-type")
+        ])
+        yield* Effect.promise(() => get.text())
+        assert.strictEqual(yield* Effect.promise(() => head.text()), "")
+      }
+      assert.strictEqual((yield* fetched(`${url}/admin`, { method: "HEAD" })).status, 404)
     }))
 })

@@ -3,7 +3,7 @@
  *
  * @module-tag slow
  */
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
 import * as Planner from "@fallible/examples/04-http-backend/Planner"
 import { Effect, Layer, Stream } from "effect"
@@ -25,24 +25,6 @@ const args = [
   "--disable-sync"
 ]
 
-const browsing = Effect.acquireRelease(
-  Effect.promise(() => chromium.launch({ executablePath, args })),
-  (browser) => Effect.promise(() => browser.close())
-)
-
-/** Opens the page, and runs a visit to its end. Anything that the page logs or throws fails the test. */
-const visit = (browser: Browser, url: string, visit: (page: Page) => Promise<void>) =>
-  Effect.promise(async () => {
-    const page = await browser.newPage()
-    const logged: Array<string> = []
-    page.on("console", (message) => logged.push(message.text()))
-    page.on("pageerror", (error) => logged.push(error.message))
-    await page.goto(url)
-    await visit(page)
-    assert.deepStrictEqual(logged, [])
-    await page.close()
-  })
-
 const ask = async (page: Page, question: string) => {
   await page.getByLabel("Your question").fill(question)
   await page.getByRole("button", { name: "Ask" }).click()
@@ -58,10 +40,29 @@ const calls = async (page: Page, count: number) => {
 const named = isThere ? "the page of the backend" : `the page of the backend (skipped: there is no ${executablePath})`
 
 describe.skipIf(!isThere)(named, () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath, args })
+  }, 60_000)
+  afterAll(() => browser.close(), 60_000)
+
+  /** Opens the page in a profile of its own, and runs a visit to its end. Anything that it logs fails the test. */
+  const visit = (url: string, visit: (page: Page) => Promise<void>) =>
+    Effect.promise(async () => {
+      const page = await browser.newPage()
+      const logged: Array<string> = []
+      page.on("console", (message) => logged.push(message.text()))
+      page.on("pageerror", (error) => logged.push(error.message))
+      await page.goto(url)
+      await visit(page)
+      assert.deepStrictEqual(logged, [])
+      await page.close()
+    })
+
   it.live("shows the calls, their retries, and the answer", () =>
     Effect.gen(function*() {
       const { url } = yield* serving({ upstream: "flaky" })
-      yield* visit(yield* browsing, url, async (page) => {
+      yield* visit(url, async (page) => {
         await ask(page, "Where is the parcel of o-1001?")
         await page.getByText("Parcel p-1001 is out for delivery. It is due on Friday.").waitFor()
         const [found = "", tracked = ""] = await calls(page, 2)
@@ -74,13 +75,25 @@ describe.skipIf(!isThere)(named, () => {
   it.live("asks the user, and goes on with the reply", () =>
     Effect.gen(function*() {
       const { shop, url } = yield* serving()
-      yield* visit(yield* browsing, url, async (page) => {
+      yield* visit(url, async (page) => {
         await ask(page, "Refund o-1004.")
-        await page.getByLabel("Refund 249.00 for order o-1004, an office chair? (yes or no)").fill("yes")
+        await page.getByLabel(/^Refund 249\.00 for order o-1004, an office chair\? Reply "yes"/).fill("yes")
         await page.keyboard.press("Enter")
         await page.getByText("I refunded 249.00 for order o-1004.").waitFor()
       })
-      assert.deepStrictEqual(yield* shop.refunded, ["o-1004"])
+      assert.deepStrictEqual(yield* shop.refundsAsked, ["o-1004"])
+    }))
+
+  it.live("takes no reply to a question when the user has asked something else", () =>
+    Effect.gen(function*() {
+      const { url } = yield* serving()
+      yield* visit(url, async (page) => {
+        await ask(page, "Refund o-1004.")
+        await page.getByRole("button", { name: "Reply" }).waitFor()
+        await ask(page, "What is o-1002?")
+        await page.getByText("Order o-1002 is a desk lamp for 64.00. It is paid.").waitFor()
+        assert.strictEqual(await page.getByRole("button", { name: "Reply" }).count(), 0)
+      })
     }))
 
   it.live("stops a run when the user says so, and asks again in the same conversation", () =>
@@ -98,7 +111,7 @@ describe.skipIf(!isThere)(named, () => {
         }
       })
       const served = yield* serving({ model })
-      yield* visit(yield* browsing, served.url, async (page) => {
+      yield* visit(served.url, async (page) => {
         await ask(page, "What is o-1001?")
         await page.getByText("I am thinking.").waitFor()
         await page.getByRole("button", { name: "Stop" }).click()
@@ -116,7 +129,7 @@ describe.skipIf(!isThere)(named, () => {
         stream: () => Stream.make({ _tag: "Replied", reply: { text: "<img src=x onerror=alert(1)>", calls: [] } })
       })
       const { url } = yield* serving({ model })
-      yield* visit(yield* browsing, url, async (page) => {
+      yield* visit(url, async (page) => {
         await ask(page, "<b>Bold?</b>")
         await page.getByText("<img src=x onerror=alert(1)>").waitFor()
         await page.getByText("<b>Bold?</b>").waitFor()

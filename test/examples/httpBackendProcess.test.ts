@@ -9,7 +9,7 @@ import { Effect, Stream } from "effect"
 import { spawn } from "node:child_process"
 import { events, serving } from "../support/backend.ts"
 import * as InProcess from "../support/inProcess.ts"
-import { root } from "../support/program.ts"
+import { environment, root } from "../support/program.ts"
 
 /** Starts the example as a process, until it has printed its address. */
 const started = (...args: ReadonlyArray<string>) =>
@@ -17,7 +17,7 @@ const started = (...args: ReadonlyArray<string>) =>
     Effect.callback<Started>((resume) => {
       const child = spawn(process.execPath, ["examples/run.ts", "backend", ...args], {
         cwd: root,
-        env: { ...process.env, OLLAMA_HOST: "", OPENAI_BASE_URL: "" }
+        env: environment({})
       })
       const ended = new Promise<Ended>((ends) => child.on("close", (code, signal) => ends({ code, signal })))
       let printed = ""

@@ -1,18 +1,40 @@
-/** Many runs of the HTTP backend at once, clients that leave or read slowly, and the end of the server. */
+/** Clients of the HTTP backend that leave or read slowly, its limits, and the end of the server. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
+import * as Runs from "@fallible/examples/04-http-backend/Runs"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
+import * as diagnostics from "node:diagnostics_channel"
 import { get } from "node:http"
+import { connect, type Socket } from "node:net"
 import { events, fetched, noneUnderWay, post, serving, until } from "../support/backend.ts"
 import { openAi } from "../support/models.ts"
+import { macrotask } from "../support/virtualTime.ts"
 
 const silent = Layer.succeed(Model.Model, { respond: () => Effect.never, stream: () => Stream.never })
 
 const underWay = (served: Effect.Success<ReturnType<typeof serving>>, count: number) =>
   until(Effect.map(served.runs.report, ({ underWay }) => underWay === count))
+
+/** How long the connection of the next request may be idle: as its server sets it, in milliseconds. */
+const idleOfNextRequest = Effect.gen(function*() {
+  const idle = yield* Deferred.make<number>()
+  const channel = "http.server.request.start"
+  const onRequest = (message: unknown) => {
+    const { timeout = 0 } = socketOf(message)
+    Deferred.doneUnsafe(idle, Effect.succeed(timeout))
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => diagnostics.subscribe(channel, onRequest)),
+    () => Effect.sync(() => void diagnostics.unsubscribe(channel, onRequest))
+  )
+  return Deferred.await(idle)
+})
+
+/** The messages of this channel of Node have no type. */
+const socketOf = (message: unknown) => (message as { readonly socket: Socket }).socket
 
 /** The two ways to ask. Each ends when its answer is complete. */
 const ways = [
@@ -120,6 +142,23 @@ describe("a stream in which nothing happens", () => {
     }))
 })
 
+describe("a run that takes as long as it may", () => {
+  it.effect("still answers with one object: its connection may be idle for longer", () =>
+    Effect.gen(function*() {
+      const served = yield* serving({ model: silent })
+      const idle = yield* idleOfNextRequest
+      const client = yield* Effect.forkChild(post(`${served.url}/ask`, { question: "Hello?" }))
+      yield* underWay(served, 1)
+      yield* TestClock.adjust(Duration.subtract(Runs.longest, Duration.millis(1)))
+      yield* underWay(served, 1)
+      yield* TestClock.adjust("1 millis")
+      const { body, status } = yield* Fiber.join(client)
+      assert.deepStrictEqual([status, body.code], [422, "limit_reached"])
+      // Node closes connections in real time, so the test only reads when it would.
+      assert.isAtLeast(yield* idle, Duration.toMillis(Runs.longest) + 10_000)
+    }))
+})
+
 describe("more runs than there are places", () => {
   it.live("are refused at once, and told when to come back", () =>
     Effect.gen(function*() {
@@ -138,55 +177,6 @@ describe("more runs than there are places", () => {
     }))
 })
 
-describe("500 requests at once", () => {
-  it.live(
-    "each get their own whole answer; those that are killed leave nothing behind, and nothing is refunded twice",
-    () =>
-      Effect.gen(function*() {
-        // The answer to each refund is lost.
-        const served = yield* serving({ most: 500, upstream: "lossy" })
-        const cheap = Array.from({ length: 667 }, (_, index) => 1000 + index).filter((number) => number % 4 !== 0)
-        const results = yield* Effect.forEach(cheap.slice(0, 500), (number, index) => {
-          const question = `Refund o-${number}, please.`
-          const answer = `The receipt is r-${number}.`
-          switch (index % 5) {
-            // Leaves after the first events of a call, while its refund is under way.
-            case 0:
-              return events(`${served.url}/ask`, { question }).pipe(
-                Stream.takeUntil(({ _tag }) => _tag === "CallStarted"),
-                Stream.runDrain,
-                Effect.as(true)
-              )
-            case 1:
-            case 2:
-              return Effect.map(
-                Stream.runLast(events(`${served.url}/ask`, { question })),
-                (last) => last._tag === "Some" && last.value._tag === "RunEnded" && last.value.text.endsWith(answer)
-              )
-            default:
-              return Effect.map(
-                post(`${served.url}/ask`, { question }),
-                ({ body, status }) => status === 200 && (body.text ?? "").endsWith(answer)
-              )
-          }
-        }, { concurrency: "unbounded" })
-        assert.deepStrictEqual([results.length, results.filter((isWhole) => !isWhole)], [500, []])
-        yield* noneUnderWay(served)
-        yield* until(Effect.map(served.shop.open, (open) => open === 0))
-        // Those that were killed ask again, in new conversations.
-        const again = yield* Effect.forEach(
-          cheap.slice(0, 500).filter((_, index) => index % 5 === 0),
-          (number) => post(`${served.url}/ask`, { question: `Refund o-${number}, please.` }),
-          { concurrency: "unbounded" }
-        )
-        assert.deepStrictEqual(again.filter(({ status }) => status !== 200), [])
-        const refunded = yield* served.shop.refunded
-        assert.strictEqual(refunded.length, 500)
-        assert.strictEqual(new Set(refunded).size, 500)
-      })
-  )
-})
-
 describe("a server that stops", () => {
   /** Starts a server, and returns it with its end. */
   const stopping = (options: Parameters<typeof serving>[0]) =>
@@ -195,6 +185,23 @@ describe("a server that stops", () => {
       const served = yield* Scope.provide(serving(options), scope)
       return { ...served, stop: Effect.forkChild(Scope.close(scope, Exit.void)) }
     })
+
+  it.effect("does not wait for a client that never sends a request", () =>
+    Effect.gen(function*() {
+      const served = yield* stopping({})
+      const silent = connect(Number(new URL(served.url).port), "127.0.0.1")
+      const closed = yield* Deferred.make<void>()
+      silent.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
+      // The server has accepted the connection before it answers the next one.
+      yield* fetched(`${served.url}/health`)
+      const stop = yield* served.stop
+      yield* until(Effect.map(served.runs.report, ({ draining }) => draining))
+      while (stop.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("1 second")
+        yield* macrotask
+      }
+      yield* Deferred.await(closed)
+    }))
 
   it.effect("takes no more runs, lets those under way finish, and then ends", () =>
     Effect.gen(function*() {

@@ -21,13 +21,13 @@ interface Options {
   /** How long a connection may be idle. */
   readonly idle?: Duration.Input
   readonly env?: Readonly<Record<string, string>>
-  /** Receives the lines of the log. */
-  readonly logger?: Logger.Logger<unknown, unknown>
+  /** Gets each line of the log. */
+  readonly log?: (line: string) => void
 }
 
 /** Starts the backend until the scope closes. */
 export const serving = (
-  { env = {}, grace = 0, idle, logger, model = Planner.paced(), most = 100, upstream = "up" }: Options = {}
+  { env = {}, grace = 0, idle, log, model = Planner.paced(), most = 100, upstream = "up" }: Options = {}
 ) =>
   Layer.build(
     Backend.layer({ most, grace }).pipe(
@@ -40,7 +40,7 @@ export const serving = (
         FetchHttpClient.layer,
         NodeFileSystem.layer,
         ConfigProvider.layer(ConfigProvider.fromEnv({ env })),
-        Logger.layer(logger === undefined ? [] : [logger])
+        Logger.layer(log === undefined ? [] : [Logger.make((line) => log(Logger.formatLogFmt.log(line)))])
       ])
     )
   ).pipe(Effect.map((context) => ({

@@ -15,7 +15,7 @@ export const root = fileURLToPath(new URL("../..", import.meta.url))
  * The environment of a program. It lacks the variables that name a model, so a test never reaches a real one, and those
  * that choose colours.
  */
-const environment = (env: Readonly<Record<string, string>>) => ({
+export const environment = (env: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(OLLAMA|OPENAI)_|^(NO|FORCE)_COLOR$/.test(name))
   ),
