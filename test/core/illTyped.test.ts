@@ -26,7 +26,7 @@ describe("a handler that returns a promise", () => {
     Effect.gen(function*() {
       const { logged, value } = yield* logging(outcomeOf(handling(async () => "sunny")))
       assert.deepStrictEqual(logged, [
-        "Error | The tool p failed with an internal error | TypeError: The handler of 'p' returned a promise. Use Tool.promise."
+        "Error | The tool p failed with an internal error | TypeError: The handler of 'p' returned a promise: use Tool.promise, or wrap it in Effect.tryPromise."
       ])
       assert.isTrue(value._tag === "Failed" && value.failure.code === "defect" && value.certainty === "not_executed")
       assert.notInclude(read(value), "promise")
@@ -90,7 +90,10 @@ describe("a handler that returns a promise", () => {
       for (const tool of [byHand, Tool.timeout(byHand, "1 second")]) {
         const { logged, value } = yield* logging(outcomeOf(tool))
         assert.isTrue(value._tag === "Failed" && value.failure.code === "defect")
-        assert.include(logged[0], "The run of 'sibling' returned a promise: wrap it in Effect.tryPromise.")
+        assert.include(
+          logged[0],
+          "The run of 'sibling' returned a promise: wrap it in Effect.tryPromise."
+        )
       }
     }))
 

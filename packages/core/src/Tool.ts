@@ -34,7 +34,7 @@ import { failureLimitOf } from "./internal/call/failureLimit.ts"
 import { current } from "./internal/call/frame.ts"
 import { framed, leaving } from "./internal/call/framedRun.ts"
 import { accountOf } from "./internal/call/outcome.ts"
-import { ended, endedHere } from "./internal/call/runUserCode.ts"
+import { ended, endedHere, insteadOfAsync } from "./internal/call/runUserCode.ts"
 import { explained } from "./internal/explain/explainTool.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
@@ -540,7 +540,7 @@ const makeTool = <
         return executed({ name, who: label, acts, token, call, refusesFirst, isUninterruptible, isHere }, frame, fiber)
       }
       frame.begin()
-      return (isHere ? endedHere : ended)(label, asOwnEffect(handler(params)))
+      return (isHere ? endedHere : ended)(label, asOwnEffect(handler(params)), insteadOfAsync)
     })
   const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
   const unfit = sideEffect === "idempotent_by_key" && identity === undefined ? whyUnfit(parameters) : undefined

@@ -31,7 +31,7 @@ import {
   isWhole,
   open as openEnding
 } from "./handlerEnding.ts"
-import { answered, judged } from "./runUserCode.ts"
+import { answered, insteadOfAsync, judged } from "./runUserCode.ts"
 
 /** A handler and its properties. */
 export interface Handler<A, E extends ToolFailure, R> {
@@ -67,7 +67,7 @@ export const executed = <A, E extends ToolFailure, R>(
   if (refusal !== undefined) return Effect.fail(asFailureOf<E>(noteRefusal(refusal, frame)))
   frame.begin()
   const { isHere, who } = handler
-  const answer = answered(who, callHandler(handler))
+  const answer = answered(who, callHandler(handler), insteadOfAsync)
   const isOver = isExit(answer)
   // An Effect that has already ended needs no observer.
   if (isOver && isPlainSuccess(answer, frame)) {

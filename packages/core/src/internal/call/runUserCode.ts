@@ -32,18 +32,34 @@ export const callUser = <A, E extends ToolFailure, R>(
 /** Runs the Effect that a user's function has returned, in a separate fiber. */
 export const ended = <A, E extends ToolFailure, R>(
   label: string,
-  answer: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => contained(answered(label, answer), (exit) => judged(label, exit))
+  answer: Effect.Effect<A, E, R>,
+  instead?: string
+): Effect.Effect<A, E, R> => contained(answered(label, answer, instead), (exit) => judged(label, exit))
 
 /** Runs the Effect that a user's function has returned, in the current fiber. Nothing else may run in that fiber. */
 export const endedHere = <A, E extends ToolFailure, R>(
   label: string,
-  answer: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => Effect.flatMap(Effect.exit(answered(label, answer)), (exit) => judged(label, exit))
+  answer: Effect.Effect<A, E, R>,
+  instead?: string
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.exit(answered(label, answer, instead)), (exit) => judged(label, exit))
 
-/** Returns the result of a user's function if that result is an Effect. If not, dies with a defect. */
-export const answered = <A, E, R>(label: string, answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  attempted(() => Effect.isEffect(answer)) === true ? answer : Effect.die(fault(label, "returned", answer))
+/** What to do in place of an async function as the handler of a tool. */
+export const insteadOfAsync = "use Tool.promise, or wrap it in Effect.tryPromise"
+
+/**
+ * Returns the result of a user's function if that result is an Effect. If not, dies with a defect.
+ *
+ * @param instead what to do in place of returning a promise
+ */
+export const answered = <A, E, R>(
+  label: string,
+  answer: Effect.Effect<A, E, R>,
+  instead?: string
+): Effect.Effect<A, E, R> =>
+  attempted(() => Effect.isEffect(answer)) === true
+    ? answer
+    : Effect.die(fault(label, "returned", answer, undefined, instead))
 
 /**
  * Fails with the failure that a user's function returned. If this is not one of the four failures,
@@ -107,9 +123,9 @@ export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<
  */
 export class IllTyped extends TypeError {}
 
-const fault = (label: string, verb: string, value: unknown, why?: string): IllTyped => {
+const fault = (label: string, verb: string, value: unknown, why?: string, instead?: string): IllTyped => {
   heed(label, value)
-  return new IllTyped(`${label} ${verb} ${why === undefined ? advice(label, verb, value) : `${noun(value)}, ${why}.`}`)
+  return new IllTyped(`${label} ${verb} ${why === undefined ? advice(value, instead) : `${noun(value)}, ${why}.`}`)
 }
 
 // The original error is the `cause`, so its message and its stack are still in the log.
@@ -127,13 +143,8 @@ const errorName = (error: unknown): string => {
   return `${/^[aeiou]/i.test(name) ? "an" : "a"} ${name}`
 }
 
-const advice = (label: string, verb: string, value: unknown): string => {
-  if (isPromise(value)) {
-    // Only the handler of a tool can be an async function.
-    return verb === "returned" && label.startsWith("The handler of ")
-      ? "a promise. Use Tool.promise."
-      : "a promise: wrap it in Effect.tryPromise."
-  }
+const advice = (value: unknown, instead = "wrap it in Effect.tryPromise"): string => {
+  if (isPromise(value)) return `a promise: ${instead}.`
   if (isGenerator(value)) return "a generator: wrap its function in Effect.fnUntraced."
   if (value === undefined) return "nothing, and not an Effect: is a `return` missing?"
   return `${kind(value)}, which is not an Effect: wrap it in Effect.succeed.`
