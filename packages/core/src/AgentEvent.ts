@@ -28,27 +28,10 @@ import {
   stepOf,
   turnOf
 } from "./internal/agent/clientFields.ts"
+import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
 import { ModelFailure, Reply } from "./Model.ts"
 import { ToolCall } from "./ToolCall.ts"
 import { schema as ToolOutcome } from "./ToolOutcome.ts"
-
-const inRun = {
-  /** The id of the run. Log lines contain the same id. */
-  run: Schema.String,
-  /** When the event happened, in milliseconds of the `Clock`. */
-  at: Schema.Finite
-}
-
-const inTurn = {
-  ...inRun,
-  /** The 1-based number of the turn. */
-  turn: Schema.Int
-}
-
-const step = {
-  /** Set if the step did not run now, because a journal returned its recorded result. */
-  replayed: Schema.optionalKey(Schema.Literal(true))
-}
 
 const ofStep = { ...inTurn, ...step }
 

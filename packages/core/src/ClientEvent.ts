@@ -14,25 +14,8 @@
 import * as Schema from "effect/Schema"
 import { Limit } from "./AgentBudget.ts"
 import { Concluded } from "./Answer.ts"
+import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
 import { Handled } from "./ToolOutcome.ts"
-
-const inRun = {
-  /** The id of the run. The server's log lines contain the same id. */
-  run: Schema.String,
-  /** When the event happened, in milliseconds since 1970. */
-  at: Schema.Finite
-}
-
-const inTurn = {
-  ...inRun,
-  /** The 1-based number of the turn. */
-  turn: Schema.Int
-}
-
-const step = {
-  /** Present if a journal returned a recorded result, so nothing ran now. */
-  replayed: Schema.optionalKey(Schema.Literal(true))
-}
 
 const ofCall = {
   ...inTurn,

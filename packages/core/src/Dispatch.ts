@@ -22,7 +22,6 @@ import { hasSecrets } from "@fallible/arguments"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import * as CallEvent from "./CallEvent.ts"
 import type { CallFacts } from "./CallFacts.ts"
@@ -32,7 +31,7 @@ import { anyIntentOf } from "./internal/arguments/callIntent.ts"
 import { attempt } from "./internal/arguments/decoding.ts"
 import { schemaOf } from "./internal/arguments/jsonSchema.ts"
 import { CallFrame } from "./internal/call/callFrame.ts"
-import { isLogged, logFailure } from "./internal/call/failureLogLine.ts"
+import { logFailure } from "./internal/call/failureLogLine.ts"
 import { current, detached, type Frame } from "./internal/call/frame.ts"
 import { ofAnother, saysNothingDone } from "./internal/call/handlerEnding.ts"
 import { reportingInterruption } from "./internal/call/interruptedCall.ts"
@@ -161,7 +160,7 @@ const runCall = <T extends Tool.Any>(
       const outcome = options.wasBegun === true
         ? { ...failedOutcome(frame, lostInProcess(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
         : failedOutcome(frame, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
-      return withFailureLog(Effect.succeed(outcome), frame, fiber).pipe(
+      return withFailureLog(Effect.succeed(outcome), frame).pipe(
         Effect.annotateLogs(options.annotations ?? { tool: call.name, call: id })
       )
     }
@@ -203,8 +202,7 @@ const runCall = <T extends Tool.Any>(
             Effect.flatMap(outcomeOfCause(cause, stage, tool, frame), (failed) => advised(failed, tool, toolkit)),
             (outcome) => withForeignFailure(outcome, frame.done)
           ),
-          frame,
-          fiber
+          frame
         )
       }),
       // Updates the context once instead of twice, because every call takes this step.
@@ -294,17 +292,13 @@ const mergedAnnotations = (outer: Readonly<Record<string, unknown>>, inner: Read
   return inner
 }
 
-const withFailureLog = (
-  outcome: Effect.Effect<ToolOutcome>,
-  frame: CallFrame,
-  fiber: Fiber.Fiber<unknown, unknown>
-): Effect.Effect<ToolOutcome> =>
+const withFailureLog = (outcome: Effect.Effect<ToolOutcome>, frame: CallFrame): Effect.Effect<ToolOutcome> =>
   Effect.tap(outcome, (outcome) => {
-    if (outcome._tag !== "Failed") return Effect.void
-    const isInDoubt = outcome.certainty === "unknown"
-    if (!isInDoubt && !isLogged(fiber)) return Effect.void
     // A defect or an invalid result is logged where it is detected, with details that only the log may show.
-    if (outcome.failure.code === "defect" || outcome.stage === "guard") return Effect.void
+    if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
+      return Effect.void
+    }
+    const isInDoubt = outcome.certainty === "unknown"
     const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
     const { askedKey: key, tool: { name } } = frame
     const line = logFailure(name, outcome.failure, `The model was told${attempts}.`, isInDoubt)

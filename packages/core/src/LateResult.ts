@@ -18,6 +18,8 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Certainty } from "./Certainty.ts"
+import * as Deadline from "./Deadline.ts"
+import { current, detached } from "./internal/call/frame.ts"
 import { reported } from "./internal/fiber/runReporter.ts"
 
 /**
@@ -101,10 +103,13 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
 })
 
 /**
- * Reports a late result.
+ * Reports a late result. The reporter may run tools: it is not part of the call, and has no deadline.
  *
  * @category reporting
  * @since 0.1.0
  */
 export const report = (result: LateResult): Effect.Effect<void> =>
-  Effect.flatMap(reporter, (report) => reported(() => report(result)))
+  Effect.flatMap(reporter, (report) => reported(() => report(result))).pipe(
+    Effect.provideService(current, detached),
+    Effect.provideService(Deadline.current, Infinity)
+  )

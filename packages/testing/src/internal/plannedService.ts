@@ -52,7 +52,7 @@ export class Service {
   answered: unknown = undefined
   /** The first error that a function of the options threw. */
   mistake: string | undefined
-  /** Whether the tool sent so many requests at one moment that it would never stop. */
+  /** True if the tool sent too many requests at one moment. Such a tool would never stop. */
   isFlooded = false
   readonly #moment = { at: NaN, requests: 0 }
   readonly #plan: Array<Fault>

@@ -21,7 +21,7 @@ import { and, certaintyOf, type Done, doneOf, nothing } from "../failure/effects
 import { contained, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import { wasSent } from "./callState.ts"
-import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
+import { current, type Frame, type WhyNotBegin } from "./frame.ts"
 import {
   asKnown,
   doneByOthers,
@@ -279,13 +279,7 @@ class Execution {
       at: Context.get(this.#context, Clock.Clock).currentTimeMillisUnsafe(),
       ...(failure === undefined ? {} : { code: failure.code })
     }
-    // The reporter may run tools to correct the late result. The reporter is not part of the call and
-    // has no deadline.
-    const report = LateResult.report(result).pipe(
-      Effect.provideService(current, detached),
-      Effect.provideService(Deadline.current, Infinity)
-    )
-    Effect.runForkWith(this.#context)(report)
+    Effect.runForkWith(this.#context)(LateResult.report(result))
   }
 }
 

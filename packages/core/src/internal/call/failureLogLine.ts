@@ -47,12 +47,6 @@ export const logFailure = (
   })
 
 /**
- * True if the log levels of a fiber allow failures to be logged.
- */
-export const isLogged = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
-  severityIn((reference) => fiber.getRef(reference)) !== undefined
-
-/**
  * Returns a sentence such as "Retry 1 of 2 in 1.0 s.". Parts that are unknown are left out.
  */
 export const retryText = ({ limit, number, wait }: {

@@ -1,9 +1,8 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Deadline from "../../Deadline.ts"
 import * as LateResult from "../../LateResult.ts"
-import { current, detached, type Frame } from "./frame.ts"
+import type { Frame } from "./frame.ts"
 
 /**
  * Reports an acting call that is interrupted while it may have acted. It has no outcome, so neither a ledger, nor
@@ -20,12 +19,8 @@ export const reportingInterruption = <A, E, R>(run: Effect.Effect<A, E, R>, fram
     )
     : run
 
-// The reporter may run tools. It is not part of the call, and has no deadline.
 const report = ({ attempt, id, idempotencyKey: key, tool: { name: tool } }: Frame) =>
   Effect.flatMap(
     Clock.currentTimeMillis,
     (at) => LateResult.report({ tool, id, key, attempt, certainty: "unknown", code: "interrupted", at })
-  ).pipe(
-    Effect.provideService(current, detached),
-    Effect.provideService(Deadline.current, Infinity)
   )
