@@ -23,7 +23,7 @@ const sentenceOf = (event: AgentEvent.AgentEvent): string | undefined => {
     return `retried after ${Math.round(Duration.toMillis(event.retry.wait))} ms (${event.code})`
   }
   if (event._tag === "SourceNamed") {
-    return `answered from the ${event.name}${event.age === undefined ? "" : `, ${Duration.format(event.age)} old`}`
+    return `answered from the ${event.name}${event.age === undefined ? "" : `, ${largestUnit(event.age)} old`}`
   }
   if (event._tag === "RetryRefused" && event.why === "may_have_acted") {
     return "did not retry the call: it may have acted"
@@ -38,6 +38,9 @@ const sentenceOf = (event: AgentEvent.AgentEvent): string | undefined => {
     ? `did not run the call (${event.outcome.failure.code})`
     : undefined
 }
+
+// "3h", as the model reads it, not "3h 5m 12ms".
+const largestUnit = (age: Duration.Duration): string => Duration.format(age).split(" ", 1).join()
 
 const steps = {
   told: "told the model",

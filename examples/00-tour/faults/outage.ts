@@ -26,10 +26,10 @@ const tool = (url: string) =>
     sideEffect: "none"
   }, getRate(url)).pipe(LastKnown.fallback({ maxAge: "1 day" }))
 
-/** A store that has kept an answer of the service for three hours. */
+/** A store that has kept an answer of the service for a little more than three hours. */
 const store = LastKnown.LastKnown.of({
   get: () =>
-    Effect.map(Clock.currentTimeMillis, (now) => Option.some({ value: { rate: 1.08 }, at: now - 3 * 3_600_000 })),
+    Effect.map(Clock.currentTimeMillis, (now) => Option.some({ value: { rate: 1.08 }, at: now - 3.1 * 3_600_000 })),
   set: () => Effect.void
 })
 

@@ -1,4 +1,5 @@
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { Answered, type Answers, Dropped, type FakeService, type Fault, type Request } from "../FakeService.ts"
 import { connectionLost } from "./connectionErrors.ts"
@@ -73,17 +74,20 @@ export class Service {
     this.#tell = tell
   }
 
-  /** The service as a handler sees it. Effects that `fetch` runs use the clock of the check. */
+  /** The service as a handler sees it. It uses the clock of the check, whatever runtime a handler runs it in. */
   readonly made: Effect.Effect<FakeService> = Effect.map(Effect.context(), (context): FakeService => {
+    const clock = Context.get(context, Clock.Clock)
     const { answer = { done: true }, found = (_, done) => ({ done }) } = this.#answers
     const answerTo = (request: Request) => {
       this.answered = typeof answer === "function" ? this.#asked("answer", () => answer(request)) : answer
       return this.answered
     }
+    const counted = <A, E>(request: Effect.Effect<A, E>) =>
+      Effect.provideService(this.#counted(request), Clock.Clock, clock)
     const act = (request: Request = {}) =>
-      this.#counted(Effect.suspend(() => this.#act(request)).pipe(Effect.map(() => answerTo(request))))
+      counted(Effect.suspend(() => this.#act(request)).pipe(Effect.map(() => answerTo(request))))
     const look = (request: Request = {}) =>
-      this.#counted(Effect.sync(() => this.#asked("found", () => found(request, this.#hasActedFor(request)))))
+      counted(Effect.sync(() => this.#asked("found", () => found(request, this.#hasActedFor(request)))))
     const fetch = effectFetch(context, ({ headers, method }, body) => {
       const request = { key: headers.get("idempotency-key") ?? undefined, body }
       return Effect.matchEffect(/^(GET|HEAD)$/.test(method) ? look(request) : act(request), {
