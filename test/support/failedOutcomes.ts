@@ -60,16 +60,17 @@ export const subject = <E extends ToolFailure.ToolFailure<string>>(
     ...(hasOthers ? { instead: ["mirror"], check: "look" } : {})
   }, handler)
 
-const toolkit = <T extends Tool.Any>(tool: T) => Toolkit.make(tool, other("mirror"), other("look"))
+const [mirror, look] = [other("mirror"), other("look")]
+
+const toolkit = <T extends Tool.Any>(tool: T) => Toolkit.make(tool, mirror, look)
 
 /** Calls a tool five times in one run, which refuses it in the end. */
 export const called = Effect.fnUntraced(function*<T extends Tool.Any>(tool: T, text = paris) {
   const outcomes: Array<ToolOutcome.ToolOutcome> = []
+  const tools = toolkit(tool)
   let facts = CallFacts.empty
   for (let number = 0; number < 5; number++) {
-    const outcome = yield* Dispatch.call(toolkit(tool), { ...call, arguments: text }, {
-      facts
-    })
+    const outcome = yield* Dispatch.call(tools, { ...call, arguments: text }, { facts })
     outcomes.push(outcome)
     facts = CallFacts.ended(facts, outcome, tool)
   }
