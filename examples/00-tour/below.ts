@@ -3,6 +3,7 @@
  */
 import type { AgentEvent } from "@fallible/core"
 import * as Duration from "effect/Duration"
+import * as Trace from "../shared/Trace.ts"
 
 export const below = (events: ReadonlyArray<AgentEvent.AgentEvent>, id: string): ReadonlyArray<string> => {
   const turn = events.find((event) => event._tag === "CallStarted" && event.call.id === id)
@@ -33,7 +34,7 @@ const sentenceOf = (event: AgentEvent.AgentEvent): string | undefined => {
   }
   if (event._tag === "PageStarted") return "fetched a further page"
   if (event._tag === "AttemptAbandoned") return `stopped waiting (${event.by})`
-  if (event._tag === "LoopNoticed") return `noticed a loop, and ${steps[event.step]}`
+  if (event._tag === "LoopNoticed") return `noticed a loop, and ${Trace.loopSteps[event.step]}`
   return event._tag === "CallEnded" && event.outcome._tag === "Failed" && event.outcome.attempts === 0
     ? `did not run the call (${event.outcome.failure.code})`
     : undefined
@@ -41,10 +42,3 @@ const sentenceOf = (event: AgentEvent.AgentEvent): string | undefined => {
 
 // "3h", as the model reads it, not "3h 5m 12ms".
 const largestUnit = (age: Duration.Duration): string => Duration.format(age).split(" ", 1).join()
-
-const steps = {
-  told: "told the model",
-  refused: "refused the call",
-  withdrawn: "withdrew the tool",
-  ended: "ended the run"
-} as const

@@ -43,8 +43,26 @@ export const readable = (event: AgentEvent.AgentEvent): ReadonlyArray<Line> => {
     const spent = `${count(event.turns, "turn")}, ${count(event.calls, "call")}`
     return [{ mark: markOf("fixer"), tone: "note", call: event.call.name, text: spent }]
   }
+  if (event._tag === "LoopNoticed") {
+    return [{ mark: markOf("loop"), tone: "note", text: `${event.tools.join(", ")}: ${loopSteps[event.step]}` }]
+  }
+  if (event._tag === "LimitReached") {
+    return [{
+      mark: markOf("limit"),
+      tone: "note",
+      text: `no ${event.limit === "elapsed" ? "time" : event.limit} left`
+    }]
+  }
   return event._tag === "CallEnded" ? linesOfOutcome(event.call, event.outcome, event.elapsed) : []
 }
+
+/** What the guard did about a loop. */
+export const loopSteps = {
+  told: "told the model",
+  refused: "refused the call",
+  withdrawn: "withdrew the tool",
+  ended: "ended the run"
+} as const
 
 /** Explains why a run ended without an answer, and what to do about it. */
 export const why = (failure: AgentFailure.AgentFailure): string => {

@@ -93,6 +93,23 @@ describe("--explain", () => {
     }))
 })
 
+describe("what a run does about itself", () => {
+  it.effect("shows the limit that is used up", () =>
+    Effect.gen(function*() {
+      assert.match((yield* demo("--max-turns", "1")).stdout, /^ {2}limit {4}no turns left$/m)
+    }))
+
+  it("shows the loop that the guard noticed, and its step", () => {
+    const place = { run: "run-1", at: 0, turn: 3 }
+    const noticed = { _tag: "LoopNoticed", ...place, step: "withdrawn", tools: ["search", "read"] } as const
+    assert.deepStrictEqual(Trace.readable(noticed).map(({ mark, text }) => `${mark}${text}`), [
+      "  loop     search, read: withdrew the tool"
+    ])
+    const used = { _tag: "LimitReached", ...place, limit: "elapsed" } as const
+    assert.deepStrictEqual(Trace.readable(used).map(({ text }) => text), ["no time left"])
+  })
+})
+
 describe("a line of the trace", () => {
   const narrow = (columns: number): Line.Screen => ({ columns, hasColor: false })
   const line: Line.Line = {
