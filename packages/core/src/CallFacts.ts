@@ -37,6 +37,7 @@ import * as HashMap from "effect/HashMap"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Struct from "effect/Struct"
 import { Certainty, join } from "./Certainty.ts"
 import { factOf } from "./internal/dispatch/callFact.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
@@ -125,6 +126,16 @@ export interface CallFacts {
   readonly run: number
   /** Whether this run may have started before, so that its keys may already have been sent. */
   readonly mayHaveRun: Likelihood
+  /**
+   * The index of the run whose keys this run uses for new intents: an earlier run that was suspended or postponed,
+   * and may have been resumed since. Absent: this run.
+   */
+  readonly keyRun?: number
+  /**
+   * Set if this run was suspended or postponed: the index of the run whose keys it uses. The next run of the scope
+   * uses the same keys, because this run may be resumed.
+   */
+  readonly paused?: number
   /** The facts, keyed by the digest of the intent. */
   readonly intents: HashMap.HashMap<string, Fact>
   /** The number of failed calls in this run, plus 1 if a call of an earlier run is in doubt. */
@@ -154,6 +165,8 @@ export interface Encoded {
   readonly scope?: string
   readonly run: number
   readonly mayHaveRun: Likelihood
+  readonly keyRun?: number
+  readonly paused?: number
   readonly intents: ReadonlyArray<readonly [string, typeof Fact.Encoded]>
   readonly failures: number
   readonly last: string
@@ -171,6 +184,8 @@ export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of 
   scope: Schema.optionalKey(Schema.String),
   run: Count,
   mayHaveRun: Schema.Literals(["no", "unlikely", "likely"]),
+  keyRun: Schema.optionalKey(Count),
+  paused: Schema.optionalKey(Count),
   intents: Schema.Array(Schema.Tuple([Schema.String, Fact])).pipe(
     Schema.decodeTo(
       Schema.HashMap(Schema.String, Schema.toType(Fact)),
@@ -210,31 +225,45 @@ export const empty: CallFacts = {
  *
  * @param scope the scope of the run
  * @param mayHaveRun whether the run may have started before, for example as a job that a queue delivers
- * twice; default: `"no"`. If there are facts of an earlier run, `"no"` is raised to `"unlikely"`
+ * twice; default: `"no"`. If there are facts of an earlier run, `"no"` is raised to `"unlikely"`, and to `"likely"`
+ * if that run was suspended or postponed
  * @category folding
  * @since 0.1.0
  */
 export const beginning = (facts: CallFacts, scope: string, mayHaveRun: Likelihood = "no"): CallFacts => {
-  const intents = HashMap.filterMap(facts.intents, carryOver)
+  const { paused: keyRun } = facts
+  const isPaused = keyRun !== undefined
+  const intents = HashMap.filterMap(facts.intents, (fact) => carryOver(fact, isPaused))
   const isFirst = facts.scope === undefined && HashMap.isEmpty(facts.intents)
   return {
     ...empty,
     scope,
     run: isFirst ? 0 : facts.run + 1,
-    mayHaveRun: isFirst || mayHaveRun === "likely" ? mayHaveRun : "unlikely",
+    mayHaveRun: isFirst || mayHaveRun === "likely" ? mayHaveRun : isPaused ? "likely" : "unlikely",
+    ...(isPaused ? { keyRun } : {}),
     intents,
     failures: HashMap.some(intents, ({ failed }) => failed !== undefined) ? 1 : 0
   }
 }
 
-const carryOver = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
+const carryOver = ({ failed, ...fact }: Fact, isPaused: boolean): Result.Result<Fact, void> => {
   if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })
   }
   // The service may have stored the rejected request under its key, so the next call gets a new key.
   const number = failed === undefined ? fact.number : fact.number + 1
-  return fact.done === undefined ? Result.failVoid : Result.succeed({ ...fact, number })
+  // A fact that is dropped gets new keys from the index of the next run. After a paused run, that index is the same.
+  return fact.done === undefined && !isPaused ? Result.failVoid : Result.succeed({ ...fact, number })
 }
+
+/**
+ * Returns the facts of a run that was suspended or postponed. The run may be resumed, and its client may leave then.
+ * So the next run of the scope makes the keys that the resumed run makes.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const paused = (facts: CallFacts): CallFacts => ({ ...facts, paused: facts.keyRun ?? facts.run })
 
 /**
  * Returns the facts of a resumed run. The run may have been resumed before, because its user may answer twice.
@@ -242,8 +271,10 @@ const carryOver = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
  * @category folding
  * @since 0.1.0
  */
-export const resuming = (facts: CallFacts): CallFacts =>
-  facts.mayHaveRun === "no" ? { ...facts, mayHaveRun: "unlikely" } : facts
+export const resuming = (facts: CallFacts): CallFacts => ({
+  ...Struct.omit(facts, ["paused"]),
+  mayHaveRun: facts.mayHaveRun === "no" ? "unlikely" : facts.mayHaveRun
+})
 
 /**
  * Returns facts with which a resumed call keeps the key number that it had before its suspension.

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as AgentBudget from "../../AgentBudget.ts"
 import * as AgentFailure from "../../AgentFailure.ts"
 import * as Answer from "../../Answer.ts"
+import * as CallFacts from "../../CallFacts.ts"
 import type * as Ledger from "../../Ledger.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { ModelFailure, Reply } from "../../Model.ts"
@@ -124,7 +125,7 @@ const runPostponed = <T extends Tool.Any>(
   at: number | undefined
 ) =>
   Effect.flatMap(at === undefined ? Clock.currentTimeMillis : Effect.succeed(at), (at) => {
-    const progress = progressOf(state)
+    const progress = { ...progressOf(state), facts: CallFacts.paused(state.facts) }
     const { facts, ledger, transcript } = progress
     const until = at + Duration.toMillis(failure.retryAfter)
     return Effect.fail(
@@ -189,8 +190,9 @@ const runSuspended = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
   question: string
-) =>
-  new AgentFailure.RunSuspended({
+) => {
+  const facts = CallFacts.paused(next.facts)
+  return new AgentFailure.RunSuspended({
     detail: `The run waits for the user's answer to: ${question}`,
     question,
     suspension: {
@@ -201,7 +203,7 @@ const runSuspended = <T extends Tool.Any>(
       ledger: waiting.account.ledger,
       reply,
       outcomes,
-      facts: next.facts,
+      facts,
       used: Duration.millis(run.time.used)
     },
     ...progressOf(next),
@@ -212,5 +214,6 @@ const runSuspended = <T extends Tool.Any>(
       return outcome?._tag !== "Suspended" || outcome.certainty === "not_executed"
         ? facts
         : afterCall(run, facts, call, { ...outcome, certainty: "unknown" })
-    }, next.facts)
+    }, facts)
   })
+}

@@ -6,7 +6,11 @@ import * as Option from "effect/Option"
  * the next call with that intent gets a different key.
  */
 export const factOf = <Fact>(
-  { intents, run }: { readonly intents: HashMap.HashMap<string, Fact>; readonly run: number },
+  { intents, keyRun, run }: {
+    readonly intents: HashMap.HashMap<string, Fact>
+    readonly keyRun?: number
+    readonly run: number
+  },
   id: string
 ): Fact | { readonly run: number; readonly number: number } =>
-  Option.getOrElse(HashMap.get(intents, id), () => ({ run, number: 1 }))
+  Option.getOrElse(HashMap.get(intents, id), () => ({ run: keyRun ?? run, number: 1 }))

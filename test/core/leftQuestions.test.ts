@@ -1,0 +1,185 @@
+/**
+ * A run asks its user, is resumed, and its client leaves in the middle. The user then asks again, in the same scope,
+ * with the facts that came with the question.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, CallFacts, Model, SchemaMismatch, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Duration, Effect, Fiber, Schedule, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { byKey, note, Payment, service } from "../support/keyedService.ts"
+import { lettered } from "../support/lettered.ts"
+import { codesOf } from "../support/toldFailures.ts"
+
+/** A tool that asks the user, and then sends its key. */
+const asking = (send: (key: string) => Effect.Effect<unknown>, options: object = byKey) =>
+  Tool.make(
+    "pay",
+    { description: "", parameters: Payment, success: Schema.String, ...byKey, ...options },
+    () =>
+      Effect.gen(function*() {
+        const { idempotencyKey } = yield* ToolCall.current
+        yield* ToolCall.ask("Sure?")
+        yield* send(idempotencyKey)
+        return "paid"
+      })
+  )
+
+const sure = Tool.make(
+  "sure",
+  { description: "", success: Schema.String, sideEffect: "none" },
+  () => ToolCall.ask("Sure?")
+)
+
+const facts = Schema.toCodecJson(CallFacts.schema)
+const stored = (kept: CallFacts.CallFacts) => Schema.decodeUnknownSync(facts)(Schema.encodeSync(facts)(kept))
+
+/** Runs an agent until it asks. */
+const question = <T extends Tool.Any>(agent: Agent.Agent<T>, kept: CallFacts.CallFacts, script: ScriptedModel.Script) =>
+  Effect.gen(function*() {
+    const failure = yield* Effect.flip(agent.run("Go.", { scope: "order-7", facts: kept }))
+    return failure._tag === "RunSuspended"
+      ? { suspension: failure.suspension, facts: stored(failure.facts) }
+      : assert.fail(failure._tag)
+  }).pipe(Effect.provide(ScriptedModel.layer(script)))
+
+const payOnce: ScriptedModel.Script = ({ messages }) =>
+  messages.at(-1)?.role === "user" ? ScriptedModel.call("pay", note("a")) : ScriptedModel.text("Done.")
+
+describe("after a question, and a client that left", () => {
+  it.effect("the same call has the same key, however often the user asks again", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const agent = Agent.make({
+        toolkit: Toolkit.make(asking((key) => {
+          keys.push(key)
+          return Effect.never
+        }))
+      })
+      let kept = CallFacts.empty
+      for (let visit = 0; visit < 4; visit++) {
+        const asked = yield* question(agent, kept, payOnce)
+        const resumed = yield* agent.resume(asked.suspension, "yes").pipe(
+          Effect.provide(ScriptedModel.layer(payOnce)),
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* Effect.yieldNow
+        yield* Fiber.interrupt(resumed)
+        kept = asked.facts
+      }
+      assert.strictEqual(lettered(keys), "a a a a")
+    }))
+
+  it.effect("a call that followed the question has the same key", () =>
+    Effect.gen(function*() {
+      const paid = service()
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byKey },
+        (params) =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+            Effect.andThen(Effect.orDie(paid.post(idempotencyKey, params)), Effect.never))
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(sure, pay) })
+      const script: ScriptedModel.Script = ({ messages }) =>
+        messages.at(-1)?.role === "user" ? ScriptedModel.call("sure") : ScriptedModel.call("pay", note("a"))
+      let kept = CallFacts.empty
+      for (let visit = 0; visit < 2; visit++) {
+        const asked = yield* question(agent, kept, script)
+        const resumed = yield* agent.resume(asked.suspension, "yes").pipe(
+          Effect.provide(ScriptedModel.layer(script)),
+          Effect.forkChild({ startImmediately: true })
+        )
+        while (paid.requests.length <= visit) {
+          yield* Effect.yieldNow
+        }
+        yield* Fiber.interrupt(resumed)
+        kept = asked.facts
+      }
+      assert.deepStrictEqual(paid.requests, ["acts", "known"])
+      assert.strictEqual(paid.acted, 1)
+    }))
+
+  it.effect("what was done before the question counts as done, and what was refused gets a new key", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const refusal = new SchemaMismatch({ side: "arguments", code: "card_refused", detail: "Refused." })
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byKey },
+        ({ order }) =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+            keys.push(idempotencyKey)
+            return order === "bad" ? Effect.fail(refusal) : Effect.succeed("paid")
+          })
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(sure, pay) })
+      const both = ScriptedModel.calls(["pay", { order: "good" }], ["pay", { order: "bad" }])
+      const after = (reply: ReturnType<typeof ScriptedModel.text>): ScriptedModel.Script => ({ messages }) =>
+        messages.at(-1)?.role === "user" ? both : reply
+      const { facts: kept } = yield* question(agent, CallFacts.empty, after(ScriptedModel.call("sure")))
+      const answer = yield* agent.run("Go.", { scope: "order-7", facts: kept }).pipe(
+        Effect.provide(ScriptedModel.layer(after(ScriptedModel.text("Done."))))
+      )
+      assert.deepStrictEqual(codesOf(answer), ["already_done", "card_refused"])
+      assert.strictEqual(lettered(keys), "a b c")
+      assert.deepInclude(answer.facts, { run: 1, keyRun: 0 })
+      assert.notProperty(answer.facts, "paused")
+      // The next run follows a run that has ended, so it has keys of its own.
+      const next = CallFacts.beginning(stored(answer.facts), "order-7")
+      assert.deepInclude(next, { run: 2, mayHaveRun: "unlikely" })
+      assert.notProperty(next, "keyRun")
+    }))
+
+  it.effect("a resumed run that ends is followed by a run with keys of its own", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const agent = Agent.make({
+        toolkit: Toolkit.make(asking((key) => Effect.sync(() => keys.push(key)), { repeats: true }))
+      })
+      let kept = CallFacts.empty
+      for (let visit = 0; visit < 2; visit++) {
+        const asked = yield* question(agent, kept, payOnce)
+        const answer = yield* agent.resume(asked.suspension, "yes").pipe(Effect.provide(ScriptedModel.layer(payOnce)))
+        kept = stored(answer.facts)
+      }
+      assert.strictEqual(lettered(keys), "a b")
+    }))
+
+  it.effect("so it is if the model had postponed the run", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byKey },
+        () =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+            keys.push(idempotencyKey)
+            return Effect.never
+          })
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(pay), modelRetry: Schedule.recurs(0) })
+      const busy = new Model.ModelFailure({
+        code: "busy",
+        detail: "Busy.",
+        transient: true,
+        retryAfter: Duration.hours(1)
+      })
+      let kept = CallFacts.empty
+      for (let visit = 0; visit < 2; visit++) {
+        const failure = yield* Effect.flip(agent.run("Go.", { scope: "order-7", facts: kept })).pipe(
+          Effect.provide(Model.layer({ respond: () => Effect.fail(busy) }))
+        )
+        if (failure._tag !== "RunPostponed") return assert.fail(failure._tag)
+        const resumed = yield* agent.resume(failure.postponement).pipe(
+          Effect.provide(ScriptedModel.layer(payOnce)),
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* TestClock.adjust("1 hour")
+        while (keys.length <= visit) yield* Effect.yieldNow
+        yield* Fiber.interrupt(resumed)
+        kept = stored(failure.facts)
+      }
+      assert.strictEqual(lettered(keys), "a a")
+    }))
+})
