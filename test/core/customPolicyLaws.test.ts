@@ -93,13 +93,14 @@ const ourPolicies: Record<string, fc.Arbitrary<Written>> = {
     RateLimit.limit({ limit: 2, window: 3_470, onExceeded })
   ]),
   lastKnown: fc.constant(["last known", (tool) => tool.sideEffect === "none" ? LastKnown.fallback()(tool) : tool]),
-  reconcile: fc.tuple(act, fc.boolean()).map(([act, isDone]) => [
-    `reconcile ${isDone} ${JSON.stringify(act)}`,
+  reconcile: fc.tuple(act, fc.boolean(), fc.boolean()).map(([act, isDone, lookFirst]) => [
+    `reconcile ${isDone}${lookFirst ? " looks first" : ""} ${JSON.stringify(act)}`,
     (tool, play) =>
       Tool.reconcile(
         tool,
         ({ page }) =>
-          Effect.map(perform(play, "check", act, page), (value) => isDone ? Option.some(value) : Option.none())
+          Effect.map(perform(play, "check", act, page), (value) => isDone ? Option.some(value) : Option.none()),
+        { lookFirst }
       )
   ]),
   paginate: fc.record({ pages: fc.integer({ min: 2, max: 3 }), time: fc.constantFrom(3_590, 30_590) }).map((limits) => [
@@ -289,7 +290,9 @@ const failedIds = (text: string) =>
 
 /** True for failures that our own policies make. */
 const isOurs = ({ code }: { readonly code: string }) =>
-  ["timeout", "outcome_unknown", "not_repeated", "bulkhead_full", "throttled", "circuit_open"].includes(code)
+  ["timeout", "outcome_unknown", "not_repeated", "bulkhead_full", "throttled", "circuit_open", "check_failed"].includes(
+    code
+  )
 
 /** Checks that the notes on an answer come from the executions that gave it. */
 const checkAnswer = (

@@ -213,6 +213,7 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
   yield* add(
     yield* called(failing(lost).pipe(Tool.reconcile(() => Effect.fail(refused), { final: true })))
   )
+  yield* add(yield* called(fine.pipe(Tool.reconcile(() => Effect.fail(refused), { lookFirst: true }))))
   yield* add(yield* called(failing(refused).pipe(Tool.fallback(() => Effect.fail(lost)))))
   yield* add(
     yield* called(

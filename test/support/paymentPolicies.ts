@@ -122,6 +122,8 @@ export const ours = ({ final, look, settle, settling }: Checks): fc.Arbitrary<Wr
     ]),
     fc.constantFrom<Written>(
       ["reconcile", Tool.reconcile(({ order }) => look(order))],
+      ["reconcile looks first", Tool.reconcile(({ order }) => look(order), { lookFirst: true })],
+      ["reconcile fails first", Tool.reconcile(() => Effect.fail(made.silent), { lookFirst: true })],
       ["reconcile fails", Tool.reconcile(() => Effect.fail(made.silent))],
       ["reconcile final", Tool.reconcile(({ order }) => final(order), { final: true })],
       ["reconcile settles", Tool.reconcile(({ order }) => settling(order), { settle })]

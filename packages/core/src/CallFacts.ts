@@ -25,6 +25,7 @@
  * An **idempotency key** is derived from the scope, the intent, the run that first had the intent, and a
  * number. The number grows with each success, so that the next call gets a new key. A call that certainly did
  * nothing also gets a new key if it is repeated with other arguments, or in a later run.
+ * A run that was suspended or postponed may be resumed, so the next run of the scope uses the same keys.
  *
  * The **scope** is the run, or a name given by the caller, such as a conversation id or an order id. Each run
  * of a scope receives the facts of the run before it: `Answer.facts` becomes `RunOptions.facts`. Facts contain

@@ -450,13 +450,16 @@ export const reconcile = <R>(
 ): Policy<R> => {
   demandKnown("Tool.reconcile", options, reconcileNames)
   const reconciliation = new Reconciliation(eraseTypes("A check of an outcome", check), options)
-  const { settle } = reconciliation
+  const { looksFirst, settle } = reconciliation
+  const within = settle === undefined ? "" : ` within ${Duration.format(settle)}`
   return makeBuiltIn({
     kind: "reconcile",
-    description: `reconciles unknown outcomes${settle === undefined ? "" : ` within ${Duration.format(settle)}`}`,
-    bound: bounds.reconcile(settle, reconciliation.isFinal),
-    wrap: (run, subject, call) => (params) =>
-      Effect.catch(run(params), (failure) => reconciliation.of(subject.name, call, params, failure))
+    description: `${looksFirst ? "looks first, and " : ""}reconciles unknown outcomes${within}`,
+    bound: bounds.reconcile(reconciliation),
+    wrap: (run, { name }, call) => (params) => {
+      const checked = Effect.catch(run(params), (failure) => reconciliation.of(name, call, params, failure))
+      return reconciliation.before(name, params, checked)
+    }
   })
 }
 
@@ -731,7 +734,7 @@ const notASchedule = (value: unknown): TypeError => {
   )
 }
 
-const reconcileNames: Names<ReconcileOptions> = { settle: true, schedule: true, final: true }
+const reconcileNames: Names<ReconcileOptions> = { settle: true, schedule: true, final: true, lookFirst: true }
 
 const standardNames: Names<StandardOptions> = {
   attemptTimeout: true,

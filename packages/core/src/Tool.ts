@@ -939,6 +939,12 @@ export const mapFailure: {
  * again. If `settle` is too short, or the answer of a `final` check is not conclusive after all, the tool
  * may act twice. So prefer `settle`, and err on the long side.
  *
+ * With `lookFirst: true`, the check also runs before the first attempt of each call. It then receives a failure with
+ * the code `outcome_unknown`. If it finds the effect, the tool does not run, and a note tells the model so. If it
+ * fails, the tool does not run either, and fails with `check_failed`. This is for runs that were interrupted, and are
+ * asked again in the same scope (`RunOptions.scope`): the check finds the earlier effect by its key. Such a check must
+ * only read, and it misses an effect that becomes visible only later.
+ *
  * A check that cannot tell whether the call took effect should fail. Give the check its own time limit. The
  * result of the check applies to the tool's own attempts and the tools that they ran, but not to a
  * fallback's source. If a handler runs another tool, a check inside the handler cannot settle the outcome
@@ -947,8 +953,8 @@ export const mapFailure: {
  *
  * @param check takes the parameters and the failure
  * @param options `settle`: as above; default: none. `schedule`: when to repeat the check during that time;
- * default: after 100 ms, doubling each time. `final`: as above; default: `false`. Throws if both `settle`
- * and `final` are given, or `schedule` without `settle`
+ * default: after 100 ms, doubling each time. `final` and `lookFirst`: as above; default: `false`. Throws if both
+ * `settle` and `final` are given, or `schedule` without `settle`
  *
  * @example
  * ```ts

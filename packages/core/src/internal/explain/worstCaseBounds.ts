@@ -100,12 +100,17 @@ export const afterwards = (who: string) => (inner: Bounds): Bounds => after(inne
  * Adds a check after the inner bounds. The check is repeated during the `settle` time. Before that, an
  * attempt that still runs gets the same length of time to finish.
  */
-export const reconcile = (settle: Duration.Duration | undefined, isFinal: boolean) => {
+export const reconcile = ({ isFinal, looksFirst, settle }: {
+  readonly settle: Duration.Duration | undefined
+  readonly isFinal: boolean
+  readonly looksFirst: boolean
+}) => {
   const most = Duration.times(settle ?? Duration.zero, 2)
   const bound = (inner: Bounds, { sideEffect }: Subject): Bounds => {
     const check = untimed("the check of the outcome")
     const warnings = sideEffect === "none" || settle !== undefined || isFinal ? [] : [notFinal]
-    return after(inner, { ...check, waiting: { most, because: [] }, warnings })
+    const checked = after(inner, { ...check, waiting: { most, because: [] }, warnings })
+    return looksFirst && sideEffect !== "none" ? after(untimed("the check before the first attempt"), checked) : checked
   }
   if (settle !== undefined) {
     settles.set(bound, settle)

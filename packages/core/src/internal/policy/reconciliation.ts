@@ -1,6 +1,6 @@
 /*
  * For a call with an unknown outcome, runs the tool's check (`Tool.reconcile`) to find out whether
- * the call took effect.
+ * the call took effect. With `lookFirst`, the check also runs before the first attempt.
  *
  * "Not found yet" does not mean "did not happen". A check that finds nothing proves that nothing
  * happened in only two cases. Either its answer is declared final, or it still finds nothing some
@@ -45,6 +45,11 @@ export interface ReconcileOptions {
    * does not find has not happened and will not happen. Default: `false`.
    */
   readonly final?: boolean
+  /**
+   * Whether the check also runs before the first attempt of a call, because a run that was interrupted may have
+   * made the same call. If the check fails then, the tool does not run. Default: `false`.
+   */
+  readonly lookFirst?: boolean
 }
 
 type Check<R> = (params: unknown, failure: ToolFailure) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
@@ -64,10 +69,11 @@ const notKnown: Finding = { _tag: "NotKnown" }
 export class Reconciliation<R> {
   readonly settle: Duration.Duration | undefined
   readonly isFinal: boolean
+  readonly looksFirst: boolean
   readonly #check: Check<R>
   readonly #schedule: Schedule.Schedule<unknown>
 
-  constructor(check: Check<R>, { final = false, schedule, settle }: ReconcileOptions) {
+  constructor(check: Check<R>, { final = false, lookFirst = false, schedule, settle }: ReconcileOptions) {
     if (settle !== undefined && final) {
       throw new TypeError("A check whose answer is final needs no time to settle: give either 'final' or 'settle'.")
     }
@@ -81,6 +87,34 @@ export class Reconciliation<R> {
     this.#schedule = schedule ?? Schedule.exponential("100 millis")
     this.settle = settle === undefined ? undefined : positive("time to settle", settle)
     this.isFinal = final
+    this.looksFirst = lookFirst
+  }
+
+  /**
+   * Runs the check before the first attempt of a call. Succeeds with the value that the check finds, and otherwise
+   * with the result of the run.
+   */
+  before<A, R2>(
+    name: string,
+    params: unknown,
+    run: Effect.Effect<A, ToolFailure, R2>
+  ): Effect.Effect<unknown, ToolFailure, R | R2> {
+    if (!this.looksFirst) return run
+    return Effect.flatMap(current, (frame): Effect.Effect<unknown, ToolFailure, R | R2> => {
+      if (!frame.acts || frame.whole.state.executions > 0) return run
+      return Effect.matchEffect(this.#answer(name, frame, params, madeBefore), {
+        onFailure: (problem) => Effect.fail(notLooked(name, problem)),
+        onSuccess: Option.match({
+          onNone: () => run,
+          onSome: (value) =>
+            Effect.sync(() => {
+              frame.note({ _tag: "OutcomeSettled", certainty: "executed" })
+              frame.note({ _tag: "CaveatAdded", text: "It had been done before, so it was not done again." })
+              return value
+            })
+        })
+      })
+    })
   }
 
   /**
@@ -114,10 +148,9 @@ export class Reconciliation<R> {
     })
   }
 
-  /** Runs the check once. */
+  /** Runs the check once, after an attempt. */
   #ask(name: string, frame: Frame, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
-    const label = `The check of '${name}'`
-    return callUser(label, () => this.#check(params, failure)).pipe(
+    return this.#answer(name, frame, params, failure).pipe(
       // If the check is interrupted or dies, it finds nothing. Without this step, the failure of the
       // run would not be recorded.
       Effect.onExit((exit) =>
@@ -125,16 +158,27 @@ export class Reconciliation<R> {
           if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) frame.handled(failure, { by: "reconcile" })
         })
       ),
-      Effect.provideService(current, new SourceFrame(frame, false)),
-      Effect.matchEffect({
-        onFailure: (problem) => Effect.succeed<Finding>({ _tag: "NotKnown", problem }),
-        onSuccess: (answer): Effect.Effect<Finding> => {
-          if (!Option.isOption(answer)) {
-            return Effect.die(new TypeError(`${label} must find an Option; got ${kind(answer)}.`))
-          }
-          return Effect.succeed(Option.isSome(answer) ? { _tag: "Found", value: answer.value } : nothing)
-        }
+      Effect.match({
+        onFailure: (problem): Finding => ({ _tag: "NotKnown", problem }),
+        onSuccess: Option.match({ onNone: () => nothing, onSome: (value): Finding => ({ _tag: "Found", value }) })
       })
+    )
+  }
+
+  #answer(
+    name: string,
+    frame: Frame,
+    params: unknown,
+    failure: ToolFailure
+  ): Effect.Effect<Option.Option<unknown>, ToolFailure, R> {
+    const label = `The check of '${name}'`
+    return callUser(label, () => this.#check(params, failure)).pipe(
+      Effect.flatMap((answer) =>
+        Option.isOption(answer)
+          ? Effect.succeed(answer)
+          : Effect.die(new TypeError(`${label} must find an Option; got ${kind(answer)}.`))
+      ),
+      Effect.provideService(current, new SourceFrame(frame, false))
     )
   }
 
@@ -192,6 +236,26 @@ export class Reconciliation<R> {
       }
     })
   }
+}
+
+// The failure that a check receives before the first attempt.
+const madeBefore = new ToolUnavailable({
+  code: "outcome_unknown",
+  detail: "A run that was interrupted may have made this call.",
+  transient: false,
+  outcome: "unknown"
+})
+
+const notLooked = (name: string, problem: ToolFailure): ToolUnavailable => {
+  const isUnavailable = problem._tag === "ToolUnavailable"
+  return new ToolUnavailable({
+    code: "check_failed",
+    detail: `${name} was not run, because the check for an earlier effect failed: ${problem.detail}`,
+    transient: isUnavailable && problem.transient,
+    outcome: "not_executed",
+    cause: problem.cause,
+    ...(isUnavailable && problem.retryAfter !== undefined ? { retryAfter: problem.retryAfter } : {})
+  })
 }
 
 // Only these two kinds of failure are replaced. Other failures say something else, and stay unchanged.
