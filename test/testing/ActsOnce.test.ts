@@ -330,7 +330,7 @@ describe("H4 can this pay twice?", () => {
           Tool.retry(RetryPolicy.transient)
         )
       const found = (_: FakeService.Request, hasActed: boolean) => hasActed
-      assert.strictEqual((yield* ActsOnce.check({ ...args, tool, found, asks: 1, runs: 140 })).runs, 140)
+      assert.strictEqual((yield* ActsOnce.check({ ...args, tool, found, calls: 1, runs: 140 })).runs, 140)
       yield* twice({ ...args, tool, found, lateBy: "5 minutes" })
       yield* ActsOnce.check({ ...args, tool, found, lateBy: "10 seconds", runs: 20 })
     }))
@@ -436,6 +436,53 @@ describe("H4 can this pay twice?", () => {
       assert.strictEqual(failure._tag, "NeverEnded")
       assert.include(failure.message, "it was still running after 3 hours of virtual time")
     }))
+
+  describe("of a tool that asks the user", () => {
+    const asking = (first: "asks" | "acts") => (service: FakeService.FakeService) =>
+      Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, ({ order }) => {
+        const act = Effect.mapError(service.act({ body: order }), (error) => ToolFailure.from(error))
+        const sure = ToolCall.ask("Sure?")
+        return first === "asks" ? Effect.andThen(sure, act) : Effect.andThen(act, sure)
+      })
+
+    it.live("resumes the run with the reply", () =>
+      Effect.gen(function*() {
+        const questions: Array<string> = []
+        const reply = (question: string) => {
+          questions.push(question)
+          return "yes"
+        }
+        const { runs } = yield* ActsOnce.check({ ...args, tool: asking("asks"), reply, runs: 60 })
+        assert.strictEqual(runs, 60)
+        assert.isAbove(questions.length, 60)
+        assert.deepStrictEqual(Array.from(new Set(questions)), ["Sure?"])
+      }))
+
+    it.live("finds that it acts before it asks", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool: asking("acts"), reply: "yes" }))
+        assert.strictEqual(failure._tag, "ActedTwice")
+      }))
+
+    it.live("says that a reply is missing", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool: asking("asks") }))
+        assert.strictEqual(
+          failure.message,
+          "pay did not reach the service, though nothing went wrong. " +
+            "It asked the user, so set the option 'reply'. The question: Sure?"
+        )
+      }))
+
+    it.live("says what the function of the replies threw", () =>
+      Effect.gen(function*() {
+        const reply = () => {
+          throw new Error("no reply")
+        }
+        const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool: asking("asks"), reply }))
+        assert.include(failure.message, "The option 'reply' threw: Error: no reply")
+      }))
+  })
 
   it.live("takes the services of the tool, and the policies of the agent", () =>
     Effect.gen(function*() {

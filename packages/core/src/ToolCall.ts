@@ -20,9 +20,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { current as frame, detached } from "./internal/call/frame.ts"
-import { standaloneKey } from "./internal/call/keyWithoutAgent.ts"
+import { standaloneKey, standaloneReply } from "./internal/call/withoutAgent.ts"
 import { StopSignal, SuspendSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
+import { kind } from "./internal/value/text.ts"
 
 export type { Source } from "./CallEvent.ts"
 export { Reply } from "./ToolOutcome.ts"
@@ -106,6 +107,32 @@ export const withKey = (key: string): <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.provideService(standaloneKey, key)
 
 /**
+ * Answers the questions ({@link ask}) of a tool that runs without an agent.
+ *
+ * When to use: in a test of a tool that asks, or in a program that knows the reply. An agent runs the handler again
+ * after a question; here, the handler goes on at once.
+ *
+ * @param reply the reply to each question, or a function of the question; `undefined` leaves a question open
+ * @example
+ * ```ts
+ * import { Tool, ToolCall } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const book = Tool.make("book", { description: "Books a table", success: Schema.String }, () =>
+ *   Effect.map(ToolCall.ask("For how many people?"), (people) => `A table for ${people}.`))
+ *
+ * Effect.runSync(book.run({}).pipe(ToolCall.withReply("four"))) // => "A table for four."
+ * ```
+ *
+ * @category control
+ * @since 0.1.0
+ */
+export const withReply = (
+  reply: string | ((question: string) => string | undefined)
+): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> =>
+  Effect.provideService(standaloneReply, typeof reply === "function" ? reply : () => reply)
+
+/**
  * Adds a caveat to the answer: a note that the model reads, for example "the 3 most recent of 40" or "prices
  * are from yesterday".
  *
@@ -156,7 +183,7 @@ export const source = (
  * A check (`Tool.reconcile`) and a fallback may ask, too. If the outcome of the call is unknown at that time, the
  * handler does not run again after the reply. Only the check or the fallback runs again, and gets the reply.
  *
- * Without an agent, no user can answer. The Effect then dies with a message that says so.
+ * Without an agent, {@link withReply} answers. Otherwise, the Effect dies with a message that says so.
  *
  * @category control
  * @since 0.1.0
@@ -165,7 +192,14 @@ export const ask = (question: string): Effect.Effect<string> =>
   Effect.flatMap(frame, (call) => {
     const questionText = textOf(question) ?? "The tool asked an empty question."
     const reply = call.live.replyTo(call.id, questionText)
-    return reply === undefined ? Effect.die(new SuspendSignal(questionText, call.id)) : Effect.succeed(reply)
+    if (reply !== undefined) return Effect.succeed(reply)
+    return Effect.flatMap(standaloneReply, (replyTo) => {
+      const given: unknown = replyTo(questionText)
+      if (given === undefined) return Effect.die(new SuspendSignal(questionText, call.id))
+      return typeof given === "string"
+        ? Effect.succeed(given)
+        : Effect.die(new TypeError(`The reply to a question must be a string; got ${kind(given)}.`))
+    })
   })
 
 /**

@@ -67,10 +67,15 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
    * if the tool is `"idempotent_by_key"`, otherwise `"ignored"`.
    */
   readonly keys?: "honoured" | "ignored"
+  /**
+   * The user's reply to each question of the tool (`ToolCall.ask`), or a function of the question. Default: none, so a
+   * tool that asks never succeeds.
+   */
+  readonly reply?: string | ((question: string) => string)
   /** The longest delay between a lost connection and the service's act. Default: 1 minute. */
   readonly lateBy?: Duration.Input
   /** The most calls that the model makes if no call succeeds. Default: 3. */
-  readonly asks?: number
+  readonly calls?: number
   /** The most sequences that are tried. Default: 400. */
   readonly runs?: number
   /** The seed for longer sequences. Default: `"acts once"`. */
@@ -122,7 +127,7 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
   readonly tool: string
   /** How often the service acted. */
   readonly times: number
-  /** The first result that the model received. */
+  /** The first result that the model received. Empty if it received none. */
   readonly told: string
   /** The JSON that the service answered after it acted, as text. Absent if it did not answer. */
   readonly answered?: string
@@ -138,7 +143,7 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
       ...(answered === undefined
         ? []
         : [`The service answered ${answered}. Set the option 'answer' if your service answers something else.`]),
-      `The model was told: ${told}`
+      ...(told === "" ? [] : [`The model was told: ${told}`])
     ].join(" ")
   }
 }
@@ -340,7 +345,7 @@ interface Played {
   readonly answered: unknown
   /** The first error that a function of the options threw. */
   readonly mistake: string | undefined
-  /** The first defect that was reported. */
+  /** The first defect that was reported, or a question that nobody answered. */
   readonly defect: string | undefined
   /** What the tool did, if it did not come to an end. */
   readonly unended: string | undefined
@@ -374,13 +379,24 @@ const play = <T extends Tool.Any, R, Provided>(
     const script: ScriptedModel.Script = ({ messages }) => {
       const texts = messages.flatMap((message) => message.role === "tool" ? [message.text] : [])
       results.splice(0, Infinity, ...texts)
-      return texts.some(isSuccess) || texts.length >= (options.asks ?? 3)
+      return texts.some(isSuccess) || texts.length >= (options.calls ?? 3)
         ? ScriptedModel.text("Done.")
         : ScriptedModel.call(tool.name, spellings[callsMade++ % spellings.length])
     }
     const provided = options.layer?.(fake)
+    const { reply } = options
+    let question: string | undefined
+    const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+      Effect.catchTag(run, "RunSuspended", (failure) => {
+        question ??= failure.question
+        if (reply === undefined) return Effect.fail(failure)
+        const text = typeof reply === "string" ? reply : service.asked("reply", () => reply(failure.question))
+        return answered(agent.resume(failure.suspension, text))
+      })
     const run = (journal: Journal.Journal | undefined, options: Agent.RunOptions = {}) => {
-      const answer = Effect.exit(agent.run("Go.", options)).pipe(Effect.provide(ScriptedModel.layer(script)))
+      const answer = Effect.exit(answered(agent.run("Go.", options))).pipe(
+        Effect.provide(ScriptedModel.layer(script))
+      )
       return journal === undefined ? answer : Effect.provideService(answer, Journal.current, journal)
     }
     const job = Effect.gen(function*() {
@@ -423,7 +439,9 @@ const play = <T extends Tool.Any, R, Provided>(
       told: results[0] ?? "",
       answered: service.answered,
       mistake: service.mistake,
-      defect,
+      defect: question === undefined || reply !== undefined
+        ? defect
+        : `It asked the user, so set the option 'reply'. The question: ${question}`,
       unended: service.isFlooded
         ? `it sent ${mostAtOnce.toLocaleString("en")} requests while no time passed`
         : done === undefined

@@ -79,7 +79,7 @@ export class Service {
     const clock = Context.get(context, Clock.Clock)
     const { answer = { done: true }, found = (_, done) => ({ done }) } = this.#answers
     const answerTo = (request: Request) => {
-      this.answered = typeof answer === "function" ? this.#asked("answer", () => answer(request)) : answer
+      this.answered = typeof answer === "function" ? this.asked("answer", () => answer(request)) : answer
       return this.answered
     }
     const counted = <A, E>(request: Effect.Effect<A, E>) =>
@@ -87,7 +87,7 @@ export class Service {
     const act = (request: Request = {}) =>
       counted(Effect.suspend(() => this.#act(request)).pipe(Effect.map(() => answerTo(request))))
     const look = (request: Request = {}) =>
-      counted(Effect.sync(() => this.#asked("found", () => found(request, this.#hasActedFor(request)))))
+      counted(Effect.sync(() => this.asked("found", () => found(request, this.#hasActedFor(request)))))
     const fetch = effectFetch(context, ({ headers, method }, body) => {
       const request = { key: headers.get("idempotency-key") ?? undefined, body }
       return Effect.matchEffect(/^(GET|HEAD)$/.test(method) ? look(request) : act(request), {
@@ -101,7 +101,7 @@ export class Service {
 
   // Runs a function of the options. If it throws, a handler may catch that like a failure of the service, so the
   // error is kept.
-  #asked<A>(option: string, make: () => A): A {
+  asked<A>(option: string, make: () => A): A {
     try {
       return make()
     } catch (error) {

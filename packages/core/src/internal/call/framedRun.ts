@@ -10,9 +10,9 @@ import { current, detached, type Frame, type Subject } from "./frame.ts"
 import { hasPart, isRejection, ofAnother, saysNothingDone } from "./handlerEnding.ts"
 import { entered, type InnerFrame } from "./innerFrames.ts"
 import { reportingInterruption } from "./interruptedCall.ts"
-import { standaloneKey } from "./keyWithoutAgent.ts"
 import { toWatcher } from "./notifyWatcher.ts"
 import { doubtOf } from "./outcome.ts"
+import { standaloneKey } from "./withoutAgent.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 

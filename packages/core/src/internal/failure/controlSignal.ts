@@ -15,7 +15,8 @@ export class SuspendSignal
   readonly _tag = "SuspendSignal"
 
   constructor(question: string, id: string) {
-    super({ question, id, detail: `A tool asked the user, but no agent can pass the question on: ${question}` })
+    const detail = `A tool asked the user, but it runs without an agent: give a reply (ToolCall.withReply). ${question}`
+    super({ question, id, detail })
   }
 }
 
