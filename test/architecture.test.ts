@@ -43,7 +43,7 @@ const unstable =
 const allowed: Record<string, RegExp> = {
   "packages/arguments/src": /^\.\.?\//,
   "packages/core/src": /^(effect\/|@fallible\/arguments(\/sentence)?$|\.\.?\/)/,
-  "packages/providers/src": /^(effect\/|@fallible\/(arguments|core)$|\.\.?\/)/,
+  "packages/providers/src": /^(effect\/|@fallible\/(arguments(\/sentence)?|core)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core$|node:http$|\.\.?\/)/,
   examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|effect-ai)|node:|\.\.?\/)/
 }

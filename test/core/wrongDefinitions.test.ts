@@ -131,6 +131,11 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
     "Agent.make has no option 'instruction'. Did you mean 'instructions'?"
   ],
   [
+    "a limit of another library",
+    () => Agent.make({ toolkit: Toolkit.empty, limits: { maxTurns: 3 } } as Untyped),
+    "The record of an agent's limits has no option 'maxTurns'. Did you mean 'turns'?"
+  ],
+  [
     "the standard policies, not called",
     () => Agent.make({ toolkit: Toolkit.empty, policies: Policy.standard as Untyped }),
     "Default policies must be a list; got a function. Did you forget to call it: Policy.standard()?"

@@ -147,6 +147,16 @@ describe("the environment", () => {
     assert.strictEqual(died(sentBy(Ollama.layer({ model: "any", host: "ftp://gpu" }))), wrong)
     assert.match(died(sentBy(Ollama.layer({ model: " " }))), /^TypeError: Expected the name of a model/)
     assert.match(died(sentBy(OpenAi.layer({ model: "" }))), /^TypeError: Expected the name of a model/)
+    const misspelled: object = { baseURL: "http://10.0.0.7" }
+    assert.strictEqual(
+      died(sentBy(OpenAi.layer({ ...quick, ...misspelled }))),
+      "TypeError: OpenAi has no option 'baseURL'. Did you mean 'baseUrl'?"
+    )
+    assert.match(
+      died(sentBy(Ollama.layer({ ...quick, ...misspelled }))),
+      /^TypeError: Ollama has no option 'baseURL'\. Its options are 'timeout', .*'host'/
+    )
+    assert.match(died(sentBy(OpenAi.layerConfig({ ...quick, ...misspelled }))), /^TypeError: OpenAi has no option/)
     for (const timeout of [0, -5]) {
       assert.match(died(sentBy(OpenAi.layer({ ...quick, timeout }))), /^TypeError: A timeout must be longer/)
     }

@@ -3,3 +3,4 @@
  * this package are made with these functions. Use them for messages that appear together with those.
  */
 export { cut, excerpt, kind, list, oneLine, utf8Length } from "./text/excerpt.ts"
+export { unknownOption } from "./unknownOption.ts"

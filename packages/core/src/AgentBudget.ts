@@ -20,6 +20,7 @@
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as DispatchFailure from "./DispatchFailure.ts"
+import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { positive, whole } from "./internal/value/numberOption.ts"
 import { cut, oneLine } from "./internal/value/text.ts"
 
@@ -86,20 +87,32 @@ export interface AgentBudget {
 }
 
 /**
- * Makes a budget from limits. Throws if a count limit is not a whole number of at least 1, or if the time limit
- * is not positive.
+ * Makes a budget from limits. Throws if a limit does not exist, if a count limit is not a whole number of at least 1,
+ * or if the time limit is not positive.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = (limits: Limits = {}): AgentBudget => ({
-  turns: most("turns", limits.turns ?? 10),
-  calls: most("calls", limits.calls),
-  tokens: most("tokens", limits.tokens),
-  elapsed: limits.elapsed === undefined ? Infinity : Duration.toMillis(positive("limit of time", limits.elapsed)),
-  callsPerTool: mostByTool(limits.callsPerTool),
-  consecutive: most("consecutive calls", limits.consecutive)
-})
+export const make = (limits: Limits = {}): AgentBudget => {
+  demandKnown("The record of an agent's limits", limits, names)
+  return {
+    turns: most("turns", limits.turns ?? 10),
+    calls: most("calls", limits.calls),
+    tokens: most("tokens", limits.tokens),
+    elapsed: limits.elapsed === undefined ? Infinity : Duration.toMillis(positive("limit of time", limits.elapsed)),
+    callsPerTool: mostByTool(limits.callsPerTool),
+    consecutive: most("consecutive calls", limits.consecutive)
+  }
+}
+
+const names: Names<Limits> = {
+  turns: true,
+  calls: true,
+  tokens: true,
+  elapsed: true,
+  callsPerTool: true,
+  consecutive: true
+}
 
 const most = (of: string, limit: number | undefined): number =>
   limit === undefined ? Infinity : whole(`An agent's limit of ${of}`, limit)

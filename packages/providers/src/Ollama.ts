@@ -25,6 +25,7 @@ import * as Stream from "effect/Stream"
 import * as Endpoint from "./internal/endpoint.ts"
 import * as FromEnv from "./internal/fromEnv.ts"
 import { isObject } from "./internal/json.ts"
+import { demandKnown, type Names, settings } from "./internal/knownOptions.ts"
 import * as Failures from "./internal/modelFailures.ts"
 import * as Outgoing from "./internal/outgoingMessages.ts"
 import * as Provider from "./internal/provider.ts"
@@ -59,14 +60,19 @@ export interface Options extends Settings {
  * Makes a model that Ollama serves.
  *
  * Calls to the model fail as {@link Model.ModelFailure} lists. `make` itself dies with a `TypeError` for an
- * invalid host, an empty model name, or a key that an HTTP header cannot contain. It also dies if a timeout
- * is not positive.
+ * unknown option, an invalid host, an empty model name, or a key that an HTTP header cannot contain. It also dies
+ * if a timeout is not positive.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<Model.Model["Service"], never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => Provider.make(format, serverOf(options), client, options))
+  Effect.map(HttpClient.HttpClient, (client) => {
+    demandKnown("Ollama", options, names)
+    return Provider.make(format, serverOf(options), client, options)
+  })
+
+const names: Names<Options> = { ...settings, model: true, host: true, apiKey: true }
 
 /**
  * Provides a model that Ollama serves: {@link make} as a layer.

@@ -24,6 +24,7 @@ import * as Stream from "effect/Stream"
 import * as Endpoint from "./internal/endpoint.ts"
 import * as FromEnv from "./internal/fromEnv.ts"
 import { isObjectText } from "./internal/json.ts"
+import { demandKnown, type Names, settings } from "./internal/knownOptions.ts"
 import * as Failures from "./internal/modelFailures.ts"
 import * as Outgoing from "./internal/outgoingMessages.ts"
 import * as Provider from "./internal/provider.ts"
@@ -59,14 +60,19 @@ export interface Options extends Settings {
  * Makes a model behind Chat Completions.
  *
  * {@link Model.ModelFailure} lists how calls to the model can fail. `make` itself dies with a `TypeError` for an
- * invalid base URL, an empty model name, or a key that an HTTP header cannot contain. It also dies if a
- * timeout is not positive.
+ * unknown option, an invalid base URL, an empty model name, or a key that an HTTP header cannot contain. It also
+ * dies if a timeout is not positive.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<Model.Model["Service"], never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => Provider.make(format, serverOf(options), client, options))
+  Effect.map(HttpClient.HttpClient, (client) => {
+    demandKnown("OpenAi", options, names)
+    return Provider.make(format, serverOf(options), client, options)
+  })
+
+const names: Names<Options> = { ...settings, model: true, baseUrl: true, apiKey: true }
 
 /**
  * Provides a model behind Chat Completions: {@link make} as a layer.

@@ -1,5 +1,4 @@
-import { didYouMean } from "@fallible/arguments"
-import { cut, oneLine } from "./text.ts"
+import { unknownOption } from "@fallible/arguments/sentence"
 
 /** The names of all options of a record. The type makes the list complete. */
 export type Names<Options> = Readonly<Record<keyof Options, true>>
@@ -11,12 +10,6 @@ export type Names<Options> = Readonly<Record<keyof Options, true>>
  * @param owner the owner of the options, at the beginning of a sentence: "Tool 'pay'"
  */
 export const demandKnown = <Options>(owner: string, options: object, names: Names<Options>): void => {
-  const known = Object.keys(names)
-  const unknown = Object.keys(options).find((name) => !known.includes(name))
-  if (unknown === undefined) return
-  const meant = didYouMean(unknown, known)
-  const advice = meant === undefined
-    ? `Its options are ${known.map((name) => `'${name}'`).join(", ")}.`
-    : `Did you mean '${meant}'?`
-  throw new TypeError(`${owner} has no option '${cut(oneLine(unknown), 60)}'. ${advice}`)
+  const problem = unknownOption(owner, options, Object.keys(names))
+  if (problem !== undefined) throw new TypeError(problem)
 }
