@@ -10,7 +10,7 @@ import * as Http from "node:http"
 import { listening } from "../support/http.ts"
 import { ollama, openAi, serving } from "../support/models.ts"
 import { parts, request } from "../support/question.ts"
-import { macrotask, passingBy } from "../support/virtualTime.ts"
+import { macrotask, passingBy, untilIdle } from "../support/virtualTime.ts"
 
 /** Starts a server that repeats a text until the client leaves. */
 const repeating = (text: string) =>
@@ -154,7 +154,7 @@ describe("a requested stream", () => {
         )
         yield* Deferred.await(said)
         // No time passes until the text has arrived.
-        for (let turn = 0; turn < 50; turn++) yield* macrotask
+        yield* untilIdle
         const before = yield* Clock.currentTimeMillis
         const ends = (yield* passingBy("20 millis", fiber)).filter(({ _tag }) => _tag === "Replied")
         assert.strictEqual(ends.length, 1)

@@ -1,5 +1,6 @@
 import { Clock, type Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { isOnItsWay, stepsSoFar } from "./traffic.ts"
 
 /** Advances virtual time until the effect ends. */
 export const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -14,12 +15,24 @@ export const macrotask = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-/** Advances virtual time in steps until a fiber ends, with one turn of the event loop after each step. */
+/** Waits until no request is on its way for eight turns of the event loop. No time passes. */
+export const untilIdle = Effect.gen(function*() {
+  for (let calm = 0; calm < 8;) {
+    const before = stepsSoFar()
+    yield* macrotask
+    calm = stepsSoFar() === before && !isOnItsWay() ? calm + 1 : 0
+  }
+})
+
+/**
+ * Advances virtual time in steps until a fiber ends. Time passes only while no request is on its way, so the speed of
+ * the network decides nothing.
+ */
 export const passingBy = <A, E>(step: Duration.Input, fiber: Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
   Effect.gen(function*() {
     while (fiber.pollUnsafe() === undefined) {
+      yield* untilIdle
       yield* TestClock.adjust(step)
-      yield* macrotask
     }
     return yield* Fiber.join(fiber)
   })
