@@ -18,19 +18,19 @@ const silent = Layer.succeed(Model.Model, { respond: () => Effect.never, stream:
 const underWay = (served: Effect.Success<ReturnType<typeof serving>>, count: number) =>
   until(Effect.map(served.runs.report, ({ underWay }) => underWay === count))
 
-/** How long the connection of the next request may be idle: as its server sets it, in milliseconds. */
-const idleOfNextRequest = Effect.gen(function*() {
-  const idle = yield* Deferred.make<number>()
+/** The connection of the next request, and for how long its server lets it be idle, in milliseconds. */
+const connectionOfNextRequest = Effect.gen(function*() {
+  const connection = yield* Deferred.make<{ readonly socket: Socket; readonly idle: number }>()
   const channel = "http.server.request.start"
   const onRequest = (message: unknown) => {
-    const { timeout = 0 } = socketOf(message)
-    Deferred.doneUnsafe(idle, Effect.succeed(timeout))
+    const socket = socketOf(message)
+    Deferred.doneUnsafe(connection, Effect.succeed({ socket, idle: socket.timeout ?? 0 }))
   }
   yield* Effect.acquireRelease(
     Effect.sync(() => diagnostics.subscribe(channel, onRequest)),
     () => Effect.sync(() => void diagnostics.unsubscribe(channel, onRequest))
   )
-  return Deferred.await(idle)
+  return Deferred.await(connection)
 })
 
 /** The messages of this channel of Node have no type. */
@@ -108,9 +108,17 @@ describe("a client that reads slowly", () => {
 
   it.live("is disconnected if it reads nothing for too long, and leaves its place to others", () =>
     Effect.gen(function*() {
-      const served = yield* serving({ model: wordy, idle: "100 millis" })
-      const stuck = yield* reading(served.url, Effect.never)
-      yield* underWay(served, 1)
+      const served = yield* serving({ model: wordy, idle: "1 hour" })
+      const connection = yield* connectionOfNextRequest
+      const begun = yield* Deferred.make<void>()
+      const stuck = yield* reading(served.url, Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+      yield* Deferred.await(begun)
+      assert.deepInclude(yield* served.runs.report, { underWay: 1 })
+      const { idle, socket } = yield* connection
+      assert.strictEqual(idle, 3_600_000)
+      // Node closes connections in real time. An hour takes too long, and no short time is long enough for all machines.
+      yield* until(Effect.sync(() => socket.writableNeedDrain))
+      socket.setTimeout(1)
       yield* noneUnderWay(served)
       assert.strictEqual(stuck.pollUnsafe(), undefined)
       yield* Fiber.interrupt(stuck)
@@ -146,7 +154,7 @@ describe("a run that takes as long as it may", () => {
   it.effect("still answers with one object: its connection may be idle for longer", () =>
     Effect.gen(function*() {
       const served = yield* serving({ model: silent })
-      const idle = yield* idleOfNextRequest
+      const connection = yield* connectionOfNextRequest
       const client = yield* Effect.forkChild(post(`${served.url}/ask`, { question: "Hello?" }))
       yield* underWay(served, 1)
       yield* TestClock.adjust(Duration.subtract(Runs.longest, Duration.millis(1)))
@@ -155,7 +163,7 @@ describe("a run that takes as long as it may", () => {
       const { body, status } = yield* Fiber.join(client)
       assert.deepStrictEqual([status, body.code], [422, "limit_reached"])
       // Node closes connections in real time, so the test only reads when it would.
-      assert.isAtLeast(yield* idle, Duration.toMillis(Runs.longest) + 10_000)
+      assert.isAtLeast((yield* connection).idle, Duration.toMillis(Runs.longest) + 10_000)
     }))
 })
 
