@@ -10,7 +10,7 @@ import { Effect } from "effect"
 import { hasTerminal, runInTerminal, runNodeIn, runNodeUntilSignal, runShell } from "../support/program.ts"
 
 const file = "examples/01-multi-tool-agent/main.ts"
-const node = `${process.execPath} ${file}`
+const node = `"${process.execPath}" ${file}`
 // With this seed, the geocoder refuses eleven look-ups of Mumbai, and the first one of Tokyo.
 const outage = `${node} --outage --seed 232 "How is the weather in Mumbai?"`
 const prompt = "on without one.\n> "

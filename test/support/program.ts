@@ -13,11 +13,11 @@ export const root = fileURLToPath(new URL("../..", import.meta.url))
 
 /**
  * The environment of a program. It lacks the variables that name a model, so a test never reaches a real one, and those
- * that choose colours.
+ * that choose colours: `TERM` does, too, if it is "dumb".
  */
 export const environment = (env: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(OLLAMA|OPENAI)_|^(NO|FORCE)_COLOR$/.test(name))
+    Object.entries(process.env).filter(([name]) => !/^(OLLAMA|OPENAI)_|^(NO|FORCE)_COLOR$|^TERM$/.test(name))
   ),
   // Node strips and compiles the same modules for each process: this keeps the result, and saves a third of the start.
   NODE_COMPILE_CACHE: join(root, "test/.scratch/compiled"),
@@ -153,7 +153,8 @@ export const runInTerminal = (
   Effect.callback((resume, signal) => {
     const child = spawn("script", ["-qec", `stty cols ${columns}; ${command}`, "/dev/null"], {
       cwd: root,
-      env: environment({ TERM: "xterm", ...env }),
+      // The user's own shell may not be a POSIX one, and may complain about the locale.
+      env: environment({ SHELL: "/bin/sh", LC_ALL: "C", TERM: "xterm", ...env }),
       signal
     })
     child.on("error", () => {})
