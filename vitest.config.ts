@@ -11,6 +11,8 @@ export default defineConfig({
       name: "slow",
       description: "Real processes, compilers, waits, laws that take a second"
     }],
+    // The servers of tests are on this machine. With `NODE_USE_ENV_PROXY`, Node would ask them through a proxy.
+    env: { NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" },
     // Far above the time of any test, also on a machine that is busy with other work.
     testTimeout: 120_000,
     hookTimeout: 120_000
