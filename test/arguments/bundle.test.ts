@@ -42,7 +42,7 @@ beforeAll(async () => {
   const built = await rolldown({ input: join(root, "packages/arguments/src/index.ts") })
   const { output: [{ code }] } = await built.generate({ format: "iife", minify: true, name: "Arguments" })
   bundle = code
-}, 30_000)
+})
 
 describe("bundled and minified", () => {
   it("has at most 40 KiB compressed, and 84 KiB uncompressed", () => {

@@ -43,8 +43,8 @@ describe.skipIf(!isThere)(named, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath, args })
-  }, 60_000)
-  afterAll(() => browser.close(), 60_000)
+  })
+  afterAll(() => browser.close())
 
   /** Opens the page in a profile of its own, and runs a visit to its end. Anything that it logs fails the test. */
   const visit = (url: string, visit: (page: Page) => Promise<void>) =>

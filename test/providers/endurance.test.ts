@@ -145,7 +145,7 @@ describe("1,000 runs with faults of every kind", () => {
         for (const ending of ["answered", "given up", "permission_denied", "timeout"]) {
           assert.isAbove(endings.get(ending) ?? 0, 0, ending)
         }
-      }).pipe(Effect.scoped), 60_000)
+      }).pipe(Effect.scoped))
   }
 })
 
@@ -213,5 +213,5 @@ describe("a key", () => {
       ]
       const leaks = all.filter((value) => shown(value).includes(key))
       assert.deepStrictEqual(leaks.map(shown).map((text) => text.slice(0, 2000)), [])
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 })
