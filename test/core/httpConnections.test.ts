@@ -25,7 +25,7 @@ const lost = "The connection to the service failed before its answer was complet
 describe("a connection", () => {
   it.effect("that is refused means not_executed, whatever the method", () =>
     Effect.gen(function*() {
-      const url = `http://127.0.0.1:${yield* closedPort}`
+      const url = `http://127.0.0.1:${closedPort}`
       for (const method of ["GET", "POST"] as const) {
         assert.deepStrictEqual(fieldsOf(yield* failing(url, method)), {
           ...unavailable("connection", true, "not_executed"),

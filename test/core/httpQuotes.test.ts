@@ -219,7 +219,7 @@ describe("a secret", () => {
       for (const status of [302, 400, 401, 404, 422, 429, 500]) {
         assertSilent(yield* failure(request(yield* saying(status))))
       }
-      const url = `http://127.0.0.1:${yield* closedPort}`
+      const url = `http://127.0.0.1:${closedPort}`
       assertSilent(yield* failure(request(url)))
       assertSilent(yield* failure(request(url.replace("//", "//user-secret-4:pass-secret-5@"))))
       assertSilent(yield* failure(request("http://[query-secret-1")))

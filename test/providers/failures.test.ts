@@ -23,8 +23,7 @@ const stalling = Effect.gen(function*() {
 describe("a server that is not there", () => {
   it.effect("fails with the address, the attempts and advice: for Ollama, how to start it and pull the model", () =>
     Effect.gen(function*() {
-      const port = yield* closedPort
-      const layer = Ollama.layer({ model: "llama3.2", host: `127.0.0.1:${port}` })
+      const layer = Ollama.layer({ model: "llama3.2", host: `127.0.0.1:${closedPort}` })
       const failure = yield* Effect.flip(
         atOnce(agent.run("Hello?")).pipe(Effect.provide(layer), Effect.provide(FetchHttpClient.layer))
       )
@@ -34,7 +33,7 @@ describe("a server that is not there", () => {
         _tag: "ModelFailure",
         code: "connection",
         detail:
-          `Ollama could not be reached at http://127.0.0.1:${port}/api/chat: it refused the connection (ECONNREFUSED).`,
+          `Ollama could not be reached at http://127.0.0.1:${closedPort}/api/chat: it refused the connection (ECONNREFUSED).`,
         hint: "It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull llama3.2'.",
         transient: true,
         attempts: 3
@@ -43,7 +42,7 @@ describe("a server that is not there", () => {
 
   it.effect("fails with the address that may be wrong, for Chat Completions", () =>
     Effect.gen(function*() {
-      const baseUrl = `http://127.0.0.1:${yield* closedPort}/v1`
+      const baseUrl = `http://127.0.0.1:${closedPort}/v1`
       const layer = OpenAi.layer({ model: "any", baseUrl, retry: Schedule.recurs(0) })
       const failure = yield* Effect.flip(respond).pipe(Effect.provide(layer), Effect.provide(FetchHttpClient.layer))
       assert.include(failure.detail, `could not be reached at ${baseUrl}/chat/completions: it refused the connection`)
