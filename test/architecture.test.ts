@@ -142,7 +142,7 @@ describe("architecture", () => {
     const rooms = [
       ["json", "memo", "options", "repair"],
       ["text/"],
-      ["refusal", "suggestion", "value"],
+      ["refusal", "suggestion", "unknownOption", "value"],
       ["schema/"],
       ["finding", "words"],
       ["coercion/"],
