@@ -157,7 +157,13 @@ describe("FailureLog", () => {
   it.effect("logs each failure of the model, and how it ended", () =>
     passing(Effect.gen(function*() {
       const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })
-      const denied = new ModelFailure({ code: "permission_denied", detail: "The key is wrong.", transient: false })
+      const hint = "Check OPENAI_API_KEY."
+      const denied = new ModelFailure({
+        code: "permission_denied",
+        detail: "The key is wrong.",
+        transient: false,
+        hint
+      })
       const run = Agent.make({ toolkit: Toolkit.empty, modelRetry: Schedule.spaced("1 second") }).run("?")
       const logged = yield* lines(
         Effect.exit(run).pipe(
@@ -172,7 +178,7 @@ describe("FailureLog", () => {
       assert.deepStrictEqual(messages(logged), [
         "The model failed (server_error): Busy. Retry 1 in 1.0 s.",
         "The model failed (server_error): Busy. Retry 2 in 1.0 s.",
-        "The model failed (permission_denied): The key is wrong. The run ended, after 3 attempts."
+        "The model failed (permission_denied): The key is wrong. The run ended, after 3 attempts. Check OPENAI_API_KEY."
       ])
     })))
 

@@ -135,6 +135,22 @@ describe("a failure of a run", () => {
       assert.strictEqual(Cause.pretty(Cause.fail(failure)).split("\n").length, 1)
     }))
 
+  it.effect("prints what to do about the failure of its model", () =>
+    Effect.gen(function*() {
+      const { facts, ledger, transcript } = yield* failing
+      const hint = "Start it with 'ollama serve'."
+      const failure = new AgentFailure.ModelFailed({
+        facts,
+        ledger,
+        transcript,
+        detail: "Down.",
+        failure: new Model.ModelFailure({ code: "down", detail: "Down.", transient: false, hint })
+      })
+      for (const text of [String(failure), inspect(failure)]) {
+        assert.deepStrictEqual(text.split("\n").slice(0, 3), ["ModelFailed", "  Down.", `  ${hint}`])
+      }
+    }))
+
   it.effect("shows its cause to Node, and not in JSON", () =>
     Effect.gen(function*() {
       const { facts, ledger, transcript } = yield* failing

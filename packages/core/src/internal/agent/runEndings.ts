@@ -103,12 +103,12 @@ export const endedByModel = <T extends Tool.Any>(
     ? runPostponed(run, after, failure, at)
     : Effect.fail(modelFailed(after, failure))
   const attempts = failures.at(-1)?.attempts ?? 1
+  const consequence = `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`
+  const advice = failure.hint === undefined ? "" : ` ${failure.hint}`
   return failure.code === "defect"
     ? ended
     : Effect.andThen(
-      logFailure("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`).pipe(
-        Effect.annotateLogs({ ...run.place })
-      ),
+      logFailure("The model", failure, `${consequence}${advice}`).pipe(Effect.annotateLogs({ ...run.place })),
       ended
     )
 }

@@ -11,6 +11,8 @@ interface Printed {
   readonly _tag: string
   readonly detail: string
   readonly ledger: Ledger
+  /** The failure of the model, for a run that it ended. */
+  readonly failure?: { readonly hint?: string }
   readonly cause?: unknown
 }
 
@@ -41,7 +43,10 @@ const causeText = (cause: unknown): string =>
 
 // A failure may have been made by plain JavaScript, with any fields.
 const textOf = (failure: Printed): string =>
-  attempted(() => summary(failure._tag, failure.detail, failure.ledger)) ?? `${failure._tag}: ${failure.detail}`
+  attempted(() => summary(failure._tag, withHint(failure), failure.ledger)) ?? `${failure._tag}: ${failure.detail}`
+
+const withHint = ({ detail, failure }: Printed): string =>
+  failure?.hint === undefined ? detail : `${detail}\n${failure.hint}`
 
 // The constructor of an object has no precise type.
 const schemaOf = (failure: object) =>
