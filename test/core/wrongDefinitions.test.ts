@@ -131,6 +131,11 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
     "Agent.make has no option 'instruction'. Did you mean 'instructions'?"
   ],
   [
+    "a tool in place of a fallback's function",
+    () => tool.pipe(Tool.fallback(tool as Untyped)),
+    "A fallback must be a function; got an object. Pass the tool's 'run'."
+  ],
+  [
     "a limit of another library",
     () => Agent.make({ toolkit: Toolkit.empty, limits: { maxTurns: 3 } } as Untyped),
     "The record of an agent's limits has no option 'maxTurns'. Did you mean 'turns'?"

@@ -774,7 +774,10 @@ function makeBuiltIn<R = never, E extends ToolFailure = ToolUnavailable>(
 // Erases the types of a user's function. The combinators in `Tool`, such as `Tool.fallback`, guarantee that
 // the function gets only parameters and failures of its own types.
 const eraseTypes = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
-  if (typeof f !== "function") throw new TypeError(`${what} must be a function; got ${kind(f)}.`)
+  if (typeof f !== "function") {
+    const advice = Predicate.hasProperty(f, "run") ? " Pass the tool's 'run'." : ""
+    throw new TypeError(`${what} must be a function; got ${kind(f)}.${advice}`)
+  }
   return f as unknown as (...args: ReadonlyArray<unknown>) => B
 }
 
