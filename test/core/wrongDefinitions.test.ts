@@ -133,7 +133,7 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
   [
     "a tool in place of a fallback's function",
     () => tool.pipe(Tool.fallback(tool as Untyped)),
-    "A fallback must be a function; got an object. Pass the tool's 'run'."
+    "A fallback (such as the 'run' of another tool) must be a function; got nothing."
   ],
   [
     "a limit of another library",

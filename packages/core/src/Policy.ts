@@ -333,7 +333,7 @@ export const fallback = <R, E extends ToolFailure>(
   source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, E, R>,
   options?: FallbackOptions
 ): Policy<R, E> => {
-  const answer = eraseTypes("A fallback", source)
+  const answer = eraseTypes("A fallback (such as the 'run' of another tool)", source)
   const { insteadOf, name } = options ?? {}
   return makeBuiltIn({
     kind: "fallback",
@@ -774,10 +774,7 @@ function makeBuiltIn<R = never, E extends ToolFailure = ToolUnavailable>(
 // Erases the types of a user's function. The combinators in `Tool`, such as `Tool.fallback`, guarantee that
 // the function gets only parameters and failures of its own types.
 const eraseTypes = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
-  if (typeof f !== "function") {
-    const advice = Predicate.hasProperty(f, "run") ? " Pass the tool's 'run'." : ""
-    throw new TypeError(`${what} must be a function; got ${kind(f)}.${advice}`)
-  }
+  if (typeof f !== "function") throw new TypeError(`${what} must be a function; got ${kind(f)}.`)
   return f as unknown as (...args: ReadonlyArray<unknown>) => B
 }
 
