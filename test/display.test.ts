@@ -8,8 +8,11 @@ const fixture = join(root, "test/types/display.fixture.ts")
 const { config } = ts.readConfigFile(join(root, "test/types/tsconfig.json"), ts.sys.readFile)
 const { options } = ts.parseJsonConfigFileContent(config, ts.sys, join(root, "test/types"))
 
+const handled = (handler: string) => `Tool.make("x", { description: "", success: Schema.String }, ${handler})`
+const read = handled("() => new ToolUnavailable({ code: \"c\", detail: \"d\", transient: true })")
+
 /** Wrong handlers, each with a part of the compiler's message. They are compiled, but no file contains them. */
-const mistakes: ReadonlyArray<readonly [mistake: string, handler: string, message: string]> = [
+const handlers: ReadonlyArray<readonly [mistake: string, handler: string, message: string]> = [
   [
     "a handler that fails with an Error",
     "() => Effect.fail(new Error(\"no\"))",
@@ -35,12 +38,32 @@ const mistakes: ReadonlyArray<readonly [mistake: string, handler: string, messag
     "Type 'number' is not assignable to type 'string'."
   ]
 ]
-const heading = "import { SemanticGarbage, Tool } from \"@fallible/core\"\nimport { Effect, Schema } from \"effect\"\n"
+
+const mistakes: ReadonlyArray<readonly [mistake: string, code: string, message: string]> = [
+  [
+    "a check that fails with an Error",
+    `${read}.pipe(Tool.reconcile(() => Effect.tryPromise(async () => Option.some("text"))))`,
+    "Advice<\"This function must fail with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\">"
+  ],
+  [
+    "a fallback that returns a promise",
+    `${read}.pipe(Tool.fallback(async () => "text"))`,
+    "Advice<\"This function returns a promise. Wrap it in Effect.tryPromise, and add: Effect.mapError(ToolFailure.from)\">"
+  ],
+  [
+    "a catch that fails with an Error",
+    `${read}.pipe(Tool.catchTag("ToolUnavailable", () => Effect.fail(new Error("no"))))`,
+    "Advice<\"This function must fail with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\">"
+  ],
+  ...handlers.map(([mistake, handler, message]) => [mistake, handled(handler), message] as const)
+]
+const heading = "import { SemanticGarbage, Tool, ToolUnavailable } from \"@fallible/core\"\n" +
+  "import { Effect, Option, Schema } from \"effect\"\n"
 const wrong = new Map(
-  mistakes.map(([, handler], index) => [
-    join(root, `test/types/wrong${index}.ts`),
-    `${heading}Tool.make("x", { description: "", success: Schema.String }, ${handler})\n`
-  ])
+  mistakes.map((
+    [, code],
+    index
+  ) => [join(root, `test/types/wrong${index}.ts`), `${heading}export const it = ${code}\n`])
 )
 
 const host = ts.createCompilerHost(options)

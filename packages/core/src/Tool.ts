@@ -48,7 +48,7 @@ import {
 } from "./internal/result/resultContract.ts"
 import type { Any } from "./internal/tool/anyTool.ts"
 import { demand, demandParts, demands } from "./internal/tool/definition.ts"
-import type { PermittedFailure } from "./internal/tool/permittedFailure.ts"
+import type { PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
 import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
 import {
   assemble,
@@ -764,7 +764,7 @@ export const deadline: typeof timeout = dual(
  * @since 0.1.0
  */
 export const fallback: {
-  <Params, A, Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>>(
+  <Params, A, Handled extends Effect.Effect<NoInfer<A>, SourceFailure<Handled, NoInfer<A>>, unknown>>(
     source: (params: Params, failure: ToolUnavailable) => Handled,
     options?: Policy.FallbackOptions
   ): <Name extends string, E extends ToolFailure, R>(
@@ -782,7 +782,7 @@ export const fallback: {
     A,
     E extends ToolFailure,
     R,
-    Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>
+    Handled extends Effect.Effect<NoInfer<A>, SourceFailure<Handled, NoInfer<A>>, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
     source: (params: Params, failure: ToolUnavailable) => Handled,
@@ -833,7 +833,7 @@ export const catchTag: {
     E extends ToolFailure,
     Params,
     A,
-    Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>
+    Handled extends Effect.Effect<NoInfer<A>, SourceFailure<Handled, NoInfer<A>>, unknown>
   >(
     tag: K,
     handler: (failure: Types.ExtractTag<E, One<K>>, params: Params) => Handled
@@ -853,7 +853,7 @@ export const catchTag: {
     E extends ToolFailure,
     R,
     const K extends Tags<E>,
-    Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>
+    Handled extends Effect.Effect<NoInfer<A>, SourceFailure<Handled, NoInfer<A>>, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
     tag: K,
@@ -984,7 +984,7 @@ export const mapFailure: {
  * @since 0.1.0
  */
 export const reconcile: {
-  <Params, A, Checked extends Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, unknown>>(
+  <Params, A, Checked extends Effect.Effect<Option.Option<NoInfer<A>>, SourceFailure<Checked, unknown>, unknown>>(
     check: (params: Params, failure: ToolFailure) => Checked,
     options?: Policy.ReconcileOptions
   ): <Name extends string, E extends ToolFailure, R>(
@@ -996,7 +996,7 @@ export const reconcile: {
     A,
     E extends ToolFailure,
     R,
-    Checked extends Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, unknown>
+    Checked extends Effect.Effect<Option.Option<NoInfer<A>>, SourceFailure<Checked, unknown>, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
     check: (params: Params, failure: ToolFailure) => Checked,

@@ -1,5 +1,5 @@
 /*
- * The compiler's message about a handler of the wrong type. A sentence in a type shows up in that message.
+ * The compiler's message about a function of the wrong type. A sentence in a type shows up in that message.
  */
 import type * as Effect from "effect/Effect"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
@@ -7,13 +7,28 @@ import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 declare const advice: unique symbol
 
 /** A type that no value has. */
-interface Advice<out Sentence extends string> extends ToolUnavailable {
+export interface Advice<out Sentence extends string> extends ToolUnavailable {
   readonly [advice]: Sentence
 }
 
 /** The failures that a handler may have. If it has others, or returns a promise, the type also contains a sentence. */
-export type PermittedFailure<Handled, A> = Handled extends PromiseLike<unknown>
-  ? Advice<"This handler returns a promise. Use Tool.promise.">
+export type PermittedFailure<Handled, A> = Permitted<
+  Handled,
+  A,
+  "This handler returns a promise. Use Tool.promise.",
+  "A tool fails with a ToolFailure. Add: Effect.mapError(ToolFailure.from)"
+>
+
+/** The failures that the function of a fallback, a catch or a check may have. */
+export type SourceFailure<Handled, A> = Permitted<
+  Handled,
+  A,
+  "This function returns a promise. Wrap it in Effect.tryPromise, and add: Effect.mapError(ToolFailure.from)",
+  "This function must fail with a ToolFailure. Add: Effect.mapError(ToolFailure.from)"
+>
+
+type Permitted<Handled, A, OfPromise extends string, OfFailure extends string> = Handled extends PromiseLike<unknown>
+  ? Advice<OfPromise>
   // Both branches contain `ToolFailure<A>`. So a type parameter that extends `ToolFailure<A>` fits, too.
   : [Effect.Error<Handled>] extends [ToolFailure] ? ToolFailure<A>
-  : ToolFailure<A> | Advice<"A tool fails with a ToolFailure. Add: Effect.mapError(ToolFailure.from)">
+  : ToolFailure<A> | Advice<OfFailure>
