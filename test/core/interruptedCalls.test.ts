@@ -68,6 +68,18 @@ describe("a call that is interrupted while it may have acted", () => {
       assert.deepStrictEqual(reports.map(({ key, tool }) => [tool, key]), [["pay", keys.at(-1)!]])
     }))
 
+  it.effect("is reported once, if an async handler under a time limit ends at once", () =>
+    Effect.gen(function*() {
+      const fetching = Tool.promise(
+        "pay",
+        { description: "Pays", success: Schema.String },
+        (_params, { signal }) =>
+          new Promise<string>((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))))
+      )
+      const reports = yield* reportsOf(asked(fetching.pipe(Tool.timeout("20 seconds"))))
+      assert.deepStrictEqual(reports.map(({ attempt, certainty }) => [attempt, certainty]), [[1, "unknown"]])
+    }))
+
   it.effect("is reported only when it ends, if it goes on", () =>
     Effect.gen(function*() {
       const reports = yield* reportsOf(asked(pay({ uninterruptible: true })))

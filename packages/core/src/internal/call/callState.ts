@@ -47,6 +47,8 @@ export interface CallState {
   readonly isRefused: boolean
   /** True if the idempotency key may already have been sent before this call began. */
   readonly isRepeated: boolean
+  /** True if the latest attempt has ended late, and operators were told how (`LateResult`). */
+  readonly isReported: boolean
   /** True if the called tool itself was unavailable, and a fallback or a fixer had to answer. */
   readonly fellBack: boolean
   /** The last handled failure for which the called tool itself was to blame. */
@@ -82,6 +84,7 @@ export const untouched: CallState = {
   isAnswered: false,
   isRefused: false,
   isRepeated: false,
+  isReported: false,
   fellBack: false,
   fault: undefined,
   fixing: undefined,
@@ -105,6 +108,7 @@ export const step = (state: CallState, event: CallEvent): CallState => {
         executions: state.executions + 1,
         attempts: state.attempts + 1,
         running: state.running + 1,
+        isReported: false,
         // The caveats and source of an earlier attempt no longer apply. Its effects still count.
         caveats: noTexts,
         source: undefined,
@@ -234,7 +238,7 @@ const applyInnerEnded = (state: CallState, event: InnerEnded): CallState => {
 
 const applyEnded = (
   state: CallState,
-  { acted, certainty, refused }: CallEvent & { readonly _tag: "AttemptEnded" }
+  { acted, certainty, late, refused }: CallEvent & { readonly _tag: "AttemptEnded" }
 ): CallState => {
   // The end of a read-only tool's attempt has no certainty.
   if (certainty === undefined) return state
@@ -247,7 +251,8 @@ const applyEnded = (
     own: certainty === "executed" || isCertain(state.own)
       ? and(certain(state.own), certain(done))
       : and(state.own, done),
-    isRefused: state.isRefused || refused === true
+    isRefused: state.isRefused || refused === true,
+    isReported: late === true
   }
 }
 

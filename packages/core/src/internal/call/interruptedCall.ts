@@ -8,16 +8,18 @@ import type { Frame } from "./frame.ts"
  * Reports an acting call that is interrupted while it may have acted. It has no outcome, so neither a ledger, nor
  * the facts of its run, nor its caller learns of the doubt.
  *
- * An attempt that is still running is not reported here, but when it ends.
+ * An attempt that is still running is not reported here, but when it ends. One that has ended late has been reported.
  */
 export const reportingInterruption = <A, E, R>(run: Effect.Effect<A, E, R>, frame: Frame): Effect.Effect<A, E, R> =>
   frame.acts
     ? Effect.onExit(
       run,
-      (exit) =>
-        Exit.hasInterrupts(exit) && frame.certainty === "unknown" && !frame.isActing ? report(frame) : Effect.void
+      (exit) => Exit.hasInterrupts(exit) && isUnreportedDoubt(frame) ? report(frame) : Effect.void
     )
     : run
+
+const isUnreportedDoubt = (frame: Frame): boolean =>
+  frame.certainty === "unknown" && !frame.isActing && !frame.whole.state.isReported
 
 const report = ({ attempt, id, idempotencyKey: key, tool: { name: tool } }: Frame) =>
   Effect.flatMap(
