@@ -404,8 +404,8 @@ export const make = <
  * @param definition {@link Definition}, and `tell`: error classes whose messages the model may read;
  * default: none
  * @param handler takes the decoded parameters and returns a promise. Its second argument contains the
- * `signal`, the `idempotencyKey` (the same for each attempt of the call), and the 1-based number of the
- * `attempt`
+ * `signal`, the `idempotencyKey` (the same for each attempt of the call), the 1-based number of the `attempt`, and
+ * `ask`, which asks the user
  *
  * @example
  * ```ts

@@ -19,11 +19,12 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { askUser } from "./internal/call/askUser.ts"
 import { current as frame, detached } from "./internal/call/frame.ts"
 import { standaloneKey, standaloneReply } from "./internal/call/withoutAgent.ts"
-import { StopSignal, SuspendSignal } from "./internal/failure/controlSignal.ts"
+import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
-import { kind } from "./internal/value/text.ts"
+import { neverAwaited } from "./internal/value/neverAwaited.ts"
 
 export type { Source } from "./CallEvent.ts"
 export { Reply } from "./ToolOutcome.ts"
@@ -75,13 +76,17 @@ export interface CallContext {
  * @category context
  * @since 0.1.0
  */
-export const current: Effect.Effect<CallContext> = Effect.withFiber((fiber) => {
-  const call = fiber.getRef(frame)
-  return Effect.succeed({
-    idempotencyKey: call.idempotencyKey,
-    attempt: call === detached ? 1 : call.state.executions
-  })
-})
+export const current: Effect.Effect<CallContext> = neverAwaited(
+  "ToolCall.current",
+  Effect.withFiber((fiber) => {
+    const call = fiber.getRef(frame)
+    return Effect.succeed({
+      idempotencyKey: call.idempotencyKey,
+      attempt: call === detached ? 1 : call.state.executions
+    })
+  }),
+  "read the handler's second parameter"
+)
 
 /**
  * Sets the idempotency key for a tool that runs without an agent.
@@ -145,10 +150,13 @@ export const withReply = (
  * @since 0.1.0
  */
 export const caveat = (text: string): Effect.Effect<void> =>
-  Effect.map(frame, (call) => {
-    const sentence = textOf(text)
-    if (sentence !== undefined) call.note({ _tag: "CaveatAdded", text: sentence })
-  })
+  neverAwaited(
+    "ToolCall.caveat",
+    Effect.map(frame, (call) => {
+      const sentence = textOf(text)
+      if (sentence !== undefined) call.note({ _tag: "CaveatAdded", text: sentence })
+    })
+  )
 
 /**
  * Records where the answer came from, and how old it is. The model sees the source only if an `age` is given.
@@ -162,14 +170,17 @@ export const caveat = (text: string): Effect.Effect<void> =>
 export const source = (
   { age, name }: { readonly name: string; readonly age?: Duration.Input }
 ): Effect.Effect<void> =>
-  Effect.map(frame, (call) => {
-    const sourceName = textOf(name) ?? "another source"
-    call.note({
-      _tag: "SourceNamed",
-      name: sourceName,
-      ...(age === undefined ? {} : { age: Duration.fromInputUnsafe(age) })
+  neverAwaited(
+    "ToolCall.source",
+    Effect.map(frame, (call) => {
+      const sourceName = textOf(name) ?? "another source"
+      call.note({
+        _tag: "SourceNamed",
+        name: sourceName,
+        ...(age === undefined ? {} : { age: Duration.fromInputUnsafe(age) })
+      })
     })
-  })
+  )
 
 /**
  * Asks the user a question. The agent's run ends with a value from which it can be resumed. After the run is
@@ -180,6 +191,8 @@ export const source = (
  * code before the question runs twice. Ask with the same words each time, because a reply is looked up by its
  * question.
  *
+ * An async handler asks with the `ask` of its second parameter (`Tool.promise`).
+ *
  * A check (`Tool.reconcile`) and a fallback may ask, too. If the outcome of the call is unknown at that time, the
  * handler does not run again after the reply. Only the check or the fallback runs again, and gets the reply.
  *
@@ -189,18 +202,14 @@ export const source = (
  * @since 0.1.0
  */
 export const ask = (question: string): Effect.Effect<string> =>
-  Effect.flatMap(frame, (call) => {
-    const questionText = textOf(question) ?? "The tool asked an empty question."
-    const reply = call.live.replyTo(call.id, questionText)
-    if (reply !== undefined) return Effect.succeed(reply)
-    return Effect.flatMap(standaloneReply, (replyTo) => {
-      const given: unknown = replyTo(questionText)
-      if (given === undefined) return Effect.die(new SuspendSignal(questionText, call.id))
-      return typeof given === "string"
-        ? Effect.succeed(given)
-        : Effect.die(new TypeError(`The reply to a question must be a string; got ${kind(given)}.`))
-    })
-  })
+  neverAwaited(
+    "ToolCall.ask",
+    Effect.withFiber((fiber) => {
+      const reply = askUser(fiber, question)
+      return typeof reply === "string" ? Effect.succeed(reply) : Effect.die(reply)
+    }),
+    "call the 'ask' of the handler's second parameter"
+  )
 
 /**
  * Stops the call and the agent's whole run, which fails with `RunStopped`. Neither a policy nor the model can
@@ -214,4 +223,4 @@ export const ask = (question: string): Effect.Effect<string> =>
  * @since 0.1.0
  */
 export const stop = (reason: string): Effect.Effect<never> =>
-  Effect.die(new StopSignal(textOf(reason) ?? "The tool gave no reason."))
+  neverAwaited("ToolCall.stop", Effect.die(new StopSignal(textOf(reason) ?? "The tool gave no reason.")))

@@ -5,6 +5,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
+import { askUser } from "../call/askUser.ts"
 import { current } from "../call/frame.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
 import { attempted, isA } from "../value/untrusted.ts"
@@ -29,6 +30,11 @@ export interface PromiseCall {
   readonly idempotencyKey: string
   /** The 1-based number of this execution of the handler in the call. */
   readonly attempt: number
+  /**
+   * Asks the user (`ToolCall.ask`). Without a reply, the promise never settles, and the call ends. After the reply, the
+   * handler runs again from its start. So ask before you act.
+   */
+  readonly ask: (question: string) => Promise<string>
 }
 
 /** Turns an async handler into a handler that returns Effects. */
@@ -41,9 +47,17 @@ export const promised = <Params, A>(
   Effect.withFiber((fiber) => {
     const { idempotencyKey, state: { executions: attempt } } = fiber.getRef(current)
     let promise: Promise<A> | undefined
+    let endWith: (defect: unknown) => void = () => {}
+    const ask = (question: string) =>
+      new Promise<string>((resolve) => {
+        const reply = askUser(fiber, question)
+        if (typeof reply === "string") resolve(reply)
+        else endWith(reply)
+      })
     const end = Effect.callback<A, unknown>((resume, signal) => {
+      endWith = (defect) => resume(Effect.die(defect))
       // If the handler throws synchronously, the promise rejects.
-      promise ??= new Promise((resolve) => resolve(handler(params, { signal, idempotencyKey, attempt })))
+      promise ??= new Promise((resolve) => resolve(handler(params, { signal, idempotencyKey, attempt, ask })))
       void promise.then((value) => resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
     })
     // An interruption aborts the signal, and then waits until the promise settles.
