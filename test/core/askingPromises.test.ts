@@ -105,6 +105,7 @@ describe("await", () => {
         let acts = 0
         const defects: Array<string> = []
         const book = Tool.promise("book", definition, async () => {
+          // oxlint-disable-next-line typescript/await-thenable
           await effect
           return `booked ${++acts}`
         })

@@ -223,4 +223,7 @@ export const ask = (question: string): Effect.Effect<string> =>
  * @since 0.1.0
  */
 export const stop = (reason: string): Effect.Effect<never> =>
-  neverAwaited("ToolCall.stop", Effect.die(new StopSignal(textOf(reason) ?? "The tool gave no reason.")))
+  neverAwaited(
+    "ToolCall.stop",
+    Effect.suspend(() => Effect.die(new StopSignal(textOf(reason) ?? "The tool gave no reason.")))
+  )

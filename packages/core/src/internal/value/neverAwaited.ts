@@ -3,6 +3,7 @@
  * would be `undefined`.
  *
  * @param name the name of the Effect in the message
+ * @param effect not an Exit, which may be the value of a promise
  * @param inPromises what an async handler does instead
  */
 export const neverAwaited = <Effect extends object>(
