@@ -43,7 +43,7 @@ describe("an impossible policy", () => {
     [
       "a fallback that is an Effect",
       () => Tool.fallback(failing(refused), Effect.succeed("x") as Untyped),
-      /^A fallback \(such as the 'run' of another tool\) must be a function; got an object\.$/
+      /^A fallback must be a function; got an object\.$/
     ],
     [
       "a catch of an unknown tag",

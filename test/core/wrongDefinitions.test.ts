@@ -133,7 +133,24 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
   [
     "a tool in place of a fallback's function",
     () => tool.pipe(Tool.fallback(tool as Untyped)),
-    "A fallback (such as the 'run' of another tool) must be a function; got nothing."
+    "Tool.fallback of 'read' has no function as its source. If 'read' is the source, pass its 'run'."
+  ],
+  [
+    "an option of a fallback with a typing mistake",
+    () => tool.pipe(Tool.fallback(() => Effect.succeed(""), { names: "mirror" } as Untyped)),
+    "Tool.fallback has no option 'names'. Did you mean 'name'?"
+  ],
+  [
+    "a tool as another library defines it",
+    () =>
+      Tool.make(
+        "read",
+        { description: "Reads", inputSchema: Schema.Struct({}), execute: () => "" } as Untyped,
+        () => Effect.succeed("")
+      ),
+    "Tool 'read' has no option 'inputSchema'. Its options are 'description', 'parameters', 'success', 'sideEffect', " +
+    "'instead', 'check', 'refusesFirst', 'identity', 'repeats', 'failureLimit', 'volatile', 'poll', 'empty', 'pages', " +
+    "'asOf', 'freshness', 'invariants', 'size', 'uninterruptible'."
   ],
   [
     "a limit of another library",

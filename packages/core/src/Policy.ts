@@ -331,10 +331,11 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
  */
 export const fallback = <R, E extends ToolFailure>(
   source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, E, R>,
-  options?: FallbackOptions
+  options: FallbackOptions = {}
 ): Policy<R, E> => {
-  const answer = eraseTypes("A fallback (such as the 'run' of another tool)", source)
-  const { insteadOf, name } = options ?? {}
+  demandKnown("Tool.fallback", options, fallbackNames)
+  const answer = eraseTypes("A fallback", source)
+  const { insteadOf, name } = options
   return makeBuiltIn({
     kind: "fallback",
     description: name === undefined ? "fallback" : `fallback to ${name}`,
@@ -733,6 +734,8 @@ const notASchedule = (value: unknown): TypeError => {
     `A retry needs a Schedule; got ${kind(value)}. Write RetryPolicy.make({ attempts: ${attempts} }).`
   )
 }
+
+const fallbackNames: Names<FallbackOptions> = { name: true, insteadOf: true }
 
 const reconcileNames: Names<ReconcileOptions> = { settle: true, schedule: true, final: true, lookFirst: true }
 

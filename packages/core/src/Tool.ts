@@ -60,7 +60,7 @@ import {
   tokenOf,
   withPolicy
 } from "./internal/tool/toolParts.ts"
-import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
+import type { Names } from "./internal/value/knownOptions.ts"
 import { finite } from "./internal/value/numberOption.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
@@ -366,8 +366,7 @@ export const make = <
   Effect.Error<Handled> | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>],
   Effect.Services<Handled>
 > => {
-  demandParts(name, definition, handler)
-  demandKnown(`Tool '${name}'`, definition, fields)
+  demandParts(name, definition, handler, fields)
   return makeTool<Name, A, Handled, Params, Word>(
     name,
     definition,
@@ -446,8 +445,7 @@ export const promise = <
   A,
   SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>]
 > => {
-  demandParts(name, definition, handler)
-  demandKnown(`Tool '${name}'`, definition, promiseFields)
+  demandParts(name, definition, handler, promiseFields)
   const { tell = [] } = definition
   demand([
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell]
@@ -800,7 +798,14 @@ export const fallback: {
     self: Any,
     source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, unknown>,
     options?: Policy.FallbackOptions
-  ): T => withPolicy(self, Policy.fallback(source, options))
+  ): T => {
+    if (!Predicate.isFunction(source) && !Effect.isEffect(source)) {
+      throw new TypeError(
+        `Tool.fallback of '${self.name}' has no function as its source. If '${self.name}' is the source, pass its 'run'.`
+      )
+    }
+    return withPolicy(self, Policy.fallback(source, options))
+  }
 )
 
 /**

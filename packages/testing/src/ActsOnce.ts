@@ -495,7 +495,10 @@ class Process implements Journal.Journal {
       const isCall = name.includes("/call/")
       const wasBegun = this.#written.has(name)
       this.#written.set(name, undefined)
-      if (isCall && !wasBegun) this.#tell(`The model calls ${this.#tool}.`)
+      const isResumed = name.includes("/reply/")
+      if (isCall && !wasBegun) {
+        this.#tell(isResumed ? "The user replies, and the handler starts again." : `The model calls ${this.#tool}.`)
+      }
       const stop = isCall && ++this.#calls === this.#stop?.call ? this.#stop : undefined
       if (stop?.hasRun === false) return this.#halt("before the call has run")
       return Effect.flatMap(Effect.exit(wasBegun && lost !== undefined ? lost : effect), (exit) => {

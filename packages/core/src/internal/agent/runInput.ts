@@ -1,6 +1,8 @@
 /*
  * Checks the input of a run before anything runs: a program may have parsed stored input without decoding it.
  */
+import { unknownOption } from "@fallible/arguments/sentence"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Postponement, RunRefused, Suspension } from "../../AgentFailure.ts"
 import * as CallFacts from "../../CallFacts.ts"
@@ -8,7 +10,7 @@ import type { FieldIssue } from "../../ToolFailure.ts"
 import * as Transcript from "../../Transcript.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { firstIssue } from "../value/text.ts"
-import { isA } from "../value/untrusted.ts"
+import { attempted, isA } from "../value/untrusted.ts"
 import { Account } from "./runLedger.ts"
 
 /** The input of a new run. */
@@ -23,16 +25,17 @@ export interface Opening {
 /** Returns the refusal of a new run with invalid input; `undefined` if the input is valid. */
 export const refusedOpening = (opening: Opening): RunRefused | undefined => {
   const { facts, id, question, scope, transcript } = opening
+  const unknown = unknownOption("A run", opening, optionNames)
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most inputs are this simple, and need no check by a schema.
-  if (typeof question === "string" && isTranscript && id === undefined && scope === undefined && facts === undefined) {
-    return undefined
-  }
+  const isSimple = id === undefined && scope === undefined && facts === undefined && unknown === undefined
+  if (typeof question === "string" && isTranscript && isSimple) return undefined
   const carried = {
     transcript: isTranscript ? transcript : Transcript.make([]),
     // A refused run passes the facts of earlier runs on, so that they are not lost.
     facts: areFacts(facts) ? facts : CallFacts.empty
   }
+  if (unknown !== undefined) return refusalOf(`${what}: ${unknown}`, [], carried)
   const refusal = refused(what, ofOpening, opening, carried)
   if (refusal !== undefined) return refusal
   const wrong = wrongScope(opening)
@@ -41,12 +44,24 @@ export const refusedOpening = (opening: Opening): RunRefused | undefined => {
 
 const what = "The run was not started"
 
+const optionNames = ["question", "transcript", "facts", "scope", "id", "modelOptions"]
+
 /** Returns the refusal of a postponed run with invalid input; `undefined` if the input is valid. */
 export const refusedPostponement = (postponement: Postponement): RunRefused | undefined =>
-  refused("The run was not resumed", ofPostponement, { postponement }, {
-    transcript: Transcript.make([]),
-    facts: CallFacts.empty
-  })
+  refusedFailure(postponement) ??
+    refused(notResumed, ofPostponement, { postponement }, nothingCarried())
+
+const notResumed = "The run was not resumed"
+
+const nothingCarried = (): Carried => ({ transcript: Transcript.make([]), facts: CallFacts.empty })
+
+// Returns the refusal of a failure that was passed in place of its field.
+const refusedFailure = (input: unknown): RunRefused | undefined => {
+  const field = ["suspension", "postponement"].find((field) => attempted(() => Predicate.hasProperty(input, field)))
+  return field === undefined
+    ? undefined
+    : refusalOf(`${notResumed}: this is the failure itself. Pass its '${field}'.`, [], nothingCarried())
+}
 
 /** The input of a resumed run. */
 export interface Continuation {
@@ -56,10 +71,8 @@ export interface Continuation {
 
 /** Returns the refusal of a resumed run with invalid input; `undefined` if the input is valid. */
 export const refusedContinuation = (continuation: Continuation): RunRefused | undefined =>
-  refused("The run was not resumed", ofContinuation, continuation, {
-    transcript: Transcript.make([]),
-    facts: CallFacts.empty
-  })
+  refusedFailure(continuation.suspension) ??
+    refused(notResumed, ofContinuation, continuation, nothingCarried())
 
 type IssuesOf = ReturnType<typeof issuesBy>
 

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import type { Demand } from "../result/resultContract.ts"
+import { demandKnown, type Names } from "../value/knownOptions.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
 import { attempted, isPromise } from "../value/untrusted.ts"
 
@@ -26,7 +27,12 @@ export const demand = (demands: ReadonlyArray<Demand>): void => {
 }
 
 /** Throws a `TypeError` if a tool lacks one of the parts that every tool has, or has a wrong one. */
-export const demandParts = (name: unknown, definition: unknown, handler: unknown): void => {
+export const demandParts = <Definition>(
+  name: unknown,
+  definition: unknown,
+  handler: unknown,
+  names: Names<Definition>
+): void => {
   if (!Predicate.isString(name) || !validName.test(name)) {
     throw new TypeError(
       `A tool's name must have 1 to 64 letters, digits, '_' or '-', as model providers require; got ${excerpt(name)}.${
@@ -41,6 +47,7 @@ export const demandParts = (name: unknown, definition: unknown, handler: unknown
       }.`
     )
   }
+  demandKnown(`Tool '${name}'`, definition, names)
   const { description, parameters, success } = definition
   if (!Predicate.isString(description)) {
     throw new TypeError(

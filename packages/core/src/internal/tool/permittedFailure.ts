@@ -29,6 +29,8 @@ export type SourceFailure<Handled, A> = Permitted<
 
 type Permitted<Handled, A, OfPromise extends string, OfFailure extends string> = Handled extends PromiseLike<unknown>
   ? Advice<OfPromise>
+  // An unknown error comes from another mistake, which the advice would hide.
+  : unknown extends Effect.Error<Handled> ? ToolFailure<A>
   // Both branches contain `ToolFailure<A>`. So a type parameter that extends `ToolFailure<A>` fits, too.
   : [Effect.Error<Handled>] extends [ToolFailure] ? ToolFailure<A>
   : ToolFailure<A> | Advice<OfFailure>
