@@ -3,16 +3,17 @@
  * with the facts that came with the question.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallFacts, Model, SchemaMismatch, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { Agent, CallFacts, Model, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { byKey, note, Payment, service } from "../support/keyedService.ts"
 import { lettered } from "../support/lettered.ts"
+import { lost } from "../support/sequence.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
 /** A tool that asks the user, and then sends its key. */
-const asking = (send: (key: string) => Effect.Effect<unknown>, options: object = byKey) =>
+const asking = (send: (key: string) => Effect.Effect<unknown, ToolUnavailable>, options: object = byKey) =>
   Tool.make(
     "pay",
     { description: "", parameters: Payment, success: Schema.String, ...byKey, ...options },
@@ -45,6 +46,46 @@ const question = <T extends Tool.Any>(agent: Agent.Agent<T>, kept: CallFacts.Cal
 
 const payOnce: ScriptedModel.Script = ({ messages }) =>
   messages.at(-1)?.role === "user" ? ScriptedModel.call("pay", note("a")) : ScriptedModel.text("Done.")
+
+/** A script that gives these replies, one in each turn. */
+const inTurn =
+  (...replies: ReadonlyArray<ReturnType<typeof ScriptedModel.text>>): ScriptedModel.Script => ({ messages }) =>
+    replies[
+      messages.slice(messages.findLastIndex(({ role }) => role === "user")).filter(({ role }) => role === "assistant")
+        .length
+    ] ?? ScriptedModel.text("Done.")
+
+/** An agent whose first call fails and certainly does nothing. Its next call sends its key, and never ends. */
+const failing = (keys: Array<string>, failure: "refused" | "down", first: Effect.Effect<unknown> = Effect.void) => {
+  const refusal = new SchemaMismatch({ side: "arguments", code: "card_refused", detail: "Refused." })
+  const down = new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome: "not_executed" })
+  const pay = Tool.make(
+    "pay",
+    { description: "", parameters: Payment, success: Schema.String, ...byKey },
+    () =>
+      Effect.gen(function*() {
+        const { idempotencyKey } = yield* ToolCall.current
+        keys.push(idempotencyKey)
+        if (keys.length === 1) return yield* failure === "refused" ? refusal : down
+        yield* first
+        return yield* Effect.never
+      })
+  )
+  return { agent: Agent.make({ toolkit: Toolkit.make(sure, pay) }), pay: ScriptedModel.call("pay", note("a")) }
+}
+
+/** Runs an agent until it has sent one more key, or asks. */
+const untilKey = <A, E>(
+  keys: ReadonlyArray<string>,
+  run: Effect.Effect<A, E, Model.Model>,
+  script: ScriptedModel.Script
+) =>
+  Effect.gen(function*() {
+    const { length } = keys
+    const fiber = yield* Effect.forkChild(Effect.provide(run, ScriptedModel.layer(script)), { startImmediately: true })
+    while (keys.length === length) yield* Effect.yieldNow
+    yield* Fiber.interrupt(fiber)
+  })
 
 describe("after a question, and a client that left", () => {
   it.effect("the same call has the same key, however often the user asks again", () =>
@@ -129,6 +170,55 @@ describe("after a question, and a client that left", () => {
       const next = CallFacts.beginning(stored(answer.facts), "order-7")
       assert.deepInclude(next, { run: 2, mayHaveRun: "unlikely" })
       assert.notProperty(next, "keyRun")
+    }))
+
+  for (const failure of ["refused", "down"] as const) {
+    it.effect(`so does the resumed run: a call that was ${failure} before the question`, () =>
+      Effect.gen(function*() {
+        const keys: Array<string> = []
+        const { agent, pay } = failing(keys, failure)
+        const script = inTurn(pay, ScriptedModel.call("sure"), pay)
+        const asked = yield* question(agent, CallFacts.empty, script)
+        const again = agent.run("Go.", { scope: "order-7", facts: asked.facts })
+        for (const run of [agent.resume(asked.suspension, "yes"), again]) yield* untilKey(keys, run, script)
+        assert.strictEqual(lettered(keys), "a b b")
+      }))
+
+    it.effect(`a call that asks has one key, before and after the reply, if an earlier one was ${failure}`, () =>
+      Effect.gen(function*() {
+        for (const second of ["a", "b"]) {
+          const keys: Array<string> = []
+          const { agent, pay } = failing(keys, failure, ToolCall.ask("Sure?"))
+          const next = ScriptedModel.call("pay", note(second))
+          const asked = yield* question(agent, CallFacts.empty, inTurn(pay, next))
+          yield* untilKey(keys, agent.resume(asked.suspension, "yes"), inTurn(pay, next))
+          yield* untilKey(keys, agent.run("Go.", { scope: "order-7", facts: asked.facts }), inTurn(next))
+          assert.strictEqual(lettered(keys), second === "a" ? "a a a a" : "a b b b")
+        }
+      }))
+  }
+
+  it.effect("a resumed call in doubt knows its arguments", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const down = new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome: "not_executed" })
+      const agent = Agent.make({
+        toolkit: Toolkit.make(asking((key) =>
+          Effect.suspend(() => {
+            keys.push(key)
+            return keys.length === 1 ? Effect.fail(down) : keys.length === 2 ? Effect.fail(lost) : Effect.void
+          })
+        ))
+      })
+      const pay = ScriptedModel.call("pay", note("a"))
+      const script = ScriptedModel.layer(inTurn(pay, pay, pay))
+      const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+        Effect.catchTag(run, "RunSuspended", ({ suspension }) => answered(agent.resume(suspension, "yes")))
+      const { transcript } = yield* answered(agent.run("Go.")).pipe(Effect.provide(script))
+      assert.strictEqual(lettered(keys), "a a a")
+      const told = Array.from(transcript).flatMap((message) => message.role === "tool" ? [message.text] : [])
+      assert.include(told[2], "share one idempotency key")
+      assert.notInclude(told[2], "arguments of the earlier call")
     }))
 
   it.effect("a resumed run that ends is followed by a run with keys of its own", () =>

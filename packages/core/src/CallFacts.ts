@@ -24,7 +24,7 @@
  *
  * An **idempotency key** is derived from the scope, the intent, the run that first had the intent, and a
  * number. The number grows with each success, so that the next call gets a new key. A call that certainly did
- * nothing also gets a new key if it is repeated with other arguments, or in a later run.
+ * nothing also gets a new key if it is repeated with other arguments, after a suspension, or in a later run.
  * A run that was suspended or postponed may be resumed, so the next run of the scope uses the same keys.
  *
  * The **scope** is the run, or a name given by the caller, such as a conversation id or an order id. Each run
@@ -74,7 +74,7 @@ export const FailedCall = Schema.Struct({
   executions: Count,
   /** Whether any of these executions took effect. */
   certainty: Certainty,
-  /** The digest of the arguments of the first call under the current idempotency key. */
+  /** The digest of the arguments of the first call under the current idempotency key; empty after a suspension. */
   arguments: Schema.String,
   /** The same arguments as text, kept if a repetition must send the service exactly the same arguments. */
   text: Schema.optionalKey(Schema.String),
@@ -259,12 +259,35 @@ const carryOver = ({ failed, ...fact }: Fact, isPaused: boolean): Result.Result<
 
 /**
  * Returns the facts of a run that was suspended or postponed. The run may be resumed, and its client may leave then.
- * So the next run of the scope makes the keys that the resumed run makes.
+ * So the next run of the scope makes the keys that the resumed run makes. In both, a call that certainly did nothing
+ * gets a new key if it is repeated, whatever its arguments are.
  *
  * @category folding
  * @since 0.1.0
  */
-export const paused = (facts: CallFacts): CallFacts => ({ ...facts, paused: facts.keyRun ?? facts.run })
+export const paused = (facts: CallFacts): CallFacts => ({
+  ...facts,
+  paused: facts.keyRun ?? facts.run,
+  intents: HashMap.map(facts.intents, (fact) => {
+    const { failed } = fact
+    return failed?.certainty === "not_executed" ? { ...fact, failed: { ...failed, arguments: "" } } : fact
+  })
+})
+
+/**
+ * Returns the facts of a run that was suspended, for the next run of the scope: a call with the intent of the
+ * suspended call gets that call's key. Only for a suspended call that certainly did nothing.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const asked = (facts: CallFacts, intent: Intent | undefined): CallFacts => {
+  if (intent?.number === undefined) return facts
+  const { failed, ...fact }: Fact = factOf(facts, intent.id)
+  const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
+  const waiting = { ...fact, number: intent.number, ...(isInDoubt ? { failed } : {}) }
+  return { ...facts, intents: HashMap.set(facts.intents, intent.id, waiting) }
+}
 
 /**
  * Returns the facts of a resumed run. The run may have been resumed before, because its user may answer twice.
@@ -285,8 +308,10 @@ export const resuming = (facts: CallFacts): CallFacts => ({
  */
 export const numbered = (facts: CallFacts, intent: Intent | undefined): CallFacts => {
   if (intent?.number === undefined) return facts
-  const fact = { ...factOf(facts, intent.id), number: intent.number }
-  return { ...facts, intents: HashMap.set(facts.intents, intent.id, fact) }
+  const { failed, ...fact }: Fact = factOf(facts, intent.id)
+  const sent = failed?.certainty === "not_executed" ? { ...failed, arguments: intent.arguments } : failed
+  const resumed = { ...fact, number: intent.number, ...(sent === undefined ? {} : { failed: sent }) }
+  return { ...facts, intents: HashMap.set(facts.intents, intent.id, resumed) }
 }
 
 /**
@@ -349,8 +374,8 @@ const failedCallOf = (
   const hint = certainty === last ? failure.hint : undefined
   const isRefused = last === "not_executed" && !isNotExecuted(failure)
   const refused = isRefused ? intent.arguments : failed?.refused
-  // Nothing has been sent yet under a new key number.
-  const first = number === numberBefore ? failed : undefined
+  // Nothing has been sent yet under a new key number. A suspended call keeps its number.
+  const first = number === numberBefore && failed?.arguments !== "" ? failed : undefined
   const text = certainty === "not_executed" ? undefined : first?.text ?? intent.text
   return {
     run: failed?.run ?? run,

@@ -211,8 +211,9 @@ const runSuspended = <T extends Tool.Any>(
     // may have done only part of what was intended.
     facts: reply.calls.reduce((facts, call, index) => {
       const outcome = outcomes[index]
-      return outcome?._tag !== "Suspended" || outcome.certainty === "not_executed"
-        ? facts
+      if (outcome?._tag !== "Suspended") return facts
+      return outcome.certainty === "not_executed"
+        ? CallFacts.asked(facts, outcome.intent)
         : afterCall(run, facts, call, { ...outcome, certainty: "unknown" })
     }, facts)
   })
