@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   CallFacts,
+  SchemaMismatch,
   type SideEffect,
   Tool,
   ToolCall,
@@ -142,6 +143,65 @@ describe("Tool.reconcile with lookFirst", () => {
       const service = bank()
       assert.strictEqual(yield* paying(service, Effect.succeed("sunny"), "none").run(order), "sunny")
       assert.deepStrictEqual(service.log, [])
+    }))
+
+  it.effect("looks again before the first attempt with corrected arguments", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const paid = new Set<string>()
+      const refusal = new SchemaMismatch({ side: "arguments", code: "no_order", detail: "No such order." })
+      const pay = Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.String }, ({ order }) => {
+        log.push(`pay ${order}`)
+        if (order === "7") return Effect.fail(refusal)
+        paid.add(order)
+        return Effect.never
+      }).pipe(
+        Tool.reconcile(({ order }) => {
+          log.push(`look ${order}`)
+          return Effect.succeed(paid.has(order) ? Option.some("receipt 1") : Option.none())
+        }, { lookFirst: true }),
+        Tool.fix(() => ({ order: "8" }))
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const run = agent.run("Pay order 7.", { scope: "order-7", facts: CallFacts.empty }).pipe(Effect.provide(model))
+      const left = yield* Effect.forkChild(run, { startImmediately: true })
+      while (paid.size === 0) yield* Effect.yieldNow
+      yield* Fiber.interrupt(left)
+      yield* run
+      assert.deepStrictEqual(log, ["look 7", "pay 7", "look 8", "pay 8", "look 7", "pay 7", "look 8"])
+    }))
+
+  it.effect("asks the user only once about a call in doubt", () =>
+    Effect.gen(function*() {
+      const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+      let looks = 0
+      const look = Effect.suspend(() =>
+        ++looks === 1 ? Effect.succeed(Option.none()) : Effect.as(ToolCall.ask("Did you get a mail?"), Option.none())
+      )
+      const pay = Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.String }, () =>
+        Effect.fail(lost)).pipe(Tool.reconcile(() =>
+          look, { lookFirst: true }))
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const answer = yield* agent.run("Pay.").pipe(
+        Effect.catchTag("RunSuspended", ({ suspension }) =>
+          agent.resume(suspension, "no")),
+        Effect.provide(model)
+      )
+      assert.strictEqual(answer.ledger.failures.at(-1)?.code, "outcome_unknown")
+      assert.strictEqual(looks, 3)
+    }))
+
+  it.effect("keeps the advice of a check that failed", () =>
+    Effect.gen(function*() {
+      const closed = new ToolUnavailable({
+        code: "closed",
+        detail: "Closed.",
+        hint: "Ask on Monday.",
+        transient: false
+      })
+      const service = bank(closed)
+      const failure = yield* Effect.flip(paying(service, service.pay).run(order))
+      assert.deepInclude(failure, { code: "check_failed", hint: "Ask on Monday." })
     }))
 
   it("is part of the worst case", () => {

@@ -11,6 +11,8 @@ import { AppendOnly } from "../value/appendOnly.ts"
 export interface CallState {
   /** How many times the handler has started. */
   readonly executions: number
+  /** How many of these executions had other arguments, which a fixer has corrected since. */
+  readonly corrected: number
   /** Executions of the handler, plus attempts of the tools that fallbacks of the call run. */
   readonly attempts: number
   /** Total time that policies waited, in milliseconds. */
@@ -69,6 +71,7 @@ const noTexts: AppendOnly<never> = AppendOnly.from([])
 /** The state of a call before its first event. */
 export const untouched: CallState = {
   executions: 0,
+  corrected: 0,
   attempts: 0,
   waited: 0,
   handled: noTexts,
@@ -151,7 +154,12 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       return { ...state, repairs: [...state.repairs, ...event.repairs] }
     case "ArgumentsCorrected":
       // The tool has refused the earlier arguments, but not the corrected ones.
-      return { ...state, isRefused: false, repairs: [...state.repairs.map(withoutNote), ...event.repairs] }
+      return {
+        ...state,
+        corrected: state.executions,
+        isRefused: false,
+        repairs: [...state.repairs.map(withoutNote), ...event.repairs]
+      }
     case "FixerSpent": {
       const { _tag, ...spent } = event
       return { ...state, fixing: state.fixing === undefined ? spent : plus(state.fixing, spent) }

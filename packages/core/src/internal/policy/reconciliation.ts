@@ -91,8 +91,8 @@ export class Reconciliation<R> {
   }
 
   /**
-   * Runs the check before the first attempt of a call. Succeeds with the value that the check finds, and otherwise
-   * with the result of the run.
+   * Runs the check before the first attempt of a call, and before the first attempt with corrected arguments. Succeeds
+   * with the value that the check finds, and otherwise with the result of the run.
    */
   before<A, R2>(
     name: string,
@@ -101,7 +101,10 @@ export class Reconciliation<R> {
   ): Effect.Effect<unknown, ToolFailure, R | R2> {
     if (!this.looksFirst) return run
     return Effect.flatMap(current, (frame): Effect.Effect<unknown, ToolFailure, R | R2> => {
-      if (!frame.acts || frame.whole.state.executions > 0) return run
+      const { corrected, executions } = frame.whole.state
+      if (!frame.acts || executions > corrected) return run
+      // A call in doubt that may not run again is checked afterwards. To check it now, too, could ask the user twice.
+      if (frame.certainty === "unknown" && frame.whyNot() !== undefined) return run
       return Effect.matchEffect(this.#answer(name, frame, params, madeBefore), {
         onFailure: (problem) => Effect.fail(notLooked(name, problem)),
         onSuccess: Option.match({
@@ -254,6 +257,7 @@ const notLooked = (name: string, problem: ToolFailure): ToolUnavailable => {
     transient: isUnavailable && problem.transient,
     outcome: "not_executed",
     cause: problem.cause,
+    ...(problem.hint === undefined ? {} : { hint: problem.hint }),
     ...(isUnavailable && problem.retryAfter !== undefined ? { retryAfter: problem.retryAfter } : {})
   })
 }
