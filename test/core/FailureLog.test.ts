@@ -157,7 +157,7 @@ describe("FailureLog", () => {
   it.effect("logs each failure of the model, and how it ended", () =>
     passing(Effect.gen(function*() {
       const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })
-      const hint = "Check OPENAI_API_KEY."
+      const hint = "Check\nOPENAI_API_KEY."
       const denied = new ModelFailure({
         code: "permission_denied",
         detail: "The key is wrong.",

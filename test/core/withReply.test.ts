@@ -55,7 +55,9 @@ describe("ToolCall.withReply", () => {
 
   it.effect("refuses a reply that is no string, and passes on what a function throws", () =>
     Effect.gen(function*() {
-      const wrong = yield* Effect.exit(book.run({}).pipe(ToolCall.withReply(untyped(() => Promise.resolve("yes")))))
+      const wrong = yield* Effect.exit(
+        book.run({}).pipe(ToolCall.withReply(untyped(() => Promise.reject(new Error("no reply")))))
+      )
       assert.deepStrictEqual(
         wrong,
         Exit.die(new TypeError("The reply to a question must be a string; got a promise, which must be awaited."))

@@ -11,7 +11,9 @@ import type { ModelFailure, Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { logFailure } from "../call/failureLogLine.ts"
+import { textOf } from "../failure/failureField.ts"
 import { durationText } from "../value/durationText.ts"
+import { oneLine } from "../value/text.ts"
 import { assistantMessage } from "./messages.ts"
 import { retriedOf } from "./modelLedgerEntry.ts"
 import type { Run, State } from "./runState.ts"
@@ -104,7 +106,8 @@ export const endedByModel = <T extends Tool.Any>(
     : Effect.fail(modelFailed(after, failure))
   const attempts = failures.at(-1)?.attempts ?? 1
   const consequence = `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`
-  const advice = failure.hint === undefined ? "" : ` ${failure.hint}`
+  const hint = textOf(failure.hint)
+  const advice = hint === undefined ? "" : ` ${oneLine(hint)}`
   return failure.code === "defect"
     ? ended
     : Effect.andThen(

@@ -2,6 +2,7 @@ import type * as Fiber from "effect/Fiber"
 import { SuspendSignal } from "../failure/controlSignal.ts"
 import { textOf } from "../failure/failureField.ts"
 import { kind } from "../value/text.ts"
+import { silence } from "../value/untrusted.ts"
 import { current } from "./frame.ts"
 import { standaloneReply } from "./withoutAgent.ts"
 
@@ -14,7 +15,7 @@ export const askUser = (fiber: Fiber.Fiber<unknown, unknown>, question: string):
   const text = textOf(question) ?? "The tool asked an empty question."
   const reply: unknown = live.replyTo(id, text) ?? fiber.getRef(standaloneReply)(text)
   if (reply === undefined) return new SuspendSignal(text, id)
-  return typeof reply === "string"
-    ? reply
-    : new TypeError(`The reply to a question must be a string; got ${kind(reply)}.`)
+  if (typeof reply === "string") return reply
+  silence(reply)
+  return new TypeError(`The reply to a question must be a string; got ${kind(reply)}.`)
 }
