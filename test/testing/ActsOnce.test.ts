@@ -473,6 +473,26 @@ describe("H4 can this pay twice?", () => {
         )
       }))
 
+    it.live("ends if the tool does not take the reply", () =>
+      Effect.gen(function*() {
+        const tool = () =>
+          Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+            Effect.repeat(ToolCall.ask("Sure?"), {
+              until: (reply) =>
+                reply === "yes"
+            }))
+        const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool, reply: "no" }))
+        assert.strictEqual(failure._tag, "NeverEnded")
+        assert.include(failure.message, "it asked the user more than 100 times: Sure?")
+      }))
+
+    it.live("says that a reply is no string", () =>
+      Effect.gen(function*() {
+        const reply: () => string = () => JSON.parse("5")
+        const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool: asking("asks"), reply }))
+        assert.include(failure.message, "The option 'reply' threw: TypeError: A reply must be a string; got number.")
+      }))
+
     it.live("says what the function of the replies threw", () =>
       Effect.gen(function*() {
         const reply = () => {

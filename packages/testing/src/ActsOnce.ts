@@ -355,6 +355,17 @@ interface Played {
   readonly isInDoubt: boolean
 }
 
+/** How many questions a tool may ask. A tool that does not take the reply asks for ever. */
+const mostQuestions = 100
+
+const replyTo = (question: string, reply: Options<Tool.Any>["reply"]): string => {
+  const text: unknown = typeof reply === "function" ? reply(question) : reply
+  if (typeof text !== "string") {
+    throw new TypeError(`A reply must be a string; got ${text === null ? "null" : typeof text}.`)
+  }
+  return text
+}
+
 const play = <T extends Tool.Any, R, Provided>(
   options: Options<T, R, Provided>,
   { faults, stop }: Plan
@@ -386,11 +397,12 @@ const play = <T extends Tool.Any, R, Provided>(
     const provided = options.layer?.(fake)
     const { reply } = options
     let question: string | undefined
+    let questions = 0
     const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
       Effect.catchTag(run, "RunSuspended", (failure) => {
         question ??= failure.question
-        if (reply === undefined) return Effect.fail(failure)
-        const text = typeof reply === "string" ? reply : service.asked("reply", () => reply(failure.question))
+        if (reply === undefined || ++questions > mostQuestions) return Effect.fail(failure)
+        const text = service.asked("reply", () => replyTo(failure.question, reply))
         return answered(agent.resume(failure.suspension, text))
       })
     const run = (journal: Journal.Journal | undefined, options: Agent.RunOptions = {}) => {
@@ -444,6 +456,8 @@ const play = <T extends Tool.Any, R, Provided>(
         : `It asked the user, so set the option 'reply'. The question: ${question}`,
       unended: service.isFlooded
         ? `it sent ${mostAtOnce.toLocaleString("en")} requests while no time passed`
+        : questions > mostQuestions
+        ? `it asked the user more than ${mostQuestions} times: ${question}`
         : done === undefined
         ? "it was still running after 3 hours of virtual time"
         : undefined,
