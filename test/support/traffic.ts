@@ -10,6 +10,8 @@ import type { Socket } from "node:net"
 interface Asked {
   /** The answer, from when the server has the request. */
   answer?: Http.ServerResponse
+  /** How much the server had sent on the connection before this answer. */
+  before?: number
 }
 
 const asked = new Map<unknown, Asked>()
@@ -25,8 +27,9 @@ export const stepsSoFar = (): number => steps
  * server has ended the connection.
  */
 export const isOnItsWay = (): boolean =>
-  Array.from(asked.values()).some(({ answer }) =>
-    answer === undefined || answer.headersSent || answer.socket?.writable !== true
+  Array.from(asked.values()).some(({ answer, before = 0 }) =>
+    // Node keeps the head of an answer back until the server sends something of its body.
+    answer?.socket?.writable !== true || answer.headersSent && answer.socket.bytesWritten > before
   )
 
 /** The fields of the messages that are read here. No message has all of them. */
@@ -53,7 +56,10 @@ onStep("undici:client:sendHeaders", ({ request, socket }) => {
 onStep("http.server.request.start", ({ request, response }) => {
   const port = request.socket.remotePort
   const one = sent.get(port)
-  if (one !== undefined) one.answer = response
+  if (one !== undefined) {
+    one.answer = response
+    one.before = request.socket.bytesWritten
+  }
   sent.delete(port)
 })
 onStep("undici:request:headers", ({ request }) => void asked.delete(request))
