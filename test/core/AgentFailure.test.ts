@@ -154,7 +154,6 @@ const facts: CallFacts.CallFacts = {
   run: 1,
   mayHaveRun: "likely",
   intents: HashMap.make<ReadonlyArray<readonly [string, CallFacts.Fact]>>(["a digest", {
-    run: 0,
     number: 2,
     done: { run: 0, answer: "\"paid\"" },
     failed: {

@@ -33,9 +33,9 @@ describe("H3 an idempotency key", () => {
         return keys.at(-1)
       })
       const whole = payments([])
-      assert.strictEqual(yield* golden(whole.pay, whole.keys, order), "2610e44e7e4f5d327046a91a2db080d3")
+      assert.strictEqual(yield* golden(whole.pay, whole.keys, order), "c1613e11b6245be62943215dea3926d2")
       const declared = payments([], { identity: ({ order }) => order })
-      assert.strictEqual(yield* golden(declared.pay, declared.keys, order), "be0828c5e2e2580d13dff755b47e8fa3")
+      assert.strictEqual(yield* golden(declared.pay, declared.keys, order), "5629e2863dbac216a52a0f0dd07c5d20")
       const any = Schema.Struct({
         at: Schema.Date,
         big: Schema.BigInt,
@@ -47,7 +47,7 @@ describe("H3 an idempotency key", () => {
         Effect.map(ToolCall.current, ({ idempotencyKey }) =>
           void keys.push(idempotencyKey)))
       const args = { at: "2026-11-22T00:00:00Z", big: "12345678901234567890", price: "1.50", tags: [1e21, { a: null }] }
-      assert.strictEqual(yield* golden(rich, keys, args), "92ca446218bb1985b8c045c03e691953")
+      assert.strictEqual(yield* golden(rich, keys, args), "e05c18c119a0df40e298187ee61f908b")
     }))
 
   it.effect("is equal for another spelling, and differs for another intent", () =>

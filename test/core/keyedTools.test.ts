@@ -38,12 +38,14 @@ describe("H3 a tool that is idempotent by key", () => {
       ])
     }))
 
-  it.effect("sends the new arguments once the first ones certainly did nothing", () =>
+  it.effect("sends the new arguments once the first ones certainly did nothing, under a new key if they were refused", () =>
     Effect.gen(function*() {
-      const { keys, pay, sent } = payments([busy], byKey)
-      yield* playing(pay, [{ ...order, amount: 100 }, { ...order, amount: 50 }])
-      assert.deepStrictEqual(sent.map(({ amount }) => amount), [100, 50])
-      assert.strictEqual(lettered(keys), "a b")
+      for (const [failure, expected] of [[declined, "a b"], [busy, "a a"]] as const) {
+        const { keys, pay, sent } = payments([failure], byKey)
+        yield* playing(pay, [{ ...order, amount: 100 }, { ...order, amount: 50 }])
+        assert.deepStrictEqual(sent.map(({ amount }) => amount), [100, 50])
+        assert.strictEqual(lettered(keys), expected)
+      }
     }))
 
   it.effect("stays in doubt through a later refusal, until a success", () =>

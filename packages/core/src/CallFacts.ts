@@ -22,10 +22,10 @@
  * whether a retry is safe, and how long to wait. Once the model sees a failure, the same call is unlikely to
  * succeed.
  *
- * An **idempotency key** is derived from the scope, the intent, the run that first had the intent, and a
- * number. The number grows with each success, so that the next call gets a new key. A call that certainly did
- * nothing also gets a new key if it is repeated with other arguments, after a suspension, or in a later run.
- * A run that was suspended or postponed may be resumed, so the next run of the scope uses the same keys.
+ * An **idempotency key** is derived from the scope, the intent, and a number. The number grows with each success, so
+ * that the next call gets a new key. A call that was refused also gets a new key if it is repeated with other
+ * arguments, after a suspension, or in a later run. A run that was interrupted has no facts, so a later run makes the
+ * same keys.
  *
  * The **scope** is the run, or a name given by the caller, such as a conversation id or an order id. Each run
  * of a scope receives the facts of the run before it: `Answer.facts` becomes `RunOptions.facts`. Facts contain
@@ -104,8 +104,6 @@ export interface Fact extends Schema.Schema.Type<typeof Fact> {}
  * @since 0.1.0
  */
 export const Fact = Schema.Struct({
-  /** The index (0-based), within the scope, of the run that first intended this effect. */
-  run: Count,
   /** The number that the next idempotency key of this intent is derived from. The first key has the number 1. */
   number: Count,
   /** The last success: the index of its run, and its shortened answer as JSON. Absent if no call succeeded. */
@@ -127,16 +125,8 @@ export interface CallFacts {
   readonly run: number
   /** Whether this run may have started before, so that its keys may already have been sent. */
   readonly mayHaveRun: Likelihood
-  /**
-   * The index of the run whose keys this run uses for new intents: an earlier run that was suspended or postponed,
-   * and may have been resumed since. Absent: this run.
-   */
-  readonly keyRun?: number
-  /**
-   * Set if this run was suspended or postponed: the index of the run whose keys it uses. The next run of the scope
-   * uses the same keys, because this run may be resumed.
-   */
-  readonly paused?: number
+  /** Set if this run was suspended or postponed. It may be resumed, also after a later run has begun. */
+  readonly paused?: true
   /** The facts, keyed by the digest of the intent. */
   readonly intents: HashMap.HashMap<string, Fact>
   /** The number of failed calls in this run, plus 1 if a call of an earlier run is in doubt. */
@@ -166,8 +156,7 @@ export interface Encoded {
   readonly scope?: string
   readonly run: number
   readonly mayHaveRun: Likelihood
-  readonly keyRun?: number
-  readonly paused?: number
+  readonly paused?: true
   readonly intents: ReadonlyArray<readonly [string, typeof Fact.Encoded]>
   readonly failures: number
   readonly last: string
@@ -181,12 +170,11 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of calls", 1, {
+export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of calls", 2, {
   scope: Schema.optionalKey(Schema.String),
   run: Count,
   mayHaveRun: Schema.Literals(["no", "unlikely", "likely"]),
-  keyRun: Schema.optionalKey(Count),
-  paused: Schema.optionalKey(Count),
+  paused: Schema.optionalKey(Schema.Literal(true)),
   intents: Schema.Array(Schema.Tuple([Schema.String, Fact])).pipe(
     Schema.decodeTo(
       Schema.HashMap(Schema.String, Schema.toType(Fact)),
@@ -232,42 +220,40 @@ export const empty: CallFacts = {
  * @since 0.1.0
  */
 export const beginning = (facts: CallFacts, scope: string, mayHaveRun: Likelihood = "no"): CallFacts => {
-  const { paused: keyRun } = facts
-  const isPaused = keyRun !== undefined
-  const intents = HashMap.filterMap(facts.intents, (fact) => carryOver(fact, isPaused))
+  const intents = HashMap.filterMap(facts.intents, carryOver)
   const isFirst = facts.scope === undefined && HashMap.isEmpty(facts.intents)
+  const atLeast = facts.paused === true ? "likely" : "unlikely"
   return {
     ...empty,
     scope,
     run: isFirst ? 0 : facts.run + 1,
-    mayHaveRun: isFirst || mayHaveRun === "likely" ? mayHaveRun : isPaused ? "likely" : "unlikely",
-    ...(isPaused ? { keyRun } : {}),
+    mayHaveRun: isFirst || mayHaveRun === "likely" ? mayHaveRun : atLeast,
     intents,
     failures: HashMap.some(intents, ({ failed }) => failed !== undefined) ? 1 : 0
   }
 }
 
-const carryOver = ({ failed, ...fact }: Fact, isPaused: boolean): Result.Result<Fact, void> => {
+const carryOver = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
   if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })
   }
-  // The service may have stored the rejected request under its key, so the next call gets a new key.
-  const number = failed === undefined ? fact.number : fact.number + 1
-  // A fact that is dropped gets new keys from the index of the next run. After a paused run, that index is the same.
-  return fact.done === undefined && !isPaused ? Result.failVoid : Result.succeed({ ...fact, number })
+  // The service may have stored the refused request under its key, so the next call gets a new key.
+  const number = failed?.refused === undefined ? fact.number : fact.number + 1
+  // A fact that only has the first number says nothing.
+  return fact.done === undefined && number === 1 ? Result.failVoid : Result.succeed({ ...fact, number })
 }
 
 /**
  * Returns the facts of a run that was suspended or postponed. The run may be resumed, and its client may leave then.
- * So the next run of the scope makes the keys that the resumed run makes. In both, a call that certainly did nothing
- * gets a new key if it is repeated, whatever its arguments are.
+ * So the resumed run and the next run of the scope must make the same keys: in both, a call that was refused gets a new
+ * key if it is repeated, whatever its arguments are.
  *
  * @category folding
  * @since 0.1.0
  */
 export const paused = (facts: CallFacts): CallFacts => ({
   ...facts,
-  paused: facts.keyRun ?? facts.run,
+  paused: true,
   intents: HashMap.map(facts.intents, (fact) => {
     const { failed } = fact
     return failed?.certainty === "not_executed" ? { ...fact, failed: { ...failed, arguments: "" } } : fact
@@ -345,7 +331,7 @@ export const ended = (
   // An effect that has been in doubt since an earlier run counts as done in that earlier run.
   const run = before.failed?.run ?? facts.run
   const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
-  return { ...facts, intents: HashMap.set(facts.intents, intent.id, { run: before.run, number: number + 1, done }) }
+  return { ...facts, intents: HashMap.set(facts.intents, intent.id, { number: number + 1, done }) }
 }
 
 /**

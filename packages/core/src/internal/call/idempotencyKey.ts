@@ -12,8 +12,8 @@ export const digestOf = (...parts: ReadonlyArray<string | number>): string => di
  * Returns the idempotency key of a call by an agent. Within a scope, calls with the same intent share
  * this key until one of them succeeds.
  */
-export const keyOfIntent = (scope: string, intent: string, run: number, number: number): string =>
-  digestOf("key", scope, intent, run, number)
+export const keyOfIntent = (scope: string, intent: string, number: number): string =>
+  digestOf("key", scope, intent, number)
 
 /** Returns the idempotency key of work that runs inside a call. */
 export const keyInside = (outer: string, mark: string): string => digestOf("inside", outer, mark)

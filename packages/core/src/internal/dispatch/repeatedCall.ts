@@ -47,7 +47,7 @@ export const admissionOf = (
   const { name, repeats, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
   if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
-  const { done, failed, number: numberBefore, run }: Fact = factOf(facts, call.id)
+  const { done, failed, number: numberBefore }: Fact = factOf(facts, call.id)
   const isChanged = failed?.arguments !== call.arguments
   const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
   const refusal = failed === undefined ? undefined : refusalOf(failed, sideEffect, isChanged)
@@ -63,11 +63,11 @@ export const admissionOf = (
     return { refusal: DispatchFailure.repeatedCall({ ...lost, isChanged: true }) }
   }
   if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(noKeyText(name))
-  // If a failed call certainly did nothing, a call with other arguments gets the next number. The service may have
-  // stored the old key together with the rejected request.
-  const isFree = failed !== undefined && !isInDoubt && isChanged
+  // If the service has refused a call, a call with other arguments gets the next number: the service may have stored
+  // the old key together with the refused request. A request that was not served has stored nothing.
+  const isFree = failed?.refused !== undefined && !isInDoubt && isChanged
   const number = Math.max(isFree ? numberBefore + 1 : numberBefore, numberAfterSent(call))
-  const key = call.isFit ? () => keyOfIntent(facts.scope ?? "", call.id, run, number) : undefined
+  const key = call.isFit ? () => keyOfIntent(facts.scope ?? "", call.id, number) : undefined
   // A failed call with the same number has already sent this key. If this run may have started before, the key may
   // have been sent then.
   const isSentAgain = failed !== undefined && number === numberBefore || mayHaveBeenSent(facts, tool)
