@@ -5,8 +5,16 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallFacts, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
-import type { AgentFailure } from "@fallible/core"
+import {
+  Agent,
+  type AgentFailure,
+  CallFacts,
+  SchemaMismatch,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Deferred, Effect, Exit, Logger, Option, Schema } from "effect"
 import * as fc from "fast-check"
@@ -86,6 +94,10 @@ const ask = ToolCall.ask("Sure?")
 
 const sure = Tool.make("sure", { description: "", success: Schema.String, sideEffect: "none" }, () => ask)
 
+interface Ended {
+  readonly facts: CallFacts.CallFacts
+}
+
 const played = ({ deeds: planned, replies, visits }: Conversation) =>
   Effect.gen(function*() {
     const service = new Service(planned)
@@ -118,12 +130,13 @@ const played = ({ deeds: planned, replies, visits }: Conversation) =>
             tool === "pay" ? { order, note } : {}
           ]))
       })
-      let next: Effect.Effect<{ readonly facts: CallFacts.CallFacts }, AgentFailure.AgentFailure, never> | undefined =
-        agent.run("Go.", { scope: "s", facts }).pipe(Effect.provide(script))
+      let next: Effect.Effect<Ended, AgentFailure.AgentFailure> | undefined = agent.run("Go.", { scope: "s", facts })
+        .pipe(Effect.provide(script))
       while (next !== undefined) {
         service.hanging = Deferred.makeUnsafe()
-        const exit: Exit.Exit<{ readonly facts: CallFacts.CallFacts } | void, AgentFailure.AgentFailure> = yield* Effect
-          .exit(Effect.raceFirst(next, Deferred.await(service.hanging)))
+        const exit: Exit.Exit<Ended | void, AgentFailure.AgentFailure> = yield* Effect.exit(
+          Effect.raceFirst(next, Deferred.await(service.hanging))
+        )
         next = undefined
         if (Exit.isSuccess(exit)) {
           // A client that has left has no later facts.
@@ -151,6 +164,6 @@ describe("a conversation whose client leaves", () => {
           assert.strictEqual(keys.size, 1, `order ${order}`)
         }
       }),
-      { numRuns: Number(process.env["RUNS"] ?? 400) }
+      { numRuns: 1_000 }
     ))
 })
