@@ -58,6 +58,14 @@ describe("H3 a scope", () => {
       assert.strictEqual(keys.length, 1)
     }))
 
+  it.effect("forgets the refused calls of a tool that only reads", () =>
+    Effect.gen(function*() {
+      const { pay: look } = payments([declined, declined], { sideEffect: "none" })
+      const { facts } = yield* playing(look, [{ order: "1" }, { order: "2" }])
+      assert.strictEqual(HashMap.size(facts.intents), 2)
+      assert.strictEqual(HashMap.size(CallFacts.beginning(facts, facts.scope ?? "").intents), 0)
+    }))
+
   it.effect("of many runs keeps the calls that acted or were refused, and forgets those that were not served", () =>
     Effect.gen(function*() {
       const { pay } = payments(

@@ -324,7 +324,9 @@ export const ended = (
   const failure = failureOf(outcome)
   if (failure !== undefined) {
     const failed = failedCallOf(facts.run, { ...before, number }, before.number, intent, failure, outcome)
-    const fact = { ...before, number, failed }
+    // Only calls that act have keys, so only their refusals are kept for later runs.
+    const kept = tool.sideEffect === "none" ? Struct.omit(failed, ["refused"]) : failed
+    const fact = { ...before, number, failed: kept }
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
