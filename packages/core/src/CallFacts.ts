@@ -220,7 +220,7 @@ export const empty: CallFacts = {
  * @since 0.1.0
  */
 export const beginning = (facts: CallFacts, scope: string, mayHaveRun: Likelihood = "no"): CallFacts => {
-  const intents = HashMap.filterMap(facts.intents, carryOver)
+  const intents = HashMap.filterMap(facts.intents, (fact) => carryOver(fact, facts))
   const isFirst = facts.scope === undefined && HashMap.isEmpty(facts.intents)
   const atLeast = facts.paused === true ? "likely" : "unlikely"
   return {
@@ -233,9 +233,13 @@ export const beginning = (facts: CallFacts, scope: string, mayHaveRun: Likelihoo
   }
 }
 
-const carryOver = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
+const carryOver = ({ failed, ...fact }: Fact, { paused, run }: CallFacts): Result.Result<Fact, void> => {
   if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })
+  }
+  // The suspended call of a paused run, which was refused before (see `asked`).
+  if (paused === true && failed?.refused !== undefined && failed.arguments !== "") {
+    return Result.succeed({ ...fact, failed: { ...failed, run: run + 1, executions: 1 } })
   }
   // The service may have stored the refused request under its key, so the next call gets a new key.
   const number = failed?.refused === undefined ? fact.number : fact.number + 1
@@ -262,7 +266,8 @@ export const paused = (facts: CallFacts): CallFacts => ({
 
 /**
  * Returns the facts of a run that was suspended, for the next run of the scope: a call with the intent of the
- * suspended call gets that call's key. Only for a suspended call that certainly did nothing.
+ * suspended call gets that call's key; if the call was refused before, only with the same arguments. Only for a
+ * suspended call that certainly did nothing.
  *
  * @category folding
  * @since 0.1.0
@@ -271,7 +276,10 @@ export const asked = (facts: CallFacts, intent: Intent | undefined): CallFacts =
   if (intent?.number === undefined) return facts
   const { failed, ...fact }: Fact = factOf(facts, intent.id)
   const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
-  const waiting = { ...fact, number: intent.number, ...(isInDoubt ? { failed } : {}) }
+  // The service may have stored an earlier refusal of the call under this key, so other arguments need a new key.
+  const wasRefused = failed?.refused !== undefined && fact.number === intent.number
+  const kept = isInDoubt ? failed : wasRefused ? { ...failed, arguments: intent.arguments } : undefined
+  const waiting = { ...fact, number: intent.number, ...(kept === undefined ? {} : { failed: kept }) }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, waiting) }
 }
 
@@ -323,7 +331,8 @@ export const ended = (
   const { number = before.number } = intent
   const failure = failureOf(outcome)
   if (failure !== undefined) {
-    const failed = failedCallOf(facts.run, { ...before, number }, before.number, intent, failure, outcome)
+    const earlier = number === before.number ? before.failed : underNewKey(before.failed, tool)
+    const failed = failedCallOf(facts.run, earlier, intent, failure, outcome)
     // Only calls that act have keys, so only their refusals are kept for later runs.
     const kept = tool.sideEffect === "none" ? Struct.omit(failed, ["refused"]) : failed
     const fact = { ...before, number, failed: kept }
@@ -347,10 +356,20 @@ export const inARow = (facts: CallFacts, { intent }: ToolOutcome): CallFacts => 
   return { ...facts, last: id, inARow: facts.last === id ? facts.inARow + 1 : 1 }
 }
 
+// Nothing has been sent yet under a new key, so nothing was refused under it. A non-idempotent tool may not repeat a
+// refused call under any key.
+const underNewKey = (
+  failed: FailedCall | undefined,
+  { sideEffect }: Pick<Tool.Any, "sideEffect">
+): FailedCall | undefined => {
+  if (failed === undefined) return undefined
+  const { refused, text: _, ...rest } = failed
+  return { ...rest, arguments: "", ...(sideEffect === "non_idempotent" && refused !== undefined ? { refused } : {}) }
+}
+
 const failedCallOf = (
   run: number,
-  { failed, number }: Fact,
-  numberBefore: number,
+  failed: FailedCall | undefined,
   intent: Intent,
   failure: ToolFailure,
   outcome: ToolOutcome
@@ -362,8 +381,9 @@ const failedCallOf = (
   const hint = certainty === last ? failure.hint : undefined
   const isRefused = last === "not_executed" && !isNotExecuted(failure)
   const refused = isRefused ? intent.arguments : failed?.refused
-  // Nothing has been sent yet under a new key number. A suspended call keeps its number.
-  const first = number === numberBefore && failed?.arguments !== "" ? failed : undefined
+  // A request that was not served may be sent with other arguments under the same key. Then those count as the first.
+  const wasServed = failed !== undefined && (failed.certainty !== "not_executed" || failed.refused !== undefined)
+  const first = wasServed && failed.arguments !== "" ? failed : undefined
   const text = certainty === "not_executed" ? undefined : first?.text ?? intent.text
   return {
     run: failed?.run ?? run,
