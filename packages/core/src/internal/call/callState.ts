@@ -260,7 +260,8 @@ const applyEnded = (
       ? and(certain(state.own), certain(done))
       : and(state.own, done),
     isRefused: state.isRefused || refused === true,
-    isReported: late === true
+    // A report that this attempt did nothing says nothing about the doubt of an earlier one.
+    isReported: late === true && certainty === "unknown"
   }
 }
 
