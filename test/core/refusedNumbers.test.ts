@@ -100,6 +100,44 @@ describe("the number of a key", () => {
     }))
 })
 
+describe("a conflict", () => {
+  it.effect("keeps its key in later runs: a run whose client has left may still hold it", () =>
+    Effect.gen(function*() {
+      const paid: Array<string> = []
+      const hanging = Deferred.makeUnsafe<string>()
+      let isOpen = false
+      const pay = Tool.make("pay", { description: "", success: Schema.String, sideEffect: "idempotent_by_key" }, () =>
+        Effect.flatMap(ToolCall.current, ({ idempotencyKey: key }) => {
+          if (isOpen) {
+            return Effect.fail(refusal(409))
+          }
+          if (paid.includes(key)) {
+            return Effect.succeed("paid")
+          }
+          if (Deferred.isDoneUnsafe(hanging)) {
+            return Effect.sync(() =>
+              `${paid.push(key)}`
+            )
+          }
+          isOpen = true
+          return Effect.andThen(Deferred.succeed(hanging, key), Effect.never)
+        }))
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const run = (facts: CallFacts.CallFacts) =>
+        Effect.provide(
+          agent.run("Pay.", { facts }),
+          ScriptedModel.layer([ScriptedModel.call("pay"), ScriptedModel.text("Done.")])
+        )
+      const { facts } = yield* Effect.provide(agent.run("Hello."), ScriptedModel.layer([ScriptedModel.text("Hello.")]))
+      yield* Effect.raceFirst(run(facts), Deferred.await(hanging))
+      const second = yield* run(facts)
+      isOpen = false
+      paid.push(yield* Deferred.await(hanging))
+      yield* run(second.facts)
+      assert.strictEqual(paid.length, 1)
+    }))
+})
+
 describe("a call in doubt after one that was not served", () => {
   it.effect("is not repeated with the arguments that were not served, if its own are secret", () =>
     Effect.gen(function*() {

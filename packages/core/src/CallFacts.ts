@@ -40,6 +40,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
 import { Certainty, join } from "./Certainty.ts"
+import { isConflict } from "./internal/anyError/recognize.ts"
 import { factOf } from "./internal/dispatch/callFact.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
 import { versioned } from "./internal/value/versioned.ts"
@@ -333,8 +334,7 @@ export const ended = (
   if (failure !== undefined) {
     const earlier = number === before.number ? before.failed : underNewKey(before.failed, tool)
     const failed = failedCallOf(facts.run, earlier, intent, failure, outcome)
-    // Only calls that act have keys, so only their refusals are kept for later runs.
-    const kept = tool.sideEffect === "none" ? Struct.omit(failed, ["refused"]) : failed
+    const kept = keepsRefusal(facts, tool, failure) ? failed : Struct.omit(failed, ["refused"])
     const fact = { ...before, number, failed: kept }
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
@@ -355,6 +355,14 @@ export const inARow = (facts: CallFacts, { intent }: ToolOutcome): CallFacts => 
   const { id = "" } = intent ?? {}
   return { ...facts, last: id, inARow: facts.last === id ? facts.inARow + 1 : 1 }
 }
+
+// Only calls that act have keys, so only their refusals are kept for later runs. A conflict may mean that a run whose
+// client has left still holds the key: then a new key would act again.
+const keepsRefusal = (
+  { mayHaveRun }: CallFacts,
+  { sideEffect }: Pick<Tool.Any, "sideEffect">,
+  failure: ToolFailure
+): boolean => sideEffect === "idempotent_by_key" ? mayHaveRun === "no" || !isConflict(failure) : sideEffect !== "none"
 
 // Nothing has been sent yet under a new key, so nothing was refused under it. A non-idempotent tool may not repeat a
 // refused call under any key.
