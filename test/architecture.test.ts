@@ -142,7 +142,7 @@ describe("architecture", () => {
     const rooms = [
       ["json", "memo", "options", "repair"],
       ["text/"],
-      ["refusal", "suggestion", "unknownOption", "value"],
+      ["knownOptions", "refusal", "suggestion", "value"],
       ["schema/"],
       ["finding", "words"],
       ["coercion/"],

@@ -18,6 +18,7 @@ import {
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Deferred, Effect, Exit, Logger, Option, Schema } from "effect"
 import * as fc from "fast-check"
+import { stored } from "../support/storedFacts.ts"
 
 const Payment = Schema.Struct({ order: Schema.String, note: Schema.String })
 
@@ -152,9 +153,6 @@ const played = ({ deeds: planned, replies, visits }: Conversation) =>
     }
     return service.paid
   }).pipe(Effect.provide(Logger.layer([])))
-
-const codec = Schema.toCodecJson(CallFacts.schema)
-const stored = (facts: CallFacts.CallFacts) => Schema.decodeUnknownSync(codec)(Schema.encodeSync(codec)(facts))
 
 describe("a conversation whose client leaves", () => {
   it("pays each order once", () =>

@@ -10,6 +10,7 @@ import { TestClock } from "effect/testing"
 import { byKey, note, Payment, service } from "../support/keyedService.ts"
 import { lettered } from "../support/lettered.ts"
 import { lost } from "../support/sequence.ts"
+import { stored } from "../support/storedFacts.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
 /** A tool that asks the user, and then sends its key. */
@@ -31,9 +32,6 @@ const sure = Tool.make(
   { description: "", success: Schema.String, sideEffect: "none" },
   () => ToolCall.ask("Sure?")
 )
-
-const facts = Schema.toCodecJson(CallFacts.schema)
-const stored = (kept: CallFacts.CallFacts) => Schema.decodeUnknownSync(facts)(Schema.encodeSync(facts)(kept))
 
 /** Runs an agent until it asks. */
 const question = <T extends Tool.Any>(agent: Agent.Agent<T>, kept: CallFacts.CallFacts, script: ScriptedModel.Script) =>

@@ -13,6 +13,7 @@
  *
  * @since 0.1.0
  */
+import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -36,7 +37,6 @@ import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
-import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
 import * as LoopGuard from "./LoopGuard.ts"

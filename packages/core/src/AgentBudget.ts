@@ -17,10 +17,10 @@
  *
  * @since 0.1.0
  */
+import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { positive, whole } from "./internal/value/numberOption.ts"
 import { cut, oneLine } from "./internal/value/text.ts"
 

@@ -29,6 +29,7 @@
  *
  * @since 0.1.0
  */
+import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
@@ -54,7 +55,6 @@ import { type ReconcileOptions, Reconciliation } from "./internal/policy/reconci
 import { retrying } from "./internal/policy/retryLoop.ts"
 import { retriesOf } from "./internal/policy/retryWait.ts"
 import { limited, type TimeLimit } from "./internal/policy/timeLimit.ts"
-import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { finite, positive, whole } from "./internal/value/numberOption.ts"
 import { excerpt, kind, list } from "./internal/value/text.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"

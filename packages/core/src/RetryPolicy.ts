@@ -21,6 +21,7 @@
  *
  * @since 0.1.0
  */
+import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -28,7 +29,6 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { Certainty } from "./Certainty.ts"
 import { allowing, cappedBackoff, readBy, waitingAsAsked } from "./internal/policy/retryWait.ts"
-import { demandKnown, type Names } from "./internal/value/knownOptions.ts"
 import { finite } from "./internal/value/numberOption.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 

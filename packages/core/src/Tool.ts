@@ -16,6 +16,7 @@
  *
  * @since 0.1.0
  */
+import type { Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -60,7 +61,6 @@ import {
   tokenOf,
   withPolicy
 } from "./internal/tool/toolParts.ts"
-import type { Names } from "./internal/value/knownOptions.ts"
 import { finite } from "./internal/value/numberOption.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"

@@ -14,6 +14,7 @@
  *
  * @since 0.1.0
  */
+import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import { Model, type ModelFailure, type Transcript } from "@fallible/core"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -25,7 +26,6 @@ import * as Stream from "effect/Stream"
 import * as Endpoint from "./internal/endpoint.ts"
 import * as FromEnv from "./internal/fromEnv.ts"
 import { isObject } from "./internal/json.ts"
-import { demandKnown, type Names, settings } from "./internal/knownOptions.ts"
 import * as Failures from "./internal/modelFailures.ts"
 import * as Outgoing from "./internal/outgoingMessages.ts"
 import * as Provider from "./internal/provider.ts"
@@ -72,7 +72,7 @@ export const make = (options: Options): Effect.Effect<Model.Model["Service"], ne
     return Provider.make(format, serverOf(options), client, options)
   })
 
-const names: Names<Options> = { ...settings, model: true, host: true, apiKey: true }
+const names: Names<Options> = { ...Provider.settingNames, model: true, host: true, apiKey: true }
 
 /**
  * Provides a model that Ollama serves: {@link make} as a layer.

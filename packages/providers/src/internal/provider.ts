@@ -8,6 +8,7 @@
  * before the reply has begun is retried here, on a schedule. A stream that has begun is not retried, because
  * its first text may already have been shown.
  */
+import type { Names } from "@fallible/arguments/sentence"
 import { Model, ModelFailure, RetryPolicy } from "@fallible/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -44,6 +45,9 @@ export interface Format {
   /** Reads one piece, or a whole body. */
   readonly read: (text: string, form: Form, server: Failures.Server) => Effect.Effect<Assembly.Chunk, ModelFailure>
 }
+
+/** The names of the options that all providers share. */
+export const settingNames: Names<Settings> = { timeout: true, streamTimeout: true, retry: true }
 
 /** Makes a model from a format and a server. */
 export const make = (

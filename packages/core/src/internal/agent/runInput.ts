@@ -1,7 +1,7 @@
 /*
  * Checks the input of a run before anything runs: a program may have parsed stored input without decoding it.
  */
-import { unknownOption } from "@fallible/arguments/sentence"
+import { type Names, unknownOption } from "@fallible/arguments/sentence"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Postponement, RunRefused, Suspension } from "../../AgentFailure.ts"
@@ -25,7 +25,7 @@ export interface Opening {
 /** Returns the refusal of a new run with invalid input; `undefined` if the input is valid. */
 export const refusedOpening = (opening: Opening): RunRefused | undefined => {
   const { facts, id, question, scope, transcript } = opening
-  const unknown = unknownOption("A run", opening, optionNames)
+  const unknown = unknownOption("A run", opening, names)
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most inputs are this simple, and need no check by a schema.
   const isSimple = id === undefined && scope === undefined && facts === undefined && unknown === undefined
@@ -44,7 +44,14 @@ export const refusedOpening = (opening: Opening): RunRefused | undefined => {
 
 const what = "The run was not started"
 
-const optionNames = ["question", "transcript", "facts", "scope", "id", "modelOptions"]
+const names: Names<Opening & { readonly modelOptions: unknown }> = {
+  question: true,
+  transcript: true,
+  facts: true,
+  scope: true,
+  id: true,
+  modelOptions: true
+}
 
 /** Returns the refusal of a postponed run with invalid input; `undefined` if the input is valid. */
 export const refusedPostponement = (postponement: Postponement): RunRefused | undefined =>

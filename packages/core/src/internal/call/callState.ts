@@ -49,7 +49,7 @@ export interface CallState {
   readonly isRefused: boolean
   /** True if the idempotency key may already have been sent before this call began. */
   readonly isRepeated: boolean
-  /** True if the latest attempt has ended late, and operators were told how (`LateResult`). */
+  /** True if the latest attempt has ended late and in doubt, and operators were told so (`LateResult`). */
   readonly isReported: boolean
   /** True if the called tool itself was unavailable, and a fallback or a fixer had to answer. */
   readonly fellBack: boolean

@@ -3,13 +3,13 @@
  * JavaScript. Each message begins with its subject, says what is wrong, and what to write instead.
  */
 import { didYouMean } from "@fallible/arguments"
+import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import type { Demand } from "../result/resultContract.ts"
-import { demandKnown, type Names } from "../value/knownOptions.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
 import { attempted, isPromise } from "../value/untrusted.ts"
 
