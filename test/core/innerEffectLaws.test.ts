@@ -1,0 +1,18 @@
+/**
+ * Laws of tools that run inside the handler of another tool: whatever they do, and whatever that handler makes of their
+ * failures.
+ *
+ * @module-tag slow
+ */
+import { describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { checkInner } from "../support/innerLaws.ts"
+import { abandoned, scenario } from "../support/innerWorld.ts"
+
+describe("inner tools", () => {
+  it("act once under one key, and their effects are told truly, in 3,000 random calls", () =>
+    fc.assert(fc.asyncProperty(scenario, checkInner), { numRuns: 3_000 }))
+
+  it("are known by their end, although their attempt was abandoned before it, in 1,000 random calls", () =>
+    fc.assert(fc.asyncProperty(abandoned, checkInner), { numRuns: 1_000 }))
+})
