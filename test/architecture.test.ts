@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { globSync, readFileSync } from "node:fs"
 import { basename, dirname, join, normalize, relative } from "node:path"
+import { columns, table } from "../packages/core/src/internal/call/forward.ts"
 import { root } from "./support/program.ts"
 
 /** Splits a table row of ARCHITECTURE.md into cells, each as its names in backticks. */
@@ -124,6 +125,28 @@ describe("architecture", () => {
     assert.deepStrictEqual(
       moduleNames.filter((name) => !files.has(name) && !rooms.includes(name.replace("internal/", ""))),
       []
+    )
+  })
+
+  it("shows what each scope passes on as it is", () => {
+    const named = columns.map((role) => `\`${role}\``).join(" | ")
+    const rows = rowsOf("The record of a call", `| event | ${named} |`).map((row) =>
+      row.split("|").slice(1, -1).map((cell) => cell.trim())
+    )
+    // The words of the page for the functions of the table.
+    const words: Readonly<Record<string, string>> = {
+      asInner: "as `InnerStarted`",
+      asPage: "as `PageStarted`",
+      asSource: "as `SourceStarted`",
+      named: "named",
+      ofTool: "named",
+      ifLate: "named, if late"
+    }
+    const wordOf = (rule: string | { readonly name: string }) =>
+      typeof rule === "string" ? rule === "pass" ? "passes" : "–" : words[rule.name] ?? rule.name
+    assert.deepStrictEqual(
+      rows,
+      Object.entries(table).map(([event, rules]) => [`\`${event}\``, ...rules.map(wordOf)])
     )
   })
 

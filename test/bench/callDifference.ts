@@ -4,7 +4,8 @@
  *
  * Run it with `pnpm difference OTHER`. Arguments: the root of the other checkout, the number of scenarios (default:
  * 24,000) and the first seed (default: 0). Each seed gives one scenario, which both processes draw with fast-check. A
- * single scenario is printed whole, even if nothing differs. Exits with 1 if a result differs.
+ * single scenario is printed whole, even if nothing differs. `--added=evidence,effects` passes over fields of these names
+ * that only one checkout has. Exits with 1 if a result differs.
  *
  * A result is each outcome as JSON, the text that the model reads, the facts as JSON, the executions with their keys and
  * times, late results and defects; for a run, its answer or failure as JSON. The tags of events are compared separately,
@@ -57,15 +58,20 @@ const played = (checkout: string, count: number, first: number): AsyncIterable<s
 const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-/** Returns each place where two JSON values differ, and both values there. */
+/** Fields that only one of the checkouts may know. */
+const additions: ReadonlySet<string> = new Set(
+  process.argv.flatMap((argument) =>
+    argument.startsWith("--added=") ? argument.slice("--added=".length).split(",") : []
+  )
+)
+
+/** Returns each place where two JSON values differ, and both values there. The order of keys is no difference. */
 const differences = (a: unknown, b: unknown, path = ""): ReadonlyArray<readonly [string, unknown, unknown]> => {
   if (JSON.stringify(a) === JSON.stringify(b)) return []
   if (!isTree(a) || !isTree(b)) return [[path, a, b]]
-  const within = Array.from(new Set([...Object.keys(a), ...Object.keys(b)])).flatMap((key) =>
-    differences(a[key], b[key], `${path}.${key}`)
+  return Array.from(new Set([...Object.keys(a), ...Object.keys(b)])).flatMap((key) =>
+    additions.has(key) && key in a !== key in b ? [] : differences(a[key], b[key], `${path}.${key}`)
   )
-  // Only the order of the keys differs.
-  return within.length === 0 ? [[path, a, b]] : within
 }
 
 const read = (line: string): Line => JSON.parse(line)
@@ -126,7 +132,7 @@ const compare = async (other: string, count: number, first: number): Promise<voi
   process.exit(results.count === 0 ? 0 : 1)
 }
 
-const args = process.argv.slice(2)
+const args = process.argv.slice(2).filter((argument) => !argument.startsWith("--added="))
 const isPlayer = args[0] === "--play"
 const [checkout, count = "24000", first = "0"] = isPlayer ? args.slice(1) : args
 if (checkout === undefined) {

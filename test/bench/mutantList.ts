@@ -17,19 +17,20 @@ const facts = "packages/core/src/CallFacts.ts"
 export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an executed attempt does not clear later doubt",
-    file: `${call}/callState.ts`,
-    text: `own: certainty === "executed" || isCertain(state.own)`,
-    replacement: `own: certainty === "executed"`
+    file: `${call}/fold.ts`,
+    text: `own: effects === "done" || state.own === "done"`,
+    replacement: `own: effects === "done"`
   },
   {
     name: "a tool with a key begins again although an inner effect would happen again",
-    file: `${call}/frame.ts`,
-    text: `if (sideEffect === "idempotent_by_key") return state.lasting === nothing ? undefined : "may_have_acted"`,
-    replacement: `if (sideEffect === "idempotent_by_key") return undefined`
+    file: `${call}/mayBegin.ts`,
+    text: `      // The tool's key does not make its inner tools safe to repeat.
+      return isLasting(state) ? "may_have_acted" : undefined`,
+    replacement: `return undefined`
   },
   {
     name: "a handler begins on the tick of its deadline",
-    file: `${call}/execution.ts`,
+    file: `${call}/refusal.ts`,
     text: `currentTimeMillisUnsafe() >= deadline`,
     replacement: `currentTimeMillisUnsafe() > deadline`
   },
@@ -41,22 +42,21 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a resume forgets that an inner effect would happen again",
-    file: `packages/core/src/Dispatch.ts`,
-    text: `sideEffect.startsWith("idempotent") && intent?.lasting === undefined`,
-    replacement: `sideEffect.startsWith("idempotent")`
+    file: `${call}/callState.ts`,
+    text: `return isIdempotent && !wasLasting`,
+    replacement: `return isIdempotent`
   },
   {
     name: "the late end of an inner tool is dropped",
-    file: `${call}/gateFrames.ts`,
-    text: ` ||
-      event._tag === "InnerEnded" && event.acts === true`,
+    file: `${call}/forward.ts`,
+    text: ` || event._tag === "InnerEnded" && event.acts === true`,
     replacement: ``
   },
   {
     name: "a handler that may quote an inner tool is believed",
-    file: `${call}/execution.ts`,
-    text: `this.#refusesFirst || !mayQuote && isOwnWord(failure)`,
-    replacement: `this.#refusesFirst || isOwnWord(failure)`
+    file: `${call}/execute.ts`,
+    text: `quoted === undefined ? "author" : "none"`,
+    replacement: `quoted === null ? "none" : "author"`
   },
   {
     name: "changed arguments get a new key although an earlier call is in doubt",
@@ -67,66 +67,63 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a running attempt adds no doubt",
     file: `${call}/callState.ts`,
-    text: `const attempts = running > 0 && !isCertain(own) ? inDoubt(own) : own`,
-    replacement: `const attempts = own`
+    text: `return acting > 0 || running > 0 && own !== "done" ? both(ended, "maybe") : ended`,
+    replacement: `return acting > 0 || running < 0 ? both(ended, "maybe") : ended`
   },
   {
     name: "a running inner tool adds no doubt",
     file: `${call}/callState.ts`,
-    text: `return acting > 0 ? inDoubt(done) : done`,
-    replacement: `return done`
+    text: `return acting > 0 || running > 0 && own !== "done" ? both(ended, "maybe") : ended`,
+    replacement: `return acting < 0 || running > 0 && own !== "done" ? both(ended, "maybe") : ended`
   },
   {
     name: "a late attempt forgets the doubt of an earlier one",
-    file: `${call}/callState.ts`,
-    text: `: and(state.own, done),
-    isRefused`,
-    replacement: `: done,
-    isRefused`
+    file: `${call}/fold.ts`,
+    text: `const all = both(state.own, effects)`,
+    replacement: `const all = effects`
   },
   {
     name: "an inner effect that would happen again is not kept",
-    file: `${call}/callState.ts`,
-    text: `lasting: lasting === true ? and(state.lasting, done) : state.lasting`,
+    file: `${call}/fold.ts`,
+    text: `lasting: lasting === true ? both(state.lasting, effects) : state.lasting`,
     replacement: `lasting: state.lasting`
   },
   {
     name: "a new attempt forgets what ran inside the earlier one",
-    file: `${call}/callState.ts`,
-    text: `own: and(state.own, state.inside),`,
+    file: `${call}/fold.ts`,
+    text: `own: both(state.own, state.inside),`,
     replacement: `own: state.own,`
   },
   {
     name: "a refusal is forgotten in the call",
-    file: `${call}/callState.ts`,
+    file: `${call}/fold.ts`,
     text: `isRefused: state.isRefused || refused === true,`,
     replacement: `isRefused: state.isRefused,`
   },
   {
     name: "an interrupted handler did nothing",
-    file: `${call}/handlerEnding.ts`,
-    text: `case "Interrupt":
-      return open`,
-    replacement: `case "Interrupt":
-      return nothing`
+    file: `${call}/ending.ts`,
+    text: `if (reason._tag !== "Fail") return reason._tag === "Die" && isSuspension(reason.defect) ? nothing : open`,
+    replacement:
+      `if (reason._tag !== "Fail") return reason._tag === "Interrupt" || isSuspension(reason.defect) ? nothing : open`
   },
   {
     name: "an unreadable result is a refusal",
-    file: `${call}/handlerEnding.ts`,
+    file: `${call}/ending.ts`,
     text: `if (failure.side === "result") return open`,
     replacement: `if (failure.side === "result") return refusal`
   },
   {
     name: "a silent transient failure is a refusal",
-    file: `${call}/handlerEnding.ts`,
-    text: `return failure.outcome === undefined && isPermanent(failure) ? refusal : open`,
-    replacement: `return failure.outcome === undefined ? refusal : open`
+    file: `${call}/ending.ts`,
+    text: `return isPermanent(failure) ? refusal : open`,
+    replacement: `return isPermanent(failure) ? refusal : refusal`
   },
   {
     name: "a tool without a key begins again beside a running attempt",
-    file: `${call}/frame.ts`,
-    text: `if (frame.isActing) return "still_running"`,
-    replacement: `if (frame.hasLeftSome) return "still_running"`
+    file: `${call}/mayBegin.ts`,
+    text: `if (hasLeftSome || isActingIn(state, true)) return "still_running"`,
+    replacement: `if (hasLeftSome) return "still_running"`
   },
   {
     name: "the keys of inner tools do not depend on the call",
@@ -136,57 +133,57 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the keys of inner tools are counted on through attempts",
-    file: `${call}/liveState.ts`,
+    file: `${call}/live.ts`,
     text: `this.#counts?.clear()`,
     replacement: `void this.#counts`
   },
   {
     name: "equal inner tools of one attempt share a key",
-    file: `${call}/frame.ts`,
+    file: `${call}/innerScope.ts`,
     text: `return { path, mark: \`\${mark} \${live.next(mark)}\` }`,
     replacement: `return { path, mark }`
   },
   {
     name: "parallel runs count their inner tools together",
-    file: `${call}/gateFrames.ts`,
-    text: `this.#ownState = outer.live.beside()`,
-    replacement: `this.#ownState = outer.live`
+    file: `${call}/scope.ts`,
+    text: `this.#live = role === "run" ? parent?.live.beside() : undefined`,
+    replacement: `this.#live = undefined`
   },
   {
     name: "an inner tool without a key is not lasting",
-    file: `${call}/innerFrames.ts`,
-    text: `const isLasting = this.tool.sideEffect === "non_idempotent"`,
-    replacement: `const isLasting = false`
+    file: `${call}/innerScope.ts`,
+    text: `const isLasting = tool.sideEffect === "non_idempotent" ||`,
+    replacement: `const isLasting =`
   },
   {
     name: "an inner tool begins in an abandoned attempt",
-    file: `${call}/innerFrames.ts`,
-    text: `if (gate.isClosed || gate.isSpent) return "abandoned"`,
-    replacement: `if (gate.isSpent) return "abandoned"`
+    file: `${call}/mayBegin.ts`,
+    text: `if (scope.phase === "closed" || scope.policy?.isSpent === true) return "abandoned"`,
+    replacement: `if (scope.policy?.isSpent === true) return "abandoned"`
   },
   {
     name: "an inner tool forgets that its key was sent",
-    file: `${call}/innerFrames.ts`,
-    text: `const isRepeated = tool.sideEffect === "idempotent_by_key" && wasSent(outer.whole.state)`,
+    file: `${call}/innerScope.ts`,
+    text: `const isRepeated = tool.sideEffect === "idempotent_by_key" && wasSent(outer.record.state)`,
     replacement: `const isRepeated = false`
   },
   {
     name: "a copy of an inner failure is believed",
     file: `${call}/framedRun.ts`,
-    text: `outer.live.mayQuote = true`,
-    replacement: `outer.live.mayQuote = false`
+    text: `live.quoted ??= "nothing"`,
+    replacement: `void live`
   },
   {
     name: "a service that refuses a key in use refuses the call",
-    file: `${call}/execution.ts`,
-    text: `const isKeyRefused = failure !== undefined &&`,
-    replacement: `const isKeyRefused = failure === undefined &&`
+    file: `${call}/execute.ts`,
+    text: `isSentAgain: tool.sideEffect === "idempotent_by_key" && wasSent(record.state)`,
+    replacement: `isSentAgain: false`
   },
   {
     name: "an interrupted call in doubt is not reported",
     file: `${call}/interruptedCall.ts`,
-    text: `Exit.hasInterrupts(exit) && isUnreportedDoubt(frame)`,
-    replacement: `Exit.hasInterrupts(exit) && !isUnreportedDoubt(frame)`
+    text: `Exit.hasInterrupts(exit) && isUnreportedDoubt(scope)`,
+    replacement: `Exit.hasInterrupts(exit) && !isUnreportedDoubt(scope)`
   },
   {
     name: "a permit is free while an abandoned attempt still runs",
@@ -197,11 +194,11 @@ export const mutants: ReadonlyArray<Mutant> = [
               ? release`
   },
   {
-    name: "the gate of a policy that has ended stays open",
-    file: `${policy}/policyFrame.ts`,
-    text: `    this.close()
+    name: "the scope of a policy that has ended stays open",
+    file: `${policy}/policyRun.ts`,
+    text: `    scope.close()
 `,
-    replacement: `    void this.close
+    replacement: `    void scope.close
 `
   },
   {
@@ -211,10 +208,10 @@ export const mutants: ReadonlyArray<Mutant> = [
     replacement: `finding._tag === "Nothing" && isRunning`
   },
   {
-    name: "a timeout does not close its gate",
+    name: "a timeout does not close its scope",
     file: `${policy}/abandonOnTimeout.ts`,
     text: `    late: () => {
-      gate.close()
+      limit.close()
 `,
     replacement: `    late: () => {
 `
@@ -284,7 +281,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the intent forgets that an inner effect would happen again",
     file: `${dispatch}/callAdmission.ts`,
-    text: `...(lasting === nothing ? {} : { lasting: true }),`,
-    replacement: `...(lasting === nothing ? {} : {}),`
+    text: `...(isLasting(state) || state.wasLasting ? { lasting: true } : {}),`,
+    replacement: `...(isLasting(state) ? {} : {}),`
   }
 ]

@@ -183,13 +183,13 @@ describe("a late result", () => {
 
   it.effect("is reported to operators with its tool, key, certainty and time", () =>
     Effect.gen(function*() {
-      const ends: ReadonlyArray<readonly [Ends, Certainty.Certainty, string | undefined]> = [
-        [Effect.succeed("paid"), "executed", undefined],
-        [Effect.fail(notExecuted), "not_executed", "connection"],
-        [Effect.fail(lost), "unknown", "connection"],
-        [Effect.die("bug"), "unknown", undefined]
+      const ends: ReadonlyArray<readonly [Ends, Certainty.Certainty, "none" | "done" | "maybe", string | undefined]> = [
+        [Effect.succeed("paid"), "executed", "done", undefined],
+        [Effect.fail(notExecuted), "not_executed", "none", "connection"],
+        [Effect.fail(lost), "unknown", "maybe", "connection"],
+        [Effect.die("bug"), "unknown", "maybe", undefined]
       ]
-      for (const [end, certainty, code] of ends) {
+      for (const [end, certainty, effects, code] of ends) {
         const { events, results, value } = yield* reportedBy(outcomeOf(late(end)))
         assert.strictEqual(value.certainty, "unknown")
         assert.strictEqual(results.length, 1)
@@ -204,7 +204,7 @@ describe("a late result", () => {
           ...(code === undefined ? {} : { code })
         })
         const last = events.at(-1)
-        assert.deepInclude(last, { _tag: "AttemptEnded", late: true, certainty, attempt: 1 })
+        assert.deepInclude(last, { _tag: "AttemptEnded", late: true, effects, attempt: 1 })
       }
     }))
 

@@ -3,6 +3,7 @@ import { assert } from "@effect/vitest"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { Effect } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse, type HttpMethod } from "effect/http"
+import { withoutEvidence } from "./withoutEvidence.ts"
 
 /** Sends a request as a handler does. */
 export const asking = (url: string, method: HttpMethod.HttpMethod = "GET") =>
@@ -14,11 +15,7 @@ export const asking = (url: string, method: HttpMethod.HttpMethod = "GET") =>
 export const failing = (url: string, method?: HttpMethod.HttpMethod) =>
   Effect.flip(HttpFailure.classify(asking(url, method))).pipe(Effect.provide(FetchHttpClient.layer))
 
-// `outcome` may be non-enumerable. A spread would skip it, so it is copied by name.
-export const fieldsOf = (failure: HttpFailure.HttpFailure): Record<string, unknown> => ({
-  ...failure,
-  ...(failure._tag === "ToolUnavailable" && failure.outcome !== undefined ? { outcome: failure.outcome } : {})
-})
+export const fieldsOf = (failure: HttpFailure.HttpFailure): Record<string, unknown> => ({ ...withoutEvidence(failure) })
 
 export const outcomeOf = (failure: HttpFailure.HttpFailure) =>
   failure._tag === "ToolUnavailable" ? failure.outcome : assert.fail(failure._tag)

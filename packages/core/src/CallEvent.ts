@@ -23,9 +23,13 @@ import * as Schema from "effect/Schema"
 import * as Tuple from "effect/Tuple"
 import { Certainty } from "./Certainty.ts"
 import { PolicyKind } from "./internal/call/policyKind.ts"
+import { Effects } from "./internal/failure/effects.ts"
+import { Evidence } from "./internal/failure/evidence.ts"
 import { Ledger } from "./Ledger.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
+
+export { Effects } from "./internal/failure/effects.ts"
 
 /**
  * The origin of an answer, for example a cache that answered in place of the tool's usual service.
@@ -61,10 +65,10 @@ const AttemptEnded = Schema.Struct({
   end: Schema.Literals(["succeeded", "failed", "died", "interrupted"]),
   /** The code of the failure, if the handler failed. */
   code: Schema.optionalKey(Schema.String),
-  /** If the tool acts: whether the attempt took effect, including everything that ran inside the handler. */
-  certainty: Schema.optionalKey(Certainty),
-  /** True if part of the attempt took effect, while the effect of another part is in doubt. */
-  acted: Schema.optionalKey(Schema.Literal(true)),
+  /** What the failure's evidence is, if the handler failed with one that has any. */
+  evidence: Schema.optionalKey(Evidence),
+  /** If the tool acts: what the attempt did, including everything that ran inside the handler. */
+  effects: Schema.optionalKey(Effects),
   /** True if the tool refused the call, and would refuse it again. */
   refused: Schema.optionalKey(Schema.Literal(true)),
   /** True if the attempt ended after its caller had stopped waiting. */
@@ -89,7 +93,7 @@ const SourceStarted = Schema.Struct({ _tag: Schema.tag("SourceStarted"), source:
 const InnerStarted = Schema.Struct({ _tag: Schema.tag("InnerStarted"), inside: Schema.String })
 
 const inner = {
-  /** The name of the inner tool, source or policy. */
+  /** The name of the inner tool or source. */
   inside: Schema.String,
   /**
    * The part of the call that ran it:
@@ -107,14 +111,12 @@ const inner = {
  */
 const InnerActs = Schema.Struct({ _tag: Schema.tag("InnerActs"), ...inner })
 
-/** An inner tool, fallback source or policy with possible side effects has ended. */
+/** An inner tool or fallback source with possible side effects has ended. */
 const InnerEnded = Schema.Struct({
   _tag: Schema.tag("InnerEnded"),
   ...inner,
-  /** Whether the inner tool, source or policy took effect. */
-  certainty: Certainty,
-  /** True if part of it took effect, while the effect of another part is in doubt. */
-  acted: Schema.optionalKey(Schema.Literal(true)),
+  /** What the inner tool or source did. */
+  effects: Effects,
   /**
    * True if the inner tool would act again when it is run again. A later attempt of the outer call then does
    * not clear the doubt about this run.
@@ -126,8 +128,11 @@ const InnerEnded = Schema.Struct({
   acts: Schema.optionalKey(Schema.Literal(true))
 })
 
-/** A check (`Tool.reconcile`) has given its final answer on whether the attempts so far took effect. */
-const OutcomeSettled = Schema.Struct({ _tag: Schema.tag("OutcomeSettled"), certainty: Certainty })
+/** A policy has ended with a failure that says that the policy's own code may have acted. */
+const DoubtRaised = Schema.Struct({ _tag: Schema.tag("DoubtRaised"), ...policy })
+
+/** A check (`Tool.reconcile`) has given its final answer on what the attempts so far did. */
+const OutcomeSettled = Schema.Struct({ _tag: Schema.tag("OutcomeSettled"), effects: Effects })
 
 /** A policy or a fixer handled a failure: for example, the tool is retried, or a fallback answers. */
 const FailureHandled = Schema.Struct({
@@ -135,6 +140,7 @@ const FailureHandled = Schema.Struct({
   ...Handled.fields,
   /** The outcome that the failure itself states. The certainty of the call may differ. */
   outcome: Schema.optionalKey(Certainty),
+  evidence: Schema.optionalKey(Evidence),
   /** Present if the failure was permanent, but applies only to the arguments: the tool itself works. */
   scope: Schema.optionalKey(Schema.Literal("arguments")),
   /** The inner tool that failed. Absent if the called tool failed. */
@@ -187,8 +193,8 @@ const CallRefused = Schema.Struct({
   code: Schema.String
 })
 
-/** The call repeats an earlier one under the same key. `certainty` says whether the earlier call took effect. */
-const CallRepeated = Schema.Struct({ _tag: Schema.tag("CallRepeated"), certainty: Certainty })
+/** The call repeats an earlier one under the same key. `effects` is what the earlier call did. */
+const CallRepeated = Schema.Struct({ _tag: Schema.tag("CallRepeated"), effects: Effects })
 
 /** A breaker's circuit has changed its state. */
 const CircuitChanged = Schema.Struct({
@@ -275,6 +281,7 @@ export const schema = Schema.Union([
   InnerStarted,
   InnerActs,
   InnerEnded,
+  DoubtRaised,
   OutcomeSettled,
   FailureHandled,
   RetryRefused,

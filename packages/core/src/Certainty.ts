@@ -7,11 +7,13 @@
  *
  * | the handler ends with                                                                  | certainty      | may the handler run again in this call? |
  * | -------------------------------------------------------------------------------------- | -------------- | --------------------------------------- |
- * | a value, `PartialData`                                                                 | `executed`     | never                                   |
+ * | a value, `PartialData`, a failure with `outcome: "executed"`                           | `executed`     | never                                   |
  * | `outcome: "not_executed"`, a `SchemaMismatch` of the arguments, a question to the user | `not_executed` | yes                                     |
- * | a refusal: `SemanticGarbage`, a permanent `ToolUnavailable` without an `outcome`       | `not_executed` | no                                      |
+ * | a refusal: `SemanticGarbage`, a permanent `ToolUnavailable`; both without an `outcome` | `not_executed` | no                                      |
  * | `outcome: "unknown"`, a transient failure without an `outcome`, an unreadable result   | `unknown`      | no                                      |
  * | a defect, a promise, an interruption; or its attempt was abandoned before it ended     | `unknown`      | no                                      |
+ *
+ * Failures of all four classes may have an `outcome`. It is the author's word, and says more than the class.
  *
  * After the handler has returned a value, the tool's definition may still reject the value, for example because
  * it is empty or breaks an invariant (`Tool.Contract`). The rejection does not change the certainty.

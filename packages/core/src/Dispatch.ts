@@ -30,32 +30,33 @@ import * as DispatchFailure from "./DispatchFailure.ts"
 import { anyIntentOf } from "./internal/arguments/callIntent.ts"
 import { attempt } from "./internal/arguments/decoding.ts"
 import { schemaOf } from "./internal/arguments/jsonSchema.ts"
-import { CallFrame } from "./internal/call/callFrame.ts"
+import { resumedState } from "./internal/call/callState.ts"
+import { saysNothingDone } from "./internal/call/ending.ts"
 import { logFailure } from "./internal/call/failureLogLine.ts"
-import { current, detached, type Frame } from "./internal/call/frame.ts"
-import { ofAnother, saysNothingDone } from "./internal/call/handlerEnding.ts"
 import { reportingInterruption } from "./internal/call/interruptedCall.ts"
 import { asCall } from "./internal/call/modelCall.ts"
+import { note, ranBy } from "./internal/call/note.ts"
 import { toWatcher } from "./internal/call/notifyWatcher.ts"
 import { completedOutcome, failedOutcome } from "./internal/call/outcome.ts"
+import { callScope } from "./internal/call/partScope.ts"
+import { current, detached, type Scope, type Subject } from "./internal/call/scope.ts"
 import { CallAdmission, lostInProcess } from "./internal/dispatch/callAdmission.ts"
-import { countInHealth, disabledRefusal } from "./internal/dispatch/healthCount.ts"
+import { countInHealth } from "./internal/dispatch/healthCount.ts"
 import { outcomeOfCause } from "./internal/dispatch/outcomeOfCause.ts"
 import { advised, cutOffNote, doubted } from "./internal/dispatch/toolHints.ts"
-import type { Done } from "./internal/failure/effectsDone.ts"
+import { effectsOf } from "./internal/failure/effects.ts"
 import { CorrectionStage } from "./internal/fixing/correctionStage.ts"
+import type { Runs } from "./internal/fixing/rejectionPath.ts"
 import { limitedByDeadline } from "./internal/policy/timeLimit.ts"
 import { guard } from "./internal/result/resultGuard.ts"
 import { isCutOff } from "./internal/result/resultText.ts"
-import { runWithoutFrame, subjectOf, tokenOf } from "./internal/tool/toolParts.ts"
+import { runsOf, subjectOf, tokenOf } from "./internal/tool/toolParts.ts"
 import { randomId } from "./internal/value/randomId.ts"
-import type * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
-import { type ToolFailure } from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
-import type { Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
+import type { Suspended, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * The options of {@link call}.
@@ -99,7 +100,9 @@ export interface CallOptions {
    * If a suspended call is resumed: its outcome at the time of its suspension. The call continues with the
    * corrected arguments in that outcome, and is not refused as a repetition.
    */
-  readonly before?: Pick<Suspended, "arguments" | "repairs" | "intent"> & Partial<Pick<Suspended, "certainty">>
+  readonly before?:
+    & Pick<Suspended, "arguments" | "repairs" | "intent" | "effects" | "lasting">
+    & Partial<Pick<Suspended, "certainty">>
   /** True if the call was running when an earlier process ended, so that it may have taken effect. Default: `false`. */
   readonly wasBegun?: boolean
   /** Receives each event of the call as it happens. Default: the current `CallEvent.watcher`. */
@@ -152,155 +155,112 @@ const runCall = <T extends Tool.Any>(
       ? { name: call.name, sideEffect: "none" } as const
       : subjectOf(tool, tokenOf(tool))
     const watcher = "onEvent" in options ? options.onEvent : fiber.getRef(CallEvent.watcher)
-    const watch = toWatcher(fiber, call.name, id, watcher)
-    const frame = new CallFrame(id, subject, text, options.replies, watch)
+    const hear = toWatcher(fiber, call.name, id, watcher)
+    const state = before === undefined ? undefined : resumedState(before, isCleared(subject))
+    const scope = callScope(id, subject, hear, options.replies, state)
     const { idempotencyKey } = options
-    if (idempotencyKey !== undefined) frame.keyed = () => idempotencyKey
+    if (idempotencyKey !== undefined) scope.keyBy(() => idempotencyKey)
     if (tool === undefined) {
       const outcome = options.wasBegun === true
-        ? { ...failedOutcome(frame, lostInProcess(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
-        : failedOutcome(frame, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
-      return withFailureLog(Effect.succeed(outcome), frame).pipe(
-        Effect.annotateLogs(options.annotations ?? { tool: call.name, call: id })
-      )
+        ? { ...failedOutcome(scope, lostInProcess(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
+        : failedOutcome(scope, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
+      return Effect.annotateLogs(logged(outcome, scope), options.annotations ?? { tool: call.name, call: id })
+    }
+    if (before?.arguments !== undefined) {
+      scope.adopt({ text: before.arguments, isSecret: hasSecrets(schemaOf(tool.parameters)) })
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
-    if (before !== undefined) restore(frame, before, tool)
     const outer = fiber.getRef(current)
-    const admission = new CallAdmission(frame, tool, options, () => disabledRefusal(tool, health), outer)
-    let stage: Stage = "decode"
-    const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
-    const corrections = new CorrectionStage(tool, frame, fiber, {
-      run: (params) => {
-        stage = "run"
-        return run(params)
-      },
-      admit: (params, text, admitted) => {
-        stage = "admit"
-        return admission.admit(params, text, admitted)
-      },
-      isCalled: admission.isCalled
-    })
+    scope.around = outer
+    const admission = new CallAdmission(scope, tool, options, health, outer)
+    const runs = fiber.getRef(Deadline.current) === Infinity ? runsOf(tool) : byDeadline(runsOf(tool), tool)
+    const corrections = new CorrectionStage(tool, scope, fiber, runs, admission)
+    const named = (outcome: ToolOutcome) => options.facts === undefined ? outcome : admission.named(outcome)
     // Suspended, so that an error thrown while decoding is caught below, too.
-    const outcome = Effect.suspend(() =>
+    const run = Effect.suspend(() =>
       Effect.flatMap(corrections.from(text, admission.read(() => decodeArguments(text, tool, before))), (value) => {
-        stage = "guard"
+        admission.stage = "guard"
         return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
-          if (typeof json === "string" && isCutOff(json)) {
-            frame.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
-          }
-          const outcome = completedOutcome(frame, json)
-          return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
+          if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
+          const outcome = completedOutcome(scope, json)
+          return outcome.certainty === "unknown"
+            ? Effect.map(doubted(outcome, tool, toolkit), named)
+            : Effect.succeed(named(outcome))
         })
       })
-    ).pipe(
-      Effect.catchCause((cause) => {
-        // The stage `admit` would say that the call did not run in the earlier process either.
-        if (admission.keepsDoubt(cause)) stage = "decode"
-        return withFailureLog(
-          Effect.map(
-            Effect.flatMap(outcomeOfCause(cause, stage, tool, frame), (failed) => advised(failed, tool, toolkit)),
-            (outcome) => withForeignFailure(outcome, frame.done)
-          ),
-          frame
-        )
-      }),
-      // Updates the context once instead of twice, because every call takes this step.
-      Effect.updateContext((context: Context.Context<Tool.Requirements<T>>) =>
-        Context.add(
-          Context.add(context, current, frame),
-          References.CurrentLogAnnotations,
-          mergedAnnotations(
-            fiber.getRef(References.CurrentLogAnnotations),
-            options.annotations ?? { tool: call.name, call: id }
-          )
-        )
-      )
     )
-    const withIntent = options.facts === undefined
-      ? outcome
-      : Effect.map(outcome, (outcome) => admission.named(outcome))
+    const total = Effect.catchCause(run, (cause) =>
+      Effect.flatMapEager(
+        outcomeOfCause(cause, admission.stageOf(cause), tool, scope),
+        (failed) => Effect.flatMapEager(advised(failed, tool, toolkit), (outcome) => logged(named(outcome), scope))
+      ))
+    // Updates the context once instead of twice, because every call takes this step.
+    const outcome = Effect.updateContext(total, (context: Context.Context<unknown>) =>
+      Context.add(
+        Context.add(context, current, scope),
+        References.CurrentLogAnnotations,
+        mergedAnnotations(
+          fiber.getRef(References.CurrentLogAnnotations),
+          options.annotations ?? { tool: call.name, call: id }
+        )
+      ))
     const counted = health === undefined
-      ? withIntent
-      : Effect.tap(withIntent, (outcome) => countInHealth(outcome, tool, frame, health, fiber))
-    const reported = reportingInterruption(counted, frame)
-    return outer === detached ? reported : reportToOuter(outer, tool, frame, reported)
+      ? outcome
+      : Effect.tap(outcome, (outcome) => countInHealth(outcome, tool, scope, health, fiber))
+    const reported = reportingInterruption(counted, scope)
+    return asNeeded<T>(outer === detached ? reported : reportToOuter(outer, tool, scope, reported))
   })
 
-// Decodes the arguments. If they were corrected before a suspension, `restore` has already noted their repairs.
+// True if a later success clears the doubt about earlier attempts.
+const isCleared = ({ sideEffect }: Subject): boolean =>
+  sideEffect === "idempotent" || sideEffect === "idempotent_by_key"
+
+// Decodes the arguments. If they were corrected before a suspension, the call's first state has their repairs.
 const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallOptions["before"]) =>
   before?.arguments === undefined
     ? attempt(text, tool)
     : Effect.mapEager(attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
 
+const byDeadline = ({ run, told }: Runs, tool: Tool.Any): Runs => ({
+  run: limitedByDeadline(run, tool),
+  told: limitedByDeadline(told, tool)
+})
+
+// The services that a tool needs are those of its handler, its policies and its fixers. Its run is stored without them.
+const asNeeded = <T extends Tool.Any>(call: Effect.Effect<ToolOutcome, never, unknown>) =>
+  call as Effect.Effect<ToolOutcome, never, Tool.Requirements<T>>
+
 // Reports the effects of a call to its outer call. A tool (an agent used as a tool, for example) may itself dispatch
 // calls. The effects of those calls count as effects of the outer call.
 const reportToOuter = <R>(
-  outer: Frame,
+  outer: Scope,
   { name }: Tool.Any,
-  frame: CallFrame,
+  scope: Scope,
   outcome: Effect.Effect<ToolOutcome, never, R>
 ): Effect.Effect<ToolOutcome, never, R> =>
   Effect.onExit(outcome, (exit) =>
     Effect.sync(() => {
+      const failed = Exit.isSuccess(exit) && exit.value._tag === "Failed" ? exit.value : undefined
+      if (failed !== undefined && saysNothingDone(failed.failure)) outer.live.quoted ??= "nothing"
       // The certainty of a refused call may be about an earlier call with the same intent, which already reported it.
-      const certainty = Exit.isSuccess(exit) && !wasRefused(exit.value) ? exit.value.certainty : frame.certainty
-      if (Exit.isSuccess(exit) && exit.value._tag === "Failed" && saysNothingDone(exit.value.failure)) {
-        outer.live.mayQuote = true
-      }
+      const certainty = Exit.isSuccess(exit) && failed?.stage !== "admit" ? exit.value.certainty : scope.certainty
       if (certainty === "not_executed") return
-      outer.note({ _tag: "InnerEnded", inside: name, by: outer.role, certainty, lasting: true })
+      note(outer, { _tag: "InnerEnded", inside: name, by: ranBy(outer), effects: effectsOf(certainty), lasting: true })
     }))
-
-// Marks the failure as foreign to the code around this call. If an outer handler fails with the same object,
-// the failure says nothing about what that handler did.
-const withForeignFailure = (outcome: ToolOutcome, done: Done): ToolOutcome => {
-  if (outcome._tag !== "Failed") return outcome
-  const failure = ofAnother(outcome.failure, done)
-  return failure === outcome.failure ? outcome : { ...outcome, failure }
-}
-
-const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.stage === "admit"
-
-// Restores the corrected arguments, and the certainty that the call had when it was suspended. A call in
-// doubt runs again only if that is safe. If a handler certainly acted before it asked the user, it acts
-// again on resume. The tool's author accepted this by asking after acting.
-const restore = (
-  frame: CallFrame,
-  { arguments: text, certainty = "not_executed", intent, repairs = [] }: CallOptions["before"] & {},
-  { name, parameters, sideEffect }: Tool.Any
-) => {
-  if (certainty === "unknown" && sideEffect.startsWith("idempotent") && intent?.lasting === undefined) {
-    // The tool is idempotent, so a later success clears the doubt.
-    frame.note({ _tag: "CallRepeated", certainty })
-  } else if (certainty !== "not_executed") {
-    const by = certainty === "unknown" ? "handler" : "policy"
-    frame.note({ _tag: "InnerEnded", inside: name, by, certainty, lasting: true })
-  }
-  if (text === undefined) return
-  frame.adopt({ text, isSecret: hasSecrets(schemaOf(parameters)) })
-  if (repairs.length > 0) frame.note({ _tag: "ArgumentsRepaired", repairs })
-}
-
-// `Tool.make` guarantees that a tool's handler accepts what its parameters decode to. For a union of tools,
-// the compiler cannot see that the decoded values go to the handler of the same tool.
-const runOf = <T extends Tool.Any>(tool: T) =>
-  runWithoutFrame(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
 
 const mergedAnnotations = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {
   for (const _ in outer) return { ...outer, ...inner }
   return inner
 }
 
-const withFailureLog = (outcome: Effect.Effect<ToolOutcome>, frame: CallFrame): Effect.Effect<ToolOutcome> =>
-  Effect.tap(outcome, (outcome) => {
-    // A defect or an invalid result is logged where it is detected, with details that only the log may show.
-    if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
-      return Effect.void
-    }
-    const isInDoubt = outcome.certainty === "unknown"
-    const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
-    const { askedKey: key, tool: { name } } = frame
-    const line = logFailure(name, outcome.failure, `The model was told${attempts}.`, isInDoubt)
-    return isInDoubt && key !== undefined ? Effect.annotateLogs(line, { key }) : line
-  })
+// Logs a failure that the model is told. A defect or an invalid result is logged where it is detected, with details that
+// only the log may show.
+const logged = (outcome: ToolOutcome, { askedKey: key, tool: { name } }: Scope): Effect.Effect<ToolOutcome> => {
+  if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
+    return Effect.succeed(outcome)
+  }
+  const isInDoubt = outcome.certainty === "unknown"
+  const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
+  const line = logFailure(name, outcome.failure, `The model was told${attempts}.`, isInDoubt)
+  return Effect.as(isInDoubt && key !== undefined ? Effect.annotateLogs(line, { key }) : line, outcome)
+}

@@ -63,8 +63,7 @@ import * as Stream from "effect/Stream"
 import type { Described, Kind } from "./internal/anyError/errorKind.ts"
 import { made } from "./internal/anyError/failureOf.ts"
 import { kindOfStatus } from "./internal/anyError/httpStatus.ts"
-import { asConflict, asGuess, asRedirected } from "./internal/anyError/provenance.ts"
-import { isConflictStatus, recognize } from "./internal/anyError/recognize.ts"
+import { recognize, statusBelow } from "./internal/anyError/recognize.ts"
 import { isLimitedIn, retryAfterIn } from "./internal/anyError/retryAfter.ts"
 import { plain } from "./internal/anyError/safeText.ts"
 import { late, lost } from "./internal/anyError/systemErrors.ts"
@@ -225,7 +224,7 @@ export const fromStatus = (
 // -----------------------------------------------------------------------------
 
 /** What is known about a failure besides its kind. */
-interface Context extends Pick<Described, "cause" | "retryAfter"> {
+interface Context extends Pick<Described, "cause" | "retryAfter" | "isRedirected" | "status"> {
   readonly method: string | undefined
   /** Whether the service says that it limits requests. */
   readonly isLimited?: boolean
@@ -234,25 +233,22 @@ interface Context extends Pick<Described, "cause" | "retryAfter"> {
 const byStatus = (status: number, message: string, context: Context): HttpFailure => {
   const line = oneLine(message)
   const quote = line === "" ? "." : `: ${JSON.stringify(cut(line, 300))}`
-  const failure = failureOfKind(
+  return failureOfKind(
     kindOfStatus(status, context.isLimited),
     `The service answered ${status}${quote}`,
-    context
+    { ...context, status }
   )
-  return isConflictStatus(status) ? asConflict(failure) : failure
 }
 
 // The outcome depends on the method, unless the kind determines it.
-const failureOfKind = (kind: Kind, detail: string, { cause, method, retryAfter }: Context): HttpFailure => {
+const failureOfKind = (kind: Kind, detail: string, { method, ...context }: Context): HttpFailure => {
   const outcome = kind._tag === "ToolUnavailable" ? kind.outcome : undefined
-  const failure = made({
+  return made({
+    ...context,
     kind,
     detail,
-    cause,
-    retryAfter,
     outcome: outcome === "open" ? isSafe(method) ? undefined : "unknown" : outcome
   }, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
-  return asGuess(failure)
 }
 
 const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
@@ -260,15 +256,14 @@ const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(meth
 const failureOfResponse = (response: HttpClientResponse, cause?: unknown): Effect.Effect<HttpFailure> =>
   Effect.map(
     beginningOf(response),
-    (body) => {
-      const failure = byStatus(response.status, withoutSecrets(response.request, plain(messageIn(body))), {
+    (body) =>
+      byStatus(response.status, withoutSecrets(response.request, plain(messageIn(body))), {
         cause,
         method: response.request.method,
         retryAfter: retryAfterIn(response.headers),
-        isLimited: isLimitedIn(response.headers)
+        isLimited: isLimitedIn(response.headers),
+        isRedirected: wasRedirected(response)
       })
-      return wasRedirected(response) ? asRedirected(failure) : failure
-    }
   )
 
 // After a redirect, a client such as `fetch` reports a URL that differs from the request's URL.
@@ -284,7 +279,7 @@ const wasRedirected = ({ request, url }: HttpClientResponse): boolean =>
 
 const withoutStatus = (error: HttpClientError): HttpFailure => {
   const { kind, sentence } = recognize(error) ?? lost
-  return failureOfKind(kind, sentence, { cause: error, method: error.request.method })
+  return failureOfKind(kind, sentence, { cause: error, method: error.request.method, status: statusBelow(error) })
 }
 
 // No method is given, because the time limit may have covered several requests.

@@ -19,7 +19,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Certainty } from "./Certainty.ts"
 import * as Deadline from "./Deadline.ts"
-import { current, detached } from "./internal/call/frame.ts"
+import { current, detached } from "./internal/call/scope.ts"
 import { reported } from "./internal/fiber/runReporter.ts"
 
 /**

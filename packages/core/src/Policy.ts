@@ -37,9 +37,9 @@ import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import type { Bounds } from "./Explanation.ts"
-import { begun } from "./internal/call/execution.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { defaultKinds, type PolicyKind, PolicyKind as PolicyKinds } from "./internal/call/policyKind.ts"
+import { mayRetry } from "./internal/call/refusal.ts"
 import { callUser, failing, outright } from "./internal/call/runUserCode.ts"
 import * as bounds from "./internal/explain/worstCaseBounds.ts"
 import { withCauseOf } from "./internal/failure/failureClass.ts"
@@ -278,7 +278,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
           // whether a retry is safe.
           refusal: () => Effect.map(call.state, ({ whyNot }) => whyNot),
           onRefused: call.notAgain,
-          begin: begun,
+          begin: mayRetry,
           onRetry: (failure, length) => {
             wait = length
             return call.again(failure, { number: ++number, ...(limit === undefined ? {} : { limit }), wait })

@@ -30,12 +30,14 @@ import type { Source } from "./CallEvent.ts"
 import type { Certainty } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
 import { whyUnfit } from "./internal/arguments/argumentIdentity.ts"
-import { executed } from "./internal/call/execution.ts"
+import { execute } from "./internal/call/execute.ts"
 import { failureLimitOf } from "./internal/call/failureLimit.ts"
-import { current } from "./internal/call/frame.ts"
-import { framed, leaving } from "./internal/call/framedRun.ts"
+import { framed } from "./internal/call/framedRun.ts"
+import { leaving } from "./internal/call/known.ts"
+import { noteStart } from "./internal/call/note.ts"
 import { accountOf } from "./internal/call/outcome.ts"
 import { ended, endedHere, insteadOfAsync } from "./internal/call/runUserCode.ts"
+import { current } from "./internal/call/scope.ts"
 import { explained } from "./internal/explain/explainTool.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
@@ -532,12 +534,12 @@ const makeTool = <
   const token = {}
   const runHandler = (isHere: boolean) => (params: Params) =>
     Effect.withFiber((fiber) => {
-      const frame = fiber.getRef(current)
-      if (acts || frame.isWatched) {
+      const scope = fiber.getRef(current)
+      if (acts || scope.isWatched) {
         const call = () => asOwnEffect(handler(params))
-        return executed({ name, who: label, acts, token, call, refusesFirst, isUninterruptible, isHere }, frame, fiber)
+        return execute({ name, who: label, acts, token, call, refusesFirst, isUninterruptible, isHere }, scope, fiber)
       }
-      frame.begin()
+      noteStart(scope)
       return (isHere ? endedHere : ended)(label, asOwnEffect(handler(params)), insteadOfAsync)
     })
   const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
@@ -1395,10 +1397,10 @@ export const outcome: {
       subjectOf(self, tokenOf(self)),
       params,
       runWithFixers(self)(params),
-      (run, frame) =>
+      (run, scope) =>
         Effect.map(
-          Effect.exit(Effect.mapError(run, (failure) => leaving(failure, frame))),
-          (exit) => accountOf(frame, exit)
+          Effect.exit(Effect.mapError(run, (failure) => leaving(failure, scope))),
+          (exit) => accountOf(scope, exit)
         )
     )
 )

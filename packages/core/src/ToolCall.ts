@@ -20,7 +20,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { askUser } from "./internal/call/askUser.ts"
-import { current as frame, detached } from "./internal/call/frame.ts"
+import { note } from "./internal/call/note.ts"
+import { current as scope, detached } from "./internal/call/scope.ts"
 import { standaloneKey, standaloneReply } from "./internal/call/withoutAgent.ts"
 import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
@@ -79,7 +80,7 @@ export interface CallContext {
 export const current: Effect.Effect<CallContext> = neverAwaited(
   "ToolCall.current",
   Effect.withFiber((fiber) => {
-    const call = fiber.getRef(frame)
+    const call = fiber.getRef(scope)
     return Effect.succeed({
       idempotencyKey: call.idempotencyKey,
       attempt: call === detached ? 1 : call.state.executions
@@ -152,9 +153,9 @@ export const withReply = (
 export const caveat = (text: string): Effect.Effect<void> =>
   neverAwaited(
     "ToolCall.caveat",
-    Effect.map(frame, (call) => {
+    Effect.map(scope, (call) => {
       const sentence = textOf(text)
-      if (sentence !== undefined) call.note({ _tag: "CaveatAdded", text: sentence })
+      if (sentence !== undefined) note(call, { _tag: "CaveatAdded", text: sentence })
     })
   )
 
@@ -172,9 +173,9 @@ export const source = (
 ): Effect.Effect<void> =>
   neverAwaited(
     "ToolCall.source",
-    Effect.map(frame, (call) => {
+    Effect.map(scope, (call) => {
       const sourceName = textOf(name) ?? "another source"
-      call.note({
+      note(call, {
         _tag: "SourceNamed",
         name: sourceName,
         ...(age === undefined ? {} : { age: Duration.fromInputUnsafe(age) })

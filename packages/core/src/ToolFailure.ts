@@ -26,10 +26,12 @@ import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { describe } from "./internal/anyError/describeError.ts"
 import { made } from "./internal/anyError/failureOf.ts"
-import { asGuess, asRedirected } from "./internal/anyError/provenance.ts"
+import { Evidence } from "./internal/failure/evidence.ts"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
 import { excerpt } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
+
+export { Evidence } from "./internal/failure/evidence.ts"
 
 // -----------------------------------------------------------------------------
 // Common fields
@@ -156,7 +158,9 @@ const common = {
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
   severity: Schema.optionalKey(Severity),
-  source: Schema.optionalKey(Schema.String)
+  source: Schema.optionalKey(Schema.String),
+  outcome: Schema.optionalKey(Certainty),
+  evidence: Schema.optionalKey(Evidence)
 }
 
 interface CommonFields {
@@ -170,6 +174,15 @@ interface CommonFields {
   readonly severity?: Severity
   /** The name of the fixer (`Tool.fix`) that escalated the failure and wrote its text. Absent if the tool wrote it. */
   readonly source?: string
+  /**
+   * Whether the tool's effect took place: `"executed"` if it did, `"not_executed"` if it certainly did not, `"unknown"` if
+   * it may have. This is the author's word, unless `evidence` says that it was derived from an error. Without an
+   * `outcome`, the class decides for an acting tool (one with side effects): a transient failure counts as `unknown`, a
+   * permanent one and a `SemanticGarbage` as a refusal, so that nothing was done. `Certainty` has the whole table.
+   */
+  readonly outcome?: Certainty
+  /** What is known of the failure beside its author's word: what it was derived from, and which tool ended with it. */
+  readonly evidence?: Evidence
   /** The original error, for logs and spans in this process. It is never encoded and never shown to a model. */
   readonly cause?: unknown
 }
@@ -388,7 +401,6 @@ const ToolUnavailableFields = Schema.Struct({
   transient: Schema.Boolean,
   scope: Schema.optionalKey(Schema.Literals(["arguments", "tool"])),
   retryAfter: Schema.optionalKey(Schema.DurationFromString),
-  outcome: Schema.optionalKey(Certainty),
   tried: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
@@ -442,14 +454,6 @@ export class ToolUnavailable extends CodedFailure<
     readonly scope?: "arguments" | "tool"
     /** How long to wait before the next attempt. Absent if the service did not say. */
     readonly retryAfter?: Duration.Duration
-    /**
-     * Whether the call took effect before it failed (`Certainty`): `"executed"` if it did, `"not_executed"`
-     * if it certainly did not, `"unknown"` if it may have.
-     *
-     * Without an `outcome`, a transient failure of an acting tool (one with side effects) counts as `unknown`.
-     * A permanent failure of such a tool counts as a refusal, so nothing was done.
-     */
-    readonly outcome?: Certainty
     /**
      * The sources that were tried for an answer, in order, each with the code of its failure, and with its number of
      * attempts if there were several. Present if the tool has fallbacks and they failed, too: for example
@@ -607,8 +611,7 @@ export const from = (
   }
   const described = describe(error, tell)
   if (described === undefined) throw error
-  const failure = asGuess(made(described, { SchemaMismatch, SemanticGarbage, ToolUnavailable }))
-  return described.isRedirected === true ? asRedirected(failure) : failure
+  return made(described, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
 }
 
 // A thrown value may be anything: inspecting it may throw.
@@ -657,8 +660,7 @@ export const isTransient = (failure: ToolFailure): failure is ToolUnavailable =>
  */
 export const isNotExecuted = (
   failure: ToolFailure
-): failure is ToolUnavailable & { readonly outcome: "not_executed" } =>
-  failure._tag === "ToolUnavailable" && failure.outcome === "not_executed"
+): failure is ToolFailure & { readonly outcome: "not_executed" } => failure.outcome === "not_executed"
 
 /**
  * Reports whether a failure says that the call may have taken effect, so that running it again could act
@@ -669,5 +671,4 @@ export const isNotExecuted = (
  */
 export const isOutcomeUnknown = (
   failure: ToolFailure
-): failure is ToolUnavailable & { readonly outcome: "unknown" } =>
-  failure._tag === "ToolUnavailable" && failure.outcome === "unknown"
+): failure is ToolFailure & { readonly outcome: "unknown" } => failure.outcome === "unknown"

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { Repair } from "./internal/call/argumentRepair.ts"
 import { Handled } from "./internal/call/handledFailure.ts"
+import { Effects } from "./internal/failure/effects.ts"
 import { Ledger } from "./Ledger.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
@@ -176,6 +177,10 @@ export const Suspended = Schema.Struct({
   id: Schema.String,
   /** The questions of this call that the user has already answered, in order. */
   replies: Schema.Array(Reply),
+  /** What the call had done when it asked. Absent if it had done nothing. */
+  effects: Schema.optionalKey(Effects),
+  /** True if something inside the call acted, or may have acted, and would act again when the call is resumed. */
+  lasting: Schema.optionalKey(Schema.Literal(true)),
   ...effort
 })
 

@@ -5,7 +5,8 @@ import type * as CallFacts from "../../CallFacts.ts"
 import * as Journal from "../../Journal.ts"
 import { ModelFailure } from "../../Model.ts"
 import { wasSent } from "../call/callState.ts"
-import { current, detached } from "../call/frame.ts"
+import { keyIn } from "../call/innerScope.ts"
+import { current, detached } from "../call/scope.ts"
 import { randomId } from "../value/randomId.ts"
 import { unrecorded } from "./askModel.ts"
 import { stepOr } from "./journaled.ts"
@@ -27,10 +28,10 @@ export const newId = (
   state: State,
   question: string
 ): Effect.Effect<{ readonly id: string; readonly mayHaveRun: CallFacts.Likelihood }, AgentFailure.ModelFailed> =>
-  Effect.flatMap(current, (frame) => {
-    if (frame !== detached) {
-      const id = `run-${frame.keyOf(JSON.stringify(["run", question]))}`
-      return Effect.succeed({ id, mayHaveRun: wasSent(frame.whole.state) ? "likely" : "no" } as const)
+  Effect.flatMap(current, (scope) => {
+    if (scope !== detached) {
+      const id = `run-${keyIn(scope, JSON.stringify(["run", question]))}`
+      return Effect.succeed({ id, mayHaveRun: wasSent(scope.record.state) ? "likely" : "no" } as const)
     }
     const id = Effect.flatMap(
       Journal.current,

@@ -2,8 +2,9 @@ import * as Context from "effect/Context"
 import * as AgentBudget from "../../AgentBudget.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { Ledger } from "../../Ledger.ts"
-import { detached, type Frame } from "../call/frame.ts"
-import { fixerAround, type FixerFrame } from "../call/innerFrames.ts"
+import { fixerAround } from "../call/innerScope.ts"
+import { note } from "../call/note.ts"
+import { detached, type Scope } from "../call/scope.ts"
 import type { Account } from "./runLedger.ts"
 
 interface Used {
@@ -30,12 +31,12 @@ const outerLimit = DispatchFailure.callLimit(
   "Answer with what you have."
 )
 
-/** The run around a run, and the frame of the call in which the inner run runs. */
+/** The run around a run, and the scope of the call in which the inner run runs. */
 interface Outer {
   readonly usage: RunUsage | undefined
-  readonly frame: Frame
-  /** The frame of the fixer, if the inner run corrects a call. Then it also shares the turns and calls. */
-  readonly fixer: FixerFrame | undefined
+  readonly scope: Scope
+  /** The scope of the fixer, if the inner run corrects a call. Then it also shares the turns and calls. */
+  readonly fixer: Scope | undefined
 }
 
 /** How much of its limits a run has used, including the usage of the agents that run inside its calls. */
@@ -56,14 +57,14 @@ export class RunUsage {
   constructor(
     budget: AgentBudget.AgentBudget,
     account: Account,
-    frame: Frame,
+    scope: Scope,
     usage: RunUsage | undefined,
     kept: number
   ) {
     this.#budget = budget
     this.#kept = kept
     this.#account = account
-    this.#outer = frame === detached ? undefined : { usage, frame, fixer: fixerAround(frame) }
+    this.#outer = scope === detached ? undefined : { usage, scope, fixer: fixerAround(scope) }
   }
 
   /**
@@ -80,12 +81,12 @@ export class RunUsage {
     this.#meanwhile = nothing
     if (this.#outer === undefined) return
     const spent = account.since(before)
-    const { fixer, frame, usage } = this.#outer
+    const { fixer, scope, usage } = this.#outer
     const tokens = spent.inputTokens + spent.outputTokens
     if (fixer === undefined) {
       usage?.add({ turns: 0, calls: 0, tokens: tokens - meanwhile.tokens })
       const { inputTokens, outputTokens } = spent
-      if (tokens > 0) frame.note({ _tag: "TokensSpent", inputTokens, outputTokens })
+      if (tokens > 0) note(scope, { _tag: "TokensSpent", inputTokens, outputTokens })
       return
     }
     this.#granted = Math.min(calls, usage?.callsLeft ?? Infinity)
@@ -99,7 +100,7 @@ export class RunUsage {
     const { failures, repairs } = counted
     if (isNothing(counted) && failures.length === 0 && repairs.length === 0) return
     const { name: inside } = fixer.tool
-    fixer.note({
+    note(fixer, {
       _tag: "FixerSpent",
       ...counted,
       failures: failures.map((failure) => ({ inside, ...failure })),

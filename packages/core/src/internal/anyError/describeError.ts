@@ -5,7 +5,7 @@ import { attempted, isA } from "../value/untrusted.ts"
 import { type Described, garbage, type Kind, transient, unrecognized } from "./errorKind.ts"
 import { ofProse } from "./plainMessage.ts"
 import { at, classesOf, textAt } from "./readError.ts"
-import { isFault, recognize, saysRetryable } from "./recognize.ts"
+import { isFault, recognize, saysRetryable, statusBelow } from "./recognize.ts"
 import { retryAfterOf } from "./retryAfter.ts"
 import { fieldOfLibraries, type Told, wordsOf } from "./safeText.ts"
 
@@ -31,7 +31,8 @@ export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described
     outcome: outcomeOf(kind),
     retryAfter: attempted(() => retryAfterOf(error)),
     issues: recognized?.issues,
-    isRedirected: recognized?.isRedirected
+    isRedirected: recognized?.isRedirected,
+    status: attempted(() => statusBelow(error))
   }
 }
 

@@ -48,6 +48,8 @@ export interface Described {
   readonly retryAfter?: Duration.Duration | undefined
   readonly issues?: ReadonlyArray<Issue> | undefined
   readonly isRedirected?: boolean | undefined
+  /** The HTTP status of the service's answer. */
+  readonly status?: number | undefined
 }
 
 type Unavailable = Extract<Kind, { readonly _tag: "ToolUnavailable" }>

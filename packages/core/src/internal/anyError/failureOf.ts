@@ -1,10 +1,12 @@
 import type * as Duration from "effect/Duration"
+import type { Evidence } from "../failure/evidence.ts"
 import type { Described, Issue, Kind } from "./errorKind.ts"
 
 type Of<Tag extends Kind["_tag"]> = Extract<Kind, { readonly _tag: Tag }>
 
 interface CommonFields {
   readonly detail: string
+  readonly evidence: Evidence
   readonly cause?: unknown
 }
 
@@ -26,32 +28,36 @@ export interface Classes<M, G, U> {
   ) => U
 }
 
-/** Creates a failure from its description. */
+/** Creates a failure from its description. Its evidence says that it was derived from the error of one request. */
 export const made = <M, G, U>(
-  { cause, detail, issues, kind, outcome, retryAfter }: Described,
+  { cause, detail, isRedirected, issues, kind, outcome, retryAfter, status }: Described,
   { SchemaMismatch, SemanticGarbage, ToolUnavailable }: Classes<M, G, U>
 ): M | G | U => {
+  const evidence = {
+    inferred: {
+      ...(outcome === undefined ? {} : { outcome }),
+      ...(isRedirected === true ? { redirected: true } as const : {})
+    },
+    ...(status === undefined ? {} : { status })
+  }
+  const common = { detail, evidence, cause }
   switch (kind._tag) {
     case "SchemaMismatch":
-      return new SchemaMismatch({ ...kind, detail, cause, ...(issues === undefined ? {} : { issues }) })
-    case "SemanticGarbage":
-      return new SemanticGarbage({
-        code: kind.code,
-        ...(kind.hint === undefined ? {} : { hint: kind.hint }),
-        detail,
-        cause
-      })
+      return new SchemaMismatch({ ...kind, ...common, ...(issues === undefined ? {} : { issues }) })
+    case "SemanticGarbage": {
+      const { code, hint } = kind
+      return new SemanticGarbage({ code, ...(hint === undefined ? {} : { hint }), ...common })
+    }
     case "ToolUnavailable": {
       const { code, hint, scope, transient } = kind
       return new ToolUnavailable({
         code,
-        detail,
         transient,
         ...(transient || scope === undefined ? {} : { scope }),
         ...(hint === undefined ? {} : { hint }),
         ...(outcome === undefined ? {} : { outcome }),
         ...(transient && retryAfter !== undefined ? { retryAfter } : {}),
-        cause
+        ...common
       })
     }
   }

@@ -36,14 +36,20 @@ export const listAt = (value: unknown, key: string): ReadonlyArray<unknown> => {
   return attempted(() => Array.isArray(list) ? list.slice(0, most.items) : []) ?? []
 }
 
+/** Returns the parts of an error, an exit, a cause or an outcome. */
+export const partsOf = (one: unknown): ReadonlyArray<unknown> =>
+  Array.isArray(one)
+    ? one.slice(0, most.items)
+    : [at(one, "cause"), at(one, "error"), at(one, "failure"), ...listAt(one, "errors"), ...listAt(one, "reasons")]
+
 /**
  * Returns a value, its parts, their parts, and so on: at most `most.errors` values. Errors may be circular
  * and numerous.
  */
-export const withBelow = (value: unknown, partsOf: (one: unknown) => ReadonlyArray<unknown>): ReadonlySet<unknown> => {
+export const withBelow = (value: unknown, parts: typeof partsOf = partsOf): ReadonlySet<unknown> => {
   const all = new Set([value])
   for (const one of all) {
-    for (const part of partsOf(one)) if (part !== undefined && all.size < most.errors) all.add(part)
+    for (const part of parts(one)) if (part !== undefined && all.size < most.errors) all.add(part)
   }
   return all
 }

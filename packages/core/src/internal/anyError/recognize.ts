@@ -11,7 +11,6 @@ import { ofIssues, ofSyntax } from "./formatErrors.ts"
 import { kindOfStatus, ofStatus, tooOften } from "./httpStatus.ts"
 import { inWords, ofClients } from "./librarySentences.ts"
 import { ofMail } from "./mailErrors.ts"
-import { isMarkedConflict, partsOf } from "./provenance.ts"
 import { at, classesOf, listAt, most, namesOf, wholeAt, withBelow } from "./readError.ts"
 import { isLimited } from "./retryAfter.ts"
 import { ofRpc } from "./rpcErrors.ts"
@@ -131,13 +130,18 @@ const statusIn = (error: object): number | undefined =>
  * True if a failure comes from a status with which a service may reject an idempotency key. The service may
  * know the key with a different body, or still be running the key's first request.
  */
-export const isConflict = (failure: object): boolean =>
-  Array.from(withBelow(failure, partsOf)).some((one) =>
-    Predicate.isObject(one) && (isMarkedConflict(one) || isConflictStatus(statusIn(one)))
+export const isConflict = (failure: object): boolean => isConflictStatus(statusBelow(failure))
+
+/** Returns the HTTP status in an error, or in an error inside it. A status that reports a conflict comes first. */
+export const statusBelow = (error: unknown): number | undefined => {
+  const statuses = Array.from(withBelow(error)).flatMap((one) =>
+    Predicate.isObject(one) ? wholeAt(one, "evidence", "status") ?? statusIn(one) ?? [] : []
   )
+  return statuses.find(isConflictStatus) ?? statuses[0]
+}
 
 /** True if a service may reject an idempotency key with this status: see {@link isConflict}. */
-export const isConflictStatus = (status: number | undefined): boolean => status === 409 || status === 422
+const isConflictStatus = (status: number | undefined): boolean => status === 409 || status === 422
 
 /** True if an error reports a redirect, in the form of a `Response`, of got, or of axios. */
 const wasRedirected = (error: object): boolean =>

@@ -3,7 +3,7 @@ import { SuspendSignal } from "../failure/controlSignal.ts"
 import { textOf } from "../failure/failureField.ts"
 import { kind } from "../value/text.ts"
 import { silence } from "../value/untrusted.ts"
-import { current } from "./frame.ts"
+import { current } from "./scope.ts"
 import { standaloneReply } from "./withoutAgent.ts"
 
 /**

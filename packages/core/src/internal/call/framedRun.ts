@@ -4,22 +4,25 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as CallEvent from "../../CallEvent.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
+import { certaintyOf } from "../failure/effects.ts"
 import { randomId } from "../value/randomId.ts"
-import { CallFrame } from "./callFrame.ts"
-import { current, detached, type Frame, type Subject } from "./frame.ts"
-import { hasPart, isRejection, ofAnother, saysNothingDone } from "./handlerEnding.ts"
-import { entered, type InnerFrame } from "./innerFrames.ts"
+import { hasPart, isRejection, saysNothingDone } from "./ending.ts"
+import { endInner, handOut, innerScope } from "./innerScope.ts"
 import { reportingInterruption } from "./interruptedCall.ts"
+import { leaving } from "./known.ts"
+import { note } from "./note.ts"
 import { toWatcher } from "./notifyWatcher.ts"
 import { doubtOf } from "./outcome.ts"
+import { callScope } from "./partScope.ts"
+import { current, detached, type Scope, type Subject } from "./scope.ts"
 import { standaloneKey } from "./withoutAgent.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
-/** A function that wraps a run, and also receives the frame of that run. */
+/** A function that wraps a run, and also receives the scope of that run. */
 type Finish<A, E extends ToolFailure, B, E2> = <R>(
   run: Effect.Effect<A, E, R>,
-  frame: Frame
+  scope: Scope
 ) => Effect.Effect<B, E2, R>
 
 /**
@@ -38,7 +41,7 @@ export const framed = <A, E extends ToolFailure, R, B, E2>(
   Effect.withFiber((fiber) => {
     const outer = fiber.getRef(current)
     if (outer === detached) return runAlone(tool, run, finish, fiber)
-    const inner = entered(outer, tool, params)
+    const inner = innerScope(outer, tool, params)
     return finish(reportingInterruption(runInside(inner, outer, run), inner), inner)
   })
 
@@ -49,9 +52,8 @@ const runAlone = <A, E extends ToolFailure, R, B, E2>(
   fiber: Fiber.Fiber<unknown, unknown>
 ) =>
   Effect.flatMap(idOf(fiber), (id) => {
-    const hear = toWatcher(fiber, tool.name, id, fiber.getRef(CallEvent.watcher))
-    const call = new CallFrame(id, tool, undefined, undefined, hear)
-    if (fiber.getRef(standaloneKey) !== undefined) call.keyed = () => id
+    const call = callScope(id, tool, toWatcher(fiber, tool.name, id, fiber.getRef(CallEvent.watcher)))
+    if (fiber.getRef(standaloneKey) !== undefined) call.keyBy(() => id)
     return finish(reportingInterruption(Effect.provideService(run, current, call), call), call)
   })
 
@@ -61,37 +63,33 @@ const idOf = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<string> => {
   return key === undefined ? randomId("call") : Effect.succeed(key)
 }
 
-const runInside = <A, E extends ToolFailure, R>(inner: InnerFrame, outer: Frame, run: Effect.Effect<A, E, R>) => {
-  outer.occupy()
+const runInside = <A, E extends ToolFailure, R>(inner: Scope, outer: Scope, run: Effect.Effect<A, E, R>) => {
+  outer.policy?.occupy()
   return Effect.onExit(Effect.provideService(run, current, inner), (exit) =>
     Effect.sync(() => {
-      outer.release()
+      outer.policy?.release()
       if (Exit.isFailure(exit)) {
-        for (const reason of exit.cause.reasons) {
-          // The inner tool's arguments came from the outer handler. So the failure says nothing about
-          // the outer call's own arguments.
-          if (!Cause.isFailReason(reason) || !saysNothingDone(reason.error)) continue
-          outer.live.mayQuote = true
-          if (isRejection(reason.error)) outer.live.hasRejected = true
-        }
+        for (const reason of exit.cause.reasons) if (Cause.isFailReason(reason)) mayBeQuoted(reason.error, outer)
       }
       const hasAnswer = Exit.isSuccess(exit) || hasPart(exit.cause)
-      inner.ended(hasAnswer)
+      endInner(inner, hasAnswer)
       if (!hasAnswer) return
-      inner.leave()
+      handOut(inner)
       // If the inner call is in doubt, so is the outer call, which adds that caveat itself.
-      const { certaintyOfAnswer } = inner
-      const doubt = certaintyOfAnswer === "unknown" ? undefined : doubtOf(inner.tool, certaintyOfAnswer)
-      if (doubt !== undefined) outer.note({ _tag: "CaveatAdded", text: doubt })
+      const certainty = certaintyOf(inner.effects(true))
+      const doubt = certainty === "unknown" ? undefined : doubtOf(inner.tool, certainty)
+      if (doubt !== undefined) note(outer, { _tag: "CaveatAdded", text: doubt })
     }))
 }
 
-const failLeaving = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, frame: Frame): Effect.Effect<A, E, R> =>
-  Effect.mapError(run, (failure) => leaving(failure, frame))
-
 /**
- * Converts a failure for the code that ran the tool. Sets its `outcome` to the certainty of the call,
- * even if a policy has changed that outcome.
+ * Remembers that an inner tool has ended with a failure that the handler may copy. The inner tool's arguments came from
+ * that handler. So the failure says nothing about the outer call, nor about its arguments.
  */
-export const leaving = <E extends ToolFailure>(failure: E, frame: Frame): E =>
-  ofAnother(frame.known(failure), frame.done)
+export const mayBeQuoted = (failure: ToolFailure, { live }: Scope): void => {
+  if (isRejection(failure)) live.quoted = "rejection"
+  else if (saysNothingDone(failure)) live.quoted ??= "nothing"
+}
+
+const failLeaving = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, scope: Scope): Effect.Effect<A, E, R> =>
+  Effect.mapError(run, (failure) => leaving(failure, scope))

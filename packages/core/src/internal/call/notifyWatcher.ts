@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Watcher } from "../../CallEvent.ts"
 import * as Defect from "../../Defect.ts"
-import type { Hear } from "./frame.ts"
+import type { Hear } from "./scope.ts"
 
 /**
  * Returns a function that passes the events of a call to a watcher; `undefined` if there is no

@@ -7,25 +7,26 @@ import type * as Schema from "effect/Schema"
 import type { Certainty } from "../../Certainty.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Completed, Failed, Stage, Stopped, Suspended } from "../../ToolOutcome.ts"
+import { certaintyOf } from "../failure/effects.ts"
 import { firstNotes } from "../value/text.ts"
-import type { CallFrame } from "./callFrame.ts"
-import type { CallState } from "./callState.ts"
-import type { Frame, Subject } from "./frame.ts"
+import { type CallState, isLasting } from "./callState.ts"
+import type { Scope, Subject } from "./scope.ts"
 
-export const completedOutcome = (call: CallFrame, value: Schema.Json): Completed => {
-  const { certaintyOfAnswer, state } = call
+export const completedOutcome = (call: Scope, value: Schema.Json): Completed => {
+  const { state } = call
+  const certainty = certaintyOf(call.effects(true))
   const outcome = {
     _tag: "Completed",
     value,
-    caveats: caveats(call, certaintyOfAnswer),
-    ...account(call, certaintyOfAnswer)
+    caveats: caveats(call, certainty),
+    ...account(call, certainty)
   } as const
   return state.source === undefined ? outcome : { ...outcome, source: state.source }
 }
 
 /** @param certainty whether the call took effect; default: the certainty of `call` */
 export const failedOutcome = (
-  call: CallFrame,
+  call: Scope,
   failure: Failed["failure"],
   stage: Stage,
   certainty: Certainty = call.certainty
@@ -37,16 +38,25 @@ export const failedOutcome = (
 })
 
 export const suspendedOutcome = (
-  call: CallFrame,
+  call: Scope,
   { id, question }: { readonly id: string; readonly question: string }
 ): Suspended => {
-  const outcome = { _tag: "Suspended", question, id, replies: call.replies, ...account(call, call.certainty) } as const
-  // The resumed call needs the corrected arguments, even if they contain secrets that must not be shown.
-  const correction = call.correction
-  return correction === undefined ? outcome : { ...outcome, arguments: correction.text }
+  const { correction, live: { replies }, state } = call
+  const effects = call.effects(false)
+  return {
+    _tag: "Suspended",
+    question,
+    id,
+    replies,
+    ...(effects === "none" ? {} : { effects }),
+    ...(isLasting(state) || state.wasLasting ? { lasting: true } : {}),
+    ...account(call, call.certainty),
+    // The resumed call needs the corrected arguments, even if they contain secrets that must not be shown.
+    ...(correction === undefined ? {} : { arguments: correction.text })
+  }
 }
 
-export const stoppedOutcome = (call: CallFrame, reason: string): Stopped => ({
+export const stoppedOutcome = (call: Scope, reason: string): Stopped => ({
   _tag: "Stopped",
   reason,
   ...account(call, call.certainty)
@@ -59,14 +69,14 @@ export const hasActed = ({ certainty, failure, stage }: Failed): boolean =>
 const none: ReadonlyArray<never> = []
 
 /** Returns the exit of a tool's run together with the record of the call, for the program that ran the tool. */
-export const accountOf = <A, E extends ToolFailure>(frame: Frame, exit: Exit.Exit<A, E>) => {
-  const { state } = frame
-  const certainty = Exit.isSuccess(exit) ? frame.certaintyOfAnswer : frame.certainty
+export const accountOf = <A, E extends ToolFailure>(scope: Scope, exit: Exit.Exit<A, E>) => {
+  const { state } = scope
+  const certainty = certaintyOf(scope.effects(Exit.isSuccess(exit)))
   const account = {
     exit,
     ...effortOf(state, certainty),
     executions: state.executions,
-    caveats: Exit.isSuccess(exit) ? caveats(frame, certainty) : none
+    caveats: Exit.isSuccess(exit) ? caveats(scope, certainty) : none
   }
   return state.source === undefined || Exit.isFailure(exit) ? account : { ...account, source: state.source }
 }
@@ -85,7 +95,7 @@ const effortOf = ({ attempts, fixing, handled, spent, waited }: CallState, certa
   }
 }
 
-const account = (call: CallFrame, certainty: Certainty) => {
+const account = (call: Scope, certainty: Certainty) => {
   const { attempts, executions, repairs } = call.state
   const effort = effortOf(call.state, certainty)
   const counted = executions === attempts ? effort : { ...effort, executions }
@@ -98,7 +108,7 @@ const account = (call: CallFrame, certainty: Certainty) => {
  * Returns the caveats on an answer, in this order: doubt about the effect, notes on repaired
  * arguments, the source if its age is known, and the caveats noted during the call.
  */
-const caveats = ({ state, tool }: Frame, certainty: Certainty): ReadonlyArray<string> => {
+const caveats = ({ state, tool }: Scope, certainty: Certainty): ReadonlyArray<string> => {
   const otherNotes = notes(state)
   const doubt = doubtOf(tool, certainty)
   return state.repairs.length === 0 && doubt === undefined

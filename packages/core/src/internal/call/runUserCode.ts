@@ -15,8 +15,8 @@ import type { ToolFailure } from "../../ToolFailure.ts"
 import { contained, currentContext } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { attempted, isPromise, isStarted } from "../value/untrusted.ts"
-import { current, detached } from "./frame.ts"
-import { isWhole } from "./handlerEnding.ts"
+import { isWhole } from "./ending.ts"
+import { current, detached } from "./scope.ts"
 
 /**
  * Calls a user's function, and runs the Effect that it returns in a separate fiber. Fails only with

@@ -6,13 +6,17 @@ import * as CallFacts from "../../CallFacts.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import type { Intent, ToolOutcome } from "../../ToolOutcome.ts"
+import type { ToolHealth } from "../../ToolHealth.ts"
+import type { Intent, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
-import type { CallFrame } from "../call/callFrame.ts"
-import { detached, type Frame } from "../call/frame.ts"
+import { isLasting } from "../call/callState.ts"
+import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
-import { nothing } from "../failure/effectsDone.ts"
+import { note } from "../call/note.ts"
+import { detached, type Scope } from "../call/scope.ts"
+import { effectsOf } from "../failure/effects.ts"
 import { attempted } from "../value/untrusted.ts"
+import { disabledRefusal } from "./healthCount.ts"
 import { type Admission, admissionOf, type Repeated } from "./repeatedCall.ts"
 
 /** The options of a call that decide whether the call may run. */
@@ -32,44 +36,58 @@ interface Options {
  * the arguments.
  */
 export class CallAdmission {
-  readonly #call: CallFrame
+  /** How far the call has come. */
+  stage: Stage = "decode"
+  readonly #call: Scope
   readonly #tool: Tool.Any
   readonly #options: Options
-  readonly #disabled: () => DispatchFailure.DispatchFailure | undefined
-  /** The frame of the outer call, if this call's key derives from the outer key. */
-  readonly #outer: Frame | undefined
+  readonly #health: ToolHealth["Service"] | undefined
+  /** The scope of the outer call, if this call's key derives from the outer key. */
+  readonly #outer: Scope | undefined
+  /** True if the call was running when its process ended, and may have acted. */
+  readonly #wasBegun: boolean
   /** True until the first decision, if the call was already admitted before its suspension. */
   #isAdmitted: boolean
   #intended: Intended | undefined = undefined
   #number: number | undefined = undefined
+  #repeats: Repeated | undefined = undefined
   #isIntentUnknown = false
 
   constructor(
-    call: CallFrame,
+    call: Scope,
     tool: Tool.Any,
     options: Options,
-    disabled: () => DispatchFailure.DispatchFailure | undefined,
-    outer: Frame
+    health: ToolHealth["Service"] | undefined,
+    outer: Scope
   ) {
     const { before, id } = options
     this.#call = call
     this.#tool = tool
     this.#options = options
-    this.#disabled = disabled
+    this.#health = health
     this.#outer = outer === detached || id !== undefined ? undefined : outer
     this.#isAdmitted = before?.intent !== undefined
+    this.#wasBegun = options.wasBegun === true && call.acts
   }
 
   #decide(params: unknown, text: string | undefined): Admission {
-    const refusal = this.#disabled()
+    const refusal = this.#disabled
     if (refusal !== undefined) return { refusal }
     const decided = this.#byFacts(params, text)
     const { idempotencyKey } = this.#options
-    const key = idempotencyKey === undefined ? decided.key ?? this.#outer?.keyFor(this.#call.tool, params) : undefined
+    const key = idempotencyKey === undefined ? decided.key ?? this.#outerKey(params) : undefined
     if (decided.refusal !== undefined) return decided
     this.#number = decided.number
-    if (key !== undefined) this.#call.keyed = key
+    if (key !== undefined) this.#call.keyBy(key)
     return decided
+  }
+
+  get #disabled(): DispatchFailure.DispatchFailure | undefined {
+    return disabledRefusal(this.#tool, this.#health)
+  }
+
+  #outerKey(params: unknown): (() => string) | undefined {
+    return this.#outer === undefined ? undefined : keyOfCallIn(this.#outer, this.#call.tool, params)
   }
 
   #byFacts(params: unknown, text: string | undefined): Admission {
@@ -120,41 +138,44 @@ export class CallAdmission {
     return before === undefined || number === undefined ? undefined : { id: before.id, number }
   }
 
-  /**
-   * Decides whether the call may run with these parameters. Returns the parameters to run with, or fails with the
-   * refusal.
-   */
-  readonly admit = (
-    params: unknown,
-    text: string | undefined,
-    admitted?: () => void
-  ): Effect.Effect<unknown, ToolFailure> => {
+  /** Decides whether the call may run with these parameters. Returns the refusal, if it may not. */
+  refuse(params: unknown, text: string | undefined): ToolFailure | undefined {
+    this.stage = "admit"
     const before = this.#intended
     const { refusal, repeated } = this.#decide(params, text)
     if (refusal !== undefined) {
       // The call already ran with its earlier arguments, and these still determine its intent.
       if (this.#call.state.executions > 0) this.#intended = before
-      this.#call.note({ _tag: "CallRefused", code: refusal.code })
-      return Effect.fail(refusal)
+      note(this.#call, { _tag: "CallRefused", code: refusal.code })
+      return refusal
     }
-    admitted?.()
+    this.#repeats = repeated
+    return undefined
+  }
+
+  /** Returns the parameters to run with: those of an earlier call, if this call repeats it. */
+  admitted(params: unknown): Effect.Effect<unknown, ToolFailure> {
     if (this.#wasBegun) this.#noteDoubt()
-    return repeated === undefined ? Effect.succeed(params) : this.#repeated(repeated, params)
+    if (this.#repeats !== undefined) return this.#repeated(this.#repeats, params)
+    this.stage = "run"
+    return Effect.succeed(params)
   }
 
   #noteDoubt(): void {
-    this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
+    note(this.#call, { _tag: "CallRepeated", effects: "maybe" })
   }
 
   /**
-   * Keeps a call in doubt that was running when its process ended, if it was not admitted again because a schema or an
-   * `identity` threw. Returns whether that is the case.
+   * Returns the stage in which a call ended.
+   *
+   * A call that was running when its process ended may not have been admitted again, because a schema or an `identity`
+   * threw. It stays in doubt. The stage `admit` would say that it did not run in the earlier process either.
    */
-  keepsDoubt(cause: Cause.Cause<unknown>): boolean {
-    if (!this.#wasBegun || this.#call.certainty !== "not_executed" || !Cause.hasDies(cause)) return false
+  stageOf(cause: Cause.Cause<unknown>): Stage {
+    if (!this.#wasBegun || this.#call.certainty !== "not_executed" || !Cause.hasDies(cause)) return this.stage
     this.#isIntentUnknown = true
     this.#noteDoubt()
-    return true
+    return "decode"
   }
 
   // A service must always receive the same body under one key. So the arguments of the earlier call are sent again.
@@ -166,21 +187,19 @@ export class CallAdmission {
       : Effect.mapErrorEager(Arguments.decode(text, this.#tool), (failure) => refusal ?? failure)
     return Effect.mapEager(sent, ({ params }) => {
       this.#noteRepetition(repeated)
+      this.stage = "run"
       return params
     })
   }
 
   #noteRepetition({ certainty, isChanged, text }: Repeated): void {
-    this.#call.note({ _tag: "CallRepeated", certainty })
+    note(this.#call, { _tag: "CallRepeated", effects: effectsOf(certainty) })
     if (certainty === "not_executed") return
     const same =
       `An earlier call of ${this.#tool.name} may already have taken effect. Both calls share one idempotency key, so the effect happens only once`
-    const note = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
-    const repairs = [{ kind: "repeated", path: [], note }] as const
-    if (isChanged && text !== undefined) {
-      this.#call.adopt({ text, isSecret: false })
-    }
-    this.#call.note({ _tag: "ArgumentsRepaired", repairs })
+    const sentence = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
+    if (isChanged && text !== undefined) this.#call.adopt({ text, isSecret: false })
+    note(this.#call, { _tag: "ArgumentsRepaired", repairs: [{ kind: "repeated", path: [], note: sentence }] })
   }
 
   /**
@@ -196,18 +215,13 @@ export class CallAdmission {
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
     if (!this.#wasBegun) return decode()
     // The refusal of a disabled tool would say that the call did nothing.
-    if (this.#disabled() !== undefined) return this.#failUnread
+    if (this.#disabled !== undefined) return this.#failUnread
     const { fixers = [], sideEffect } = this.#tool
     const mayDiffer = fixers.some(({ on }) => sideEffect === "non_idempotent" || on.length > 0)
     if (mayDiffer) return this.#failUnread
     return fixers.length === 0 && isIdempotent(sideEffect)
       ? decode()
       : Effect.catchEager(decode(), () => this.#failUnread)
-  }
-
-  // True if the call was running when its process ended, and may have acted.
-  get #wasBegun(): boolean {
-    return this.#options.wasBegun === true && this.#call.acts
   }
 
   /** Returns true if the call would reach the tool now: the tool is available, and the call is not refused. */
@@ -235,7 +249,7 @@ export class CallAdmission {
   }
 
   #intentOf(intended: Intended, outcome: ToolOutcome): Intent | undefined {
-    const { acts, askedKey: key, state: { lasting } } = this.#call
+    const { acts, askedKey: key, state } = this.#call
     const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
     // An `identity` that throws has already been reported.
     if (!isNeeded || attempted(() => intended.isEmpty) !== false) {
@@ -251,7 +265,7 @@ export class CallAdmission {
       arguments: intended.arguments,
       ...(number === undefined ? {} : { number }),
       ...(key === undefined ? {} : { key }),
-      ...(lasting === nothing ? {} : { lasting: true }),
+      ...(isLasting(state) || state.wasLasting ? { lasting: true } : {}),
       ...(text === undefined ? {} : { text })
     }
   }

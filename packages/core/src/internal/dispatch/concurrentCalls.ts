@@ -3,8 +3,8 @@ import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as ToolCall from "../../ToolCall.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
-import { CallFrame } from "../call/callFrame.ts"
 import { failedOutcome } from "../call/outcome.ts"
+import { callScope } from "../call/partScope.ts"
 
 /**
  * Runs the calls of a turn with a custom function: adjacent read-only calls concurrently, all others one by one.
@@ -46,7 +46,7 @@ export const ordered = <E, R>(
 const holdsBack = ({ _tag }: ToolOutcome): boolean => _tag === "Suspended" || _tag === "Stopped"
 
 const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
-  failedOutcome(new CallFrame("", { name: call.name, sideEffect: "none" }), DispatchFailure.notRun(call.name), "admit")
+  failedOutcome(callScope("", { name: call.name, sideEffect: "none" }), DispatchFailure.notRun(call.name), "admit")
 
 /**
  * True if an earlier call of the same turn held this call back. Such a call can still run.

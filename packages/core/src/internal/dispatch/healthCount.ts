@@ -6,7 +6,7 @@ import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import type { LastError, ToolHealth } from "../../ToolHealth.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
-import type { CallFrame } from "../call/callFrame.ts"
+import type { Scope } from "../call/scope.ts"
 import { isBlameless, isRefusal } from "../failure/policyRefusal.ts"
 
 export const disabledRefusal = ({ name }: Tool.Any, health: ToolHealth["Service"] | undefined) => {
@@ -18,7 +18,7 @@ export const disabledRefusal = ({ name }: Tool.Any, health: ToolHealth["Service"
 export const countInHealth = (
   outcome: ToolOutcome,
   { name }: Tool.Any,
-  { state }: CallFrame,
+  { state }: Scope,
   health: ToolHealth["Service"],
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<void> => {
@@ -37,7 +37,7 @@ export const countInHealth = (
 // Returns the error for which the tool is to blame, if any. A request for something that does not exist is not the
 // tool's mistake. The refusal of a policy says nothing about the tool. In that case, the fault of an earlier attempt
 // counts.
-const faultOf = (outcome: Completed | Failed, { fault, fellBack }: CallFrame["state"]): Fault | undefined => {
+const faultOf = (outcome: Completed | Failed, { fault, fellBack }: Scope["state"]): Fault | undefined => {
   if (fellBack) return fault
   if (outcome._tag === "Completed" || outcome.stage === "admit") return undefined
   const { failure } = outcome

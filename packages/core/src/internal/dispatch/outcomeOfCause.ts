@@ -6,21 +6,22 @@ import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import {
-  isOutcomeUnknown,
   isToolFailure,
   PartialData,
   type SchemaMismatch,
   type ToolFailure,
-  ToolUnavailable
+  type ToolUnavailable
 } from "../../ToolFailure.ts"
 import type { Failed, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { unknown } from "../anyError/describeError.ts"
-import { isGuess } from "../anyError/provenance.ts"
-import type { CallFrame } from "../call/callFrame.ts"
-import { withOutcome } from "../call/handlerEnding.ts"
+import { asKnown, ofTool, telling } from "../call/known.ts"
 import { failedOutcome, stoppedOutcome, suspendedOutcome } from "../call/outcome.ts"
 import { heed } from "../call/runUserCode.ts"
+import type { Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
+import { certaintyOf } from "../failure/effects.ts"
+import { isInferred } from "../failure/evidence.ts"
+import { withFields } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { guard } from "../result/resultGuard.ts"
 import { isTooDeep } from "../value/plainJson.ts"
@@ -30,8 +31,12 @@ export const outcomeOfCause = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
   tool: Tool.Any,
-  record: CallFrame
+  record: Scope
 ): Effect.Effect<ToolOutcome> => {
+  const [reason] = cause.reasons
+  if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {
+    return settle(reason.error, stage, tool, record)
+  }
   // A signal (a stop or a question to the user) takes precedence over the failures of finalizers.
   const signal = signalIn(defectsOf(cause))
   switch (signal?._tag) {
@@ -41,22 +46,25 @@ export const outcomeOfCause = (
       return Effect.succeed(suspendedOutcome(record, signal))
     case "RejectionSignal":
     case undefined:
-      break
+      return broken(cause, stage, tool, record)
   }
-
-  const [reason] = cause.reasons
-  if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {
-    return settle(reason.error, stage, tool, record)
-  }
-  return broken(cause, stage, tool, record)
 }
+
+// The failure says which tool it is about: if the code around the call fails with it, too, it says nothing about that code.
+const failed = (
+  failure: Failed["failure"],
+  stage: Stage,
+  record: Scope,
+  effects = record.effects(false),
+  certainty = certaintyOf(effects)
+): Failed => failedOutcome(record, ofTool(failure, record.id, effects), stage, certainty)
 
 // Handles a call whose handler threw, died, interrupted itself, or failed with something other than a `ToolFailure`.
 const broken = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
   tool: Tool.Any,
-  record: CallFrame
+  record: Scope
 ): Effect.Effect<ToolOutcome> => {
   for (const defect of defectsOf(cause)) heed(`The tool '${tool.name}'`, defect)
   const certainty = stage === "guard" ? certaintyOfUnreadable(record) : record.certainty
@@ -64,7 +72,7 @@ const broken = (
   const failure = DispatchFailure.defect({ tool: tool.name, outcome, cause })
   return Effect.as(
     Defect.report(`The tool ${tool.name} failed with an internal error`, cause),
-    failedOutcome(record, failure, stage, certainty)
+    failed(failure, stage, record, undefined, certainty)
   )
 }
 
@@ -72,7 +80,7 @@ const settle = (
   failure: ToolFailure,
   stage: Stage,
   tool: Tool.Any,
-  record: CallFrame
+  record: Scope
 ): Effect.Effect<ToolOutcome> => {
   switch (failure._tag) {
     case "PartialData":
@@ -80,10 +88,10 @@ const settle = (
     case "SchemaMismatch":
       return Effect.succeed(mismatched(failure, stage, record))
     case "SemanticGarbage":
-      return Effect.succeed(failedOutcome(record, failure, stage))
+      return Effect.succeed(failed(failure, stage, record))
     case "ToolUnavailable": {
       const outcome = Effect.succeed(unavailable(failure, stage, tool, record))
-      return failure.code === "failed" && isGuess(failure) ? reportUnknown(failure.cause, tool, outcome) : outcome
+      return failure.code === "failed" && isInferred(failure) ? reportUnknown(failure.cause, tool, outcome) : outcome
     }
   }
 }
@@ -93,56 +101,50 @@ const reportUnknown = (error: unknown, { name }: Tool.Any, outcome: Effect.Effec
   Effect.andThen(Defect.report(`The tool ${name} failed with ${unknown(error)}`, Cause.fail(error)), outcome)
 
 // Returns the certainty after an unreadable answer. If the tool acts, it is unknown whether it did its work.
-const certaintyOfUnreadable = ({ acts, certaintyOfAnswer }: CallFrame): Certainty =>
-  acts && certaintyOfAnswer === "executed" ? "unknown" : certaintyOfAnswer
+const certaintyOfUnreadable = (record: Scope): Certainty => {
+  const effects = record.effects(true)
+  return record.acts && effects === "done" ? "unknown" : certaintyOf(effects)
+}
 
-const mismatched = (failure: SchemaMismatch, stage: Stage, record: CallFrame): Failed => {
-  if (stage === "guard") return failedOutcome(record, failure, stage, certaintyOfUnreadable(record))
-  if (stage !== "decode" || failure.side === "result") return failedOutcome(record, failure, stage)
-  return failedOutcome(record, failure, failure.code === "invalid_json" ? "parse" : stage)
+const mismatched = (failure: SchemaMismatch, stage: Stage, record: Scope): Failed => {
+  if (stage === "guard") return failed(failure, stage, record, undefined, certaintyOfUnreadable(record))
+  const isUnread = stage === "decode" && failure.side === "arguments" && failure.code === "invalid_json"
+  return failed(failure, isUnread ? "parse" : stage, record)
 }
 
 // Makes the failure's `outcome` agree with the certainty of the call. If the outcome of a non-idempotent tool is
 // unknown, the failure becomes permanent, because the tool must not run again.
-const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Tool.Any, record: CallFrame): Failed => {
-  const settled = record.known(failure)
-  const isUnknown = isOutcomeUnknown(settled)
-  if (record.certainty === "not_executed" && sideEffect === "none") {
+const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Tool.Any, record: Scope): Failed => {
+  const effects = record.effects(false)
+  const told = certaintyOf(effects)
+  const isRefusal = effects === "none" && (!record.acts || record.record.state.isRefused)
+  const known = asKnown(failure, told, isRefusal)
+  const { code, outcome } = known
+  if (effects === "none" && sideEffect === "none") {
     // A read-only tool did nothing, whatever its handler says.
-    return failedOutcome(record, isUnknown ? withOutcome(settled, "not_executed") : settled, stage)
+    return failed(outcome === "unknown" ? telling(known, { outcome: "not_executed" }) : known, stage, record, effects)
   }
-  const final = isUnknown && sideEffect === "non_idempotent" && !keepsCode(settled)
-    ? new ToolUnavailable({ ...settled, code: "outcome_unknown", transient: false, cause: settled.cause })
-    : settled
-  const { outcome } = final
-  if (outcome === undefined) return failedOutcome(record, final, stage)
+  const isFinal = outcome === "unknown" && sideEffect === "non_idempotent" && code !== "defect" && !isRepeat(known)
+  const final = isFinal ? withFields(known, { code: "outcome_unknown", transient: false }) : known
   // An earlier call with the same intent took effect, not this one. With `unknown`, the effect is not counted twice.
-  const isOfEarlier = stage === "admit" && outcome === "executed" && record.certainty === "not_executed"
-  const certainty = isOfEarlier ? "unknown" : join(record.certainty, outcome)
-  // `withOutcome` makes `outcome` enumerable, so that every copy of the failure keeps it.
-  return failedOutcome(
-    record,
-    Object.keys(final).includes("outcome") ? final : withOutcome(final, outcome),
-    stage,
-    certainty
-  )
+  const isOfEarlier = stage === "admit" && outcome === "executed" && effects === "none"
+  const certainty = isOfEarlier ? "unknown" : outcome === undefined || outcome === told ? told : join(told, outcome)
+  return failed(final, stage, record, effects, certainty)
 }
-
-const keepsCode = (failure: ToolUnavailable): boolean => failure.code === "defect" || isRepeat(failure)
 
 // The data of a `PartialData` failure is a result, too: it is checked and encoded as JSON.
 const partial = (
   failure: PartialData,
   stage: Stage,
   tool: Tool.Any,
-  record: CallFrame
+  record: Scope
 ): Effect.Effect<ToolOutcome> =>
   Effect.suspend(() => guard(tool, failure.data)).pipe(
     Effect.match({
       onSuccess: (data) => {
         const { next, ...rest } = failure
         const nextField = next === undefined || isTooDeep(next) || !isJsonObject(next) ? {} : { next }
-        return failedOutcome(record, new PartialData({ ...rest, ...nextField, data, cause: failure.cause }), stage)
+        return failed(new PartialData({ ...rest, ...nextField, data, cause: failure.cause }), stage, record)
       },
       onFailure: (invalid) => mismatched(invalid, "guard", record)
     }),

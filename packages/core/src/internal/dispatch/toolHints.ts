@@ -20,8 +20,8 @@ export const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.T
   const isUnknown = certainty === "unknown"
   const others = failure._tag !== "ToolUnavailable" && !isUnknown
     ? Effect.succeed([])
-    : availableOf(isUnknown ? [tool.check ?? ""] : tool.instead, toolkit)
-  return Effect.map(others, (names) => {
+    : availableOf(!isUnknown ? tool.instead : tool.check === undefined ? [] : [tool.check], toolkit)
+  return Effect.mapEager(others, (names) => {
     const other = isUnknown ? `${names.join()} to find out` : `${names.join(" or ")} instead`
     const ways = [...(less === undefined ? [] : [less]), ...(names.length === 0 ? [] : [other])]
     if (ways.length === 0) return outcome

@@ -97,7 +97,7 @@ const fill = (
 // `message`.
 const set = (failure: Record<string, unknown>, key: string, value: unknown) => {
   if (value === undefined) return
-  if (key === "cause") Object.defineProperty(failure, key, { value, enumerable: false })
+  if (key === "cause") Object.defineProperty(failure, key, hidden(value))
   else if (!(key in prototype)) failure[key] = value
 }
 
@@ -146,29 +146,19 @@ export const failureWith = (members: PropertyDescriptorMap): FailureConstructor 
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
 export const Failure: FailureConstructor = failureWith({})
 
-/** Copies a failure with its class and its cause, and changes some properties. The failure may be frozen. */
-const copyWith = <F extends object>(failure: F, changes: PropertyDescriptorMap): F =>
-  Object.create(Object.getPrototypeOf(failure), { ...Object.getOwnPropertyDescriptors(failure), ...changes })
+/** Returns a copy of a failure, of the same class, with some fields changed. The failure itself may be frozen. */
+export const withFields = <F extends object>(failure: F, fields: Partial<F> & { readonly cause?: unknown }): F => {
+  const { cause = "cause" in failure ? failure.cause : undefined, ...shown } = fields
+  const copy: F = Object.assign(Object.create(Object.getPrototypeOf(failure)), failure, shown)
+  return cause === undefined ? copy : Object.defineProperty(copy, "cause", hidden(cause))
+}
 
-const field = (value: unknown, enumerable: boolean): PropertyDescriptor => ({
+const hidden = (value: unknown): PropertyDescriptor => ({
   value,
-  enumerable,
+  enumerable: false,
   writable: true,
   configurable: true
 })
-
-/** Returns a copy of a failure with some fields changed. A field that is not enumerable stays so. */
-export const withFields = <F extends object>(failure: F, fields: Partial<F>): F => {
-  const isShown = (key: string) => !Object.hasOwn(failure, key) || Object.keys(failure).includes(key)
-  return copyWith(
-    failure,
-    Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, field(value, isShown(key))]))
-  )
-}
-
-/** Returns a copy of a failure with an enumerable field, which every further copy keeps. */
-export const withShown = <F extends object>(failure: F, key: keyof F & string, value: unknown): F =>
-  copyWith(failure, { [key]: field(value, true) })
 
 /**
  * Returns a failure with the cause of another failure, unless the first has its own cause. This restores a
@@ -180,7 +170,7 @@ export const withCauseOf = <F extends { readonly cause?: unknown }>(
 ): F =>
   failure.cause !== undefined || other.cause === undefined
     ? failure
-    : copyWith(failure, { cause: field(other.cause, false) })
+    : withFields(failure, { cause: other.cause } as Partial<F>)
 
 /**
  * Returns the schema of a failure, built on the schema of its fields. `cause` is not enumerable, so it is not

@@ -6,6 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import { attempted, isPromise, silence } from "../value/untrusted.ts"
+import { isEvidence } from "./evidence.ts"
 
 interface Field {
   /** The expected type, in the words of a log. */
@@ -99,6 +100,7 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
     "outcome",
     field("'executed', 'not_executed' or 'unknown'", oneOf("executed", "not_executed", "unknown"), () => "unknown")
   ],
+  ["evidence", field("evidence", isEvidence)],
   ["status", whole],
   ["attempts", whole]
 ])

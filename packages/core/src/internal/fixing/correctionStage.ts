@@ -7,15 +7,15 @@
  *                              ├─ a value, or a stop
  *                              └─ no answer ─ the failure stays as it was, or gets the fixer's words
  *
- * The policies do not see a handler's rejection (`RejectionSignal`). They see only what they would have
- * seen if the model had sent the corrected arguments in the first place. If no fixer has an answer, the
- * call goes through the policies once more, so that they see the rejection (the stage's verdict). On this
- * extra pass the handler does not run, and no concurrency limit, rate limit or breaker refuses the call.
+ * The policies do not see a handler's rejection (`RejectionSignal`). They see only what they would have seen if the model
+ * had sent the corrected arguments in the first place. A rejection that no fixer corrects is shown to the policies that
+ * handle failures: see `rejectionPath`.
  */
 import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Arguments from "../../Arguments.ts"
@@ -26,21 +26,23 @@ import type { Escalation, Fixable } from "../../Rejection.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
-import { isForeign } from "../anyError/provenance.ts"
 import { Undecoded } from "../arguments/decoding.ts"
 import { encoderOf } from "../arguments/encoder.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
-import type { CallFrame } from "../call/callFrame.ts"
-import { current, type Frame, type Stage, type Verdict } from "../call/frame.ts"
-import { isRejection, isWhole } from "../call/handlerEnding.ts"
-import type { InnerFrame } from "../call/innerFrames.ts"
+import { isRejection, isWhole } from "../call/ending.ts"
+import { isOpen, whyNot } from "../call/mayBegin.ts"
+import { note, noteHandled, noteReplaced } from "../call/note.ts"
 import { heed } from "../call/runUserCode.ts"
+import { current, type Scope, type Stage } from "../call/scope.ts"
 import { momentToAnswer } from "../call/timeLeft.ts"
 import { defectsOf, type RejectionSignal, signalIn } from "../failure/controlSignal.ts"
+import { isOfTool } from "../failure/evidence.ts"
+import { isExit } from "../fiber/runContained.ts"
 import { readable } from "../value/canonical.ts"
 import { escalated } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
 import { type Better, type Fault, FixerRounds, undecoded } from "./fixerRounds.ts"
+import type { Runs } from "./rejectionPath.ts"
 
 /** The fields of a tool that corrections need. */
 export interface Correctable {
@@ -51,33 +53,18 @@ export interface Correctable {
   readonly fixers?: ReadonlyArray<Fixing>
 }
 
-/** How a call is admitted and run. */
-export interface Way<R> {
-  readonly run: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
-  /**
-   * Returns the parameters to run with. Fails if the call is refused.
-   *
-   * @param admitted called as soon as the parameters are admitted
-   */
-  readonly admit: (
-    params: unknown,
-    text: string | undefined,
-    admitted?: () => void
-  ) => Effect.Effect<unknown, ToolFailure>
+/** Decides whether a dispatched call may run. A program's own run of a tool is always admitted. */
+export interface Admission {
+  /** Returns the refusal of a call with these parameters, if it is refused. */
+  readonly refuse: (params: unknown, text: string | undefined) => ToolFailure | undefined
+  /** Returns the parameters to run with, once they have been admitted. */
+  readonly admitted: (params: unknown) => Effect.Effect<unknown, ToolFailure>
   /** Whether the tool may be called now. If not, no fixer is asked. */
   readonly isCalled: Effect.Effect<boolean>
 }
 
-// A direct `tool.run`, without dispatch, is always admitted.
-const directRun = {
-  admit: (params: unknown, _: unknown, admitted?: () => void) => {
-    admitted?.()
-    return Effect.succeed(params)
-  },
-  isCalled: Effect.succeed(true)
-}
-
 const none: ReadonlyArray<never> = []
+const called: Effect.Effect<boolean> = Effect.succeed(true)
 
 /** A fixer's answer: arguments or a value. */
 type Answer = Exclude<Better, Escalation>
@@ -85,22 +72,32 @@ type Answer = Exclude<Better, Escalation>
 /** Runs `decode → admit → run`, and repeats it with the corrections of fixers. Each call has its own stage. */
 export class CorrectionStage<R> implements Stage {
   readonly #tool: Correctable
-  readonly #frame: CallFrame | InnerFrame
-  readonly #way: Way<R>
+  readonly #scope: Scope
+  readonly #runs: Runs<R>
+  readonly #admission: Admission | undefined
+  /** The text of the arguments, exactly as the model wrote it. */
+  #written: string | undefined = undefined
   readonly #fixers: ReadonlyArray<FixerRounds>
   /** The parameters that have already run. A correction that results in parameters equal to these is ignored. */
   readonly #ran: Array<unknown> = []
-  verdict: Verdict | undefined = undefined
+  verdict: Stage["verdict"] = undefined
   /** True if no fixer has better arguments than the current ones. */
   #isSettled = false
 
-  constructor(tool: Correctable, frame: CallFrame | InnerFrame, fiber: Fiber.Fiber<unknown, unknown>, way: Way<R>) {
+  constructor(
+    tool: Correctable,
+    scope: Scope,
+    fiber: Fiber.Fiber<unknown, unknown>,
+    runs: Runs<R>,
+    admission?: Admission
+  ) {
     const { fixers = none } = tool
     this.#tool = tool
-    this.#frame = frame
-    this.#way = way
-    this.#fixers = fixers.length === 0 ? none : fixerRoundsOf(fixers, tool, frame, fiber, this.#ran)
-    if (fixers.length > 0) frame.stage = this
+    this.#scope = scope
+    this.#runs = runs
+    this.#admission = admission
+    this.#fixers = fixers.length === 0 ? none : fixerRoundsOf(fixers, tool, scope, fiber, this.#ran)
+    if (fixers.length > 0) scope.stage = this
   }
 
   /** Decodes, admits and runs the arguments in a model's text. */
@@ -108,6 +105,9 @@ export class CorrectionStage<R> implements Stage {
     text: string | undefined,
     decoded: Effect.Effect<Arguments.Decoded<unknown>, Undecoded | ToolFailure>
   ): Effect.Effect<unknown, ToolFailure, R> {
+    this.#written = text
+    // Decoding has nearly always ended by now.
+    if (isExit(decoded) && Exit.isSuccess(decoded)) return this.#admit(decoded.value, text)
     // Eager, like decoding: synchronous work takes no extra step of the runtime.
     return Effect.flatMapEager(
       Effect.catchEager(
@@ -121,20 +121,28 @@ export class CorrectionStage<R> implements Stage {
 
   #admit({ params, repairs }: Arguments.Decoded<unknown>, text: string | undefined) {
     this.#noteRepairs(repairs)
-    return Effect.flatMapEager(this.#way.admit(params, text), (params) => this.run(params))
+    const refusal = this.#admission?.refuse(params, text)
+    return refusal === undefined ? this.#runAdmitted(params) : Effect.fail(refusal)
+  }
+
+  #runAdmitted(params: unknown): Effect.Effect<unknown, ToolFailure, R> {
+    return this.#admission === undefined
+      ? this.run(params)
+      : Effect.flatMapEager(this.#admission.admitted(params), (params) => this.run(params))
   }
 
   /** Runs admitted parameters. */
   run(params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    const run = this.#way.run(params)
+    const run = this.#runs.run(params)
     return this.#fixers.length === 0 ? run : Effect.catchCause(run, (cause) => this.#fixFailure(cause, params))
   }
 
   /** Returns whether a handler's rejection is held back, so that the policies around the handler do not see it. */
-  hears(failure: ToolFailure, frame: Frame): boolean {
+  hears(failure: ToolFailure, scope: Scope): boolean {
     // A foreign rejection is about the arguments of an inner tool. The handler made them, so they are
     // not this call's own.
-    return !this.#isSettled && isRejection(failure) && !isForeign(failure) && !frame.live.hasRejected && frame.isOpen &&
+    return !this.#isSettled && isRejection(failure) && !isOfTool(failure) && scope.quoted !== "rejection" &&
+      isOpen(scope) &&
       this.#mayRunAgain("rejection") && this.#fixers.some((fixer) => fixer.timeLeft("rejection") > 0)
   }
 
@@ -144,9 +152,9 @@ export class CorrectionStage<R> implements Stage {
    * any other failure, the handler must have run.
    */
   #mayRunAgain(about: Fault["about"]): boolean {
-    const { certainty, whole: { state } } = this.#frame
+    const { certainty, record: { state } } = this.#scope
     if (certainty !== "not_executed") return false
-    return about === "rejection" ? this.#frame.whyNot() === undefined : state.executions > 0
+    return about === "rejection" ? whyNot(this.#scope) === undefined : state.executions > 0
   }
 
   // -----------------------------------------------------------------------------
@@ -165,12 +173,12 @@ export class CorrectionStage<R> implements Stage {
     const { about, failed, rejected } = faultIn(cause, this.#tool.name)
     if (failed === undefined) return Effect.failCause(cause)
     const otherwise = (failure: Fixable) => {
-      if (rejected !== undefined) return this.#showRejection(failure, rejected.params, params)
+      if (rejected !== undefined) return this.#tell(failure, rejected.params, params)
       return failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
     }
     if (!this.#fixers.some((fixer) => fixer.timeLeft(about) > 0)) return otherwise(failed)
     this.#ran.push(params)
-    const originalText = this.#frame.text
+    const originalText = this.#scope.correction?.text ?? this.#written
     return Effect.flatMap(jsonOf(this.#tool.parameters, params), (json) => {
       const value = isObject(json) ? json : undefined
       const text = originalText ?? (json === undefined ? "" : JSON.stringify(json))
@@ -178,14 +186,17 @@ export class CorrectionStage<R> implements Stage {
     })
   }
 
-  /** Runs the policies once more, so that they see a rejection that no fixer corrected. */
-  #showRejection(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
+  /** Tells the policies of a rejection that no fixer corrected. */
+  #tell(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
     this.verdict = { failure, params: rejected }
     this.#isSettled = true
-    return Effect.onExit(this.run(params), () =>
-      Effect.sync(() => {
-        this.verdict = undefined
-      }))
+    return Effect.onExit(
+      Effect.catchCause(this.#runs.told(params), (cause) => this.#fixFailure(cause, params)),
+      () =>
+        Effect.sync(() => {
+          this.verdict = undefined
+        })
+    )
   }
 
   // -----------------------------------------------------------------------------
@@ -198,10 +209,10 @@ export class CorrectionStage<R> implements Stage {
   ): Effect.Effect<unknown, ToolFailure, R> {
     const { about, failure } = fault
     if (this.#fixers.length === 0 || !this.#mayRunAgain(about)) return otherwise(failure)
-    return Effect.flatMap(this.#way.isCalled, (isCalled) => {
+    return Effect.flatMap(this.#admission?.isCalled ?? called, (isCalled) => {
       if (!isCalled) return otherwise(failure)
       return Effect.flatMap(asNeeded<Fault | Answer, R>(this.#ask(fault, 0)), (next) => {
-        if (!this.#frame.isOpen) return Effect.interrupt
+        if (!isOpen(this.#scope)) return Effect.interrupt
         if (next === fault) return otherwise(failure)
         const ended = "about" in next
           ? otherwise(next.failure)
@@ -222,7 +233,7 @@ export class CorrectionStage<R> implements Stage {
     return Effect.flatMap(fixer.better(fault), (better) => {
       if (better === undefined) return this.#ask(fault, index + 1)
       if (better._tag !== "Escalation") return Effect.succeed(better)
-      this.#frame.handled(fault.failure, { by: "escalated" })
+      noteHandled(this.#scope, fault.failure, { by: "escalated" })
       return this.#ask({ ...fault, failure: escalated(fault.failure, better, fixer.name) }, index + 1)
     })
   }
@@ -230,27 +241,23 @@ export class CorrectionStage<R> implements Stage {
   // Like the original arguments, corrected ones may be refused; in that case nothing is run.
   #runCorrected(answer: Answer & { readonly _tag: "Arguments" }, failure: Fixable) {
     const { params, repairs, shown, text } = answer
-    let isAdmitted = false
-    const admitted = this.#way.admit(params, text, () => {
-      isAdmitted = true
-      this.#isSettled = false
-      this.#frame.adopt({ text, isSecret: shown === undefined }, params)
-      this.#frame.note({ _tag: "ArgumentsCorrected", repairs: [correctionRepair("used", answer), ...repairs] })
-      this.#frame.replaced(failure, { by: "fix" })
-    })
-    const refused = () =>
-      Effect.sync(() => {
-        if (isAdmitted) return
-        this.#noteRepairs([correctionRepair("refused", answer)])
-        this.#frame.handled(failure, { by: "ignored" })
-      })
-    return Effect.flatMap(Effect.tapError(admitted, refused), (params) => this.run(params))
+    const refusal = this.#admission?.refuse(params, text)
+    if (refusal !== undefined) {
+      this.#noteRepairs([correctionRepair("refused", answer)])
+      noteHandled(this.#scope, failure, { by: "ignored" })
+      return Effect.fail(refusal)
+    }
+    this.#isSettled = false
+    this.#scope.adopt({ text, isSecret: shown === undefined }, params)
+    note(this.#scope, { _tag: "ArgumentsCorrected", repairs: [correctionRepair("used", answer), ...repairs] })
+    noteReplaced(this.#scope, failure, { by: "fix" })
+    return this.#runAdmitted(params)
   }
 
   #succeedWith({ caveats, source, value }: Answer & { readonly _tag: "Value" }, failure: Fixable) {
-    this.#frame.replaced(failure, { by: "answered" })
-    this.#frame.note({ _tag: "SourceNamed", ...source })
-    for (const text of caveats) this.#frame.note({ _tag: "CaveatAdded", text })
+    noteReplaced(this.#scope, failure, { by: "answered" })
+    note(this.#scope, { _tag: "SourceNamed", ...source })
+    for (const text of caveats) note(this.#scope, { _tag: "CaveatAdded", text })
     return Effect.succeed(value)
   }
 
@@ -261,7 +268,7 @@ export class CorrectionStage<R> implements Stage {
   }
 
   #noteRepairs(repairs: ReadonlyArray<Repair>): void {
-    if (repairs.length > 0) this.#frame.note({ _tag: "ArgumentsRepaired", repairs })
+    if (repairs.length > 0) note(this.#scope, { _tag: "ArgumentsRepaired", repairs })
   }
 }
 
@@ -317,7 +324,7 @@ const unfixable: Ended = { about: "rejection", failed: undefined }
 const fixerRoundsOf = (
   fixers: ReadonlyArray<Fixing>,
   tool: Correctable,
-  frame: Frame,
+  scope: Scope,
   fiber: Fiber.Fiber<unknown, unknown>,
   ran: ReadonlyArray<unknown>
 ): ReadonlyArray<FixerRounds> => {
@@ -332,16 +339,11 @@ const fixerRoundsOf = (
       return (deadline - clock.currentTimeMillisUnsafe() - momentToAnswer) / 2
     }
   }
-  return fixers.map((fixing, index) => new FixerRounds(fixing, tool, frame, call, index))
+  return fixers.map((fixing, index) => new FixerRounds(fixing, tool, scope, call, index))
 }
 
-/** Adds a tool's fixers to a direct `run` (one without dispatch). The run must be inside a frame of the tool. */
-export const corrected = (tool: Correctable, run: Way<unknown>["run"]): Way<unknown>["run"] =>
-  tool.fixers === undefined || tool.fixers.length === 0 ? run : (params) =>
-    Effect.withFiber((fiber) => {
-      const frame = asOwner(fiber.getRef(current))
-      return new CorrectionStage(tool, frame, fiber, { ...directRun, run }).run(params)
-    })
-
-// A tool always runs in one of these frames.
-const asOwner = (frame: Frame) => frame as CallFrame | InnerFrame
+/** Adds a tool's fixers to a direct `run` (one without dispatch). The run must be inside a scope of the tool. */
+export const corrected = (tool: Correctable, runs: Runs): Runs["run"] =>
+  tool.fixers === undefined || tool.fixers.length === 0 ?
+    runs.run :
+    (params) => Effect.withFiber((fiber) => new CorrectionStage(tool, fiber.getRef(current), fiber, runs).run(params))

@@ -16,11 +16,12 @@ import { ToolUnavailable } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
 import { attempt, type Undecoded } from "../arguments/decoding.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
-import { withoutNote } from "../call/callState.ts"
-import { current, type Frame } from "../call/frame.ts"
+import { withoutNote } from "../call/fold.ts"
 import { digestOf } from "../call/idempotencyKey.ts"
-import { FixerFrame } from "../call/innerFrames.ts"
+import { fixerScope } from "../call/innerScope.ts"
+import { note, noteHandled } from "../call/note.ts"
 import { heed, present } from "../call/runUserCode.ts"
+import { current, type Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
 import { contained } from "../fiber/runContained.ts"
 import { withinTime } from "../fiber/withinTime.ts"
@@ -87,7 +88,7 @@ export class FixerRounds {
   readonly name: string
   readonly #fixing: Fixing
   readonly #tool: Subject
-  readonly #frame: Frame
+  readonly #scope: Scope
   readonly #call: Sharing
   readonly #index: number
   /** The failures about which this fixer has been asked so far, oldest first. */
@@ -96,11 +97,11 @@ export class FixerRounds {
   #used = 0
 
   /** @param index the position of the fixer among the tool's fixers */
-  constructor(fixing: Fixing, tool: Subject, frame: Frame, call: Sharing, index: number) {
+  constructor(fixing: Fixing, tool: Subject, scope: Scope, call: Sharing, index: number) {
     this.name = fixing.name ?? `the fixer of ${tool.name}`
     this.#fixing = fixing
     this.#tool = tool
-    this.#frame = frame
+    this.#scope = scope
     this.#call = call
     this.#index = index
   }
@@ -134,7 +135,7 @@ export class FixerRounds {
     this.#history.push(last)
     return Effect.clockWith((clock) => {
       const start = clock.currentTimeMillisUnsafe()
-      this.#frame.note({ _tag: "FixerAsked", fixer: this.name, code: last.failure.code, tries: this.#history.length })
+      note(this.#scope, { _tag: "FixerAsked", fixer: this.name, code: last.failure.code, tries: this.#history.length })
       const answer = Effect.provideService(this.#answer(last, before), Deadline.current, start + millis)
       return withinTime(answer, millis, {
         late: () => Effect.succeed(this.#giveUp("It did not answer in time.")),
@@ -153,7 +154,7 @@ export class FixerRounds {
   #answer(last: Fault, before: ReadonlyArray<Rejected>) {
     // Tools that the fixer runs are not part of the called tool, so they have their own keys and attempts.
     const about = digestOf("fix", this.name, String(this.#index), last.text, last.failure.code)
-    const context = new FixerFrame(this.#frame, ++this.#call.asked, about)
+    const context = fixerScope(this.#scope, ++this.#call.asked, about)
     const { name: tool, parameters } = this.#tool
     const who = `The fixer of '${tool}'`
     const answer = Effect.suspend(() => {
@@ -241,7 +242,7 @@ export class FixerRounds {
     const signal = signalIn(defectsOf(cause))
     // If the fixer stops the run, the failure is noted here, or it would be lost. If the fixer asks
     // the user, this is not necessary: the resumed call runs again and fails again.
-    if (signal?._tag === "StopSignal") this.#frame.handled(failure, { by: "stopped" })
+    if (signal?._tag === "StopSignal") noteHandled(this.#scope, failure, { by: "stopped" })
     if (signal !== undefined) return Effect.die(signal)
     const errors = cause.reasons.filter(Cause.isFailReason).map(({ error }) => error)
     const escalation = errors.find(isA(Escalation))
@@ -264,6 +265,6 @@ export class FixerRounds {
 
   #noteIgnored(detail: string, cause?: unknown): undefined {
     const fields = { code: "fixer_failed", transient: false, outcome: "not_executed" } as const
-    this.#frame.handled(new ToolUnavailable({ ...fields, detail, cause }), { by: "ignored" })
+    noteHandled(this.#scope, new ToolUnavailable({ ...fields, detail, cause }), { by: "ignored" })
   }
 }

@@ -1,7 +1,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import { current, type Frame } from "../call/frame.ts"
-import { Gate } from "../call/gateFrames.ts"
+import { partOf } from "../call/partScope.ts"
+import { current, type Scope } from "../call/scope.ts"
 import { currentContext } from "../fiber/runContained.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 
@@ -14,7 +14,7 @@ interface Limits<A, E, R> {
 }
 
 /**
- * Runs an Effect inside a gate (see `Gate`), for at most a given time. When the time is up, the gate
+ * Runs an Effect in a scope of its own, for at most a given time. When the time is up, the scope
  * closes. From then on it drops all events, except that it still reports how an execution of a tool
  * with side effects has ended. Until the late Effect has ended, it counts as an abandoned attempt.
  *
@@ -22,25 +22,25 @@ interface Limits<A, E, R> {
  */
 export const abandonable = <A, E, R>(
   run: Effect.Effect<A, E, R>,
-  frame: Frame,
+  scope: Scope,
   millis: number,
   { context = currentContext<R>(), late }: Limits<A, E, R>
 ): Effect.Effect<A, E, R> => {
-  const gate = new Gate(frame)
+  const limit = partOf(scope, "limit")
   return withinTime(run, millis, {
-    context: Context.add(context, current, gate),
+    context: Context.add(context, current, limit),
     onEnd: () => {
-      gate.isOver = true
+      limit.phase = "over"
     },
     onInterrupt: () => {
-      gate.wasLeft = true
+      limit.wasLeft = true
     },
     onLeft: (fiber) => {
-      gate.close()
-      frame.live.abandoned.add(fiber)
+      limit.close()
+      scope.live.abandoned.add(fiber)
     },
     late: () => {
-      gate.close()
+      limit.close()
       return late()
     }
   })

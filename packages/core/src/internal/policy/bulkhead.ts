@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { AbandonedAttempts } from "../call/abandonedAttempts.ts"
-import { current } from "../call/frame.ts"
+import { current } from "../call/scope.ts"
 import { millisLeft } from "../call/timeLeft.ts"
 
 type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

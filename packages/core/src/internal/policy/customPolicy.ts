@@ -2,10 +2,10 @@
  * Observes a custom policy from outside and from inside, so that the record of the call is correct
  * whatever the policy does:
  *
- *     outer ── PolicyFrame: the policy's own code ─┬─ PolicyRunFrame: one inner run
- *                                                  └─ PolicyRunFrame: another inner run, later or in parallel
+ *     call ── policy: the policy's own code ─┬─ run: one inner run
+ *                                            └─ run: another inner run, later or in parallel
  *
- * Each inner run (a run of the tool by the policy) has its own frame. When an inner run succeeds, its
+ * Each inner run (a run of the tool by the policy) has its own scope. When an inner run succeeds, its
  * caveats and its source apply to the answer. If several runs succeed, the run whose value the policy
  * returns decides, or else the last run. The failure of a run counts as handled, unless the policy
  * ends with the same failure. Time during which no inner run is in progress counts as waiting. A run
@@ -16,10 +16,10 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Defect from "../../Defect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
-import { current } from "../call/frame.ts"
 import type { PolicyName } from "../call/policyKind.ts"
 import { ended, noun } from "../call/runUserCode.ts"
-import { diedOf, PolicyFrame } from "./policyFrame.ts"
+import { current } from "../call/scope.ts"
+import { diedOf, PolicyRun } from "./policyRun.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
@@ -36,17 +36,16 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
   }
   return (params) =>
     Effect.withFiber((fiber) => {
-      const policyFrame = new PolicyFrame(fiber.getRef(current), policy, fiber)
+      const policyRun = new PolicyRun(fiber.getRef(current), policy, fiber)
       return Effect.suspend(() => ended(label, wrapped(params))).pipe(
-        Effect.provideService(current, policyFrame),
+        Effect.provideService(current, policyRun.scope),
         Effect.onExit((exit) => {
-          policyFrame.finish(exit)
-          return reportLostDefects(policyFrame, tool, exit)
+          policyRun.finish(exit)
+          return reportLostDefects(policyRun, tool, exit)
         }),
         Effect.matchCauseEffect({
-          onFailure: (cause) =>
-            policyFrame.signal === undefined ? Effect.failCause(cause) : Effect.die(policyFrame.signal),
-          onSuccess: (value) => policyFrame.isAnsweredBy(value) ? Effect.succeed(value) : Effect.die(policyFrame.signal)
+          onFailure: (cause) => policyRun.signal === undefined ? Effect.failCause(cause) : Effect.die(policyRun.signal),
+          onSuccess: (value) => policyRun.isAnsweredBy(value) ? Effect.succeed(value) : Effect.die(policyRun.signal)
         })
       )
     })
@@ -55,7 +54,7 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
 // Reports the defects of inner runs, except those with which the policy itself ends. Otherwise the
 // reported defects would be lost.
 const reportLostDefects = (
-  { defects }: PolicyFrame,
+  { defects }: PolicyRun,
   tool: string,
   exit: Exit.Exit<unknown, unknown>
 ): Effect.Effect<void> => {
@@ -67,14 +66,14 @@ const reportLostDefects = (
   )
 }
 
-// Makes a new frame each time the policy starts the inner run.
+// Makes a new scope each time the policy starts the inner run.
 const observeRun = (run: Run): Run => (params) =>
   Effect.withFiber((fiber) => {
-    const policyFrame = fiber.getRef(current)
-    if (!(policyFrame instanceof PolicyFrame)) return run(params)
-    const runFrame = policyFrame.branch(fiber)
+    const { policy } = fiber.getRef(current)
+    if (!(policy instanceof PolicyRun)) return run(params)
+    const scope = policy.begin(fiber)
     return Effect.onExit(
-      Effect.provideService(run(params), current, runFrame),
-      (exit) => Effect.sync(() => policyFrame.rejoin(runFrame, fiber, exit))
+      Effect.provideService(run(params), current, scope),
+      (exit) => Effect.sync(() => policy.end(scope, fiber, exit))
     )
   })

@@ -1,12 +1,12 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { join } from "../../Certainty.ts"
-import { isGuess, marks } from "../anyError/provenance.ts"
-import { current } from "../call/frame.ts"
-import { SourceFrame } from "../call/gateFrames.ts"
-import { doneByOthers, endingOf, isRejection, isWhole } from "../call/handlerEnding.ts"
-import { certaintyOf } from "../failure/effectsDone.ts"
+import { effectsOfTools, endingOf, isWhole } from "../call/ending.ts"
+import { monotonicMillis } from "../call/known.ts"
+import { note } from "../call/note.ts"
+import { sourceIn } from "../call/partScope.ts"
+import { current } from "../call/scope.ts"
+import type { Effects } from "../failure/effects.ts"
 
 // Runs a source, such as a fallback's, that answers in place of a tool. If the source runs tools,
 // their attempts count as attempts of the call.
@@ -15,26 +15,28 @@ export const sourced = <A, E, R>(
   isTool: boolean,
   ask: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.flatMap(current, (frame) => {
-    const source = new SourceFrame(frame)
-    const since = marks()
+  Effect.withFiber((fiber) => {
+    const scope = fiber.getRef(current)
+    const source = sourceIn(scope)
     const answer = Effect.provideService(ask(), current, source)
     // A source that is itself a tool reports its own effects.
-    if (!frame.acts || isTool) return answer
-    const common = { inside: name, by: "source", acts: true } as const
-    frame.note({ _tag: "InnerActs", inside: name, by: "source" })
+    if (!scope.acts || isTool) return answer
+    const since = monotonicMillis(fiber)
+    const attempt = source.attempt
+    note(scope, { _tag: "InnerActs", inside: name, by: "source" })
     return Effect.onExit(answer, (exit) =>
-      Effect.sync(() =>
-        frame.note({ _tag: "InnerEnded", ...common, ...doneBySource(exit, source.hasBegun, since) })
-      ))
+      Effect.sync(() => {
+        const what = doneBySource(exit, source.attempt !== attempt, since)
+        note(scope, { _tag: "InnerEnded", inside: name, by: "source", acts: true, ...what })
+      }))
   })
 
 /** Succeeds with a function that returns how many attempts of the call began since its last use. */
-export const attemptCounter: Effect.Effect<() => number> = Effect.map(current, (frame) => {
-  let counted = frame.state.attempts
+export const attemptCounter: Effect.Effect<() => number> = Effect.map(current, (scope) => {
+  let counted = scope.state.attempts
   return () => {
     const before = counted
-    counted = frame.state.attempts
+    counted = scope.state.attempts
     return counted - before
   }
 })
@@ -43,25 +45,22 @@ export const attemptCounter: Effect.Effect<() => number> = Effect.map(current, (
  * Returns the effects of a user's source, as far as its exit shows them.
  *
  * @param hasRunTools whether the source ran tools, which report their own effects
- * @param since how many failures had been marked as coming from inner tools when the source started
+ * @param since the monotonic time at which the source started
  */
-const doneBySource = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean, since: number) => {
+const doneBySource = (
+  exit: Exit.Exit<unknown, unknown>,
+  hasRunTools: boolean,
+  since: number
+): { readonly effects: Effects; readonly answered?: true } => {
   const { reasons } = Exit.isFailure(exit) ? exit.cause : { reasons: [] }
+  const failures = reasons.flatMap((reason) =>
+    Cause.isFailReason(reason) && isWhole(reason.error) ? [reason.error] : []
+  )
   // A partial answer is an answer, too.
-  const isAnswer = reasons.every((reason) =>
-    Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "PartialData"
-  )
-  if (isAnswer) return hasRunTools ? effects.nothing : effects.answered
-  const { certainty } = endingOf(exit, { isRejection, isBelieved: (failure) => !isGuess(failure) })
-  const hasOutcome = reasons.some((reason) =>
-    Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "ToolUnavailable" &&
-    reason.error.outcome !== undefined
-  )
-  const own = hasRunTools && !hasOutcome ? "not_executed" : certainty
-  return { certainty: join(own, certaintyOf(doneByOthers(exit, since))) }
+  if (failures.length === reasons.length && failures.every(({ _tag }) => _tag === "PartialData")) {
+    return hasRunTools ? { effects: "none" } : { effects: "none", answered: true }
+  }
+  const says = failures.some(({ _tag, outcome }) => _tag === "ToolUnavailable" && outcome !== undefined)
+  if (hasRunTools && !says) return { effects: Exit.isSuccess(exit) ? "none" : effectsOfTools(exit, since) }
+  return { effects: endingOf(exit, { believes: "tools", hasRejected: false, isSentAgain: false, since }).effects }
 }
-
-const effects = {
-  nothing: { certainty: "not_executed" },
-  answered: { certainty: "not_executed", answered: true }
-} as const

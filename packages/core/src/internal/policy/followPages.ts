@@ -8,10 +8,11 @@ import * as Arguments from "../../Arguments.ts"
 import * as Deadline from "../../Deadline.ts"
 import { type Coverage, PartialData, type ToolFailure } from "../../ToolFailure.ts"
 import { encoderOf } from "../arguments/encoder.ts"
-import { current } from "../call/frame.ts"
-import { Gate } from "../call/gateFrames.ts"
-import { hasPart } from "../call/handlerEnding.ts"
-import { PageFrame } from "../call/innerFrames.ts"
+import { hasPart } from "../call/ending.ts"
+import { endInner, handOut, pageScope } from "../call/innerScope.ts"
+import { note, noteHandled } from "../call/note.ts"
+import { partOf } from "../call/partScope.ts"
+import { current } from "../call/scope.ts"
 import { millisToAnswer } from "../call/timeLeft.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 import { canonical } from "../value/canonical.ts"
@@ -100,7 +101,7 @@ const fetchRest = <R>(
                 requested: soFar.requested.add(key)
               })
               : Effect.andThen(
-                Effect.map(current, (frame) => frame.handled(failure, { by: "paginate" })),
+                Effect.map(current, (scope) => noteHandled(scope, failure, { by: "paginate" })),
                 stop(`page ${soFar.pages + 1} failed: ${failure.detail.replace(/\.$/, "")}`)
               )
         })
@@ -112,24 +113,24 @@ const fetchRest = <R>(
 // Fetches one page. Each page is a separate call to the service, with its own idempotency key. If a
 // page used the key of the first call, the service could return page 1 again.
 const fetchPage = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
-  Effect.flatMap(current, (frame) => {
-    const context = new PageFrame(frame, number)
-    const gate = new Gate(context)
-    const fetched = run(params).pipe(Effect.provideService(current, gate), Deadline.within(left))
+  Effect.flatMap(current, (scope) => {
+    const page = pageScope(scope, number)
+    const limit = partOf(page, "limit")
+    const fetched = run(params).pipe(Effect.provideService(current, limit), Deadline.within(left))
     const inTime = withinTime(Effect.asSome(fetched), left, {
       late: () => Effect.succeed(Option.none<unknown>()),
       onLeft: (fiber) => {
-        frame.live.abandoned.add(fiber)
-        frame.note({ _tag: "AttemptAbandoned", by: "paginate" })
+        scope.live.abandoned.add(fiber)
+        note(scope, { _tag: "AttemptAbandoned", by: "paginate" })
       }
     })
     return Effect.onExit(inTime, (exit) =>
       Effect.sync(() => {
-        gate.close()
+        limit.close()
         const isPart = Exit.isSuccess(exit) ? Option.isSome(exit.value) : hasPart(exit.cause)
-        context.ended(isPart)
+        endInner(page, isPart)
         // The caveats on a page apply to the whole result only if the page becomes part of it.
-        if (isPart) context.leave()
+        if (isPart) handOut(page)
       }))
   })
 

@@ -5,9 +5,11 @@ import * as Exit from "effect/Exit"
 import type { CallEvent, Source } from "../../CallEvent.ts"
 import type { Certainty } from "../../Certainty.ts"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { current, type Frame } from "../call/frame.ts"
+import { whyNot } from "../call/mayBegin.ts"
+import { note, noteReplaced } from "../call/note.ts"
+import { askOthers } from "../call/partScope.ts"
 import { named, type PolicyName } from "../call/policyKind.ts"
-import { PolicyFrame } from "./policyFrame.ts"
+import { current, type Scope } from "../call/scope.ts"
 
 /**
  * The current call, as a policy sees it. A policy uses it to read the state of the call, and to
@@ -92,51 +94,46 @@ export const callOf = (policy: PolicyName): Call => {
   const by = named(policy)
   return {
     again: (failure, retry) =>
-      Effect.map(current, (frame) => {
-        const attempt = settle(frame, failure)
+      Effect.map(current, (scope) => {
+        const attempt = scope.policy?.settle(failure)
         // The next attempt counts its inner tools from the beginning again. The counts are reset
         // here, since the handler of that attempt may never start.
-        frame.live.restart()
-        frame.replaced(failure, retry === undefined ? by : { ...by, retry: writable(retry) }, attempt)
+        scope.restart()
+        noteReplaced(scope, failure, retry === undefined ? by : { ...by, retry: writable(retry) }, attempt)
       }),
     notAgain: (failure, why) =>
-      Effect.map(current, (frame) => {
-        frame.note({ _tag: "RetryRefused", ...by, code: failure.code, why }, failure)
-      }),
+      Effect.map(current, (scope) => note(scope, { _tag: "RetryRefused", ...by, code: failure.code, why }, failure)),
     instead: (failure, source) =>
-      Effect.map(current, (frame) => {
-        const attempt = settle(frame, failure)
-        if (frame instanceof PolicyFrame) frame.askOthers()
-        frame.replaced(failure, by, attempt)
-        if (source !== undefined) frame.note({ _tag: "SourceNamed", ...source })
+      Effect.map(current, (scope) => {
+        const attempt = scope.policy?.settle(failure)
+        if (scope.policy !== undefined) askOthers(scope)
+        noteReplaced(scope, failure, by, attempt)
+        if (source !== undefined) note(scope, { _tag: "SourceNamed", ...source })
       }),
     refuse: (failure) =>
-      Effect.flatMap(current, (frame) => {
-        frame.note({ _tag: "CallRefused", ...by, code: failure.code })
+      Effect.flatMap(current, (scope) => {
+        note(scope, { _tag: "CallRefused", ...by, code: failure.code })
         return Effect.fail(failure)
       }),
     waiting: (wait, length) =>
       Effect.withFiber((fiber) => {
-        const frame = fiber.getRef(current)
+        const scope = fiber.getRef(current)
         const clock = fiber.getRef(Clock.Clock)
         const start = clock.currentTimeMillisUnsafe()
-        frame.note({ _tag: "WaitStarted", ...by, ...writable({ wait: length }) })
-        frame.occupy()
+        note(scope, { _tag: "WaitStarted", ...by, ...writable({ wait: length }) })
+        scope.policy?.occupy()
         return Effect.onExit(wait, (exit) =>
           Effect.sync(() => {
-            frame.release()
+            scope.policy?.release()
             const elapsed = Duration.millis(clock.currentTimeMillisUnsafe() - start)
             // A clock with whole milliseconds may be off by one.
             const isAsPlanned = length !== undefined && Exit.isSuccess(exit) &&
               Math.abs(Duration.toMillis(length) - Duration.toMillis(elapsed)) <= 1
             const waited = isAsPlanned ? length : elapsed
-            frame.note({ _tag: "WaitEnded", ...by, wait: waited })
+            note(scope, { _tag: "WaitEnded", ...by, wait: waited })
           }))
       }),
-    changed: (change) =>
-      Effect.map(current, (frame) => {
-        frame.note({ _tag: "CircuitChanged", ...change })
-      }),
+    changed: (change) => Effect.map(current, (scope) => note(scope, { _tag: "CircuitChanged", ...change })),
     state: Effect.withFiber((fiber) => Effect.succeed(stateOf(fiber.getRef(current))))
   }
 }
@@ -150,9 +147,9 @@ const writable = ({ limit, number, wait }: { readonly [Key in keyof Again]: Agai
 
 const isWhole = (count: number | undefined): count is number => Number.isSafeInteger(count)
 
-const stateOf = (frame: Frame): State => {
-  const { certainty, isWatched, state: { executions, source } } = frame
-  const why = frame.whyNot()
+const stateOf = (scope: Scope): State => {
+  const { certainty, isWatched, state: { executions, source } } = scope
+  const why = whyNot(scope)
   return {
     attempt: executions,
     certainty,
@@ -161,6 +158,3 @@ const stateOf = (frame: Frame): State => {
     isWatched
   }
 }
-
-const settle = (frame: Frame, failure: ToolFailure): number | undefined =>
-  frame instanceof PolicyFrame ? frame.settle(failure) : undefined

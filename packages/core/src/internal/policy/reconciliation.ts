@@ -16,10 +16,13 @@ import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../../Deadline.ts"
 import { isOutcomeUnknown, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { doneInAttempts } from "../call/callState.ts"
-import { current, type Frame } from "../call/frame.ts"
-import { SourceFrame } from "../call/gateFrames.ts"
+import { effectsOfAttempts } from "../call/callState.ts"
+import { isActing, whyNot } from "../call/mayBegin.ts"
+import { discardAnswer, note, noteHandled } from "../call/note.ts"
+import { partOf } from "../call/partScope.ts"
 import { callUser } from "../call/runUserCode.ts"
+import { current, type Scope } from "../call/scope.ts"
+import { isInDoubt } from "../failure/effects.ts"
 import { positive } from "../value/numberOption.ts"
 import { kind } from "../value/text.ts"
 import type { Call } from "./policyCall.ts"
@@ -100,19 +103,19 @@ export class Reconciliation<R> {
     run: Effect.Effect<A, ToolFailure, R2>
   ): Effect.Effect<unknown, ToolFailure, R | R2> {
     if (!this.looksFirst) return run
-    return Effect.flatMap(current, (frame): Effect.Effect<unknown, ToolFailure, R | R2> => {
-      const { corrected, executions } = frame.whole.state
-      if (!frame.acts || executions > corrected) return run
+    return Effect.flatMap(current, (scope): Effect.Effect<unknown, ToolFailure, R | R2> => {
+      const { corrected, executions } = scope.record.state
+      if (!scope.acts || executions > corrected) return run
       // A call in doubt that may not run again is checked afterwards. To check it now, too, could ask the user twice.
-      if (frame.certainty === "unknown" && frame.whyNot() !== undefined) return run
-      return Effect.matchEffect(this.#answer(name, frame, params, madeBefore), {
+      if (scope.certainty === "unknown" && whyNot(scope) !== undefined) return run
+      return Effect.matchEffect(this.#answer(name, scope, params, madeBefore), {
         onFailure: (problem) => Effect.fail(notLooked(name, problem)),
         onSuccess: Option.match({
           onNone: () => run,
           onSome: (value) =>
             Effect.sync(() => {
-              frame.note({ _tag: "OutcomeSettled", certainty: "executed" })
-              frame.note({ _tag: "CaveatAdded", text: "It had been done before, so it was not done again." })
+              note(scope, { _tag: "OutcomeSettled", effects: "done" })
+              note(scope, { _tag: "CaveatAdded", text: "It had been done before, so it was not done again." })
               return value
             })
         })
@@ -126,25 +129,25 @@ export class Reconciliation<R> {
    * unreadable result is replaced. The replacement is a transient failure with the code `not_executed`.
    */
   of(name: string, call: Call, params: unknown, failure: ToolFailure): Effect.Effect<unknown, ToolFailure, R> {
-    return Effect.flatMap(current, (frame) => {
-      const isUnknown = frame.acts ? doneInAttempts(frame.whole.state).isInDoubt : isOutcomeUnknown(failure)
+    return Effect.flatMap(current, (scope) => {
+      const isUnknown = scope.acts ? isInDoubt(effectsOfAttempts(scope.record.state)) : isOutcomeUnknown(failure)
       if (!isUnknown) return Effect.fail(failure)
-      frame.discard()
-      const { executions } = frame.whole.state
-      return Effect.flatMap(this.#find(this.#ask(name, frame, params, failure), frame, call), (finding) => {
+      discardAnswer(scope)
+      const { executions } = scope.record.state
+      return Effect.flatMap(this.#find(this.#ask(name, scope, params, failure), scope, call), (finding) => {
         switch (finding._tag) {
           case "Found":
-            frame.note({ _tag: "OutcomeSettled", certainty: "executed" })
-            frame.handled(failure, { by: "reconcile" })
+            note(scope, { _tag: "OutcomeSettled", effects: "done" })
+            noteHandled(scope, failure, { by: "reconcile" })
             return Effect.succeed(finding.value)
           case "Nothing":
             // Another attempt has started in the meantime, and the check says nothing about that attempt.
-            if (frame.whole.state.executions !== executions) return Effect.fail(failure)
-            frame.note({ _tag: "OutcomeSettled", certainty: "not_executed" })
+            if (scope.record.state.executions !== executions) return Effect.fail(failure)
+            note(scope, { _tag: "OutcomeSettled", effects: "none" })
             // Even then, something else in the call may have taken effect.
-            return Effect.fail(frame.certainty === "not_executed" ? notExecuted(failure) : failure)
+            return Effect.fail(scope.certainty === "not_executed" ? notExecuted(failure) : failure)
           case "NotKnown":
-            if (finding.problem !== undefined) frame.handled(finding.problem, { by: "reconcile" })
+            if (finding.problem !== undefined) noteHandled(scope, finding.problem, { by: "reconcile" })
             return Effect.fail(failure)
         }
       })
@@ -152,13 +155,13 @@ export class Reconciliation<R> {
   }
 
   /** Runs the check once, after an attempt. */
-  #ask(name: string, frame: Frame, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
-    return this.#answer(name, frame, params, failure).pipe(
+  #ask(name: string, scope: Scope, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
+    return this.#answer(name, scope, params, failure).pipe(
       // If the check is interrupted or dies, it finds nothing. Without this step, the failure of the
       // run would not be recorded.
       Effect.onExit((exit) =>
         Effect.sync(() => {
-          if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) frame.handled(failure, { by: "reconcile" })
+          if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) noteHandled(scope, failure, { by: "reconcile" })
         })
       ),
       Effect.match({
@@ -170,7 +173,7 @@ export class Reconciliation<R> {
 
   #answer(
     name: string,
-    frame: Frame,
+    scope: Scope,
     params: unknown,
     failure: ToolFailure
   ): Effect.Effect<Option.Option<unknown>, ToolFailure, R> {
@@ -181,17 +184,17 @@ export class Reconciliation<R> {
           ? Effect.succeed(answer)
           : Effect.die(new TypeError(`${label} must find an Option; got ${kind(answer)}.`))
       ),
-      Effect.provideService(current, new SourceFrame(frame, false))
+      Effect.provideService(current, partOf(scope, "check"))
     )
   }
 
-  #find(ask: Effect.Effect<Finding, never, R>, frame: Frame, call: Call): Effect.Effect<Finding, never, R> {
+  #find(ask: Effect.Effect<Finding, never, R>, scope: Scope, call: Call): Effect.Effect<Finding, never, R> {
     const { settle } = this
-    if (settle !== undefined) return this.#findWithin(ask, frame, call, Duration.toMillis(settle))
+    if (settle !== undefined) return this.#findWithin(ask, scope, call, Duration.toMillis(settle))
     return Effect.suspend(() => {
       // An attempt that is still running may act after the check.
-      const isRunning = frame.isActing
-      const isFinal = this.isFinal || !frame.acts
+      const isRunning = isActing(scope)
+      const isFinal = this.isFinal || !scope.acts
       return Effect.map(ask, (finding) => finding._tag === "Nothing" && (isRunning || !isFinal) ? notKnown : finding)
     })
   }
@@ -202,7 +205,7 @@ export class Reconciliation<R> {
    */
   #findWithin(
     ask: Effect.Effect<Finding, never, R>,
-    frame: Frame,
+    scope: Scope,
     call: Call,
     settle: number
   ): Effect.Effect<Finding, never, R> {
@@ -210,10 +213,10 @@ export class Reconciliation<R> {
       const step = yield* Schedule.toStep(this.#schedule)
       const first = yield* Clock.currentTimeMillis
       let last = first
-      let didRun = frame.isActing
+      let didRun = isActing(scope)
       for (;;) {
         const begun = yield* Clock.currentTimeMillis
-        const runs = frame.isActing
+        const runs = isActing(scope)
         if (runs || didRun) last = begun
         didRun = runs
         // The end and the wait until the end must come from one computation. Otherwise, rounding could leave

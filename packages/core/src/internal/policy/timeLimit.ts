@@ -4,7 +4,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Deadline from "../../Deadline.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { current, type Frame } from "../call/frame.ts"
+import { note } from "../call/note.ts"
+import { current, type Scope } from "../call/scope.ts"
 import { currentContext } from "../fiber/runContained.ts"
 import { abandonable } from "./abandonOnTimeout.ts"
 
@@ -39,23 +40,23 @@ export const limited = <A, R>(
     const timeLeft = Math.max(0, deadline - now)
     const time = Math.min(limit, timeLeft)
     if (time === Infinity) return run
-    const frame = fiber.getRef(current)
+    const scope = fiber.getRef(current)
     const { name } = subject
-    if (time === 0) return Effect.fail(timedOut(frame, `${name} was not run: its deadline had passed.`))
+    if (time === 0) return Effect.fail(timedOut(scope, `${name} was not run: its deadline had passed.`))
     const context = currentContext<R>()
-    return abandonable(run, frame, time, {
+    return abandonable(run, scope, time, {
       context: limit < timeLeft ? Context.add(context, Deadline.current, now + limit) : context,
       late: () => {
-        frame.note({ _tag: "AttemptAbandoned", by })
+        note(scope, { _tag: "AttemptAbandoned", by })
         const late = timeLeft < limit ? "before its deadline" : `within ${Duration.format(Duration.millis(limit))}`
-        return Effect.fail(timedOut(frame, `${name} did not answer ${late}.`))
+        return Effect.fail(timedOut(scope, `${name} did not answer ${late}.`))
       }
     })
   })
 
 // Returns the failure of a run that ran out of time. Its outcome is the certainty of the call: a call
 // that was still waiting for its turn has done nothing.
-const timedOut = ({ certainty, tool: { sideEffect } }: Frame, detail: string): ToolUnavailable => {
+const timedOut = ({ certainty, tool: { sideEffect } }: Scope, detail: string): ToolUnavailable => {
   if (sideEffect === "none") return new ToolUnavailable({ code: "timeout", detail, transient: true })
   return sideEffect === "non_idempotent" && certainty === "unknown"
     ? new ToolUnavailable({

@@ -24,10 +24,10 @@ import * as Defect from "../../Defect.ts"
 import type * as Guard from "../../Guard.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../../ToolFailure.ts"
-import { current } from "../call/frame.ts"
-import { PageFrame } from "../call/innerFrames.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
+import { note } from "../call/note.ts"
 import { IllTyped, outright } from "../call/runUserCode.ts"
+import { current } from "../call/scope.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { kind } from "../value/text.ts"
 import { attempted, isA } from "../value/untrusted.ts"
@@ -142,7 +142,7 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
     if (findStale === undefined) return checkExtent(value, params)
     return Effect.withFiber((fiber) => {
       const stale = findStale(value, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
-      if (stale !== undefined) fiber.getRef(current).note({ _tag: "CaveatAdded", text: stale })
+      if (stale !== undefined) note(fiber.getRef(current), { _tag: "CaveatAdded", text: stale })
       return checkExtent(value, params, stale)
     })
   }
@@ -156,7 +156,7 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
       // An empty page after other pages only marks the end of the result.
       return Effect.flatMap(
         current,
-        (frame) => frame instanceof PageFrame ? Effect.succeed(value) : Effect.fail(failure)
+        (scope) => scope.role === "page" ? Effect.succeed(value) : Effect.fail(failure)
       )
     })
   const check = tool.sideEffect === "none" ?
@@ -176,8 +176,8 @@ const keepingAnswer = <A, E>(value: A, name: string, checked: Effect.Effect<A, E
         Effect.forkDetach(Defect.report(`The definition of ${name} could not check a result`, cause), {
           startImmediately: true
         }),
-        Effect.map(current, (frame) => {
-          frame.note({ _tag: "CaveatAdded", text: "This result could not be checked." })
+        Effect.map(current, (scope) => {
+          note(scope, { _tag: "CaveatAdded", text: "This result could not be checked." })
           return value
         })
       )

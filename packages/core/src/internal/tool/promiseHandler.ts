@@ -6,7 +6,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { askUser } from "../call/askUser.ts"
-import { current } from "../call/frame.ts"
+import { current } from "../call/scope.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 

@@ -1,20 +1,20 @@
 /*
  * The parts of a tool, and how its `run` is assembled from them: the handler, the policies around it in their
- * order, the stage that corrects arguments, and the frame of the call.
+ * order, the stage that corrects arguments, and the scope of the call.
  */
 import * as Effect from "effect/Effect"
 import { Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Policy from "../../Policy.ts"
 import { effectOf, type Identified } from "../arguments/argumentIdentity.ts"
-import { executed } from "../call/execution.ts"
-import { current, type Subject } from "../call/frame.ts"
+import { execute } from "../call/execute.ts"
 import { framedRun } from "../call/framedRun.ts"
 import { callUser } from "../call/runUserCode.ts"
+import { current, type Subject } from "../call/scope.ts"
 import { boundsOf } from "../explain/explainTool.ts"
 import { sources } from "../explain/worstCaseBounds.ts"
 import { corrected } from "../fixing/correctionStage.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import { heldBack, lettingThrough } from "../fixing/rejectionPath.ts"
+import { heldBack, type Runs, runsUnder } from "../fixing/rejectionPath.ts"
 import { isBuiltIn } from "../policy/builtInPolicy.ts"
 import { watched } from "../policy/customPolicy.ts"
 import { withoutOwnFiber, withOwnFiber } from "../policy/ownFiber.ts"
@@ -23,15 +23,20 @@ import { kind } from "../value/text.ts"
 import type { Any } from "./anyTool.ts"
 
 /**
- * Returns a tool's run with its policies, for callers that add the frame and the fixers themselves.
+ * Returns how a tool runs under its policies, for callers that add the scope and the fixers themselves.
  */
-export const runWithoutFrame = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
+export const runsOf = (tool: Any): Runs => {
+  const known = runs.get(tool.run)
+  if (known !== undefined) return known
+  const run = runOf(tool) as Policy.Run
+  return { run, told: run }
+}
 
-// Returns a tool's run with its policies and fixers, but without a frame.
-export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runWithoutFrame(tool) as Policy.Run)
+// Returns a tool's run with its policies and fixers, but without a scope.
+export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runsOf(tool))
 
 /**
- * Returns the fields of a tool that the frames of its calls need.
+ * Returns the fields of a tool that the scopes of its calls need.
  */
 export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: object): Subject => ({
   name: tool.name,
@@ -42,7 +47,7 @@ export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: obj
 
 /** The parts of a tool. They are kept because a policy that is added later may belong inside an earlier one. */
 interface Parts {
-  /** Identifies the handler in frames. */
+  /** Identifies the handler in scopes. */
   readonly token: object
   readonly handler: Any["run"]
   /** Policies that the handler already contains, if the tool was made without `Tool.make`. */
@@ -67,14 +72,14 @@ const fixersOf = ({ agent, own, toolkit }: Fixers): ReadonlyArray<Fixing> => {
 // Keyed by the tool's `run`, which a copy such as `{ ...tool }` shares. `runs` and `tokens` have the same keys.
 const partsOf = new WeakMap<object, Parts>()
 
-/** The runs of tools, without a frame. */
-const runs = new WeakMap<object, Policy.Run>()
+/** The runs of tools, without a scope. */
+const runs = new WeakMap<object, Runs>()
 
 // A tool that was made without `Tool.make` is itself the key of its token.
 const tokens = new WeakMap<object, object>()
 
 /**
- * Returns the object that identifies a tool's handler in the frames of its calls.
+ * Returns the object that identifies a tool's handler in the scopes of its calls.
  */
 export const tokenOf = (tool: Any): object => {
   const existing = tokens.get(tool.run) ?? tokens.get(tool)
@@ -89,20 +94,20 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
   const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
   const outerPolicies = policies.filter((policy) => !parts.inside.includes(policy))
   const fixers = fixersOf(parts.fixers)
-  const hasFixers = fixers.length > 0
   const handler = parts.handler as Policy.Run
-  const run = outerPolicies.reduce(
-    (run, policy) => wrapped(run, policy, fields, hasFixers),
-    hasFixers ? withOwnFiber(heldBack(handler), heldBack(withoutOwnFiber(handler))) : handler
-  )
+  const under = (run: Policy.Run, policy: Policy.Any) => wrapped(run, policy, fields)
+  const plain = () => outerPolicies.reduce(under, handler)
+  const made = fixersOf(parts.fixers).length === 0
+    ? { run: plain(), told: handler }
+    : runsUnder(outerPolicies, withOwnFiber(heldBack(handler), heldBack(withoutOwnFiber(handler))), under)
   const toolFields = { ...fields, fixers }
   const tool = Object.assign(Object.create(PipeablePrototype), toolFields, {
     policies,
-    run: framedRun(subjectOf(fields, parts.token), corrected(toolFields, run))
+    run: framedRun(subjectOf(fields, parts.token), corrected(toolFields, made))
   })
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
-  runs.set(tool.run, run)
+  runs.set(tool.run, made)
   // A fallback to another tool refers to that tool's `run`, so the bounds are found by `run`.
   sources.set(tool.run, () => boundsOf(tool))
   return tool
@@ -115,14 +120,11 @@ export const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T =>
     defaults: []
   }))
 
-const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, hasFixers: boolean): Policy.Run => {
+const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject): Policy.Run => {
   const call = callOf(policy)
   const wrap = (run: Policy.Run) => policy.wrap(run, subject, call)
-  if (!isBuiltIn(policy)) return watched(policy, subject.name, wrap, run)
-  return hasFixers && gateKinds.includes(policy.kind) ? lettingThrough(wrap, run, policy.kind === "breaker") : wrap(run)
+  return isBuiltIn(policy) ? wrap(run) : watched(policy, subject.name, wrap, run)
 }
-
-const gateKinds: ReadonlyArray<Policy.Kind> = ["concurrency", "rate", "breaker"]
 
 // Throws if a value is not a policy. Plain JavaScript may pass anything.
 export const checkedPolicy = (policy: Policy.Any): Policy.Any => {
@@ -193,8 +195,8 @@ export const runOf = <T extends Any>(tool: T): T["run"] => {
   }
   return (params) =>
     Effect.withFiber((fiber) => {
-      const frame = fiber.getRef(current)
+      const scope = fiber.getRef(current)
       const call = () => tool.run(params)
-      return sideEffect === "none" ? callUser(who, call) : executed({ ...handler, call }, frame, fiber)
+      return sideEffect === "none" ? callUser(who, call) : execute({ ...handler, call }, scope, fiber)
     })
 }

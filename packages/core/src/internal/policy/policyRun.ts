@@ -5,19 +5,23 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../../CallEvent.ts"
 import { isOutcomeUnknown, isToolFailure, type ToolFailure } from "../../ToolFailure.ts"
-import type { Frame, Outwards } from "../call/frame.ts"
-import { PolicyRunFrame, SourceFrame } from "../call/gateFrames.ts"
-import { isOfAnswer } from "../call/innerEvent.ts"
+import { step } from "../call/fold.ts"
+import { isOfAnswer } from "../call/forward.ts"
+import { handOut } from "../call/innerScope.ts"
+import { answerDiscarded, discardAnswer, note, noteHandled } from "../call/note.ts"
+import { partOf } from "../call/partScope.ts"
 import { named, type PolicyName } from "../call/policyKind.ts"
+import { type PolicyRecord, type Scope } from "../call/scope.ts"
 import { defectsOf, RejectionSignal, type Signal, signalIn, StopSignal } from "../failure/controlSignal.ts"
 import { isA } from "../value/untrusted.ts"
 
-/** The frame of one run of a custom policy's own code. */
-export class PolicyFrame extends SourceFrame {
+/** One run of a custom policy's own code. */
+export class PolicyRun implements PolicyRecord {
+  readonly scope: Scope
   readonly #policy: PolicyName
   readonly #fiber: Fiber.Fiber<unknown, unknown>
   readonly #clock: Clock.Clock
-  readonly #activeRuns = new Map<Fiber.Fiber<unknown, unknown>, PolicyRunFrame>()
+  readonly #activeRuns = new Map<Fiber.Fiber<unknown, unknown>, Scope>()
   readonly #failures: Array<{ readonly failure: ToolFailure; readonly attempt: number }> = []
   /** The signal that ended an inner run: a question, a stop or a rejection. The policy cannot override it. */
   signal: Signal | undefined = undefined
@@ -25,9 +29,9 @@ export class PolicyFrame extends SourceFrame {
   readonly defects: Array<unknown> = []
   #prefix: string | undefined = undefined
   /** The inner runs that gave an answer, keyed by their answers. */
-  readonly #answers = new Map<unknown, PolicyRunFrame>()
+  readonly #answers = new Map<unknown, Scope>()
   /** The inner run whose caveats and source apply to the answer. */
-  #currentRun: PolicyRunFrame | undefined = undefined
+  #currentRun: Scope | undefined = undefined
   /** Caveats and sources that the policy itself has reported since `#currentRun` was last set. */
   #ownReports: Array<CallEvent> = []
   #busy = 0
@@ -40,8 +44,9 @@ export class PolicyFrame extends SourceFrame {
    */
   #waitedPeriod = 0
 
-  constructor(outer: Frame, policy: PolicyName, fiber: Fiber.Fiber<unknown, unknown>) {
-    super(outer, false)
+  constructor(outer: Scope, policy: PolicyName, fiber: Fiber.Fiber<unknown, unknown>) {
+    this.scope = partOf(outer, "policy")
+    this.scope.policy = this
     this.#policy = policy
     this.#fiber = fiber
     this.#clock = fiber.getRef(Clock.Clock)
@@ -56,26 +61,23 @@ export class PolicyFrame extends SourceFrame {
     }, 0)
   }
 
-  override occupy(): void {
+  occupy(): void {
     if (this.#busy++ > 0 || this.#waitedPeriod !== this.#idlePeriod) return
     const idle = this.#clock.currentTimeMillisUnsafe() - this.#idleSince
-    if (idle > 0) this.note({ _tag: "WaitEnded", ...named(this.#policy), wait: Duration.millis(idle) })
+    if (idle > 0) note(this.scope, { _tag: "WaitEnded", ...named(this.#policy), wait: Duration.millis(idle) })
   }
 
-  override release(): void {
+  release(): void {
     if (--this.#busy === 0) this.#startIdle()
   }
 
-  /** Makes the frame of an inner run that is about to start. */
-  branch(fiber: Fiber.Fiber<unknown, unknown>): PolicyRunFrame {
+  /** Makes the scope of an inner run that is about to start. */
+  begin(fiber: Fiber.Fiber<unknown, unknown>): Scope {
     this.occupy()
-    const runFrame = new PolicyRunFrame(this)
-    this.#activeRuns.set(fiber, runFrame)
-    return runFrame
-  }
-
-  override get policies(): number {
-    return this.outer.policies + 1
+    const run = partOf(this.scope, "run")
+    run.state = step(run.state, answerDiscarded)
+    this.#activeRuns.set(fiber, run)
+    return run
   }
 
   /**
@@ -83,41 +85,46 @@ export class PolicyFrame extends SourceFrame {
    * sign, so the prefix never equals the name of a tool. Inside another policy, numbering starts
    * again, so the prefix also contains the nesting depth.
    */
-  override get innerPrefix(): string {
-    const name = `policy+${this.policies === 1 ? "" : this.policies}`
-    return this.#prefix ??= `${name}/${this.outer.live.next(name)}/`
+  get prefix(): string {
+    if (this.#prefix !== undefined || this.scope.parent === undefined) return this.#prefix ?? ""
+    let depth = 0
+    for (let scope = this.scope; !scope.ownsRecord && scope.parent !== undefined; scope = scope.parent) {
+      if (scope.policy !== undefined) depth++
+    }
+    const name = `policy+${depth === 1 ? "" : depth}`
+    return this.#prefix = `${name}/${this.scope.parent.live.next(name)}/`
   }
 
   /** Records the end of an inner run. */
-  rejoin(runFrame: PolicyRunFrame, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
+  end(run: Scope, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
     this.release()
-    runFrame.isOver = true
+    run.phase = "over"
     this.#activeRuns.delete(fiber)
-    this.live.rejoin(runFrame.live)
+    this.scope.live.rejoin(run.live)
     const failures = failuresOf(exit)
-    this.#failures.push(...failures.map((failure) => ({ failure, attempt: runFrame.attempt })))
+    this.#failures.push(...failures.map((failure) => ({ failure, attempt: run.attempt })))
     const defects = diedOf(exit)
     const signal = signalIn(defects)
     // For a read-only tool, the end of a later run replaces an earlier rejection. For other tools the
     // first signal is kept, unless a later signal is a stop.
-    const before = this.isSpent && !this.acts ? undefined : this.signal
+    const before = this.isSpent && !this.scope.acts ? undefined : this.signal
     this.signal = [before, signal].find(isA(StopSignal)) ?? before ?? signal
     this.defects.push(...defects.filter((defect) => signalIn([defect]) === undefined))
-    for (const answer of answersOf(exit)) this.#answers.set(answer, runFrame)
-    if (Exit.isSuccess(exit)) this.#setCurrentRun(runFrame)
+    for (const answer of answersOf(exit)) this.#answers.set(answer, run)
+    if (Exit.isSuccess(exit)) this.#setCurrentRun(run)
   }
 
-  override note(event: CallEvent, failure?: ToolFailure, attempt?: number, queue?: Outwards): number {
+  hear(event: CallEvent): void {
     if (event._tag === "AttemptStarted" || event._tag === "AnswerDiscarded") this.#currentRun = undefined
     if (event._tag === "AnswerDiscarded") this.#ownReports = []
     else if (isOfAnswer(event)) this.#ownReports.push(event)
-    return super.note(event, failure, attempt, queue)
   }
 
-  #setCurrentRun(runFrame: PolicyRunFrame): void {
+  #setCurrentRun(run: Scope): void {
     this.#ownReports = []
-    runFrame.leave()
-    this.#currentRun = runFrame
+    discardAnswer(this.scope)
+    handOut(run)
+    this.#currentRun = run
     this.#ownReports = []
   }
 
@@ -131,7 +138,7 @@ export class PolicyFrame extends SourceFrame {
   }
 
   /** True after a rejection: the policy will run again, and the result of its current run will not be used. */
-  override get isSpent(): boolean {
+  get isSpent(): boolean {
     return isA(RejectionSignal)(this.signal)
   }
 
@@ -143,35 +150,31 @@ export class PolicyFrame extends SourceFrame {
     return this.signal === undefined || this.isSpent && this.#answers.has(value)
   }
 
-  /** Records the end of the policy, and closes its gate. */
+  /** Records the end of the policy, and closes its scope. */
   finish(exit: Exit.Exit<unknown, unknown>): void {
+    const { scope } = this
     // The answer may come from an inner run other than the last one.
     for (const answer of answersOf(exit)) {
-      const runFrame = this.#answers.get(answer)
-      if (runFrame === undefined || runFrame === this.#currentRun) continue
+      const run = this.#answers.get(answer)
+      if (run === undefined || run === this.#currentRun) continue
       const ownReports = this.#ownReports
-      this.#setCurrentRun(runFrame)
-      for (const event of ownReports) this.note(event)
+      this.#setCurrentRun(run)
+      for (const event of ownReports) note(scope, event)
     }
     const finalFailures = failuresOf(exit)
     for (const failure of finalFailures) this.settle(failure)
-    for (const { attempt, failure } of this.#failures) this.handled(failure, named(this.#policy), attempt)
+    for (const { attempt, failure } of this.#failures) noteHandled(scope, failure, named(this.#policy), attempt)
     this.occupy()
-    for (const [fiber, runFrame] of this.#activeRuns) {
-      this.live.rejoin(runFrame.live)
-      this.live.abandoned.add(fiber)
-      this.note({ _tag: "AttemptAbandoned", ...named(this.#policy) })
+    for (const [fiber, run] of this.#activeRuns) {
+      scope.live.rejoin(run.live)
+      scope.live.abandoned.add(fiber)
+      note(scope, { _tag: "AttemptAbandoned", ...named(this.#policy) })
     }
     // The policy's own code may act. Only an unknown outcome in its failure shows this.
-    if (this.acts && this.certainty === "not_executed" && finalFailures.some(isOutcomeUnknown)) {
-      this.note({
-        _tag: "InnerEnded",
-        inside: this.#policy.name ?? this.#policy.kind,
-        by: "source",
-        certainty: "unknown"
-      })
+    if (scope.acts && scope.certainty === "not_executed" && finalFailures.some(isOutcomeUnknown)) {
+      note(scope, { _tag: "DoubtRaised", ...named(this.#policy) })
     }
-    this.close()
+    scope.close()
   }
 }
 

@@ -5,19 +5,15 @@ import type { AbandonedAttempts } from "./abandonedAttempts.ts"
  * The part of a running call's state that no event records: its abandoned attempts, the user's
  * replies to its questions, and the counts of its inner tools.
  */
-export class LiveState {
+export class Live {
   readonly abandoned: AbandonedAttempts
   readonly replies: ReadonlyArray<Reply>
   /**
-   * True if, in this attempt, an inner tool's failure said that the tool did nothing, or that its arguments are
-   * wrong. The handler may fail with a copy of that failure. Such a copy says nothing about the handler itself.
+   * What an inner tool's failure has said in this attempt: that the tool did nothing, or that its arguments are wrong.
+   * The handler may fail with a copy of that failure. Such a copy says nothing about the handler itself, nor does it
+   * reject the handler's own arguments.
    */
-  mayQuote = false
-  /**
-   * True if, in this attempt, an inner tool rejected its arguments. The handler may fail with a copy
-   * of that rejection. Such a copy does not reject the handler's own arguments.
-   */
-  hasRejected = false
+  quoted: "nothing" | "rejection" | undefined = undefined
   // Both fields are reset for each attempt, so that a repeated attempt gets the same replies, and its
   // inner tools the same keys.
   #used: Set<Reply> | undefined = undefined
@@ -30,8 +26,7 @@ export class LiveState {
 
   /** Resets the state for another attempt. */
   restart(): void {
-    this.mayQuote = false
-    this.hasRejected = false
+    this.quoted = undefined
     this.#used?.clear()
     this.#counts?.clear()
   }
@@ -60,12 +55,12 @@ export class LiveState {
    * Returns the state for one of several parallel runs. Each parallel run starts with the first reply
    * and the first key.
    */
-  beside(): LiveState {
-    return new LiveState(this.abandoned, this.replies)
+  beside(): Live {
+    return new Live(this.abandoned, this.replies)
   }
 
   /** Records which replies and numbers a parallel run has used, so that later runs get different ones. */
-  rejoin(beside: LiveState): void {
+  rejoin(beside: Live): void {
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [name, count] of beside.#counts ?? []) {
       const counts = this.#counts ??= new Map()
@@ -77,10 +72,9 @@ export class LiveState {
    * Returns a separate state for an abandoned attempt. That state continues from the current counts,
    * and has no replies.
    */
-  apart(): LiveState {
-    const live = new LiveState(this.abandoned, [])
-    live.mayQuote = this.mayQuote
-    live.hasRejected = this.hasRejected
+  apart(): Live {
+    const live = new Live(this.abandoned, [])
+    live.quoted = this.quoted
     if (this.#counts !== undefined) live.#counts = new Map(this.#counts)
     return live
   }

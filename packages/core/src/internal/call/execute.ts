@@ -1,0 +1,211 @@
+/*
+ * Runs a handler once: may it begin? run, note the end. No policy can bypass this, because every execution of an acting
+ * tool (one with side effects) passes through this module.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import type { CallEvent } from "../../CallEvent.ts"
+import type { Certainty } from "../../Certainty.ts"
+import * as LateResult from "../../LateResult.ts"
+import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
+import { both, certaintyOf } from "../failure/effects.ts"
+import { contained, isExit } from "../fiber/runContained.ts"
+import { isPromise } from "../value/untrusted.ts"
+import { wasSent } from "./callState.ts"
+import { type Ending, endingOf, isWhole } from "./ending.ts"
+import { asKnown, monotonicMillis } from "./known.ts"
+import { isLeft, isOpen } from "./mayBegin.ts"
+import { note, noteStart } from "./note.ts"
+import { refusalOf } from "./refusal.ts"
+import { answered, insteadOfAsync, judged } from "./runUserCode.ts"
+import type { Scope } from "./scope.ts"
+
+/** A handler and its properties. */
+export interface Handler<A, E extends ToolFailure, R> {
+  readonly name: string
+  /** The handler's name in logs: "The handler of 'pay'". */
+  readonly who: string
+  readonly acts: boolean
+  /** Identifies the handler in the scopes of its calls. */
+  readonly token: object
+  readonly call: () => Effect.Effect<A, E, R>
+  /**
+   * Whether the tool, when it refuses a call, does so before it has done anything. If so, it may run
+   * again after a refusal.
+   */
+  readonly refusesFirst: boolean
+  /** Whether the handler runs to its end even if its caller is interrupted. */
+  readonly isUninterruptible: boolean
+  /** Whether the handler runs in the current fiber (which then ends with the handler) rather than in its own. */
+  readonly isHere: boolean
+}
+
+/**
+ * Runs a handler once. If the scope of the call does not allow this, fails with a refusal.
+ *
+ * @param fiber the current fiber
+ */
+export const execute = <A, E extends ToolFailure, R>(
+  handler: Handler<A, E, R>,
+  scope: Scope,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<A, E, R> => {
+  const refusal = refusalOf(handler, scope, fiber)
+  if (refusal !== undefined) return Effect.fail(asFailureOf<E>(refusal))
+  noteStart(scope)
+  const { isHere, who } = handler
+  const answer = answered(who, callHandler(handler), insteadOfAsync)
+  const isOver = isExit(answer)
+  // An Effect that has already ended needs no observer.
+  if (isOver && isPlainSuccess(answer, scope)) {
+    note(scope, plainSuccess)
+    return answer
+  }
+  const execution = new Execution(scope, fiber, handler)
+  const whole = handler.isUninterruptible && !isOver ? runToEnd(answer, execution) : answer
+  if (!isHere) return contained(whole, execution.judge, execution)
+  if (!isOver) fiber.addObserver(execution.end)
+  return Effect.flatMap(Effect.exit(whole), execution.judge)
+}
+
+// An interruption of an uninterruptible handler takes effect when the handler ends, and discards its
+// exit. So the exit is recorded first.
+const runToEnd = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, execution: Execution) =>
+  Effect.uninterruptible(Effect.onExit(answer, (exit) => Effect.sync(() => execution.end(exit))))
+
+// Fast path: most handlers run no inner tools.
+const isPlainSuccess = (exit: Exit.Exit<unknown, unknown>, { acts, state: { acting, inside } }: Scope): boolean =>
+  acts && acting === 0 && inside === "none" && Exit.isSuccess(exit) && !isPromise(exit.value)
+
+const plainSuccess: CallEvent = { _tag: "AttemptEnded", end: "succeeded", effects: "done" }
+
+const callHandler = <A, E extends ToolFailure, R>({ call }: Handler<A, E, R>): Effect.Effect<A, E, R> => {
+  try {
+    return call()
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}
+
+// If the tool acts, a user's policy or deadline may refuse it with a failure outside `E`. `Tool.run`
+// documents this.
+const asFailureOf = <E>(refusal: ToolUnavailable) => refusal as E
+
+// -----------------------------------------------------------------------------
+// The end
+// -----------------------------------------------------------------------------
+
+class Execution {
+  readonly #scope: Scope
+  readonly #handler: Pick<Handler<unknown, never, unknown>, "isUninterruptible" | "refusesFirst" | "who">
+  /** Captured at the start, because at the end the fiber may no longer have these services. */
+  readonly #context: Context.Context<never>
+  readonly #attempt: number
+  readonly #since: number
+  #hasEnded = false
+  /** What the execution did. Set only for an acting tool, at the end. */
+  #ending: Ending | undefined = undefined
+  /** The failure of the execution, if it ended with nothing else. */
+  #sole: ToolFailure | undefined = undefined
+
+  constructor(
+    scope: Scope,
+    fiber: Fiber.Fiber<unknown, unknown>,
+    handler: Pick<Handler<unknown, never, unknown>, "isUninterruptible" | "refusesFirst" | "who">
+  ) {
+    this.#scope = scope
+    this.#context = fiber.context
+    this.#handler = handler
+    this.#attempt = scope.attempt
+    this.#since = scope.acts ? monotonicMillis(fiber) : 0
+  }
+
+  /** Records how the handler ended, and returns that result in the form the caller sees. */
+  readonly judge = <A, E extends ToolFailure>(exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+    this.end(exit)
+    const ending = this.#ending
+    if (ending === undefined || Exit.isSuccess(exit)) return judged(this.#handler.who, exit)
+    const certainty = certaintyOf(ending.effects)
+    if (this.#sole !== undefined) return Effect.fail(asKnown(asFailure<E>(this.#sole), certainty, ending.isRefusal))
+    const end = judged(this.#handler.who, exit)
+    return Effect.mapErrorEager(end, (failure) => asKnown(failure, certainty, ending.isRefusal))
+  }
+
+  /**
+   * Records how the handler ended. Both the waiting caller and the handler's fiber may report this;
+   * only the first report counts.
+   */
+  readonly end = (exit: Exit.Exit<unknown, unknown>): void => {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    const scope = this.#scope
+    const failure = failureIn(exit)
+    if (failure !== undefined && Exit.isFailure(exit) && exit.cause.reasons.length === 1) this.#sole = failure
+    const event: Ended = {
+      _tag: "AttemptEnded",
+      end: Exit.isSuccess(exit)
+        ? "succeeded"
+        : failure !== undefined
+        ? "failed"
+        : Cause.hasInterruptsOnly(exit.cause)
+        ? "interrupted"
+        : "died",
+      ...(failure === undefined ? {} : { code: failure.code }),
+      ...(failure?.evidence === undefined ? {} : { evidence: failure.evidence })
+    }
+    if (!scope.acts) return note(scope, event, failure, this.#attempt)
+    const { isUninterruptible, refusesFirst } = this.#handler
+    const { quoted, record, state: { inside }, tool } = scope
+    const own = endingOf(exit, {
+      believes: refusesFirst ? "all" : quoted === undefined ? "author" : "none",
+      hasRejected: quoted === "rejection",
+      isSentAgain: tool.sideEffect === "idempotent_by_key" && wasSent(record.state),
+      since: this.#since
+    }, this.#sole)
+    const effects = both(own.effects, inside)
+    const isRefusal = own.isRefusal && !refusesFirst
+    const isLate = !isOpen(scope) || isUninterruptible && isLeft(scope)
+    this.#ending = { effects, isRefusal }
+    note(
+      scope,
+      { ...event, effects, ...(isRefusal ? { refused: true } : {}), ...(isLate ? { late: true } : {}) },
+      failure,
+      this.#attempt
+    )
+    if (isLate) this.#report(certaintyOf(effects), failure)
+  }
+
+  /** Notes that the waiting caller was interrupted. The handler may keep running. */
+  readonly leave = (): void => {
+    this.#scope.wasLeft = true
+  }
+
+  #report(certainty: Certainty, failure: ToolFailure | undefined) {
+    const { id, idempotencyKey: key, tool: { name: tool } } = this.#scope
+    const result: LateResult.LateResult = {
+      tool,
+      id,
+      key,
+      attempt: this.#attempt,
+      certainty,
+      at: Context.get(this.#context, Clock.Clock).currentTimeMillisUnsafe(),
+      ...(failure === undefined ? {} : { code: failure.code })
+    }
+    Effect.runForkWith(this.#context)(LateResult.report(result))
+  }
+}
+
+// It is the failure of an exit whose failures are of this type.
+const asFailure = <E>(sole: ToolFailure) => sole as E
+
+type Ended = CallEvent & { readonly _tag: "AttemptEnded" }
+
+// The first failure, even if a finalizer has died, too.
+const failureIn = (exit: Exit.Exit<unknown, unknown>): ToolFailure | undefined => {
+  const reason = Exit.isFailure(exit) ? exit.cause.reasons.find(Cause.isFailReason) : undefined
+  return isWhole(reason?.error) ? reason.error : undefined
+}

@@ -1,0 +1,53 @@
+/*
+ * What a failure says once the library knows what the tool did: whether the call took effect, even if a policy has changed
+ * that, and which tool ended with the failure.
+ */
+import * as Clock from "effect/Clock"
+import * as Fiber from "effect/Fiber"
+import type { Certainty } from "../../Certainty.ts"
+import type { ToolFailure } from "../../ToolFailure.ts"
+import { certaintyOf, type Effects, hasActed } from "../failure/effects.ts"
+import type { Telling } from "../failure/evidence.ts"
+import { withFields } from "../failure/failureClass.ts"
+import { saysNothingDone } from "./ending.ts"
+import type { Scope } from "./scope.ts"
+
+/**
+ * Returns the failure with the `outcome` that is known to be true. A failure other than a `ToolUnavailable` only has an
+ * outcome if its author wrote one. If the tool certainly did nothing, an outcome that the failure already has is kept.
+ *
+ * @param isRefusal whether the tool refused the request; if so, an `outcome` of `"not_executed"` is not added
+ */
+export const asKnown = <E extends ToolFailure>(failure: E, certainty: Certainty, isRefusal: boolean): E => {
+  const { _tag, outcome } = failure
+  if (outcome === certainty || outcome === undefined && _tag !== "ToolUnavailable") return failure
+  return certainty === "not_executed" && (isRefusal || outcome !== undefined)
+    ? failure
+    : telling(failure, { outcome: certainty })
+}
+
+/**
+ * Converts a failure for the code that ran the tool. If the failure says that nothing was done, or if the tool acted, it
+ * also says which tool that is: nothing of that is true of the handler that may fail with it.
+ */
+export const leaving = <E extends ToolFailure>(failure: E, scope: Scope): E => {
+  const effects = scope.effects(false)
+  const isRefusal = effects === "none" && (!scope.acts || scope.record.state.isRefused)
+  return ofTool(asKnown(failure, certaintyOf(effects), isRefusal), scope.id, effects)
+}
+
+export const ofTool = <E extends ToolFailure>(failure: E, id: string, effects: Effects): E =>
+  hasActed(effects) || saysNothingDone(failure)
+    ? telling(failure, {
+      evidence: { ...failure.evidence, tool: { id, effects, at: monotonicMillis(Fiber.getCurrent()) } }
+    })
+    : failure
+
+/** Returns the monotonic time. A step of the wall clock must not hide what a tool did. */
+export const monotonicMillis = (fiber: Fiber.Fiber<unknown, unknown> | undefined): number =>
+  fiber === undefined ? Number.MAX_SAFE_INTEGER : Number(fiber.getRef(Clock.Clock).monotonicTimeNanosUnsafe()) / 1e6
+
+/** Returns a copy of the failure that says something else about what was done. */
+export const telling = <E extends ToolFailure>(failure: E, fields: Telling): E =>
+  // The type is unchanged, which the compiler cannot see for a type parameter.
+  withFields<ToolFailure>(failure, fields) as E

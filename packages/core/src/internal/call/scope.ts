@@ -1,0 +1,234 @@
+/*
+ * A scope is the context of running code: a call, a run under a time limit, a policy, a source. Scopes form a tree. Each
+ * folds its events into a state, and passes them on to the scope around it (see `forward`).
+ */
+import * as Context from "effect/Context"
+import type { CallEvent } from "../../CallEvent.ts"
+import type { Certainty } from "../../Certainty.ts"
+import type { SideEffect } from "../../SideEffect.ts"
+import type { ToolFailure } from "../../ToolFailure.ts"
+import type { Reply } from "../../ToolOutcome.ts"
+import { certaintyOf, type Effects } from "../failure/effects.ts"
+import { AbandonedAttempts } from "./abandonedAttempts.ts"
+import { type CallState, effectsIn, untouched } from "./callState.ts"
+import type { Role } from "./forward.ts"
+import { keyInside } from "./idempotencyKey.ts"
+import { Live } from "./live.ts"
+
+/** The tool that is called. */
+export interface Subject {
+  readonly name: string
+  readonly sideEffect: SideEffect
+  /** Identifies the tool's handler. A copy of the tool may have a different name, but has the same token. */
+  readonly token?: object | undefined
+  /** Returns a string that identifies the effect intended by the arguments; `undefined` if they do not say. */
+  readonly effectOf?: ((params: unknown) => string | undefined) | undefined
+}
+
+/** Hears the events of a call, each with its failure (if any) and the number of its attempt. */
+export type Hear = (event: CallEvent, failure: ToolFailure | undefined, attempt: number) => void
+
+/** The corrected arguments of a call. */
+export interface Correction {
+  readonly text: string
+  /** Whether the text contains secrets, which must not be shown. */
+  readonly isSecret: boolean
+}
+
+/** The stage that corrects the arguments of a call, as its handler and its policies see it. */
+export interface Stage {
+  /** A rejection that no fixer could correct, until the policies have been told. */
+  verdict: { readonly failure: ToolFailure; readonly params: unknown } | undefined
+  /** Returns true if the stage takes this rejection, so that the policies in between do not see it. */
+  readonly hears: (failure: ToolFailure, scope: Scope) => boolean
+}
+
+/** What a custom policy has done in one run. */
+export interface PolicyRecord {
+  /** Hears the events of its scope. */
+  readonly hear: (event: CallEvent) => void
+  /** Called when something begins to run in the policy, or the policy says that it waits; and when that has ended. */
+  readonly occupy: () => void
+  readonly release: () => void
+  /** Takes back a failure that the policy reports as handled. Returns the number of the attempt that it ended. */
+  readonly settle: (failure: ToolFailure) => number | undefined
+  /** True if nothing that acts may start in the policy any more, because its result will not be used. */
+  readonly isSpent: boolean
+  /** The prefix of the ids and keys of tools that the policy itself runs. */
+  readonly prefix: string
+}
+
+export class Scope {
+  /** A policy becomes a source once it asks others for the answer. */
+  role: Role
+  readonly tool: Subject
+  /** True if the called tool acts (has side effects). */
+  readonly acts: boolean
+  readonly parent: Scope | undefined
+  /** True if attempts are counted here. Other scopes share the record of the scope around them. */
+  readonly ownsRecord: boolean
+  /** The name of the call in logs, events and replies. */
+  readonly id: string
+  state: CallState
+  /** The number of the current attempt, as watchers see it. */
+  attempt: number
+  /** The most recent failure of the handler. */
+  last: ToolFailure | undefined = undefined
+  /**
+   * Whether the run has ended: `"over"` while its caller waited, so that its time limit no longer applies to what it left
+   * behind; `"closed"` if the caller had stopped waiting, so that the result of the run is not used.
+   */
+  phase: "open" | "over" | "closed" = "open"
+  /** True if the caller that waited was interrupted. */
+  wasLeft = false
+  /** True once the outer scope was told that the tool acts. */
+  isKnownToAct = false
+  /** True if a watcher receives events as they happen. */
+  isWatched: boolean
+  hear: Hear | undefined = undefined
+  /** The scope in which a call was dispatched. The call has its own record, but does not begin once that scope is closed. */
+  around: Scope | undefined = undefined
+  policy: PolicyRecord | undefined = undefined
+  correction: Correction | undefined = undefined
+  /** The idempotency key, once something has read it. */
+  askedKey: string | undefined = undefined
+  /** What the key of an inner tool or a source is made from. */
+  mark: string | undefined
+  #makeKey: (() => string) | undefined = undefined
+  #live: Live | undefined
+  #stage: Stage | undefined = undefined
+  readonly #replies: ReadonlyArray<Reply>
+
+  constructor(
+    role: Role,
+    tool: Subject,
+    id: string,
+    state: CallState = untouched,
+    parent?: Scope,
+    mark?: string,
+    replies: ReadonlyArray<Reply> = none
+  ) {
+    this.role = role
+    this.tool = tool
+    this.acts = tool.sideEffect !== "none"
+    this.id = id
+    this.state = state
+    this.parent = parent
+    this.mark = mark
+    this.#replies = replies
+    this.isWatched = parent?.isWatched === true
+    this.ownsRecord = parent === undefined || owners.has(role)
+    this.attempt = parent === undefined || this.ownsRecord ? 0 : parent.attempt
+    // Parallel runs each start with the first reply and the first key.
+    this.#live = role === "run" ? parent?.live.beside() : undefined
+  }
+
+  // -----------------------------------------------------------------------------
+  // What the call has done
+  // -----------------------------------------------------------------------------
+
+  /** The scope that sees every event of the call. An abandoned run sees only its own. */
+  get record(): Scope {
+    return this.ownsRecord || this.parent === undefined || this.phase === "closed" ? this : this.parent.record
+  }
+
+  /** The effects of the call. */
+  effects(hasAnswer: boolean): Effects {
+    return effectsIn(this.record.state, this.acts, hasAnswer)
+  }
+
+  /** Whether the call, which has no answer, has taken effect. */
+  get certainty(): Certainty {
+    return certaintyOf(this.effects(false))
+  }
+
+  /** True if an abandoned attempt is still running. */
+  get hasLeftSome(): boolean {
+    return this.record.#live?.abandoned.isAny === true
+  }
+
+  // -----------------------------------------------------------------------------
+  // What belongs to the running attempt
+  // -----------------------------------------------------------------------------
+
+  get idempotencyKey(): string {
+    const { mark, parent } = this
+    if (parent === undefined) return this.askedKey ??= this.#makeKey?.() ?? this.id
+    return mark === undefined ? parent.idempotencyKey : this.askedKey ??= keyInside(parent.idempotencyKey, mark)
+  }
+
+  /** Sets how the key is computed. By default, the key of a call is its id. */
+  keyBy(makeKey: () => string): void {
+    this.#makeKey = makeKey
+    this.askedKey = undefined
+  }
+
+  /** Continues with corrected arguments. `params` are what they decode to, if they are new. */
+  adopt(correction: Correction, params?: unknown): void {
+    this.correction = correction
+    if (params === undefined) return
+    const what = this.tool.effectOf?.(params) ?? "corrected"
+    if (this.parent !== undefined) {
+      this.mark = JSON.stringify([this.mark, what])
+      this.askedKey = undefined
+    } else if (this.#makeKey === undefined && this.state.executions > 0) {
+      // The handler has run with other arguments, so the body of its request changes.
+      const mark = JSON.stringify([this.state.executions, what])
+      this.keyBy(() => keyInside(this.id, mark))
+    }
+  }
+
+  get live(): Live {
+    const owner = this.#liveOwner
+    return owner.#live ?? owner.#makeLive()
+  }
+
+  /** What an inner tool's failure has said in this attempt: see {@link Live}. */
+  get quoted(): Live["quoted"] {
+    return this.#liveOwner.#live?.quoted
+  }
+
+  /** Forgets what belonged to the last attempt, because another one starts. */
+  restart(): void {
+    this.#liveOwner.#live?.restart()
+  }
+
+  get #liveOwner(): Scope {
+    return this.#live !== undefined || this.ownsRecord || this.parent === undefined ? this : this.parent.#liveOwner
+  }
+
+  // An attempt that is abandoned in an inner tool counts as an abandoned attempt of the outer call, too.
+  #makeLive(): Live {
+    const live = new Live(
+      new AbandonedAttempts(this.parent?.live.abandoned),
+      this.parent?.live.replies ?? this.#replies
+    )
+    return this === detached ? live : this.#live = live
+  }
+
+  /** Closes the scope: its caller has stopped waiting. */
+  close(): void {
+    this.#live ??= this.live.apart()
+    this.phase = "closed"
+  }
+
+  get stage(): Stage | undefined {
+    return this.ownsRecord || this.parent === undefined ? this.#stage : this.parent.stage
+  }
+
+  set stage(stage: Stage | undefined) {
+    this.#stage = stage
+  }
+}
+
+const none: ReadonlyArray<never> = []
+
+const owners: ReadonlySet<Role> = new Set<Role>(["inner", "page", "fixer"])
+
+/** The scope outside any call. It notes nothing. */
+export const detached: Scope = new Scope("call", { name: "", sideEffect: "none" }, "detached")
+
+/** The scope of the running code. */
+export const current: Context.Reference<Scope> = Context.Reference("@fallible/core/scope", {
+  defaultValue: () => detached
+})
