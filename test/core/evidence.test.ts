@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  CallFacts,
   type Certainty,
   Dispatch,
   PartialData,
@@ -8,6 +9,7 @@ import {
   Tool,
   ToolFailure,
   Toolkit,
+  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
@@ -99,6 +101,23 @@ describe("evidence", () => {
       const { evidence } = outcome._tag === "Failed" ? outcome.failure : {}
       assert.deepInclude(evidence?.tool, { id: "call 1", effects: "none" })
       assert.isUndefined(down.evidence)
+    }))
+
+  it.effect("has the status of a cause, so that facts of a replayed call know that its key was refused", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        success: Schema.String,
+        sideEffect: "idempotent_by_key"
+      }, () =>
+        Effect.fail(
+          new SchemaMismatch({ side: "arguments", code: "rejected", detail: "In use.", cause: { status: 409 } })
+        ))
+      const facts = CallFacts.beginning({ ...CallFacts.empty, scope: "scope" }, "scope")
+      const outcome = yield* Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay" }, { id: "call 1", facts })
+      const json = JSON.parse(JSON.stringify(Schema.encodeSync(ToolOutcome.schema)(outcome)))
+      const replayed = Schema.decodeUnknownSync(ToolOutcome.schema)(json)
+      assert.deepStrictEqual(CallFacts.ended(facts, replayed, pay), CallFacts.ended(facts, outcome, pay))
     }))
 
   it.effect("of a tool that acted counts, however its failure comes to the handler that fails with it", () =>

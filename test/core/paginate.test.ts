@@ -450,6 +450,19 @@ describe("F6 Tool.paginate", () => {
       assert.strictEqual(yield* count(3_000), 3_000)
     }))
 
+  it.effect("takes an empty page after others as the end, also if an empty result is a failure", () =>
+    Effect.gen(function*() {
+      const users = Tool.make("users", {
+        description: "",
+        parameters: Schema.Struct({ page: Schema.Int }),
+        success: Names,
+        sideEffect: "none",
+        empty: "There are no users."
+      }, ({ page }) => page === 1 ? more(["ada"], { page: 2 }) : Effect.succeed([])).pipe(Tool.paginate({ merge }))
+      assert.deepStrictEqual(yield* users.run({ page: 1 }), ["ada"])
+      assert.strictEqual((yield* Effect.flip(users.run({ page: 2 }))).code, "empty_result")
+    }))
+
   it("throws for a tool that acts, at once", () => {
     const acts = Tool.make("order", { description: "", success: Names }, () => Effect.succeed([]))
     assert.throws(() => Tool.paginate(acts, { merge }), TypeError, "The pages of order cannot be followed")

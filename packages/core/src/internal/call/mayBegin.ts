@@ -66,10 +66,8 @@ const whyNotAgain = (
 ): WhyNotBegin | undefined => {
   switch (sideEffect) {
     case "none":
-      // A read-only tool may have run inner tools that act.
-      return isLasting(state) ? "may_have_acted" : undefined
     case "idempotent_by_key":
-      // The tool's key does not make its inner tools safe to repeat.
+      // A read-only tool may have run inner tools that act. A tool's key does not make its inner tools safe to repeat.
       return isLasting(state) ? "may_have_acted" : undefined
     case "idempotent":
       return undefined

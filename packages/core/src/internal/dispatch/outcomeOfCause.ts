@@ -14,6 +14,7 @@ import {
 } from "../../ToolFailure.ts"
 import type { Failed, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { unknown } from "../anyError/describeError.ts"
+import { statusBelow } from "../anyError/recognize.ts"
 import { asKnown, ofTool, telling } from "../call/known.ts"
 import { failedOutcome, stoppedOutcome, suspendedOutcome } from "../call/outcome.ts"
 import { heed } from "../call/runUserCode.ts"
@@ -25,6 +26,7 @@ import { withFields } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { guard } from "../result/resultGuard.ts"
 import { isTooDeep } from "../value/plainJson.ts"
+import { attempted } from "../value/untrusted.ts"
 
 /** Returns the outcome of a call that ended with a cause. This is the only place where a cause becomes an outcome. */
 export const outcomeOfCause = (
@@ -57,7 +59,15 @@ const failed = (
   record: Scope,
   effects = record.effects(false),
   certainty = certaintyOf(effects)
-): Failed => failedOutcome(record, ofTool(failure, record.id, effects), stage, certainty)
+): Failed => failedOutcome(record, ofTool(withStatus(failure, record), record.id, effects), stage, certainty)
+
+// A status may mean that the service knows the key already. Facts need it, also those of a replayed run, where the cause
+// is lost.
+const withStatus = (failure: Failed["failure"], { tool: { sideEffect } }: Scope): Failed["failure"] => {
+  if (sideEffect !== "idempotent_by_key" || failure.cause === undefined) return failure
+  const status = attempted(() => statusBelow(failure))
+  return status === undefined ? failure : telling(failure, { evidence: { ...failure.evidence, status } })
+}
 
 // Handles a call whose handler threw, died, interrupted itself, or failed with something other than a `ToolFailure`.
 const broken = (

@@ -156,7 +156,7 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
       // An empty page after other pages only marks the end of the result.
       return Effect.flatMap(
         current,
-        (scope) => scope.role === "page" ? Effect.succeed(value) : Effect.fail(failure)
+        ({ record }) => record.role === "page" ? Effect.succeed(value) : Effect.fail(failure)
       )
     })
   const check = tool.sideEffect === "none" ?
