@@ -4,6 +4,7 @@ import {
   type Certainty,
   Dispatch,
   PartialData,
+  Policy,
   SchemaMismatch,
   SemanticGarbage,
   Tool,
@@ -13,7 +14,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
-import { Effect, Schema } from "effect"
+import { Effect, Logger, Schedule, Schema } from "effect"
 
 type Failure = ToolFailure.ToolFailure<string>
 
@@ -138,5 +139,130 @@ describe("evidence", () => {
         )
         assert.strictEqual((yield* Tool.outcome(order, {})).certainty, "executed")
       }
+    }))
+})
+
+describe("what looks like evidence", () => {
+  const say = (fields: object) =>
+    new ToolUnavailable({ code: "down", detail: "Down.", transient: false, outcome: "not_executed", ...fields })
+
+  it.effect("and cannot be read does not keep a call from ending", () =>
+    Effect.gen(function*() {
+      const hostile = new Proxy({}, {
+        get: () => {
+          throw new Error("lazy")
+        }
+      })
+      const throwing = Object.defineProperty(new Error("Odd."), "evidence", {
+        get: () => {
+          throw new Error("lazy")
+        }
+      })
+      for (const cause of [{ evidence: hostile }, throwing, hostile]) {
+        const pay = Tool.make(
+          "pay",
+          { description: "Pays", success: Schema.String },
+          () => Effect.andThen(Effect.yieldNow, Effect.fail(say({ cause })))
+        )
+        assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "not_executed")
+      }
+    }))
+
+  it.effect("and is broken makes a failure count as inferred, so that it claims nothing", () =>
+    Effect.gen(function*() {
+      // A user's code may do this in plain JavaScript.
+      const broken: object = { evidence: { inferred: { outcome: "not_executed" }, status: "429" } }
+      assert.strictEqual(yield* certaintyOf(say(broken)), "unknown")
+      const error = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", status: 2 ** 60 })
+      assert.strictEqual(yield* certaintyOf(ToolFailure.from(error)), "unknown")
+    }).pipe(Effect.provide(Logger.layer([]))))
+
+  it("keeps no other fields", () => {
+    const more: object = { evidence: { inferred: {}, secret: "sk" } }
+    assert.deepStrictEqual(say(more).evidence, { inferred: {} })
+  })
+
+  it.effect("of a user's class neither breaks an outcome nor its encoding", () =>
+    Effect.gen(function*() {
+      // @ts-expect-error: it is a field in the base class
+      class WithAccessor extends ToolUnavailable {
+        override get evidence() {
+          return undefined
+        }
+      }
+      class WithField extends ToolUnavailable {
+        // @ts-expect-error: a field of another type
+        override readonly evidence = "a word of the domain"
+      }
+      const fields = { code: "late", detail: "Late.", transient: false, outcome: "executed" } as const
+      for (const failure of [new WithAccessor(fields), new WithField(fields)]) {
+        const outcome = yield* Dispatch.call(Toolkit.make(failed(failure)), { id: "1", name: "pay" })
+        assert.strictEqual(outcome.certainty, "executed")
+        assert.doesNotThrow(() => Schema.encodeSync(ToolOutcome.schema)(outcome))
+      }
+    }))
+
+  it.effect("counts wherever an error keeps the failure of a tool", () =>
+    Effect.gen(function*() {
+      const acted = failed(say({ outcome: "executed" }))
+      for (const key of ["cause", "error", "failure", "errors", "reasons"]) {
+        const order = Tool.promise("order", { description: "Orders", success: Schema.String }, async () => {
+          const inner = await Effect.runPromise(Effect.flip(acted.run({})))
+          throw say({ [key]: key.endsWith("s") ? [inner] : inner })
+        })
+        assert.strictEqual((yield* Tool.outcome(order, {})).certainty, "executed", key)
+      }
+    }))
+})
+
+describe("an outcome and its failure", () => {
+  it.effect("agree, whatever class the failure has", () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const pay = Tool.make("pay", { description: "Pays", success: Schema.String, sideEffect: "idempotent" }, () =>
+        Effect.fail(
+          ++runs === 1
+            ? new ToolUnavailable({ code: "reset", detail: "Reset.", transient: true })
+            : new SemanticGarbage({ code: "no_card", detail: "No card.", outcome: "not_executed" })
+        )).pipe(Tool.retry(Schedule.recurs(1)))
+      const outcome = yield* Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay" })
+      assert.deepNestedInclude(outcome, { certainty: "unknown", "failure.outcome": "unknown" })
+    }))
+
+  it.effect("keep the doubt that a mapping, or a source beside tools, tells with any class", () =>
+    Effect.gen(function*() {
+      const doubt = new SemanticGarbage({ code: "odd", detail: "Odd.", outcome: "unknown" })
+      const down = failed(
+        new ToolUnavailable({ code: "down", detail: "Down.", transient: false, outcome: "not_executed" })
+      )
+      const look = Tool.make(
+        "look",
+        { description: "Looks", success: Schema.String, sideEffect: "none" },
+        () => Effect.succeed("seen")
+      )
+      const tools = [
+        Tool.mapFailure(down, () => doubt),
+        Tool.fallback(down, () => Effect.andThen(look.run({}), Effect.fail(doubt)))
+      ]
+      for (const tool of tools) {
+        assert.strictEqual((yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "pay" })).certainty, "unknown")
+      }
+    }))
+
+  it.effect("keep the doubt of a policy in a resumed call that had taken effect", () =>
+    Effect.gen(function*() {
+      const own = Policy.make<never, ToolUnavailable>({
+        kind: "custom",
+        name: "own",
+        description: "asks elsewhere",
+        wrap: (run) => (params) =>
+          Effect.catch(run(params), () =>
+            Effect.fail(new ToolUnavailable({ code: "mine", detail: "Lost.", transient: false, outcome: "unknown" })))
+      })
+      const down = new ToolUnavailable({ code: "down", detail: "Down.", transient: false, outcome: "not_executed" })
+      const pay = failed(down).pipe(Tool.with(own))
+      const before = { certainty: "executed", effects: "done" } as const
+      const outcome = yield* Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay" }, { before })
+      assert.strictEqual(outcome.certainty, "unknown")
     }))
 })

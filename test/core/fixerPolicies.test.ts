@@ -399,6 +399,28 @@ describe("C3: without a correction", () => {
       assert.deepStrictEqual(looked, ["paris", "paris", "paris"])
     }))
 
+  it.effect("a user's policy is wrapped once for each tool, and is told whatever its kind", () =>
+    Effect.gen(function*() {
+      for (const kind of ["custom", "concurrency"] as const) {
+        let wraps = 0
+        const ends: Array<string> = []
+        const counting = Policy.make({
+          kind,
+          name: "counting",
+          description: "counts",
+          wrap: (run) => {
+            wraps++
+            return (params) => Effect.onExit(run(params), ({ _tag }) => Effect.sync(() => ends.push(_tag)))
+          }
+        })
+        const fixed = sunny().tool.pipe(Tool.with(counting), useless)
+        assert.strictEqual(failed(yield* played(fixed)).failure.code, "uncapitalized")
+        // Once when it is added, and once when the fixer is.
+        assert.strictEqual(wraps, 2)
+        assert.deepStrictEqual(ends, ["Failure", "Failure"])
+      }
+    }))
+
   it.effect("the rejection counts only for the rejected arguments, however they come", () =>
     Effect.gen(function*() {
       const beside = custom("beside", (run) => (params) =>

@@ -1,7 +1,4 @@
-/**
- * What the generators of the laws found, and the laws leave out. Fails today. Whoever mends one of these also lets the
- * laws reach it: see "Fails today" in `innerWorld`, `innerLaws` and `deadlineTickLaws`.
- */
+/** Faults that the generators of the laws once found, one by one. The laws reach them, too. */
 import { assert, describe, it } from "@effect/vitest"
 import { CallFacts, Dispatch, Policy, Tool, type ToolFailure, Toolkit, ToolUnavailable } from "@fallible/core"
 import { Effect, Fiber, Schedule, Schema } from "effect"
@@ -80,6 +77,18 @@ describe("a handler that has acted", () => {
 })
 
 describe("a call that is dispatched in a handler", () => {
+  it.effect("is waited for by a retry of a read-only tool, whose attempt was abandoned", () =>
+    Effect.gen(function*() {
+      const { done, tool } = slow()
+      const outer = Tool.make("outer", { ...definition, sideEffect: "none" }, () => Effect.as(call(tool), "done")).pipe(
+        Tool.timeout(900),
+        Tool.retry(Schedule.recurs(2))
+      )
+      const { certainty } = yield* ended(call(outer))
+      assert.strictEqual(done.length, 1)
+      assert.strictEqual(certainty, "unknown")
+    }))
+
   it.effect("does not begin once a policy has abandoned the attempt around it", () =>
     Effect.gen(function*() {
       const { done, tool } = slow()

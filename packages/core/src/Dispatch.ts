@@ -33,9 +33,10 @@ import { schemaOf } from "./internal/arguments/jsonSchema.ts"
 import { resumedState } from "./internal/call/callState.ts"
 import { saysNothingDone } from "./internal/call/ending.ts"
 import { logFailure } from "./internal/call/failureLogLine.ts"
+import { noteEnd } from "./internal/call/innerScope.ts"
 import { reportingInterruption } from "./internal/call/interruptedCall.ts"
 import { asCall } from "./internal/call/modelCall.ts"
-import { note, ranBy } from "./internal/call/note.ts"
+import { note } from "./internal/call/note.ts"
 import { toWatcher } from "./internal/call/notifyWatcher.ts"
 import { completedOutcome, failedOutcome } from "./internal/call/outcome.ts"
 import { callScope } from "./internal/call/partScope.ts"
@@ -44,16 +45,17 @@ import { CallAdmission, lostInProcess } from "./internal/dispatch/callAdmission.
 import { countInHealth } from "./internal/dispatch/healthCount.ts"
 import { outcomeOfCause } from "./internal/dispatch/outcomeOfCause.ts"
 import { advised, cutOffNote, doubted } from "./internal/dispatch/toolHints.ts"
-import { effectsOf } from "./internal/failure/effects.ts"
+import { both, effectsOf } from "./internal/failure/effects.ts"
 import { CorrectionStage } from "./internal/fixing/correctionStage.ts"
-import type { Runs } from "./internal/fixing/rejectionPath.ts"
 import { limitedByDeadline } from "./internal/policy/timeLimit.ts"
 import { guard } from "./internal/result/resultGuard.ts"
 import { isCutOff } from "./internal/result/resultText.ts"
-import { runsOf, subjectOf, tokenOf } from "./internal/tool/toolParts.ts"
+import { runWithoutScope, subjectOf, tokenOf } from "./internal/tool/toolParts.ts"
 import { randomId } from "./internal/value/randomId.ts"
+import type * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
+import type { ToolFailure } from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type { Suspended, ToolOutcome } from "./ToolOutcome.ts"
@@ -156,7 +158,7 @@ const runCall = <T extends Tool.Any>(
       : subjectOf(tool, tokenOf(tool))
     const watcher = "onEvent" in options ? options.onEvent : fiber.getRef(CallEvent.watcher)
     const hear = toWatcher(fiber, call.name, id, watcher)
-    const state = before === undefined ? undefined : resumedState(before, isCleared(subject))
+    const state = before === undefined ? undefined : resumedState(before, isClearedBySuccess(subject))
     const scope = callScope(id, subject, hear, options.replies, state)
     const { idempotencyKey } = options
     if (idempotencyKey !== undefined) scope.keyBy(() => idempotencyKey)
@@ -171,10 +173,10 @@ const runCall = <T extends Tool.Any>(
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     const outer = fiber.getRef(current)
-    scope.around = outer
+    if (outer !== detached) scope.around = outer
     const admission = new CallAdmission(scope, tool, options, health, outer)
-    const runs = fiber.getRef(Deadline.current) === Infinity ? runsOf(tool) : byDeadline(runsOf(tool), tool)
-    const corrections = new CorrectionStage(tool, scope, fiber, runs, admission)
+    const limited = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
+    const corrections = new CorrectionStage(tool, scope, fiber, limited, admission)
     const named = (outcome: ToolOutcome) => options.facts === undefined ? outcome : admission.named(outcome)
     // Suspended, so that an error thrown while decoding is caught below, too.
     const run = Effect.suspend(() =>
@@ -195,7 +197,7 @@ const runCall = <T extends Tool.Any>(
         (failed) => Effect.flatMapEager(advised(failed, tool, toolkit), (outcome) => logged(named(outcome), scope))
       ))
     // Updates the context once instead of twice, because every call takes this step.
-    const outcome = Effect.updateContext(total, (context: Context.Context<unknown>) =>
+    const outcome = Effect.updateContext(total, (context: Context.Context<Tool.Requirements<T>>) =>
       Context.add(
         Context.add(context, current, scope),
         References.CurrentLogAnnotations,
@@ -208,11 +210,11 @@ const runCall = <T extends Tool.Any>(
       ? outcome
       : Effect.tap(outcome, (outcome) => countInHealth(outcome, tool, scope, health, fiber))
     const reported = reportingInterruption(counted, scope)
-    return asNeeded<T>(outer === detached ? reported : reportToOuter(outer, tool, scope, reported))
+    return outer === detached ? reported : reportToOuter(outer, scope, reported)
   })
 
 // True if a later success clears the doubt about earlier attempts.
-const isCleared = ({ sideEffect }: Subject): boolean =>
+const isClearedBySuccess = ({ sideEffect }: Subject): boolean =>
   sideEffect === "idempotent" || sideEffect === "idempotent_by_key"
 
 // Decodes the arguments. If they were corrected before a suspension, the call's first state has their repairs.
@@ -221,31 +223,28 @@ const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallO
     ? attempt(text, tool)
     : Effect.mapEager(attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
 
-const byDeadline = ({ run, told }: Runs, tool: Tool.Any): Runs => ({
-  run: limitedByDeadline(run, tool),
-  told: limitedByDeadline(told, tool)
-})
-
-// The services that a tool needs are those of its handler, its policies and its fixers. Its run is stored without them.
-const asNeeded = <T extends Tool.Any>(call: Effect.Effect<ToolOutcome, never, unknown>) =>
-  call as Effect.Effect<ToolOutcome, never, Tool.Requirements<T>>
+// `Tool.make` guarantees that a tool's handler accepts what its parameters decode to. For a union of tools,
+// the compiler cannot see that the decoded values go to the handler of the same tool.
+const runOf = <T extends Tool.Any>(tool: T) =>
+  runWithoutScope(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
 
 // Reports the effects of a call to its outer call. A tool (an agent used as a tool, for example) may itself dispatch
 // calls. The effects of those calls count as effects of the outer call.
 const reportToOuter = <R>(
   outer: Scope,
-  { name }: Tool.Any,
   scope: Scope,
   outcome: Effect.Effect<ToolOutcome, never, R>
 ): Effect.Effect<ToolOutcome, never, R> =>
   Effect.onExit(outcome, (exit) =>
     Effect.sync(() => {
-      const failed = Exit.isSuccess(exit) && exit.value._tag === "Failed" ? exit.value : undefined
+      const ended = Exit.isSuccess(exit) ? exit.value : undefined
+      const failed = ended?._tag === "Failed" ? ended : undefined
       if (failed !== undefined && saysNothingDone(failed.failure)) outer.live.quoted ??= "nothing"
       // The certainty of a refused call may be about an earlier call with the same intent, which already reported it.
-      const certainty = Exit.isSuccess(exit) && failed?.stage !== "admit" ? exit.value.certainty : scope.certainty
-      if (certainty === "not_executed") return
-      note(outer, { _tag: "InnerEnded", inside: name, by: ranBy(outer), effects: effectsOf(certainty), lasting: true })
+      const told = ended === undefined || failed?.stage === "admit" ? "none" : effectsOf(ended.certainty)
+      const effects = both(scope.effects(ended?._tag === "Completed"), told)
+      scope.end()
+      if (scope.isKnownToAct || effects !== "none") noteEnd(scope, outer, effects, true)
     }))
 
 const mergedAnnotations = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {

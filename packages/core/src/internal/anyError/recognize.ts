@@ -136,7 +136,7 @@ export const isConflict = (failure: object): boolean => isConflictStatus(statusB
 export const statusBelow = (error: unknown): number | undefined => {
   const statuses = Array.from(withBelow(error)).flatMap((one) =>
     Predicate.isObject(one) ? wholeAt(one, "evidence", "status") ?? statusIn(one) ?? [] : []
-  )
+  ).filter((status) => status >= 100 && status < 600)
   return statuses.find(isConflictStatus) ?? statuses[0]
 }
 

@@ -110,19 +110,19 @@ export const repeated: CallState = { ...untouched, isRepeated: true }
  * A call that certainly acted before it asked the user acts again: its author accepted that by asking after acting. A
  * call in doubt runs again only if that is safe.
  *
- * @param isIdempotent true if a later success clears the doubt about earlier attempts
+ * @param isCleared true if a later success clears the doubt about earlier attempts
  */
 export const resumedState = (
   { arguments: corrected, certainty = "not_executed", effects = effectsOf(certainty), intent, lasting, repairs = [] }:
     Resumed,
-  isIdempotent: boolean
+  isCleared: boolean
 ): CallState => {
   const earlier = withoutDoubt(effects)
   // Repairs of the model's own arguments are made, and noted, again.
   const wasLasting = (lasting ?? intent?.lasting) === true
   const state = { ...untouched, earlier, wasLasting, ...(corrected === undefined ? {} : { repairs }) }
   if (!isInDoubt(effects)) return state
-  return isIdempotent && !wasLasting
+  return isCleared && !wasLasting
     ? { ...state, isRepeated: true, own: "maybe" }
     : { ...state, inside: "maybe", lasting: "maybe" }
 }

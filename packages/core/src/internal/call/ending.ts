@@ -4,13 +4,14 @@
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { isToolFailure, type SchemaMismatch, type ToolFailure } from "../../ToolFailure.ts"
-import { at, withBelow } from "../anyError/readError.ts"
+import { withBelow } from "../anyError/readError.ts"
 import { isConflict } from "../anyError/recognize.ts"
 import { SuspendSignal } from "../failure/controlSignal.ts"
 import { both, type Effects } from "../failure/effects.ts"
-import { isEvidence, isInferred, isOfTool } from "../failure/evidence.ts"
+import { evidenceOf, isInferred, isOfTool } from "../failure/evidence.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { attempted, isA, isPromise } from "../value/untrusted.ts"
+import { endOf } from "./toolEnds.ts"
 
 /** What an execution did, as its end shows. */
 export interface Ending {
@@ -22,7 +23,7 @@ export interface Ending {
 const done: Ending = { effects: "done", isRefusal: false }
 const nothing: Ending = { effects: "none", isRefusal: false }
 const refusal: Ending = { effects: "none", isRefusal: true }
-const open: Ending = { effects: "maybe", isRefusal: false }
+const inDoubt: Ending = { effects: "maybe", isRefusal: false }
 
 /** How to read the failure of an execution. */
 export interface Reading {
@@ -35,7 +36,7 @@ export interface Reading {
   readonly hasRejected: boolean
   /** True if a service may have refused the key because it knows the key already. */
   readonly isSentAgain: boolean
-  /** When the execution started, in milliseconds of the monotonic clock. */
+  /** How many tools had ended when the execution started (`endsSoFar`). */
   readonly since: number
 }
 
@@ -47,11 +48,11 @@ export interface Reading {
 export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading, sole?: ToolFailure): Ending => {
   if (sole !== undefined && isPlain(sole)) return endingOfFailure(sole, reading)
   // A handler that returned a promise has not really ended: the promise may still fail.
-  if (Exit.isSuccess(exit)) return isPromise(exit.value) ? open : done
+  if (Exit.isSuccess(exit)) return isPromise(exit.value) ? inDoubt : done
   const { reasons } = exit.cause
   const ofTools = effectsOfTools(exit, reading.since)
   const [first] = reasons
-  if (first === undefined) return open
+  if (first === undefined) return inDoubt
   const ending = endingOfReason(first, reading)
   if (reasons.length === 1 && ofTools === "none") return ending
   return reasons.slice(1).reduce(({ effects, isRefusal }, reason) => {
@@ -62,20 +63,20 @@ export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading, so
 
 const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending => {
   // A handler that asks the user a question does so before it acts.
-  if (reason._tag !== "Fail") return reason._tag === "Die" && isSuspension(reason.defect) ? nothing : open
+  if (reason._tag !== "Fail") return reason._tag === "Die" && isSuspension(reason.defect) ? nothing : inDoubt
   const { error } = reason
-  return isWhole(error) ? endingOfFailure(error, reading) : open
+  return isWhole(error) ? endingOfFailure(error, reading) : inDoubt
 }
 
 const isSuspension = isA(SuspendSignal)
 
 const endingOfFailure = (failure: ToolFailure, reading: Reading): Ending => {
-  const { evidence, outcome } = failure
-  if (evidence?.inferred?.redirected === true || reading.isSentAgain && isConflict(failure)) return open
+  const { outcome } = failure
+  if (evidenceOf(failure)?.inferred?.redirected === true || reading.isSentAgain && isConflict(failure)) return inDoubt
   if (outcome !== undefined && (failure._tag === "ToolUnavailable" || !isInferred(failure))) {
-    if (outcome === "not_executed") return isBelieved(failure, reading) ? nothing : open
+    if (outcome === "not_executed") return isBelieved(failure, reading) ? nothing : inDoubt
     // A call that was refused as a repetition did nothing. Its outcome describes the earlier, identical call.
-    return outcome === "executed" && !isRepeat(failure) ? done : open
+    return outcome === "executed" && !isRepeat(failure) ? done : inDoubt
   }
   switch (failure._tag) {
     case "PartialData":
@@ -83,12 +84,12 @@ const endingOfFailure = (failure: ToolFailure, reading: Reading): Ending => {
     case "SemanticGarbage":
       return refusal
     case "SchemaMismatch":
-      if (failure.side === "result") return open
+      if (failure.side === "result") return inDoubt
       // A rejection by an inner tool says nothing about what the handler did before, so it counts as
       // a refusal: the handler may not run again.
       return isOwnRejection(failure, reading) ? nothing : refusal
     case "ToolUnavailable":
-      return isPermanent(failure) ? refusal : open
+      return isPermanent(failure) ? refusal : inDoubt
   }
 }
 
@@ -107,7 +108,7 @@ const isOwnRejection = (failure: ToolFailure, reading: Reading): boolean =>
 /**
  * Returns what those tools did that ended with an error of the exit, or with an error inside it.
  *
- * @param since the monotonic time at which the code began that ended so. A program may keep an error of an earlier call,
+ * @param since how many tools had ended when the code began that ended so. A program may keep an error of an earlier call,
  * and throw it again: that says nothing about this call
  */
 export const effectsOfTools = (exit: Exit.Failure<unknown, unknown>, since: number): Effects => {
@@ -115,16 +116,24 @@ export const effectsOfTools = (exit: Exit.Failure<unknown, unknown>, since: numb
   for (const reason of exit.cause.reasons) {
     if (reason._tag !== "Fail") continue
     for (const one of withBelow(reason.error)) {
-      const evidence = at(one, "evidence")
-      if (!isEvidence(evidence) || evidence.tool === undefined || evidence.tool.at < since) continue
-      effects = both(effects, evidence.tool.effects)
+      const tool = evidenceOf(one)?.tool
+      if (tool !== undefined) effects = both(effects, effectsSince(tool, since))
     }
   }
   return effects
 }
 
+// A tool whose end is not known here may have ended in another process, in this call or before it.
+const effectsSince = ({ effects, id }: { readonly id: string; readonly effects: Effects }, since: number): Effects => {
+  const end = endOf(id)
+  if (end === undefined) return effects === "none" ? effects : "maybe"
+  return end > since ? effects : "none"
+}
+
 // Most failures have nothing inside.
-const isPlain = (failure: ToolFailure): boolean => !("cause" in failure || "evidence" in failure)
+const isPlain = (failure: ToolFailure): boolean => !insides.some((key) => key in failure)
+
+const insides = ["evidence", "cause", "error", "failure", "errors", "reasons"]
 
 /** True if a failure rejects arguments, whether this tool's or another tool's. */
 export const isRejection = (failure: ToolFailure): failure is SchemaMismatch =>

@@ -13,16 +13,18 @@ import type { Certainty } from "../../Certainty.ts"
 import * as LateResult from "../../LateResult.ts"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { both, certaintyOf } from "../failure/effects.ts"
+import { evidenceOf } from "../failure/evidence.ts"
 import { contained, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import { wasSent } from "./callState.ts"
 import { type Ending, endingOf, isWhole } from "./ending.ts"
-import { asKnown, monotonicMillis } from "./known.ts"
+import { asKnown } from "./known.ts"
 import { isLeft, isOpen } from "./mayBegin.ts"
 import { note, noteStart } from "./note.ts"
 import { refusalOf } from "./refusal.ts"
 import { answered, insteadOfAsync, judged } from "./runUserCode.ts"
 import type { Scope } from "./scope.ts"
+import { endsSoFar } from "./toolEnds.ts"
 
 /** A handler and its properties. */
 export interface Handler<A, E extends ToolFailure, R> {
@@ -105,7 +107,7 @@ class Execution {
   /** Captured at the start, because at the end the fiber may no longer have these services. */
   readonly #context: Context.Context<never>
   readonly #attempt: number
-  readonly #since: number
+  readonly #since = endsSoFar()
   #hasEnded = false
   /** What the execution did. Set only for an acting tool, at the end. */
   #ending: Ending | undefined = undefined
@@ -114,14 +116,13 @@ class Execution {
 
   constructor(
     scope: Scope,
-    fiber: Fiber.Fiber<unknown, unknown>,
+    { context }: Fiber.Fiber<unknown, unknown>,
     handler: Pick<Handler<unknown, never, unknown>, "isUninterruptible" | "refusesFirst" | "who">
   ) {
     this.#scope = scope
-    this.#context = fiber.context
+    this.#context = context
     this.#handler = handler
     this.#attempt = scope.attempt
-    this.#since = scope.acts ? monotonicMillis(fiber) : 0
   }
 
   /** Records how the handler ended, and returns that result in the form the caller sees. */
@@ -130,7 +131,10 @@ class Execution {
     const ending = this.#ending
     if (ending === undefined || Exit.isSuccess(exit)) return judged(this.#handler.who, exit)
     const certainty = certaintyOf(ending.effects)
-    if (this.#sole !== undefined) return Effect.fail(asKnown(asFailure<E>(this.#sole), certainty, ending.isRefusal))
+    const { reasons: [first, second] } = exit.cause
+    if (this.#sole !== undefined && second === undefined && first?._tag === "Fail" && first.error === this.#sole) {
+      return Effect.fail(asKnown(first.error, certainty, ending.isRefusal))
+    }
     const end = judged(this.#handler.who, exit)
     return Effect.mapErrorEager(end, (failure) => asKnown(failure, certainty, ending.isRefusal))
   }
@@ -144,6 +148,7 @@ class Execution {
     this.#hasEnded = true
     const scope = this.#scope
     const failure = failureIn(exit)
+    const evidence = evidenceOf(failure)
     if (failure !== undefined && Exit.isFailure(exit) && exit.cause.reasons.length === 1) this.#sole = failure
     const event: Ended = {
       _tag: "AttemptEnded",
@@ -155,7 +160,7 @@ class Execution {
         ? "interrupted"
         : "died",
       ...(failure === undefined ? {} : { code: failure.code }),
-      ...(failure?.evidence === undefined ? {} : { evidence: failure.evidence })
+      ...(evidence === undefined ? {} : { evidence })
     }
     if (!scope.acts) return note(scope, event, failure, this.#attempt)
     const { isUninterruptible, refusesFirst } = this.#handler
@@ -198,9 +203,6 @@ class Execution {
     Effect.runForkWith(this.#context)(LateResult.report(result))
   }
 }
-
-// It is the failure of an exit whose failures are of this type.
-const asFailure = <E>(sole: ToolFailure) => sole as E
 
 type Ended = CallEvent & { readonly _tag: "AttemptEnded" }
 

@@ -57,8 +57,8 @@ const named = (
 
 const ifLate = (event: Tagged<"AttemptEnded">, from: From) => event.late === true ? named(event, from) : undefined
 
-// A read-only tool is never in doubt.
-const ofTool = (event: Tagged<"FailureHandled">, from: From) =>
+// The failure of a read-only tool leaves nothing of its own in doubt.
+const namedWithoutDoubt = (event: Tagged<"FailureHandled">, from: From) =>
   named(from.acts || event.outcome !== "unknown" ? event : { ...event, outcome: "not_executed" }, from)
 
 /**
@@ -76,7 +76,7 @@ export const table: { readonly [T in CallEvent["_tag"]]: Row<Tagged<T>> } = {
   InnerEnded: ["drop", "drop", "pass", "pass", "pass"],
   DoubtRaised: ["drop", "drop", "drop", "pass", "pass"],
   OutcomeSettled: ["drop", "drop", "drop", "pass", "pass"],
-  FailureHandled: [ofTool, ofTool, ofTool, "pass", "pass"],
+  FailureHandled: [namedWithoutDoubt, namedWithoutDoubt, namedWithoutDoubt, "pass", "pass"],
   RetryRefused: [named, named, named, "pass", "pass"],
   CallRefused: [named, named, named, "pass", "pass"],
   CallRepeated: ["drop", "drop", "drop", "pass", "pass"],

@@ -9,7 +9,7 @@ import { randomId } from "../value/randomId.ts"
 import { hasPart, isRejection, saysNothingDone } from "./ending.ts"
 import { endInner, handOut, innerScope } from "./innerScope.ts"
 import { reportingInterruption } from "./interruptedCall.ts"
-import { leaving } from "./known.ts"
+import { knownIn, leaving } from "./known.ts"
 import { note } from "./note.ts"
 import { toWatcher } from "./notifyWatcher.ts"
 import { doubtOf } from "./outcome.ts"
@@ -69,7 +69,10 @@ const runInside = <A, E extends ToolFailure, R>(inner: Scope, outer: Scope, run:
     Effect.sync(() => {
       outer.policy?.release()
       if (Exit.isFailure(exit)) {
-        for (const reason of exit.cause.reasons) if (Cause.isFailReason(reason)) mayBeQuoted(reason.error, outer)
+        const effects = inner.effects(false)
+        for (const reason of exit.cause.reasons) {
+          if (Cause.isFailReason(reason)) mayBeQuoted(knownIn(reason.error, inner, effects), outer)
+        }
       }
       const hasAnswer = Exit.isSuccess(exit) || hasPart(exit.cause)
       endInner(inner, hasAnswer)
@@ -86,7 +89,7 @@ const runInside = <A, E extends ToolFailure, R>(inner: Scope, outer: Scope, run:
  * Remembers that an inner tool has ended with a failure that the handler may copy. The inner tool's arguments came from
  * that handler. So the failure says nothing about the outer call, nor about its arguments.
  */
-export const mayBeQuoted = (failure: ToolFailure, { live }: Scope): void => {
+const mayBeQuoted = (failure: ToolFailure, { live }: Scope): void => {
   if (isRejection(failure)) live.quoted = "rejection"
   else if (saysNothingDone(failure)) live.quoted ??= "nothing"
 }

@@ -2,6 +2,7 @@
  * The scopes of tools that run inside another scope, of further pages, and of questions to fixers: their places and keys,
  * and what they hand to the scope around them once they have ended.
  */
+import type { Effects } from "../failure/effects.ts"
 import { repeated, untouched, wasSent } from "./callState.ts"
 import type { Role } from "./forward.ts"
 import { keyInside } from "./idempotencyKey.ts"
@@ -76,24 +77,25 @@ export const keyOfCallIn = (outer: Scope, tool: Subject, params: unknown): () =>
 export const keyIn = (scope: Scope, mark: string): string =>
   keyInside(scope.idempotencyKey, `${mark} ${scope.live.next(mark)}`)
 
-/**
- * Reports what an inner tool did to the scope around it. Called when the tool has ended, including its policies.
- */
+/** Reports what an inner tool did to the scope around it. Called when the tool has ended, including its policies. */
 export const endInner = (inner: Scope, hasAnswer: boolean): void => {
-  const { isKnownToAct, parent, state, tool } = inner
+  const { around, isKnownToAct, state, tool } = inner
   const effects = inner.effects(hasAnswer)
   const isLasting = tool.sideEffect === "non_idempotent" || state.lasting !== "none"
-  inner.phase = "over"
-  if (parent === undefined || !isKnownToAct && effects === "none") return
-  note(parent, {
+  inner.end()
+  if (around !== undefined && (isKnownToAct || effects !== "none")) noteEnd(inner, around, effects, isLasting)
+}
+
+/** Notes in the scope around a tool what the tool did. */
+export const noteEnd = ({ isKnownToAct, tool }: Scope, around: Scope, effects: Effects, isLasting: boolean): void =>
+  note(around, {
     _tag: "InnerEnded",
     inside: tool.name,
-    by: ranBy(parent),
+    by: ranBy(around),
     effects,
     ...(isLasting ? { lasting: true } : {}),
     ...(isKnownToAct ? { acts: true } : {})
   })
-}
 
 /** Hands the caveats and the source of an answer to the scope around it. A caveat that pages share is handed on once. */
 export const handOut = ({ parent, role, state: { caveats, source } }: Scope): void => {

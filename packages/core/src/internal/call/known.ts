@@ -2,15 +2,14 @@
  * What a failure says once the library knows what the tool did: whether the call took effect, even if a policy has changed
  * that, and which tool ended with the failure.
  */
-import * as Clock from "effect/Clock"
-import * as Fiber from "effect/Fiber"
 import type { Certainty } from "../../Certainty.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
-import { certaintyOf, type Effects, hasActed } from "../failure/effects.ts"
-import type { Telling } from "../failure/evidence.ts"
+import { certaintyOf, type Effects } from "../failure/effects.ts"
+import { evidenceOf, type Telling } from "../failure/evidence.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { saysNothingDone } from "./ending.ts"
 import type { Scope } from "./scope.ts"
+import { noteToolEnd } from "./toolEnds.ts"
 
 /**
  * Returns the failure with the `outcome` that is known to be true. A failure other than a `ToolUnavailable` only has an
@@ -32,20 +31,26 @@ export const asKnown = <E extends ToolFailure>(failure: E, certainty: Certainty,
  */
 export const leaving = <E extends ToolFailure>(failure: E, scope: Scope): E => {
   const effects = scope.effects(false)
-  const isRefusal = effects === "none" && (!scope.acts || scope.record.state.isRefused)
-  return ofTool(asKnown(failure, certaintyOf(effects), isRefusal), scope.id, effects)
+  return ofTool(knownIn(failure, scope, effects), scope.id, effects)
 }
 
-export const ofTool = <E extends ToolFailure>(failure: E, id: string, effects: Effects): E =>
-  hasActed(effects) || saysNothingDone(failure)
-    ? telling(failure, {
-      evidence: { ...failure.evidence, tool: { id, effects, at: monotonicMillis(Fiber.getCurrent()) } }
-    })
-    : failure
+/** Returns the failure of a call with the `outcome` that is known of that call. */
+export const knownIn = <E extends ToolFailure>(failure: E, scope: Scope, effects: Effects): E =>
+  asKnown(failure, certaintyOf(effects), effects === "none" && (!scope.acts || scope.record.state.isRefused))
 
-/** Returns the monotonic time. A step of the wall clock must not hide what a tool did. */
-export const monotonicMillis = (fiber: Fiber.Fiber<unknown, unknown> | undefined): number =>
-  fiber === undefined ? Number.MAX_SAFE_INTEGER : Number(fiber.getRef(Clock.Clock).monotonicTimeNanosUnsafe()) / 1e6
+/**
+ * Returns the failure with the name of the call that ended with it, and what that call did. A failure is left as it is if
+ * that call did nothing, or if the failure says itself that the call is in doubt.
+ */
+export const ofTool = <E extends ToolFailure>(failure: E, id: string, effects: Effects): E => {
+  const isSaid = effects === "none" || effects === "maybe" && saysDoubt(failure)
+  if (isSaid && !saysNothingDone(failure)) return failure
+  noteToolEnd(id)
+  return telling(failure, { evidence: { ...evidenceOf(failure), tool: { id, effects } } })
+}
+
+const saysDoubt = (failure: ToolFailure): boolean =>
+  failure.outcome === "unknown" || failure._tag === "SchemaMismatch" && failure.side === "result"
 
 /** Returns a copy of the failure that says something else about what was done. */
 export const telling = <E extends ToolFailure>(failure: E, fields: Telling): E =>

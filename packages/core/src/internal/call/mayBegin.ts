@@ -15,7 +15,7 @@ export type WhyNotBegin = "abandoned" | "still_running" | "may_have_acted" | "re
 /** Returns why the handler must not start now; `undefined` if it may. Checked before each attempt. */
 export const whyNot = (innermost: Scope): WhyNotBegin | undefined => {
   let called: Scope | undefined = undefined
-  for (let scope: Scope | undefined = innermost; scope !== undefined; scope = scope.parent ?? scope.around) {
+  for (let scope: Scope | undefined = innermost; scope !== undefined; scope = scope.around) {
     if (scope.phase === "closed" || scope.policy?.isSpent === true) return "abandoned"
     // A page counts as an attempt of the call around it.
     if (scope.ownsRecord && scope.role !== "page") called ??= scope

@@ -3,6 +3,7 @@
  */
 import type { CallEvent } from "../../CallEvent.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
+import { evidenceOf } from "../failure/evidence.ts"
 import { isBlameless } from "../failure/policyRefusal.ts"
 import { cut, mostDetail } from "../value/text.ts"
 import { logHandled } from "./failureLogLine.ts"
@@ -19,14 +20,10 @@ import { detached, type Scope } from "./scope.ts"
 export const note = (scope: Scope, event: CallEvent, failure?: ToolFailure, attempt = scope.attempt): void => {
   // Loops, so that deeply nested tools cannot overflow the stack.
   for (let acting = noteOutwards(scope, event, failure, attempt); acting !== undefined;) {
-    const { parent, tool }: Scope = acting
-    if (parent === undefined) return
-    acting = noteOutwards(
-      parent,
-      { _tag: "InnerActs", inside: tool.name, by: ranBy(parent) },
-      undefined,
-      parent.attempt
-    )
+    const { around, tool }: Scope = acting
+    if (around === undefined) return
+    const event: CallEvent = { _tag: "InnerActs", inside: tool.name, by: ranBy(around) }
+    acting = noteOutwards(around, event, undefined, around.attempt)
   }
 }
 
@@ -82,7 +79,7 @@ const numberAttempt = (innermost: Scope, counting: Scope): number => {
 // An inner tool says only once that it acts. Work that starts after it has ended no longer belongs to it.
 const beginsToAct = (scope: Scope, { _tag }: CallEvent): boolean => {
   if (_tag !== "InnerActs" && (_tag !== "AttemptStarted" || !scope.acts)) return false
-  if (scope.role !== "inner" && scope.role !== "page" || scope.isKnownToAct || scope.phase === "over") return false
+  if (!scope.ownsRecord || scope.role === "fixer" || scope.isKnownToAct || scope.phase === "over") return false
   return scope.isKnownToAct = true
 }
 
@@ -127,7 +124,8 @@ type HandledBy = Pick<FailureHandled, "by" | "policy" | "retry">
 const summaryOf = (
   failure: ToolFailure
 ): Pick<FailureHandled, "tag" | "code" | "detail" | "outcome" | "scope" | "evidence"> => {
-  const { _tag: tag, code, detail, evidence, outcome } = failure
+  const { _tag: tag, code, detail, outcome } = failure
+  const evidence = evidenceOf(failure)
   return {
     tag,
     code,

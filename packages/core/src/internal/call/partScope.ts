@@ -38,7 +38,6 @@ export const sourceIn = (parent: Scope): Scope => partOf(parent, "source", sourc
 export const askOthers = (policy: Scope): void => {
   policy.role = "source"
   if (policy.parent !== undefined) policy.mark = sourceMark(policy.parent)
-  policy.askedKey = undefined
 }
 
 const sourceMark = ({ live }: Scope): string => `source+${live.next("source+")}`

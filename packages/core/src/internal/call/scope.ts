@@ -86,8 +86,11 @@ export class Scope {
   /** True if a watcher receives events as they happen. */
   isWatched: boolean
   hear: Hear | undefined = undefined
-  /** The scope in which a call was dispatched. The call has its own record, but does not begin once that scope is closed. */
-  around: Scope | undefined = undefined
+  /**
+   * The scope in which the code runs: the parent, or the scope in which a call was dispatched. Such a call has its own
+   * events, but tells that scope that it acts, and does not begin once that scope is closed.
+   */
+  around: Scope | undefined
   policy: PolicyRecord | undefined = undefined
   correction: Correction | undefined = undefined
   /** The idempotency key, once something has read it. */
@@ -114,6 +117,7 @@ export class Scope {
     this.id = id
     this.state = state
     this.parent = parent
+    this.around = parent
     this.mark = mark
     this.#replies = replies
     this.isWatched = parent?.isWatched === true
@@ -204,6 +208,11 @@ export class Scope {
       this.parent?.live.replies ?? this.#replies
     )
     return this === detached ? live : this.#live = live
+  }
+
+  /** Notes that the run has ended while its caller waited. */
+  end(): void {
+    if (this.phase === "open") this.phase = "over"
   }
 
   /** Closes the scope: its caller has stopped waiting. */

@@ -15,13 +15,13 @@ import {
 import type { Failed, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { unknown } from "../anyError/describeError.ts"
 import { statusBelow } from "../anyError/recognize.ts"
-import { asKnown, ofTool, telling } from "../call/known.ts"
+import { knownIn, ofTool, telling } from "../call/known.ts"
 import { failedOutcome, stoppedOutcome, suspendedOutcome } from "../call/outcome.ts"
 import { heed } from "../call/runUserCode.ts"
 import type { Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
-import { certaintyOf } from "../failure/effects.ts"
-import { isInferred } from "../failure/evidence.ts"
+import { certaintyOf, type Effects } from "../failure/effects.ts"
+import { evidenceOf, isInferred } from "../failure/evidence.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { guard } from "../result/resultGuard.ts"
@@ -52,21 +52,40 @@ export const outcomeOfCause = (
   }
 }
 
-// The failure says which tool it is about: if the code around the call fails with it, too, it says nothing about that code.
-const failed = (
-  failure: Failed["failure"],
-  stage: Stage,
-  record: Scope,
-  effects = record.effects(false),
-  certainty = certaintyOf(effects)
-): Failed => failedOutcome(record, ofTool(withStatus(failure, record), record.id, effects), stage, certainty)
+/**
+ * Makes the outcome and its failure agree about what is known of the call. The failure also says which call it has left: if
+ * the code around the call fails with it, too, it says nothing about that code.
+ *
+ * @param unread the certainty, if the answer of the call could not be read
+ */
+const failed = (failure: Failed["failure"], stage: Stage, record: Scope, unread?: Certainty): Failed => {
+  const effects = record.effects(false)
+  const told = certaintyOf(effects)
+  const known = asFinal(knownIn(failure, record, effects), record, effects)
+  const { outcome } = known
+  // An earlier call with the same intent took effect, not this one. With `unknown`, the effect is not counted twice.
+  const isOfEarlier = stage === "admit" && outcome === "executed" && effects === "none"
+  const certainty = isOfEarlier ? "unknown" : outcome === undefined || outcome === told ? told : join(told, outcome)
+  return failedOutcome(record, ofTool(withStatus(known, record), record.id, effects), stage, unread ?? certainty)
+}
+
+// A read-only tool did nothing, whatever its handler says. If the outcome of a non-idempotent tool is unknown, the failure
+// becomes permanent, because the tool must not run again.
+const asFinal = (failure: Failed["failure"], { tool: { sideEffect } }: Scope, effects: Effects): Failed["failure"] => {
+  if (failure.outcome !== "unknown") return failure
+  if (effects === "none" && sideEffect === "none") return telling(failure, { outcome: "not_executed" })
+  return failure._tag !== "ToolUnavailable" || sideEffect !== "non_idempotent" || failure.code === "defect" ||
+      isRepeat(failure)
+    ? failure
+    : withFields<ToolUnavailable>(failure, { code: "outcome_unknown", transient: false })
+}
 
 // A status may mean that the service knows the key already. Facts need it, also those of a replayed run, where the cause
 // is lost.
 const withStatus = (failure: Failed["failure"], { tool: { sideEffect } }: Scope): Failed["failure"] => {
   if (sideEffect !== "idempotent_by_key" || failure.cause === undefined) return failure
   const status = attempted(() => statusBelow(failure))
-  return status === undefined ? failure : telling(failure, { evidence: { ...failure.evidence, status } })
+  return status === undefined ? failure : telling(failure, { evidence: { ...evidenceOf(failure), status } })
 }
 
 // Handles a call whose handler threw, died, interrupted itself, or failed with something other than a `ToolFailure`.
@@ -82,7 +101,7 @@ const broken = (
   const failure = DispatchFailure.defect({ tool: tool.name, outcome, cause })
   return Effect.as(
     Defect.report(`The tool ${tool.name} failed with an internal error`, cause),
-    failed(failure, stage, record, undefined, certainty)
+    failed(failure, stage, record, certainty)
   )
 }
 
@@ -100,7 +119,7 @@ const settle = (
     case "SemanticGarbage":
       return Effect.succeed(failed(failure, stage, record))
     case "ToolUnavailable": {
-      const outcome = Effect.succeed(unavailable(failure, stage, tool, record))
+      const outcome = Effect.succeed(failed(failure, stage, record))
       return failure.code === "failed" && isInferred(failure) ? reportUnknown(failure.cause, tool, outcome) : outcome
     }
   }
@@ -117,29 +136,9 @@ const certaintyOfUnreadable = (record: Scope): Certainty => {
 }
 
 const mismatched = (failure: SchemaMismatch, stage: Stage, record: Scope): Failed => {
-  if (stage === "guard") return failed(failure, stage, record, undefined, certaintyOfUnreadable(record))
+  if (stage === "guard") return failed(failure, stage, record, certaintyOfUnreadable(record))
   const isUnread = stage === "decode" && failure.side === "arguments" && failure.code === "invalid_json"
   return failed(failure, isUnread ? "parse" : stage, record)
-}
-
-// Makes the failure's `outcome` agree with the certainty of the call. If the outcome of a non-idempotent tool is
-// unknown, the failure becomes permanent, because the tool must not run again.
-const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Tool.Any, record: Scope): Failed => {
-  const effects = record.effects(false)
-  const told = certaintyOf(effects)
-  const isRefusal = effects === "none" && (!record.acts || record.record.state.isRefused)
-  const known = asKnown(failure, told, isRefusal)
-  const { code, outcome } = known
-  if (effects === "none" && sideEffect === "none") {
-    // A read-only tool did nothing, whatever its handler says.
-    return failed(outcome === "unknown" ? telling(known, { outcome: "not_executed" }) : known, stage, record, effects)
-  }
-  const isFinal = outcome === "unknown" && sideEffect === "non_idempotent" && code !== "defect" && !isRepeat(known)
-  const final = isFinal ? withFields(known, { code: "outcome_unknown", transient: false }) : known
-  // An earlier call with the same intent took effect, not this one. With `unknown`, the effect is not counted twice.
-  const isOfEarlier = stage === "admit" && outcome === "executed" && effects === "none"
-  const certainty = isOfEarlier ? "unknown" : outcome === undefined || outcome === told ? told : join(told, outcome)
-  return failed(final, stage, record, effects, certainty)
 }
 
 // The data of a `PartialData` failure is a result, too: it is checked and encoded as JSON.

@@ -2,8 +2,11 @@
  * Evidence: what is known of a failure beside its author's word. It is plain data, so that a copy of a failure, or one
  * that was encoded and decoded, is treated like the original.
  */
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Certainty } from "../../Certainty.ts"
+import { attempted } from "../value/untrusted.ts"
 import { Effects } from "./effects.ts"
 
 /**
@@ -30,9 +33,7 @@ export const Evidence = Schema.Struct({
     /** The name of that call. */
     id: Schema.String,
     /** What that call did. */
-    effects: Effects,
-    /** When it ended, in milliseconds of the monotonic `Clock`, which counts from some time before the process began. */
-    at: Schema.Finite
+    effects: Effects
   }))
 })
 
@@ -44,7 +45,28 @@ export const Evidence = Schema.Struct({
  */
 export interface Evidence extends Schema.Schema.Type<typeof Evidence> {}
 
-export const isEvidence = Schema.is(Evidence)
+const isEvidence = Schema.is(Evidence)
+const decode = Schema.decodeUnknownOption(Evidence)
+
+/**
+ * Returns the evidence of any value, with the known fields only; `undefined` if it has none, or none that can be read. Types
+ * do not exist at run time, and a library's error may have a field of this name.
+ */
+export const evidenceOf = (value: unknown): Evidence | undefined =>
+  attempted(() =>
+    Predicate.hasProperty(value, "evidence") && value.evidence !== undefined
+      ? Option.getOrUndefined(decode(value.evidence))
+      : undefined
+  )
+
+/** The rules for the field of a failure: see `failureField`. */
+export const evidenceField = {
+  expected: "evidence",
+  is: (value: unknown): boolean => attempted(() => isEvidence(value)) === true,
+  // Nothing that it may have said is lost: the failure then counts as derived from an error.
+  mend: (): Evidence => ({ inferred: { outcome: "not_executed" } }),
+  read: (value: unknown): unknown => evidenceOf({ evidence: value })
+}
 
 /** The fields of a failure that say what was done. */
 export interface Telling {
@@ -53,8 +75,10 @@ export interface Telling {
 }
 
 /** True if the `outcome` of a failure was derived from an error, so that it describes one request only. */
-export const isInferred = ({ evidence, outcome }: Telling): boolean =>
-  evidence?.inferred !== undefined && evidence.inferred.outcome === outcome
+export const isInferred = (failure: Telling): boolean => {
+  const inferred = evidenceOf(failure)?.inferred
+  return inferred !== undefined && inferred.outcome === failure.outcome
+}
 
 /** True if a tool ended with the failure, so that the failure describes that tool. */
-export const isOfTool = ({ evidence }: Telling): boolean => evidence?.tool !== undefined
+export const isOfTool = (failure: Telling): boolean => evidenceOf(failure)?.tool !== undefined

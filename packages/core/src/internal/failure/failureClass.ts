@@ -76,7 +76,7 @@ const fill = (
       silence(value)
       set(failure, key, value)
     } else if (value === undefined || field.is(value)) {
-      set(failure, key, value)
+      set(failure, key, value === undefined || field.read === undefined ? value : field.read(value))
     } else {
       set(failure, key, field.mend(value))
       silence(value)
@@ -97,7 +97,7 @@ const fill = (
 // `message`.
 const set = (failure: Record<string, unknown>, key: string, value: unknown) => {
   if (value === undefined) return
-  if (key === "cause") Object.defineProperty(failure, key, hidden(value))
+  if (key === "cause") Object.defineProperty(failure, key, own(value, false))
   else if (!(key in prototype)) failure[key] = value
 }
 
@@ -149,13 +149,17 @@ export const Failure: FailureConstructor = failureWith({})
 /** Returns a copy of a failure, of the same class, with some fields changed. The failure itself may be frozen. */
 export const withFields = <F extends object>(failure: F, fields: Partial<F> & { readonly cause?: unknown }): F => {
   const { cause = "cause" in failure ? failure.cause : undefined, ...shown } = fields
-  const copy: F = Object.assign(Object.create(Object.getPrototypeOf(failure)), failure, shown)
-  return cause === undefined ? copy : Object.defineProperty(copy, "cause", hidden(cause))
+  const copy: F = Object.create(Object.getPrototypeOf(failure))
+  // Defined, not assigned: a class of the user may have an accessor of the same name.
+  for (const [key, value] of Object.entries({ ...failure, ...shown })) {
+    Object.defineProperty(copy, key, own(value, true))
+  }
+  return cause === undefined ? copy : Object.defineProperty(copy, "cause", own(cause, false))
 }
 
-const hidden = (value: unknown): PropertyDescriptor => ({
+const own = (value: unknown, enumerable: boolean): PropertyDescriptor => ({
   value,
-  enumerable: false,
+  enumerable,
   writable: true,
   configurable: true
 })

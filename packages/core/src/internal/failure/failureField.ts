@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import { attempted, isPromise, silence } from "../value/untrusted.ts"
-import { isEvidence } from "./evidence.ts"
+import { evidenceField } from "./evidence.ts"
 
 interface Field {
   /** The expected type, in the words of a log. */
@@ -14,6 +14,8 @@ interface Field {
   readonly is: (value: unknown) => boolean
   /** Returns the replacement, or `undefined` to leave the field out. */
   readonly mend: (value: unknown) => unknown
+  /** Returns what is kept of a value of the right type. Default: the value itself. */
+  readonly read?: (value: unknown) => unknown
 }
 
 /**
@@ -100,7 +102,7 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
     "outcome",
     field("'executed', 'not_executed' or 'unknown'", oneOf("executed", "not_executed", "unknown"), () => "unknown")
   ],
-  ["evidence", field("evidence", isEvidence)],
+  ["evidence", evidenceField],
   ["status", whole],
   ["attempts", whole]
 ])

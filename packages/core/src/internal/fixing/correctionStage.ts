@@ -42,7 +42,7 @@ import { readable } from "../value/canonical.ts"
 import { escalated } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
 import { type Better, type Fault, FixerRounds, undecoded } from "./fixerRounds.ts"
-import type { Runs } from "./rejectionPath.ts"
+import { telling } from "./rejectionPath.ts"
 
 /** The fields of a tool that corrections need. */
 export interface Correctable {
@@ -52,6 +52,8 @@ export interface Correctable {
   readonly sideEffect: SideEffect
   readonly fixers?: ReadonlyArray<Fixing>
 }
+
+type Run<R> = (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
 
 /** Decides whether a dispatched call may run. A program's own run of a tool is always admitted. */
 export interface Admission {
@@ -73,7 +75,7 @@ type Answer = Exclude<Better, Escalation>
 export class CorrectionStage<R> implements Stage {
   readonly #tool: Correctable
   readonly #scope: Scope
-  readonly #runs: Runs<R>
+  readonly #run: Run<R>
   readonly #admission: Admission | undefined
   /** The text of the arguments, exactly as the model wrote it. */
   #written: string | undefined = undefined
@@ -88,13 +90,13 @@ export class CorrectionStage<R> implements Stage {
     tool: Correctable,
     scope: Scope,
     fiber: Fiber.Fiber<unknown, unknown>,
-    runs: Runs<R>,
+    run: Run<R>,
     admission?: Admission
   ) {
     const { fixers = none } = tool
     this.#tool = tool
     this.#scope = scope
-    this.#runs = runs
+    this.#run = run
     this.#admission = admission
     this.#fixers = fixers.length === 0 ? none : fixerRoundsOf(fixers, tool, scope, fiber, this.#ran)
     if (fixers.length > 0) scope.stage = this
@@ -133,13 +135,13 @@ export class CorrectionStage<R> implements Stage {
 
   /** Runs admitted parameters. */
   run(params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    const run = this.#runs.run(params)
+    const run = this.#run(params)
     return this.#fixers.length === 0 ? run : Effect.catchCause(run, (cause) => this.#fixFailure(cause, params))
   }
 
   /** Returns whether a handler's rejection is held back, so that the policies around the handler do not see it. */
   hears(failure: ToolFailure, scope: Scope): boolean {
-    // A foreign rejection is about the arguments of an inner tool. The handler made them, so they are
+    // The rejection of a tool is about the arguments of an inner tool. The handler made them, so they are
     // not this call's own.
     return !this.#isSettled && isRejection(failure) && !isOfTool(failure) && scope.quoted !== "rejection" &&
       isOpen(scope) &&
@@ -190,13 +192,10 @@ export class CorrectionStage<R> implements Stage {
   #tell(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
     this.verdict = { failure, params: rejected }
     this.#isSettled = true
-    return Effect.onExit(
-      Effect.catchCause(this.#runs.told(params), (cause) => this.#fixFailure(cause, params)),
-      () =>
-        Effect.sync(() => {
-          this.verdict = undefined
-        })
-    )
+    return Effect.onExit(Effect.provideService(this.run(params), telling, this), () =>
+      Effect.sync(() => {
+        this.verdict = undefined
+      }))
   }
 
   // -----------------------------------------------------------------------------
@@ -343,7 +342,7 @@ const fixerRoundsOf = (
 }
 
 /** Adds a tool's fixers to a direct `run` (one without dispatch). The run must be inside a scope of the tool. */
-export const corrected = (tool: Correctable, runs: Runs): Runs["run"] =>
-  tool.fixers === undefined || tool.fixers.length === 0 ?
-    runs.run :
-    (params) => Effect.withFiber((fiber) => new CorrectionStage(tool, fiber.getRef(current), fiber, runs).run(params))
+export const corrected = (tool: Correctable, run: Run<unknown>): Run<unknown> =>
+  tool.fixers === undefined || tool.fixers.length === 0
+    ? run
+    : (params) => Effect.withFiber((fiber) => new CorrectionStage(tool, fiber.getRef(current), fiber, run).run(params))

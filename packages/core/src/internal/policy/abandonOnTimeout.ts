@@ -30,7 +30,7 @@ export const abandonable = <A, E, R>(
   return withinTime(run, millis, {
     context: Context.add(context, current, limit),
     onEnd: () => {
-      limit.phase = "over"
+      limit.end()
     },
     onInterrupt: () => {
       limit.wasLeft = true

@@ -2,10 +2,10 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { effectsOfTools, endingOf, isWhole } from "../call/ending.ts"
-import { monotonicMillis } from "../call/known.ts"
 import { note } from "../call/note.ts"
 import { sourceIn } from "../call/partScope.ts"
 import { current } from "../call/scope.ts"
+import { endsSoFar } from "../call/toolEnds.ts"
 import type { Effects } from "../failure/effects.ts"
 
 // Runs a source, such as a fallback's, that answers in place of a tool. If the source runs tools,
@@ -15,13 +15,12 @@ export const sourced = <A, E, R>(
   isTool: boolean,
   ask: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => {
-    const scope = fiber.getRef(current)
+  Effect.flatMap(current, (scope) => {
     const source = sourceIn(scope)
     const answer = Effect.provideService(ask(), current, source)
     // A source that is itself a tool reports its own effects.
     if (!scope.acts || isTool) return answer
-    const since = monotonicMillis(fiber)
+    const since = endsSoFar()
     const attempt = source.attempt
     note(scope, { _tag: "InnerActs", inside: name, by: "source" })
     return Effect.onExit(answer, (exit) =>
@@ -45,7 +44,7 @@ export const attemptCounter: Effect.Effect<() => number> = Effect.map(current, (
  * Returns the effects of a user's source, as far as its exit shows them.
  *
  * @param hasRunTools whether the source ran tools, which report their own effects
- * @param since the monotonic time at which the source started
+ * @param since how many tools had ended when the source started
  */
 const doneBySource = (
   exit: Exit.Exit<unknown, unknown>,
@@ -60,7 +59,7 @@ const doneBySource = (
   if (failures.length === reasons.length && failures.every(({ _tag }) => _tag === "PartialData")) {
     return hasRunTools ? { effects: "none" } : { effects: "none", answered: true }
   }
-  const says = failures.some(({ _tag, outcome }) => _tag === "ToolUnavailable" && outcome !== undefined)
+  const says = failures.some(({ outcome }) => outcome !== undefined)
   if (hasRunTools && !says) return { effects: Exit.isSuccess(exit) ? "none" : effectsOfTools(exit, since) }
   return { effects: endingOf(exit, { believes: "tools", hasRejected: false, isSentAgain: false, since }).effects }
 }

@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../../CallEvent.ts"
 import { isOutcomeUnknown, isToolFailure, type ToolFailure } from "../../ToolFailure.ts"
+import { effectsIn } from "../call/callState.ts"
 import { step } from "../call/fold.ts"
 import { isOfAnswer } from "../call/forward.ts"
 import { handOut } from "../call/innerScope.ts"
@@ -98,7 +99,7 @@ export class PolicyRun implements PolicyRecord {
   /** Records the end of an inner run. */
   end(run: Scope, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
     this.release()
-    run.phase = "over"
+    run.end()
     this.#activeRuns.delete(fiber)
     this.scope.live.rejoin(run.live)
     const failures = failuresOf(exit)
@@ -171,7 +172,8 @@ export class PolicyRun implements PolicyRecord {
       note(scope, { _tag: "AttemptAbandoned", ...named(this.#policy) })
     }
     // The policy's own code may act. Only an unknown outcome in its failure shows this.
-    if (scope.acts && scope.certainty === "not_executed" && finalFailures.some(isOutcomeUnknown)) {
+    const effects = effectsIn({ ...scope.record.state, earlier: "none" }, scope.acts, false)
+    if (scope.acts && effects === "none" && finalFailures.some(isOutcomeUnknown)) {
       note(scope, { _tag: "DoubtRaised", ...named(this.#policy) })
     }
     scope.close()

@@ -14,26 +14,20 @@ import { boundsOf } from "../explain/explainTool.ts"
 import { sources } from "../explain/worstCaseBounds.ts"
 import { corrected } from "../fixing/correctionStage.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import { heldBack, type Runs, runsUnder } from "../fixing/rejectionPath.ts"
+import { runUnder } from "../fixing/rejectionPath.ts"
 import { isBuiltIn } from "../policy/builtInPolicy.ts"
 import { watched } from "../policy/customPolicy.ts"
-import { withoutOwnFiber, withOwnFiber } from "../policy/ownFiber.ts"
 import { callOf } from "../policy/policyCall.ts"
 import { kind } from "../value/text.ts"
 import type { Any } from "./anyTool.ts"
 
 /**
- * Returns how a tool runs under its policies, for callers that add the scope and the fixers themselves.
+ * Returns a tool's run with its policies, for callers that add the scope and the fixers themselves.
  */
-export const runsOf = (tool: Any): Runs => {
-  const known = runs.get(tool.run)
-  if (known !== undefined) return known
-  const run = runOf(tool) as Policy.Run
-  return { run, told: run }
-}
+export const runWithoutScope = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
 
 // Returns a tool's run with its policies and fixers, but without a scope.
-export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runsOf(tool))
+export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runWithoutScope(tool) as Policy.Run)
 
 /**
  * Returns the fields of a tool that the scopes of its calls need.
@@ -73,7 +67,7 @@ const fixersOf = ({ agent, own, toolkit }: Fixers): ReadonlyArray<Fixing> => {
 const partsOf = new WeakMap<object, Parts>()
 
 /** The runs of tools, without a scope. */
-const runs = new WeakMap<object, Runs>()
+const runs = new WeakMap<object, Policy.Run>()
 
 // A tool that was made without `Tool.make` is itself the key of its token.
 const tokens = new WeakMap<object, object>()
@@ -96,18 +90,17 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
   const fixers = fixersOf(parts.fixers)
   const handler = parts.handler as Policy.Run
   const under = (run: Policy.Run, policy: Policy.Any) => wrapped(run, policy, fields)
-  const plain = () => outerPolicies.reduce(under, handler)
-  const made = fixersOf(parts.fixers).length === 0
-    ? { run: plain(), told: handler }
-    : runsUnder(outerPolicies, withOwnFiber(heldBack(handler), heldBack(withoutOwnFiber(handler))), under)
+  const run = fixers.length === 0
+    ? outerPolicies.reduce(under, handler)
+    : runUnder(outerPolicies, handler, under)
   const toolFields = { ...fields, fixers }
   const tool = Object.assign(Object.create(PipeablePrototype), toolFields, {
     policies,
-    run: framedRun(subjectOf(fields, parts.token), corrected(toolFields, made))
+    run: framedRun(subjectOf(fields, parts.token), corrected(toolFields, run))
   })
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
-  runs.set(tool.run, made)
+  runs.set(tool.run, run)
   // A fallback to another tool refers to that tool's `run`, so the bounds are found by `run`.
   sources.set(tool.run, () => boundsOf(tool))
   return tool
