@@ -139,7 +139,7 @@ describe("architecture", () => {
       asPage: "as `PageStarted`",
       asSource: "as `SourceStarted`",
       named: "named",
-      ofTool: "named",
+      namedWithoutDoubt: "named, without doubt if read-only",
       ifLate: "named, if late"
     }
     const wordOf = (rule: string | { readonly name: string }) =>

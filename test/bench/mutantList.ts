@@ -24,9 +24,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a tool with a key begins again although an inner effect would happen again",
     file: `${call}/mayBegin.ts`,
-    text: `      // The tool's key does not make its inner tools safe to repeat.
-      return isLasting(state) ? "may_have_acted" : undefined`,
-    replacement: `return undefined`
+    text: `return isLasting(state) ? "may_have_acted" : undefined`,
+    replacement: `return sideEffect === "none" && isLasting(state) ? "may_have_acted" : undefined`
   },
   {
     name: "a handler begins on the tick of its deadline",
@@ -43,8 +42,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a resume forgets that an inner effect would happen again",
     file: `${call}/callState.ts`,
-    text: `return isIdempotent && !wasLasting`,
-    replacement: `return isIdempotent`
+    text: `return isCleared && !wasLasting`,
+    replacement: `return isCleared`
   },
   {
     name: "the late end of an inner tool is dropped",
@@ -103,27 +102,21 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an interrupted handler did nothing",
     file: `${call}/ending.ts`,
-    text: `if (reason._tag !== "Fail") return reason._tag === "Die" && isSuspension(reason.defect) ? nothing : open`,
+    text: `if (reason._tag !== "Fail") return reason._tag === "Die" && isSuspension(reason.defect) ? nothing : inDoubt`,
     replacement:
-      `if (reason._tag !== "Fail") return reason._tag === "Interrupt" || isSuspension(reason.defect) ? nothing : open`
+      `if (reason._tag !== "Fail") return reason._tag === "Interrupt" || isSuspension(reason.defect) ? nothing : inDoubt`
   },
   {
     name: "an unreadable result is a refusal",
     file: `${call}/ending.ts`,
-    text: `if (failure.side === "result") return open`,
+    text: `if (failure.side === "result") return inDoubt`,
     replacement: `if (failure.side === "result") return refusal`
   },
   {
     name: "a silent transient failure is a refusal",
     file: `${call}/ending.ts`,
-    text: `return isPermanent(failure) ? refusal : open`,
+    text: `return isPermanent(failure) ? refusal : inDoubt`,
     replacement: `return isPermanent(failure) ? refusal : refusal`
-  },
-  {
-    name: "a tool without a key begins again beside a running attempt",
-    file: `${call}/mayBegin.ts`,
-    text: `if (hasLeftSome || isActingIn(state, true)) return "still_running"`,
-    replacement: `if (hasLeftSome) return "still_running"`
   },
   {
     name: "the keys of inner tools do not depend on the call",
@@ -208,27 +201,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     replacement: `finding._tag === "Nothing" && isRunning`
   },
   {
-    name: "a timeout does not close its scope",
-    file: `${policy}/abandonOnTimeout.ts`,
-    text: `    late: () => {
-      limit.close()
-`,
-    replacement: `    late: () => {
-`
-  },
-  {
     name: "doubt is forgotten in the next run",
     file: facts,
     text: `if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })`,
     replacement: `if (failed !== undefined && failed.certainty === "executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })`
-  },
-  {
-    name: "a later refusal erases the doubt of an earlier call",
-    file: facts,
-    text: `const certainty = join(failed?.certainty ?? "not_executed", last)`,
-    replacement: `const certainty = last`
   },
   {
     name: "a success keeps its number",
@@ -283,5 +261,36 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: `${dispatch}/callAdmission.ts`,
     text: `...(isLasting(state) || state.wasLasting ? { lasting: true } : {}),`,
     replacement: `...(isLasting(state) ? {} : {}),`
+  },
+  {
+    name: "a handler begins in an abandoned run",
+    file: `${call}/scope.ts`,
+    text: `this.phase = "closed"`,
+    replacement: `this.phase = "over"`
+  },
+  {
+    name: "a resume forgets that the call took effect",
+    file: `${call}/callState.ts`,
+    text: `const all = both(both(attempts, sources), earlier)`,
+    replacement: `const all = both(attempts, sources)`
+  },
+  {
+    name: "a keyed tool begins again while an inner tool still acts",
+    file: `${call}/callState.ts`,
+    text: `lasting !== "none" || acting > 0`,
+    replacement: `lasting !== "none"`
+  },
+  {
+    name: "a dispatched call begins although the attempt around it was abandoned",
+    file: `${call}/mayBegin.ts`,
+    text: `scope = scope.around) {`,
+    replacement: `scope = scope.parent) {`
+  },
+  {
+    name: "a stored failure loses its evidence",
+    file: "packages/core/src/ToolFailure.ts",
+    text: `outcome: Schema.optionalKey(Certainty),
+  evidence: Schema.optionalKey(Evidence)`,
+    replacement: `outcome: Schema.optionalKey(Certainty)`
   }
 ]

@@ -19,7 +19,7 @@ const mutating: Plugin = {
 }
 
 /** The laws that notice most mutants soonest. */
-const first = ["deadlineTickLaws", "innerEffectLaws", "scopeLaws", "resumeLaws"]
+const first = ["keyConflictLaws", "deadlineTickLaws", "innerEffectLaws", "scopeLaws", "resumeLaws"]
 
 class MostNoticedFirst extends BaseSequencer {
   override sort(files: Array<TestSpecification>) {

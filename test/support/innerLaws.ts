@@ -10,11 +10,13 @@ export const checkInner = async (scenario: Scenario): Promise<void> => {
   const isOrderly = [scenario, ...scenario.inners].every(({ policies }) =>
     policies.every(([text]) => /^(retry|timeout|waits$)/.test(text))
   )
-  for (const { hasOpen, outcome, part } of made) {
+  for (const { call, hasOpen, outcome, part } of made) {
     // The certainty of a refused call is that of the earlier call.
     if (outcome._tag === "Failed" && outcome.stage === "admit") continue
     const executions = [...world.inner, ...world.outer]
-    const hasActed = executions.some((execution) => execution.part === part && execution.hasActed)
+    const hasActed = executions.some((execution) =>
+      execution.call === call && execution.part <= part && execution.hasActed
+    )
     // The answer of a read-only tool clears the doubt about what its earlier attempts ran under keys.
     const isCleared = scenario.sideEffect === "none" && outcome._tag === "Completed" && outcome.attempts > 1
     if (outcome.certainty === "not_executed" && !isCleared) assert.isFalse(hasActed, `acted all the same: ${text}`)

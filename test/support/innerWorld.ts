@@ -14,7 +14,7 @@ import {
   type SideEffect,
   Tool,
   ToolCall,
-  ToolFailure,
+  type ToolFailure,
   Toolkit,
   ToolOutcome,
   ToolUnavailable
@@ -48,8 +48,6 @@ interface InnerExecution {
   readonly outer: number
   hasActed: boolean
   proof?: Proof
-  /** Whether it ended after its call. */
-  endedLate?: boolean
 }
 
 /** One execution of the outer handler. */
@@ -92,11 +90,10 @@ export class World {
 
   beginOuter(): OuterExecution {
     const wouldRepeat = this.inner.some((execution) => {
-      const { call, endedLate, part, proof } = execution
+      const { call, part, proof } = execution
       const sideEffect = this.sideEffectOf(execution)
-      // Fails today: a resumed read-only tool begins again, and so does a keyed tool after an inner tool that ended late.
+      // A read-only tool may begin again once it is resumed.
       if (this.#outer === "none" && call === this.call && part !== this.part) return false
-      if (this.#outer === "idempotent_by_key" && endedLate === true) return false
       return proof !== "nothing" && proof !== "refused" &&
         (sideEffect === "non_idempotent" || this.#outer === "non_idempotent" && sideEffect !== "none")
     })
@@ -121,9 +118,11 @@ export class World {
     }
     for (const one of this.inner) {
       // The keys of tools that only read depend on the order in which they run.
-      if (one.call !== call || sideEffect === "none") continue
-      if (one.place === place && one.key !== key) this.faults.push("one place has two keys")
-      if (one.place !== place && one.key === key) this.faults.push("one key has two places")
+      if (sideEffect === "none") continue
+      if (one.call === call) {
+        if (one.place === place && one.key !== key) this.faults.push("one place has two keys")
+        if (one.place !== place && one.key === key) this.faults.push("one key has two places")
+      } else if (this.#outer === "none" && one.key === key) this.faults.push("two calls share a key")
     }
     this.inner.push(execution)
   }
@@ -205,7 +204,12 @@ const act = fc.record({
 
 type Act = typeof act extends fc.Arbitrary<infer A> ? A : never
 
-const conflict = ToolFailure.from(Object.assign(new Error("Conflict"), { status: 409 }))
+const conflict = new ToolUnavailable({
+  code: "conflict",
+  detail: "The key is in use.",
+  transient: false,
+  cause: { status: 409 }
+})
 
 const perform = (tool: number, sideEffect: SideEffect.SideEffect, acts: ReadonlyArray<Act>) =>
   Effect.gen(function*() {
@@ -244,7 +248,6 @@ const perform = (tool: number, sideEffect: SideEffect.SideEffect, acts: Readonly
     )
     return yield* Effect.onExit(isDeaf ? Effect.uninterruptible(body) : body, (exit) =>
       Effect.sync(() => {
-        execution.endedLate = world.isOver
         if (isKeyed && world.known(key) === "in progress") world.forget(key)
         execution.proof = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) ? "no proof" : ending.proof
       }))
@@ -309,9 +312,6 @@ const ours: fc.Arbitrary<Written> = fc.oneof(
 
 const policy = fc.oneof({ weight: 2, arbitrary: ours }, { weight: 1, arbitrary: fc.constantFrom(...users) })
 
-// Fails today: a failure to which the library adds that nothing was done, and which the handler copies, is believed.
-const isBelievedToday = ([text]: Written) => text === "maps silently" || text === "fails before it"
-
 const inner = fc.record({
   sideEffect: fc.constantFrom<SideEffect.SideEffect>(
     "non_idempotent",
@@ -321,7 +321,7 @@ const inner = fc.record({
     "none"
   ),
   acts: fc.array(act, { minLength: 1, maxLength: 3 }),
-  policies: fc.array(policy.filter((policy) => !isBelievedToday(policy)), { maxLength: 2 })
+  policies: fc.array(policy, { maxLength: 2 })
 })
 
 const script = fc.record({ steps: fc.array(step, { minLength: 1, maxLength: 3 }), end: fc.constantFrom(...outerEnds) })
@@ -403,10 +403,7 @@ export const asking: fc.Arbitrary<Scenario> = fc.tuple(scenario, fc.constantFrom
 
 const parameters = Schema.Struct({ order: Schema.String })
 
-const toolOf = ({ deadline, inners, policies, scripts, sideEffect }: Scenario) => {
-  // Fails today: a call that is dispatched in an attempt begins although a policy has abandoned that attempt, and is not
-  // known to be running.
-  const mayDispatch = deadline === Infinity && policies.every(([text]) => /^(retry|maps)/.test(text))
+const toolOf = ({ inners, policies, scripts, sideEffect }: Scenario) => {
   const wrapped = (
     tool: Written[1] extends (tool: infer Pay) => unknown ? Pay : never,
     policies: ReadonlyArray<Written>
@@ -424,7 +421,7 @@ const toolOf = ({ deadline, inners, policies, scripts, sideEffect }: Scenario) =
   const toolkit = Toolkit.make(...tools)
   const run = (step: Step & { readonly _tag: "run" }) => {
     const { isDispatched, order, tool } = step
-    if (!mayDispatch || !isDispatched) return tools[tool]!.run({ order })
+    if (!isDispatched) return tools[tool]!.run({ order })
     return Effect.flatMap(
       Dispatch.call(toolkit, { id: "", name: `inner_${tool}`, arguments: JSON.stringify({ order }) }),
       (outcome): Effect.Effect<string, Failure> =>
@@ -511,6 +508,7 @@ const stored = (outcome: ToolOutcome.Suspended): ToolOutcome.Suspended =>
 /** A call, or the part of a call up to a question or after it. */
 export interface Made {
   readonly part: number
+  readonly call: number
   readonly outcome: ToolOutcome.ToolOutcome
   /** Whether an execution of a tool that acts was running, or had ended without proof, when the outcome was made. */
   readonly hasOpen: boolean
@@ -540,7 +538,7 @@ export const play = (scenario: Scenario) => {
           scenario.deadline === Infinity ? (self) => self : Deadline.within(scenario.deadline),
           Effect.map((outcome): Made => {
             world.isOver = true
-            return { part: world.part, outcome, hasOpen: hasOpen(scenario, world) }
+            return { part: world.part, call: world.call, outcome, hasOpen: hasOpen(scenario, world) }
           }),
           Effect.forkDetach
         )
@@ -556,12 +554,17 @@ export const play = (scenario: Scenario) => {
       world.call = number
       let outcome: ToolOutcome.ToolOutcome = yield* once({ id, facts })
       for (let asked = 0; outcome._tag === "Suspended" && asked < 3; asked++) {
-        // Whoever acts before the question accepts that the handler acts again after the reply.
-        if (outcome.certainty === "executed") return made
+        // Whoever acts before the question accepts that the handler acts again after the reply. Still, what has been done
+        // stays done.
+        const accepted = outcome.certainty === "executed" ? [...world.faults] : undefined
         const before = stored(outcome)
         const reply = { id: before.id, question: before.question, reply: "yes" }
         facts = storedFacts(CallFacts.resuming(CallFacts.paused(facts)))
         outcome = yield* once({ id, facts, before, replies: [...before.replies, reply] })
+        if (accepted !== undefined) {
+          world.faults.splice(0, Infinity, ...accepted)
+          return made
+        }
       }
       // A success ends the intent.
       if (number === scenario.calls || outcome._tag === "Completed" || outcome._tag === "Suspended") return made

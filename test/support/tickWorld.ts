@@ -63,14 +63,14 @@ const ends: Readonly<Record<string, readonly [proof: Proof, end: Effect.Effect<s
   ]
 }
 
-const ticks = fc.constantFrom(100, 200, 300)
+const ticks = fc.constantFrom<number>(100, 200, 300)
 
 const act = fc.record({
   end: fc.oneof(
     fc.constantFrom("answers", "did nothing", "is lost"),
     fc.constantFrom(...keysOf(ends))
   ),
-  takes: fc.oneof(fc.constant(0), ticks),
+  takes: fc.oneof(fc.constant<number>(0), ticks),
   /** Whether it ignores interruption. */
   isDeaf: fc.constantFrom(false, false, true)
 })
@@ -204,6 +204,18 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   leaves: fc.constantFrom(Infinity, Infinity, Infinity, 100, 200, 300),
   seed: fc.integer()
 })
+
+/** Calls of a tool that may run again, whose handler outlives its time limit, behind a limit of one execution at once. */
+export const limited: fc.Arbitrary<Scenario> = scenario.map((scenario): Scenario => ({
+  ...scenario,
+  sideEffect: "idempotent",
+  acts: scenario.acts.map(({ end, takes }) => ({ end, takes: takes + 100, isDeaf: true })),
+  policies: [
+    ["timeout 100", Tool.timeout(100)],
+    ["limit 200", Tool.concurrency(1, { maxWait: 200 })],
+    ...scenario.policies
+  ]
+}))
 
 export interface Played {
   readonly world: World

@@ -1,6 +1,6 @@
 /**
  * What a call's record must keep, whatever carries it: a resume keeps a known effect, equal failures behave equally, and
- * events tell only what happened. Fails today: see `found/house.md`.
+ * events tell only what happened.
  *
  * @module-tag slow
  */
