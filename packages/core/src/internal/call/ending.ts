@@ -141,7 +141,7 @@ export const isRejection = (failure: ToolFailure): failure is SchemaMismatch =>
 
 /** True if a failure says that nothing was done, so that the tool may run again. */
 export const saysNothingDone = (failure: ToolFailure): boolean =>
-  failure.outcome === "not_executed" || failure._tag === "SchemaMismatch" && failure.side === "arguments"
+  failure.outcome === "not_executed" || isRejection(failure)
 
 /** True if a cause contains a partial answer (a `PartialData` failure). */
 export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
