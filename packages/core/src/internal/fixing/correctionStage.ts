@@ -42,7 +42,7 @@ import { readable } from "../value/canonical.ts"
 import { escalated } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
 import { type Better, type Fault, FixerRounds, undecoded } from "./fixerRounds.ts"
-import { telling } from "./rejectionPath.ts"
+import { tellingStage } from "./rejectionPath.ts"
 
 /** The fields of a tool that corrections need. */
 export interface Correctable {
@@ -192,7 +192,7 @@ export class CorrectionStage<R> implements Stage {
   #tell(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
     this.verdict = { failure, params: rejected }
     this.#isSettled = true
-    return Effect.onExit(Effect.provideService(this.run(params), telling, this), () =>
+    return Effect.onExit(Effect.provideService(this.run(params), tellingStage, this), () =>
       Effect.sync(() => {
         this.verdict = undefined
       }))

@@ -30,7 +30,7 @@ const heldBack = (handler: Run): Run => (params) =>
  * The stage that is telling its policies of a rejection, until one of them runs the tool again: that run has to go through
  * the limits that the rejection has passed by.
  */
-export const telling: Context.Reference<Stage | undefined> = Context.Reference<Stage | undefined>(
+export const tellingStage: Context.Reference<Stage | undefined> = Context.Reference<Stage | undefined>(
   "@fallible/core/rejectionPath/telling",
   { defaultValue: () => undefined }
 )
@@ -65,8 +65,8 @@ const isBreaker = (policy: Policy.Any): boolean => isBuiltIn(policy) && policy.k
 const inside = (run: Run, limited: Run): Run => (params) =>
   Effect.withFiber((fiber) => {
     const { stage } = fiber.getRef(current)
-    return stage !== undefined && stage.verdict === undefined && fiber.getRef(telling) === stage
-      ? Effect.provideService(limited(params), telling, undefined)
+    return stage !== undefined && stage.verdict === undefined && fiber.getRef(tellingStage) === stage
+      ? Effect.provideService(limited(params), tellingStage, undefined)
       : run(params)
   })
 
@@ -93,7 +93,7 @@ const rejecting = (handler: Run, limited: Run): Run => (params) =>
     const verdict = stage?.verdict
     if (stage === undefined || verdict === undefined) return handler(params)
     if (verdict.params !== params && !isSame(verdict.params, params)) {
-      return Effect.provideService(limited(params), telling, undefined)
+      return Effect.provideService(limited(params), tellingStage, undefined)
     }
     stage.verdict = undefined
     return Effect.fail(verdict.failure)
