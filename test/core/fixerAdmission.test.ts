@@ -60,7 +60,7 @@ describe("C3: a correction is known to", () => {
         Tool.fix(toDE),
         Tool.retry(Schedule.recurs(3)),
         Tool.fallback(() => Effect.succeed("fell back")),
-        Tool.catchTag(["SchemaMismatch", "SemanticGarbage"], () => Effect.succeed("caught"))
+        Tool.catchTag("SemanticGarbage", () => Effect.succeed("caught"))
       )
       const lost = yield* call(payments(() => Effect.fail(lostAnswer)).tool, { to: "DE1" }, { facts: CallFacts.empty })
       const facts = CallFacts.ended(CallFacts.empty, lost, tool)

@@ -241,7 +241,7 @@ describe("C3: a value from a fixer", () => {
     Effect.gen(function*() {
       const tool = weather().tool.pipe(
         Tool.fix(() => Fixer.answer("rainy")),
-        Tool.catchTag("SchemaMismatch", () => Effect.succeed("caught"))
+        Tool.mapFailure(({ detail }) => new SemanticGarbage({ code: "mapped", detail }))
       )
       assert.strictEqual(yield* tool.run({ city: "paris" }), "rainy")
     }))

@@ -15,7 +15,7 @@ describe("C5: throwException", () => {
           Tool.retry(Schedule.recurs(3)),
           Tool.fix(stop, { tries: 3 }),
           Tool.retry(Schedule.recurs(3)),
-          Tool.catchTag("SchemaMismatch", () => Effect.succeed("caught")),
+          Tool.catchTag("SemanticGarbage", () => Effect.succeed("caught")),
           Tool.fallback(() => Effect.succeed("fell back"))
         )
         const failure = yield* Effect.flip(Agent.make({ toolkit: Toolkit.make(hard) }).run("?")).pipe(

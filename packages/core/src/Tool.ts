@@ -1085,11 +1085,10 @@ export const paginate: {
  * promises that it did nothing with the arguments. With the option `on`, the fixer is asked about failed
  * executions, too.
  *
- * A fixer is not a policy: all policies run again with the corrected arguments. A timeout starts again from
- * zero. Neither a breaker nor a catch of `SchemaMismatch` sees the rejection. A fallback gets the corrected
- * arguments. While the fixer works, the call holds no permit of a concurrency limit. Each execution counts
- * towards the tool's concurrency and rate limits. Only if no fixer has anything better do the policies see
- * the rejection; a custom policy then sees the call a second time.
+ * A fixer is not a policy: it goes around all policies, and is asked about what they have left over. So a
+ * catch of `SchemaMismatch` answers in place of the fixer. With corrected arguments, all policies run again:
+ * a timeout starts from zero, and a rate limit counts once more. While the fixer works, the call holds no
+ * permit of a concurrency limit.
  *
  * | the fixer              | result                                                                                    |
  * | ---------------------- | ----------------------------------------------------------------------------------------- |

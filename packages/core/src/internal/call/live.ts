@@ -1,3 +1,4 @@
+import type { SchemaMismatch } from "../../ToolFailure.ts"
 import type { Reply } from "../../ToolOutcome.ts"
 import type { AbandonedAttempts } from "./abandonedAttempts.ts"
 
@@ -14,6 +15,8 @@ export class Live {
    * reject the handler's own arguments.
    */
   quoted: "nothing" | "rejection" | undefined = undefined
+  /** The handler's rejection of its own arguments, if the latest attempt of a tool with fixers ended with one. */
+  rejection: SchemaMismatch | undefined = undefined
   // Both fields are reset for each attempt, so that a repeated attempt gets the same replies, and its
   // inner tools the same keys.
   #used: Set<Reply> | undefined = undefined
@@ -61,6 +64,7 @@ export class Live {
 
   /** Records which replies and numbers a parallel run has used, so that later runs get different ones. */
   rejoin(beside: Live): void {
+    this.rejection = beside.rejection ?? this.rejection
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [name, count] of beside.#counts ?? []) {
       const counts = this.#counts ??= new Map()

@@ -16,7 +16,7 @@ export type WhyNotBegin = "abandoned" | "still_running" | "may_have_acted" | "re
 export const whyNot = (innermost: Scope): WhyNotBegin | undefined => {
   let called: Scope | undefined = undefined
   for (let scope: Scope | undefined = innermost; scope !== undefined; scope = scope.around) {
-    if (scope.phase === "closed" || scope.policy?.isSpent === true) return "abandoned"
+    if (scope.phase === "closed") return "abandoned"
     // A page counts as an attempt of the call around it.
     if (scope.ownsRecord && scope.role !== "page") called ??= scope
     if (called !== undefined) scope = withItsPolicy(scope)

@@ -35,14 +35,6 @@ export interface Correction {
   readonly isSecret: boolean
 }
 
-/** The stage that corrects the arguments of a call, as its handler and its policies see it. */
-export interface Stage {
-  /** A rejection that no fixer could correct, until the policies have been told. */
-  verdict: { readonly failure: ToolFailure; readonly params: unknown } | undefined
-  /** Returns true if the stage takes this rejection, so that the policies in between do not see it. */
-  readonly hears: (failure: ToolFailure, scope: Scope) => boolean
-}
-
 /** What a custom policy has done in one run. */
 export interface PolicyRecord {
   /** Hears the events of its scope. */
@@ -52,8 +44,6 @@ export interface PolicyRecord {
   readonly release: () => void
   /** Takes back a failure that the policy reports as handled. Returns the number of the attempt that it ended. */
   readonly settle: (failure: ToolFailure) => number | undefined
-  /** True if nothing that acts may start in the policy any more, because its result will not be used. */
-  readonly isSpent: boolean
   /** The prefix of the ids and keys of tools that the policy itself runs. */
   readonly prefix: string
 }
@@ -99,7 +89,6 @@ export class Scope {
   mark: string | undefined
   #makeKey: (() => string) | undefined = undefined
   #live: Live | undefined
-  #stage: Stage | undefined = undefined
   readonly #replies: ReadonlyArray<Reply>
 
   constructor(
@@ -192,6 +181,11 @@ export class Scope {
     return this.#liveOwner.#live?.quoted
   }
 
+  /** The handler's rejection of its arguments, if the latest attempt ended with one: see {@link Live}. */
+  get rejection(): Live["rejection"] {
+    return this.#liveOwner.#live?.rejection
+  }
+
   /** Forgets what belonged to the last attempt, because another one starts. */
   restart(): void {
     this.#liveOwner.#live?.restart()
@@ -219,14 +213,6 @@ export class Scope {
   close(): void {
     this.#live ??= this.live.apart()
     this.phase = "closed"
-  }
-
-  get stage(): Stage | undefined {
-    return this.ownsRecord || this.parent === undefined ? this.#stage : this.parent.stage
-  }
-
-  set stage(stage: Stage | undefined) {
-    this.#stage = stage
   }
 }
 

@@ -46,7 +46,6 @@ export const outcomeOfCause = (
       return Effect.succeed(stoppedOutcome(record, signal.reason))
     case "SuspendSignal":
       return Effect.succeed(suspendedOutcome(record, signal))
-    case "RejectionSignal":
     case undefined:
       return broken(cause, stage, tool, record)
   }

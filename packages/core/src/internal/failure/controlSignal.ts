@@ -1,5 +1,4 @@
 import * as Cause from "effect/Cause"
-import type { SchemaMismatch } from "../../ToolFailure.ts"
 import { isA } from "../value/untrusted.ts"
 import { Failure } from "./failureClass.ts"
 
@@ -7,7 +6,7 @@ import { Failure } from "./failureClass.ts"
  * A question to the user, which suspends the call.
  *
  * A *signal* ends a handler or a policy without a failure. A tool's error channel has only the four classes
- * of failures. So a question, a stop and a correctable rejection travel as defects, which no policy handles.
+ * of failures. So a question and a stop travel as defects, which no policy handles.
  */
 export class SuspendSignal
   extends Failure<{ readonly detail: string; readonly question: string; readonly id: string }>
@@ -29,23 +28,12 @@ export class StopSignal extends Failure<{ readonly detail: string; readonly reas
   }
 }
 
-/** A rejection of the arguments by the handler, which a fixer may correct. */
-export class RejectionSignal
-  extends Failure<{ readonly detail: string; readonly failure: SchemaMismatch; readonly params: unknown }>
-{
-  readonly _tag = "RejectionSignal"
-
-  constructor(failure: SchemaMismatch, params: unknown) {
-    super({ failure, params, detail: failure.detail })
-  }
-}
-
-export type Signal = StopSignal | SuspendSignal | RejectionSignal
+export type Signal = StopSignal | SuspendSignal
 
 /** Returns the defects in a cause. */
 export const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
   cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
 
-/** Returns the most important signal: a stop takes precedence over a question, and a question over a rejection. */
+/** Returns the most important signal: a stop takes precedence over a question. */
 export const signalIn = (defects: ReadonlyArray<unknown>): Signal | undefined =>
-  defects.find(isA(StopSignal)) ?? defects.find(isA(SuspendSignal)) ?? defects.find(isA(RejectionSignal))
+  defects.find(isA(StopSignal)) ?? defects.find(isA(SuspendSignal))

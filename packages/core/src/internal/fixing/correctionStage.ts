@@ -2,14 +2,13 @@
  * The path of a call whose tool has fixers, which are functions that correct rejected arguments:
  *
  *     text ─ decode ─ admit ─ run under all policies ─┬─ value, or another failure
- *       └──────┬──────────────────────────────────────┴─ a rejection, or a failure that a fixer is asked about
+ *       └──────┬──────────────────────────────────────┴─ a failure after a rejection, or one that fixers are asked about
  *              └─ ask a fixer ─┬─ arguments ─ decode ─ admit ─ run …
  *                              ├─ a value, or a stop
  *                              └─ no answer ─ the failure stays as it was, or gets the fixer's words
  *
- * The policies do not see a handler's rejection (`RejectionSignal`). They see only what they would have seen if the model
- * had sent the corrected arguments in the first place. A rejection that no fixer corrects is shown to the policies that
- * handle failures: see `rejectionPath`.
+ * A fixer is asked about what the policies have left over. If they end with a failure although the handler's last word was
+ * a rejection of its arguments, the fixer is asked about that rejection, whatever they have made of it.
  */
 import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
@@ -24,25 +23,23 @@ import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { Escalation, Fixable } from "../../Rejection.ts"
 import type { SideEffect } from "../../SideEffect.ts"
-import type { ToolFailure } from "../../ToolFailure.ts"
+import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
 import { Undecoded } from "../arguments/decoding.ts"
 import { encoderOf } from "../arguments/encoder.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
-import { isRejection, isWhole } from "../call/ending.ts"
+import { isWhole } from "../call/ending.ts"
 import { isOpen, whyNot } from "../call/mayBegin.ts"
 import { note, noteHandled, noteReplaced } from "../call/note.ts"
 import { heed } from "../call/runUserCode.ts"
-import { current, type Scope, type Stage } from "../call/scope.ts"
+import { current, type Scope } from "../call/scope.ts"
 import { momentToAnswer } from "../call/timeLeft.ts"
-import { defectsOf, type RejectionSignal, signalIn } from "../failure/controlSignal.ts"
-import { isOfTool } from "../failure/evidence.ts"
+import { defectsOf, signalIn } from "../failure/controlSignal.ts"
 import { isExit } from "../fiber/runContained.ts"
 import { readable } from "../value/canonical.ts"
 import { escalated } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
 import { type Better, type Fault, FixerRounds, undecoded } from "./fixerRounds.ts"
-import { tellingStage } from "./rejectionPath.ts"
 
 /** The fields of a tool that corrections need. */
 export interface Correctable {
@@ -72,7 +69,7 @@ const called: Effect.Effect<boolean> = Effect.succeed(true)
 type Answer = Exclude<Better, Escalation>
 
 /** Runs `decode → admit → run`, and repeats it with the corrections of fixers. Each call has its own stage. */
-export class CorrectionStage<R> implements Stage {
+export class CorrectionStage<R> {
   readonly #tool: Correctable
   readonly #scope: Scope
   readonly #run: Run<R>
@@ -82,9 +79,6 @@ export class CorrectionStage<R> implements Stage {
   readonly #fixers: ReadonlyArray<FixerRounds>
   /** The parameters that have already run. A correction that results in parameters equal to these is ignored. */
   readonly #ran: Array<unknown> = []
-  verdict: Stage["verdict"] = undefined
-  /** True if no fixer has better arguments than the current ones. */
-  #isSettled = false
 
   constructor(
     tool: Correctable,
@@ -99,7 +93,6 @@ export class CorrectionStage<R> implements Stage {
     this.#run = run
     this.#admission = admission
     this.#fixers = fixers.length === 0 ? none : fixerRoundsOf(fixers, tool, scope, fiber, this.#ran)
-    if (fixers.length > 0) scope.stage = this
   }
 
   /** Decodes, admits and runs the arguments in a model's text. */
@@ -139,15 +132,6 @@ export class CorrectionStage<R> implements Stage {
     return this.#fixers.length === 0 ? run : Effect.catchCause(run, (cause) => this.#fixFailure(cause, params))
   }
 
-  /** Returns whether a handler's rejection is held back, so that the policies around the handler do not see it. */
-  hears(failure: ToolFailure, scope: Scope): boolean {
-    // The rejection of a tool is about the arguments of an inner tool. The handler made them, so they are
-    // not this call's own.
-    return !this.#isSettled && isRejection(failure) && !isOfTool(failure) && scope.quoted !== "rejection" &&
-      isOpen(scope) &&
-      this.#mayRunAgain("rejection") && this.#fixers.some((fixer) => fixer.timeLeft("rejection") > 0)
-  }
-
   /**
    * Returns whether the call may run again with other arguments. In any case, it must be certain that
    * the call did nothing. In addition, after a rejection the handler must be allowed to start; after
@@ -172,12 +156,9 @@ export class CorrectionStage<R> implements Stage {
   }
 
   #fixFailure(cause: Cause.Cause<ToolFailure>, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    const { about, failed, rejected } = faultIn(cause, this.#tool.name)
+    const { about, failed } = faultIn(cause, this.#tool.name, this.#scope.rejection)
     if (failed === undefined) return Effect.failCause(cause)
-    const otherwise = (failure: Fixable) => {
-      if (rejected !== undefined) return this.#tell(failure, rejected.params, params)
-      return failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
-    }
+    const otherwise = (failure: Fixable) => failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
     if (!this.#fixers.some((fixer) => fixer.timeLeft(about) > 0)) return otherwise(failed)
     this.#ran.push(params)
     const originalText = this.#scope.correction?.text ?? this.#written
@@ -186,16 +167,6 @@ export class CorrectionStage<R> implements Stage {
       const text = originalText ?? (json === undefined ? "" : JSON.stringify(json))
       return this.#fix({ about, text, failure: failed, value, isWhole: false }, otherwise)
     })
-  }
-
-  /** Tells the policies of a rejection that no fixer corrected. */
-  #tell(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    this.verdict = { failure, params: rejected }
-    this.#isSettled = true
-    return Effect.onExit(Effect.provideService(this.run(params), tellingStage, this), () =>
-      Effect.sync(() => {
-        this.verdict = undefined
-      }))
   }
 
   // -----------------------------------------------------------------------------
@@ -246,7 +217,6 @@ export class CorrectionStage<R> implements Stage {
       noteHandled(this.#scope, failure, { by: "ignored" })
       return Effect.fail(refusal)
     }
-    this.#isSettled = false
     this.#scope.adopt({ text, isSecret: shown === undefined }, params)
     note(this.#scope, { _tag: "ArgumentsCorrected", repairs: [correctionRepair("used", answer), ...repairs] })
     noteReplaced(this.#scope, failure, { by: "fix" })
@@ -300,20 +270,19 @@ const jsonOf = (parameters: Schema.ConstraintDecoder<unknown>, params: unknown):
 interface Ended {
   readonly about: Fault["about"]
   readonly failed: Fixable | undefined
-  /** The handler's rejection, if the run ended with one. */
-  readonly rejected?: RejectionSignal
 }
 
-const faultIn = (cause: Cause.Cause<ToolFailure>, tool: string): Ended => {
+const faultIn = (cause: Cause.Cause<ToolFailure>, tool: string, rejection: SchemaMismatch | undefined): Ended => {
   const { reasons: [first, ...others] } = cause
-  const signal = signalIn(defectsOf(cause))
-  if (signal?._tag === "RejectionSignal") return { about: "rejection", failed: signal.failure, rejected: signal }
-  if (signal !== undefined || first === undefined) return unfixable
+  if (first === undefined || signalIn(defectsOf(cause)) !== undefined) return unfixable
   if ([first, ...others].every(Cause.isDieReason)) {
     return { about: "defect", failed: DispatchFailure.defect({ tool, outcome: undefined, cause }) }
   }
   const error = others.length === 0 && Cause.isFailReason(first) && isWhole(first.error) ? first.error : undefined
-  return error?._tag === "SemanticGarbage" || error?._tag === "ToolUnavailable"
+  // A partial result is an answer.
+  if (error === undefined || error._tag === "PartialData") return unfixable
+  if (rejection !== undefined) return { about: "rejection", failed: rejection }
+  return error._tag === "SemanticGarbage" || error._tag === "ToolUnavailable"
     ? { about: error._tag, failed: error }
     : unfixable
 }

@@ -43,10 +43,8 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
           policyRun.finish(exit)
           return reportLostDefects(policyRun, tool, exit)
         }),
-        Effect.matchCauseEffect({
-          onFailure: (cause) => policyRun.signal === undefined ? Effect.failCause(cause) : Effect.die(policyRun.signal),
-          onSuccess: (value) => policyRun.isAnsweredBy(value) ? Effect.succeed(value) : Effect.die(policyRun.signal)
-        })
+        Effect.exit,
+        Effect.flatMap((exit) => policyRun.signal === undefined ? exit : Effect.die(policyRun.signal))
       )
     })
 }

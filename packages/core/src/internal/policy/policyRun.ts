@@ -13,7 +13,7 @@ import { answerDiscarded, discardAnswer, note, noteHandled } from "../call/note.
 import { partOf } from "../call/partScope.ts"
 import { named, type PolicyName } from "../call/policyKind.ts"
 import { type PolicyRecord, type Scope } from "../call/scope.ts"
-import { defectsOf, RejectionSignal, type Signal, signalIn, StopSignal } from "../failure/controlSignal.ts"
+import { defectsOf, type Signal, signalIn, StopSignal } from "../failure/controlSignal.ts"
 import { isA } from "../value/untrusted.ts"
 
 /** One run of a custom policy's own code. */
@@ -24,7 +24,7 @@ export class PolicyRun implements PolicyRecord {
   readonly #clock: Clock.Clock
   readonly #activeRuns = new Map<Fiber.Fiber<unknown, unknown>, Scope>()
   readonly #failures: Array<{ readonly failure: ToolFailure; readonly attempt: number }> = []
-  /** The signal that ended an inner run: a question, a stop or a rejection. The policy cannot override it. */
+  /** The signal that ended an inner run: a question or a stop. The policy cannot override it. */
   signal: Signal | undefined = undefined
   /** The defects of inner runs. */
   readonly defects: Array<unknown> = []
@@ -77,6 +77,7 @@ export class PolicyRun implements PolicyRecord {
     this.occupy()
     const run = partOf(this.scope, "run")
     run.state = step(run.state, answerDiscarded)
+    if (this.scope.rejection !== undefined) this.scope.live.rejection = undefined
     this.#activeRuns.set(fiber, run)
     return run
   }
@@ -106,10 +107,8 @@ export class PolicyRun implements PolicyRecord {
     this.#failures.push(...failures.map((failure) => ({ failure, attempt: run.attempt })))
     const defects = diedOf(exit)
     const signal = signalIn(defects)
-    // For a read-only tool, the end of a later run replaces an earlier rejection. For other tools the
-    // first signal is kept, unless a later signal is a stop.
-    const before = this.isSpent && !this.scope.acts ? undefined : this.signal
-    this.signal = [before, signal].find(isA(StopSignal)) ?? before ?? signal
+    // The first signal is kept, unless a later signal is a stop.
+    this.signal = [this.signal, signal].find(isA(StopSignal)) ?? this.signal ?? signal
     this.defects.push(...defects.filter((defect) => signalIn([defect]) === undefined))
     for (const answer of answersOf(exit)) this.#answers.set(answer, run)
     if (Exit.isSuccess(exit)) this.#setCurrentRun(run)
@@ -136,19 +135,6 @@ export class PolicyRun implements PolicyRecord {
   settle(failure: ToolFailure): number | undefined {
     const index = this.#failures.findLastIndex((entry) => entry.failure === failure)
     return index === -1 ? undefined : this.#failures.splice(index, 1)[0]?.attempt
-  }
-
-  /** True after a rejection: the policy will run again, and the result of its current run will not be used. */
-  get isSpent(): boolean {
-    return isA(RejectionSignal)(this.signal)
-  }
-
-  /**
-   * True if this answer of the policy is used. An answer from one inner run takes precedence over a
-   * rejection by another.
-   */
-  isAnsweredBy(value: unknown): boolean {
-    return this.signal === undefined || this.isSpent && this.#answers.has(value)
   }
 
   /** Records the end of the policy, and closes its scope. */

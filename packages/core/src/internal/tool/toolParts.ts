@@ -14,7 +14,7 @@ import { boundsOf } from "../explain/explainTool.ts"
 import { sources } from "../explain/worstCaseBounds.ts"
 import { corrected } from "../fixing/correctionStage.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import { runUnder } from "../fixing/rejectionPath.ts"
+import { rememberingRejections } from "../fixing/ownRejection.ts"
 import { isBuiltIn } from "../policy/builtInPolicy.ts"
 import { watched } from "../policy/customPolicy.ts"
 import { callOf } from "../policy/policyCall.ts"
@@ -89,10 +89,10 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
   const outerPolicies = policies.filter((policy) => !parts.inside.includes(policy))
   const fixers = fixersOf(parts.fixers)
   const handler = parts.handler as Policy.Run
-  const under = (run: Policy.Run, policy: Policy.Any) => wrapped(run, policy, fields)
-  const run = fixers.length === 0
-    ? outerPolicies.reduce(under, handler)
-    : runUnder(outerPolicies, handler, under)
+  const run = outerPolicies.reduce(
+    (run, policy) => wrapped(run, policy, fields),
+    fixers.length === 0 ? handler : rememberingRejections(handler)
+  )
   const toolFields = { ...fields, fixers }
   const tool = Object.assign(Object.create(PipeablePrototype), toolFields, {
     policies,
