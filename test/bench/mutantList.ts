@@ -17,15 +17,15 @@ const facts = "packages/core/src/CallFacts.ts"
 export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an executed attempt does not clear later doubt",
-    file: `${call}/fold.ts`,
-    text: `own: effects === "done" || state.own === "done"`,
+    file: `${call}/done.ts`,
+    text: `own: effects === "done" || done.own === "done"`,
     replacement: `own: effects === "done"`
   },
   {
     name: "a tool with a key begins again although an inner effect would happen again",
     file: `${call}/mayBegin.ts`,
-    text: `return isLasting(state) ? "may_have_acted" : undefined`,
-    replacement: `return sideEffect === "none" && isLasting(state) ? "may_have_acted" : undefined`
+    text: `return isLasting(done) ? "may_have_acted" : undefined`,
+    replacement: `return sideEffect === "none" && isLasting(done) ? "may_have_acted" : undefined`
   },
   {
     name: "a handler begins on the tick of its deadline",
@@ -41,7 +41,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a resume forgets that an inner effect would happen again",
-    file: `${call}/callState.ts`,
+    file: `${call}/done.ts`,
     text: `return isCleared && !wasLasting`,
     replacement: `return isCleared`
   },
@@ -65,39 +65,39 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a running attempt adds no doubt",
-    file: `${call}/callState.ts`,
+    file: `${call}/done.ts`,
     text: `return acting > 0 || running > 0 && own !== "done" ? both(ended, "maybe") : ended`,
     replacement: `return acting > 0 || running < 0 ? both(ended, "maybe") : ended`
   },
   {
     name: "a running inner tool adds no doubt",
-    file: `${call}/callState.ts`,
+    file: `${call}/done.ts`,
     text: `return acting > 0 || running > 0 && own !== "done" ? both(ended, "maybe") : ended`,
     replacement: `return acting < 0 || running > 0 && own !== "done" ? both(ended, "maybe") : ended`
   },
   {
     name: "a late attempt forgets the doubt of an earlier one",
-    file: `${call}/fold.ts`,
-    text: `const all = both(state.own, effects)`,
+    file: `${call}/done.ts`,
+    text: `const all = both(done.own, effects)`,
     replacement: `const all = effects`
   },
   {
     name: "an inner effect that would happen again is not kept",
-    file: `${call}/fold.ts`,
-    text: `lasting: lasting === true ? both(state.lasting, effects) : state.lasting`,
-    replacement: `lasting: state.lasting`
+    file: `${call}/done.ts`,
+    text: `lasting: lasting === true ? both(done.lasting, effects) : done.lasting`,
+    replacement: `lasting: done.lasting`
   },
   {
     name: "a new attempt forgets what ran inside the earlier one",
-    file: `${call}/fold.ts`,
-    text: `own: both(state.own, state.inside),`,
-    replacement: `own: state.own,`
+    file: `${call}/done.ts`,
+    text: `own: both(done.own, done.inside),`,
+    replacement: `own: done.own,`
   },
   {
     name: "a refusal is forgotten in the call",
-    file: `${call}/fold.ts`,
-    text: `isRefused: state.isRefused || refused === true,`,
-    replacement: `isRefused: state.isRefused,`
+    file: `${call}/done.ts`,
+    text: `isRefused: done.isRefused || refused === true,`,
+    replacement: `isRefused: done.isRefused,`
   },
   {
     name: "an interrupted handler did nothing",
@@ -151,8 +151,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an inner tool begins in an abandoned attempt",
     file: `${call}/mayBegin.ts`,
-    text: `if (scope.phase === "closed" || scope.policy?.isSpent === true) return "abandoned"`,
-    replacement: `if (scope.policy?.isSpent === true) return "abandoned"`
+    text: `if (scope.phase === "closed") return "abandoned"`,
+    replacement: `if (scope.wasLeft) return "abandoned"`
   },
   {
     name: "an inner tool forgets that its key was sent",
@@ -259,7 +259,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the intent forgets that an inner effect would happen again",
     file: `${dispatch}/callAdmission.ts`,
-    text: `...(isLasting(state) || state.wasLasting ? { lasting: true } : {}),`,
+    text: `...(isLasting(state.done) || state.done.wasLasting ? { lasting: true } : {}),`,
     replacement: `...(isLasting(state) ? {} : {}),`
   },
   {
@@ -270,13 +270,13 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a resume forgets that the call took effect",
-    file: `${call}/callState.ts`,
+    file: `${call}/done.ts`,
     text: `const all = both(both(attempts, sources), earlier)`,
     replacement: `const all = both(attempts, sources)`
   },
   {
     name: "a keyed tool begins again while an inner tool still acts",
-    file: `${call}/callState.ts`,
+    file: `${call}/done.ts`,
     text: `lasting !== "none" || acting > 0`,
     replacement: `lasting !== "none"`
   },

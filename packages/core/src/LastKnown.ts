@@ -45,6 +45,7 @@ import * as Persistence from "effect/persistence/Persistence"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import { answered } from "./internal/call/runUserCode.ts"
+import { current } from "./internal/call/scope.ts"
 import { millisToAnswer } from "./internal/call/timeLeft.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
 import { exhausted, lastFailure, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
@@ -109,7 +110,7 @@ export const policy = (
           `The last known value of ${subject.name} does not tell what a new call would do. Declare its sideEffect as "none", if it only reads.`
         )
       }
-      const { find, keep } = valuesOf(subject, limit, call)
+      const { find, keep } = valuesOf(subject, limit)
       return (params: unknown) =>
         Effect.flatMap(attemptCounter, (newAttempts) =>
           Effect.matchEffect(run(params), {
@@ -289,7 +290,7 @@ class StoredEntry extends Persistable.Class<{ payload: { readonly key: string } 
   success: Schema.Struct({ key: Schema.String, value: Schema.Json, at: Schema.Finite })
 }) {}
 
-const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Duration, call: Policy.Call) => {
+const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Duration) => {
   const codec = Schema.toCodecJson(success)
   const encode = SchemaParser.encodeUnknownEffect(codec)
   const decode = SchemaParser.decodeUnknownEffect(codec)
@@ -318,27 +319,25 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
         )
       }),
     keep: (params: unknown, value: A): Effect.Effect<void, never, LastKnown> =>
-      Effect.flatMap(call.state, (state) => {
-        const key = state.source?.age === undefined ? keyOf(params) : undefined
+      Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
+        const key = fiber.getRef(current).state.source?.age === undefined ? keyOf(params) : undefined
         if (key === undefined) return Effect.void
-        return Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
-          const memory = inMemory.get(Context.getOrUndefined(fiber.context, LastKnown) ?? fiber)
-          const json = memory === undefined ? undefined : attempted(() => encode(value))
-          if (memory !== undefined && json !== undefined && isExit(json)) {
-            const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-            return Exit.isSuccess(json) ? memory.set(key, { value: json.value, at }) : Effect.void
-          }
-          return askStore(
-            writeFailed,
-            (store, at) =>
-              Effect.matchEffect(encode(value), {
-                // `Dispatch` already reports a value that cannot be encoded.
-                onFailure: () => Effect.void,
-                onSuccess: (json) => answered(label, store.set(key, { value: json, at }))
-              }),
-            Effect.void
-          )
-        })
+        const memory = inMemory.get(Context.getOrUndefined(fiber.context, LastKnown) ?? fiber)
+        const json = memory === undefined ? undefined : attempted(() => encode(value))
+        if (memory !== undefined && json !== undefined && isExit(json)) {
+          const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+          return Exit.isSuccess(json) ? memory.set(key, { value: json.value, at }) : Effect.void
+        }
+        return askStore(
+          writeFailed,
+          (store, at) =>
+            Effect.matchEffect(encode(value), {
+              // `Dispatch` already reports a value that cannot be encoded.
+              onFailure: () => Effect.void,
+              onSuccess: (json) => answered(label, store.set(key, { value: json, at }))
+            }),
+          Effect.void
+        )
       })
   }
 }

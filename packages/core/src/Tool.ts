@@ -33,7 +33,6 @@ import { whyUnfit } from "./internal/arguments/argumentIdentity.ts"
 import { execute } from "./internal/call/execute.ts"
 import { failureLimitOf } from "./internal/call/failureLimit.ts"
 import { framed } from "./internal/call/framedRun.ts"
-import { leaving } from "./internal/call/known.ts"
 import { noteStart } from "./internal/call/note.ts"
 import { accountOf } from "./internal/call/outcome.ts"
 import { ended, endedHere, insteadOfAsync } from "./internal/call/runUserCode.ts"
@@ -1396,11 +1395,7 @@ export const outcome: {
       subjectOf(self, tokenOf(self)),
       params,
       runWithFixers(self)(params),
-      (run, scope) =>
-        Effect.map(
-          Effect.exit(Effect.mapError(run, (failure) => leaving(failure, scope))),
-          (exit) => accountOf(scope, exit)
-        )
+      (told, scope) => Effect.map(Effect.exit(told), (exit) => accountOf(scope, exit))
     )
 )
 

@@ -1,8 +1,10 @@
-import type { Source } from "../../CallEvent.ts"
-import type { Ledger } from "../../Ledger.ts"
+import * as Duration from "effect/Duration"
+import type { CallEvent, Source } from "../../CallEvent.ts"
+import { type Ledger, plus } from "../../Ledger.ts"
 import type { Handled, Repair, Suspended } from "../../ToolOutcome.ts"
-import { both, type Effects, effectsOf, isInDoubt, withoutDoubt } from "../failure/effects.ts"
+import { isRefusal } from "../failure/policyRefusal.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
+import { type Done, doneAfter, nothing, resumed } from "./done.ts"
 
 /** The current state of a call: a fold over its events. */
 export interface CallState {
@@ -19,39 +21,8 @@ export interface CallState {
   /** Caveats on the current answer. */
   readonly caveats: AppendOnly<string>
   readonly source: Source | undefined
-  /**
-   * Number of attempts that have begun and not ended. For a read-only tool this number never
-   * decreases, because the ends of a read-only tool's attempts are not counted.
-   */
-  readonly running: number
-  /**
-   * Combined effects of all ended attempts, including everything that ran inside them. A later
-   * success clears the doubt about earlier attempts.
-   */
-  readonly own: Effects
-  /** Combined effects of the inner tools of the current attempt. */
-  readonly inside: Effects
-  /** Combined effects of those inner tools, in any attempt, that would act again if they ran again. */
-  readonly lasting: Effects
-  /** Number of acting inner tools and sources that have started and not ended. */
-  readonly acting: number
-  /**
-   * Combined effects of the sources (of fallbacks, for example) that answered in place of the
-   * handler. The called tool's own `reconcile` check cannot clear the doubt about a source.
-   */
-  readonly sources: Effects
-  /** The effects of a resumed call before it was suspended. Nothing clears what had certainly been done by then. */
-  readonly earlier: Effects
-  /** True if a part of that would act again if the call ran again. */
-  readonly wasLasting: boolean
-  /** True if a source has answered and the library cannot tell whether that source acts. */
-  readonly isAnswered: boolean
-  /** True if the called tool itself has refused the request. */
-  readonly isRefused: boolean
-  /** True if the idempotency key may already have been sent before this call began. */
-  readonly isRepeated: boolean
-  /** True if the latest attempt has ended late and in doubt, and operators were told so (`LateResult`). */
-  readonly isReported: boolean
+  /** What the call has done. */
+  readonly done: Done
   /** True if the called tool itself was unavailable, and a fallback or a fixer had to answer. */
   readonly fellBack: boolean
   /** The last handled failure for which the called tool itself was to blame. */
@@ -79,55 +50,30 @@ export const untouched: CallState = {
   repairs: [],
   caveats: noTexts,
   source: undefined,
-  running: 0,
-  own: "none",
-  inside: "none",
-  lasting: "none",
-  acting: 0,
-  sources: "none",
-  earlier: "none",
-  wasLasting: false,
-  isAnswered: false,
-  isRefused: false,
-  isRepeated: false,
-  isReported: false,
+  done: nothing,
   fellBack: false,
   fault: undefined,
   fixing: undefined,
   spent: undefined
 }
 
-// Nearly all calls pass through only these states, so they are shared to avoid allocation.
-export const begunOnce: CallState = { ...untouched, executions: 1, attempts: 1, running: 1 }
-export const executedOnce: CallState = { ...begunOnce, running: 0, own: "done" }
-
-/** The initial state of a call whose idempotency key may already have been sent. */
-export const repeated: CallState = { ...untouched, isRepeated: true }
-
-/**
- * The initial state of a resumed call: what it had done when it was suspended.
- *
- * A call that certainly acted before it asked the user acts again: its author accepted that by asking after acting. A
- * call in doubt runs again only if that is safe.
- *
- * @param isCleared true if a later success clears the doubt about earlier attempts
- */
-export const resumedState = (
-  { arguments: corrected, certainty = "not_executed", effects = effectsOf(certainty), intent, lasting, repairs = [] }:
-    Resumed,
-  isCleared: boolean
-): CallState => {
-  const earlier = withoutDoubt(effects)
-  // Repairs of the model's own arguments are made, and noted, again.
-  const wasLasting = (lasting ?? intent?.lasting) === true
-  const state = { ...untouched, earlier, wasLasting, ...(corrected === undefined ? {} : { repairs }) }
-  if (!isInDoubt(effects)) return state
-  return isCleared && !wasLasting
-    ? { ...state, isRepeated: true, own: "maybe" }
-    : { ...state, inside: "maybe", lasting: "maybe" }
+// Nearly all calls pass through only this state, so it is shared to avoid allocation.
+export const begunOnce: CallState = {
+  ...untouched,
+  executions: 1,
+  attempts: 1,
+  done: doneAfter(nothing, { _tag: "AttemptStarted" })
 }
 
-type Resumed = Partial<Pick<Suspended, "arguments" | "certainty" | "effects" | "intent" | "lasting" | "repairs">>
+/** The initial state of a call that has done something before. */
+export const having = (done: Done): CallState => ({ ...untouched, done })
+
+/** The initial state of a resumed call. See {@link resumed}. */
+export const resumedState = (suspended: Partial<Suspended>, isCleared: boolean): CallState => {
+  const state = having(resumed(suspended, isCleared))
+  // Repairs of the model's own arguments are made, and noted, again.
+  return suspended.arguments === undefined ? state : { ...state, repairs: suspended.repairs ?? [] }
+}
 
 /**
  * Returns the initial state of a part of a call. This is the current state without the list of handled failures, which
@@ -136,42 +82,107 @@ type Resumed = Partial<Pick<Suspended, "arguments" | "certainty" | "effects" | "
 export const asOf = (state: CallState): CallState => state.handled.length === 0 ? state : { ...state, handled: noTexts }
 
 /** True if the idempotency key may already have been sent before the current attempt. */
-export const wasSent = ({ executions, isRepeated }: CallState): boolean => isRepeated || executions > 1
+export const wasSent = ({ done, executions }: CallState): boolean => done.isRepeated || executions > 1
 
-/** True if something inside the call acts, or may have acted, and would act again if the call ran again. */
-export const isLasting = ({ acting, lasting }: CallState): boolean => lasting !== "none" || acting > 0
+// -----------------------------------------------------------------------------
+// Events
+// -----------------------------------------------------------------------------
 
-/** Returns the combined effects of all attempts of an acting tool, and of everything that ran inside them. */
-export const effectsOfAttempts = ({ acting, inside, lasting, own, running }: CallState): Effects => {
-  const ended = both(both(own, inside), lasting)
-  // A running attempt adds no doubt once another attempt has certainly taken effect.
-  return acting > 0 || running > 0 && own !== "done" ? both(ended, "maybe") : ended
-}
-
-/**
- * Returns the combined effects of a call.
- *
- * @param acts whether the called tool itself acts (has side effects); a read-only tool can take
- * effect only through inner tools
- * @param hasAnswer whether the call has an answer; for a read-only tool, an answer clears the doubt
- * about earlier attempts
- */
-export const effectsIn = (state: CallState, acts: boolean, hasAnswer: boolean): Effects => {
-  const { acting, earlier, inside, isAnswered, lasting, own, running, sources } = state
-  // Fast path: most calls run attempts, and nothing else.
-  if (
-    inside === sources && lasting === earlier && inside === "none" && earlier === "none" && acting === 0 && !isAnswered
-  ) {
-    if (!acts) return hasAnswer ? withoutDoubt(own) : own
-    if (running === 0) return own
+/** Returns the state after one more event. */
+export const step = (before: CallState, event: CallEvent): CallState => {
+  if (before === untouched && event._tag === "AttemptStarted") return begunOnce
+  const done = doneAfter(before.done, event)
+  const state = done === before.done ? before : { ...before, done }
+  switch (event._tag) {
+    case "AttemptStarted":
+      return {
+        ...state,
+        executions: state.executions + 1,
+        attempts: state.attempts + 1,
+        // The caveats and source of an earlier attempt no longer apply.
+        caveats: noTexts,
+        source: undefined
+      }
+    case "PageStarted":
+      return {
+        ...state,
+        executions: state.executions + 1,
+        attempts: state.attempts + 1
+      }
+    case "SourceStarted":
+      return { ...state, attempts: state.attempts + 1 }
+    case "FailureHandled":
+      return applyHandled(state, event)
+    case "WaitEnded":
+      return { ...state, waited: state.waited + Duration.toMillis(event.wait) }
+    case "CaveatAdded":
+      return { ...state, caveats: state.caveats.append([event.text]) }
+    case "SourceNamed":
+      return {
+        ...state,
+        source: event.age === undefined ? { name: event.name } : { name: event.name, age: event.age }
+      }
+    case "AnswerDiscarded":
+      return { ...state, caveats: noTexts, source: undefined }
+    case "ArgumentsRepaired":
+      return { ...state, repairs: [...state.repairs, ...event.repairs] }
+    case "ArgumentsCorrected":
+      return {
+        ...state,
+        corrected: state.executions,
+        repairs: [...state.repairs.map(withoutNote), ...event.repairs]
+      }
+    case "FixerSpent": {
+      const { _tag, ...spent } = event
+      return { ...state, fixing: state.fixing === undefined ? spent : plus(state.fixing, spent) }
+    }
+    case "TokensSpent": {
+      const { inputTokens = 0, outputTokens = 0 } = state.spent ?? {}
+      const spent = {
+        inputTokens: inputTokens + event.inputTokens,
+        outputTokens: outputTokens + event.outputTokens
+      }
+      return { ...state, spent }
+    }
+    case "AttemptAbandoned":
+    case "AttemptEnded":
+    case "CallRefused":
+    case "CallRepeated":
+    case "CircuitChanged":
+    case "DoubtRaised":
+    case "FixerAsked":
+    case "InnerActs":
+    case "InnerEnded":
+    case "InnerStarted":
+    case "OutcomeSettled":
+    case "RetryRefused":
+    case "WaitStarted":
+      return state
   }
-  const attempts = effectsOfAttempts(
-    acts ? state : { ...state, running: 0, own: hasAnswer ? withoutDoubt(own) : own }
-  )
-  const all = both(both(attempts, sources), earlier)
-  // A source has answered and may have acted, although the call failed afterwards.
-  return acts && isAnswered && !hasAnswer ? both(all, "maybe") : all
 }
 
-/** True if an attempt or an inner tool that may act is still running. */
-export const isActing = ({ acting, running }: CallState, acts: boolean): boolean => acting > 0 || acts && running > 0
+/** Returns the repair without its note to the model. */
+export const withoutNote = (repair: Repair): Repair => {
+  const { note: _, ...rest } = repair
+  return rest
+}
+
+const applyHandled = (
+  state: CallState,
+  { by, code, detail, inside, policy, scope, tag }: CallEvent & { readonly _tag: "FailureHandled" }
+): CallState => {
+  const entry: Handled = { tag, code, detail, by, ...(policy === undefined ? {} : { policy }) }
+  const isOwn = inside === undefined && tag === "ToolUnavailable"
+  const isFault = isOwn && isReplaced(by) && scope === undefined && !isRefusal(entry)
+  return {
+    ...state,
+    handled: state.handled.append([entry]),
+    fellBack: state.fellBack || isOwn && (by === "fallback" || by === "answered"),
+    fault: isFault ? entry : state.fault
+  }
+}
+
+// For any other value of `by`, the failure may come from a check or a fixer, so the tool is not to blame.
+const isReplaced = (by: Handled["by"]): boolean => replacing.has(by)
+
+const replacing: ReadonlySet<string> = new Set(["retry", "fallback", "custom", "fix", "answered"])

@@ -8,9 +8,9 @@ import { withBelow } from "../anyError/readError.ts"
 import { isConflict } from "../anyError/recognize.ts"
 import { SuspendSignal } from "../failure/controlSignal.ts"
 import { both, type Effects } from "../failure/effects.ts"
-import { evidenceOf, isInferred, isOfTool } from "../failure/evidence.ts"
+import { type Evidence, evidenceOf, isInferred } from "../failure/evidence.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
-import { attempted, isA, isPromise } from "../value/untrusted.ts"
+import { isA, isPromise } from "../value/untrusted.ts"
 import { endOf } from "./toolEnds.ts"
 
 /** What an execution did, as its end shows. */
@@ -72,9 +72,10 @@ const isSuspension = isA(SuspendSignal)
 
 const endingOfFailure = (failure: ToolFailure, reading: Reading): Ending => {
   const { outcome } = failure
-  if (evidenceOf(failure)?.inferred?.redirected === true || reading.isSentAgain && isConflict(failure)) return inDoubt
-  if (outcome !== undefined && (failure._tag === "ToolUnavailable" || !isInferred(failure))) {
-    if (outcome === "not_executed") return isBelieved(failure, reading) ? nothing : inDoubt
+  const evidence = evidenceOf(failure)
+  if (evidence?.inferred?.redirected === true || reading.isSentAgain && isConflict(failure)) return inDoubt
+  if (outcome !== undefined && (failure._tag === "ToolUnavailable" || !isInferred(failure, evidence))) {
+    if (outcome === "not_executed") return isBelieved(failure, evidence, reading) ? nothing : inDoubt
     // A call that was refused as a repetition did nothing. Its outcome describes the earlier, identical call.
     return outcome === "executed" && !isRepeat(failure) ? done : inDoubt
   }
@@ -87,7 +88,7 @@ const endingOfFailure = (failure: ToolFailure, reading: Reading): Ending => {
       if (failure.side === "result") return inDoubt
       // A rejection by an inner tool says nothing about what the handler did before, so it counts as
       // a refusal: the handler may not run again.
-      return isOwnRejection(failure, reading) ? nothing : refusal
+      return isOwnRejection(failure, evidence, reading) ? nothing : refusal
     case "ToolUnavailable":
       return isPermanent(failure) ? refusal : inDoubt
   }
@@ -97,13 +98,14 @@ const endingOfFailure = (failure: ToolFailure, reading: Reading): Ending => {
 const isPermanent = ({ transient }: { readonly transient?: boolean }): boolean => transient === false
 
 // What a failure says is believed if it is true of everything that the handler did.
-const isBelieved = (failure: ToolFailure, { believes }: Reading): boolean =>
+const isBelieved = (failure: ToolFailure, evidence: Evidence | undefined, { believes }: Reading): boolean =>
   believes === "all" ||
-  believes !== "none" && !isInferred(failure) && (believes === "tools" || !isOfTool(failure))
+  believes !== "none" && !isInferred(failure, evidence) && (believes === "tools" || evidence?.tool === undefined)
 
 // Only a rejection that comes from the handler itself allows a further run with other arguments.
-const isOwnRejection = (failure: ToolFailure, reading: Reading): boolean =>
-  reading.believes === "tools" || isBelieved(failure, reading) && !isOfTool(failure) && !reading.hasRejected
+const isOwnRejection = (failure: ToolFailure, evidence: Evidence | undefined, reading: Reading): boolean =>
+  reading.believes === "tools" ||
+  isBelieved(failure, evidence, reading) && evidence?.tool === undefined && !reading.hasRejected
 
 /**
  * Returns what those tools did that ended with an error of the exit, or with an error inside it.
@@ -131,7 +133,10 @@ const effectsSince = ({ effects, id }: { readonly id: string; readonly effects: 
 }
 
 // Most failures have nothing inside.
-const isPlain = (failure: ToolFailure): boolean => !insides.some((key) => key in failure)
+const isPlain = (failure: ToolFailure): boolean => {
+  for (const key of insides) if (key in failure) return false
+  return true
+}
 
 const insides = ["evidence", "cause", "error", "failure", "errors", "reasons"]
 
@@ -148,6 +153,10 @@ export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
   reasons.some((reason) => reason._tag === "Fail" && reason.error._tag === "PartialData")
 
 /** True if a value is a complete instance of one of the four failure classes. */
-export const isWhole = (failure: unknown): failure is ToolFailure =>
-  attempted(() => isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string") ===
-    true
+export const isWhole = (failure: unknown): failure is ToolFailure => {
+  try {
+    return isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string"
+  } catch {
+    return false
+  }
+}

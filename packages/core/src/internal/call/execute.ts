@@ -80,8 +80,10 @@ const runToEnd = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, e
   Effect.uninterruptible(Effect.onExit(answer, (exit) => Effect.sync(() => execution.end(exit))))
 
 // Fast path: most handlers run no inner tools.
-const isPlainSuccess = (exit: Exit.Exit<unknown, unknown>, { acts, state: { acting, inside } }: Scope): boolean =>
-  acts && acting === 0 && inside === "none" && Exit.isSuccess(exit) && !isPromise(exit.value)
+const isPlainSuccess = (
+  exit: Exit.Exit<unknown, unknown>,
+  { acts, state: { done: { acting, inside } } }: Scope
+): boolean => acts && acting === 0 && inside === "none" && Exit.isSuccess(exit) && !isPromise(exit.value)
 
 const plainSuccess: CallEvent = { _tag: "AttemptEnded", end: "succeeded", effects: "done" }
 
@@ -164,7 +166,7 @@ class Execution {
     }
     if (!scope.acts) return note(scope, event, failure, this.#attempt)
     const { isUninterruptible, refusesFirst } = this.#handler
-    const { quoted, record, state: { inside }, tool } = scope
+    const { quoted, record, state: { done: { inside } }, tool } = scope
     const own = endingOf(exit, {
       believes: refusesFirst ? "all" : quoted === undefined ? "author" : "none",
       hasRejected: quoted === "rejection",

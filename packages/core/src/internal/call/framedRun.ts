@@ -9,7 +9,7 @@ import { randomId } from "../value/randomId.ts"
 import { hasPart, isRejection, saysNothingDone } from "./ending.ts"
 import { endInner, handOut, innerScope } from "./innerScope.ts"
 import { reportingInterruption } from "./interruptedCall.ts"
-import { knownIn, leaving } from "./known.ts"
+import { leaving } from "./known.ts"
 import { note } from "./note.ts"
 import { toWatcher } from "./notifyWatcher.ts"
 import { doubtOf } from "./outcome.ts"
@@ -19,42 +19,40 @@ import { standaloneKey } from "./withoutAgent.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
-/** A function that wraps a run, and also receives the scope of that run. */
-type Finish<A, E extends ToolFailure, B, E2> = <R>(
-  run: Effect.Effect<A, E, R>,
-  scope: Scope
-) => Effect.Effect<B, E2, R>
-
 /**
  * Makes each run of a tool a separate call, whose attempts share one idempotency key. Used for runs
  * outside a dispatch, and for runs inside another tool.
  */
-export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), failLeaving)
+export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), (told) => told)
 
-/** Runs an Effect as a separate call, wrapped by `finish`. */
+/** Runs an Effect as a separate call, wrapped by `finish`, which also receives the scope of that call. */
 export const framed = <A, E extends ToolFailure, R, B, E2>(
   tool: Subject,
   params: unknown,
   run: Effect.Effect<A, E, R>,
-  finish: Finish<A, E, B, E2>
+  finish: (told: Effect.Effect<A, E, R>, scope: Scope) => Effect.Effect<B, E2, R>
 ): Effect.Effect<B, E2, R> =>
   Effect.withFiber((fiber) => {
     const outer = fiber.getRef(current)
-    if (outer === detached) return runAlone(tool, run, finish, fiber)
+    if (outer === detached) {
+      return Effect.flatMap(
+        aloneScope(tool, fiber),
+        (call) => finish(reportingInterruption(told(run, call), call), call)
+      )
+    }
     const inner = innerScope(outer, tool, params)
-    return finish(reportingInterruption(runInside(inner, outer, run), inner), inner)
+    return finish(reportingInterruption(runInside(inner, outer, told(run, inner)), inner), inner)
   })
 
-const runAlone = <A, E extends ToolFailure, R, B, E2>(
-  tool: Subject,
-  run: Effect.Effect<A, E, R>,
-  finish: Finish<A, E, B, E2>,
-  fiber: Fiber.Fiber<unknown, unknown>
-) =>
-  Effect.flatMap(idOf(fiber), (id) => {
+// Runs in a scope, and fails with what is known of that call.
+const told = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, scope: Scope): Effect.Effect<A, E, R> =>
+  Effect.mapError(Effect.provideService(run, current, scope), (failure) => leaving(failure, scope))
+
+const aloneScope = (tool: Subject, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<Scope> =>
+  Effect.map(idOf(fiber), (id) => {
     const call = callScope(id, tool, toWatcher(fiber, tool.name, id, fiber.getRef(CallEvent.watcher)))
     if (fiber.getRef(standaloneKey) !== undefined) call.keyBy(() => id)
-    return finish(reportingInterruption(Effect.provideService(run, current, call), call), call)
+    return call
   })
 
 // A key that the program sets is also the id of the call.
@@ -65,15 +63,11 @@ const idOf = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<string> => {
 
 const runInside = <A, E extends ToolFailure, R>(inner: Scope, outer: Scope, run: Effect.Effect<A, E, R>) => {
   outer.policy?.occupy()
-  return Effect.onExit(Effect.provideService(run, current, inner), (exit) =>
+  return Effect.onExit(run, (exit) =>
     Effect.sync(() => {
       outer.policy?.release()
-      if (Exit.isFailure(exit)) {
-        const effects = inner.effects(false)
-        for (const reason of exit.cause.reasons) {
-          if (Cause.isFailReason(reason)) mayBeQuoted(knownIn(reason.error, inner, effects), outer)
-        }
-      }
+      const reasons = Exit.isFailure(exit) ? exit.cause.reasons : []
+      for (const reason of reasons) if (Cause.isFailReason(reason)) mayBeQuoted(reason.error, outer)
       const hasAnswer = Exit.isSuccess(exit) || hasPart(exit.cause)
       endInner(inner, hasAnswer)
       if (!hasAnswer) return
@@ -93,6 +87,3 @@ const mayBeQuoted = (failure: ToolFailure, { live }: Scope): void => {
   if (isRejection(failure)) live.quoted = "rejection"
   else if (saysNothingDone(failure)) live.quoted ??= "nothing"
 }
-
-const failLeaving = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, scope: Scope): Effect.Effect<A, E, R> =>
-  Effect.mapError(run, (failure) => leaving(failure, scope))

@@ -3,7 +3,8 @@
  * and what they hand to the scope around them once they have ended.
  */
 import type { Effects } from "../failure/effects.ts"
-import { repeated, untouched, wasSent } from "./callState.ts"
+import { having, untouched, wasSent } from "./callState.ts"
+import { repeated } from "./done.ts"
 import type { Role } from "./forward.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import { note, ranBy } from "./note.ts"
@@ -35,7 +36,7 @@ export const fixerScope = (outer: Scope, number: number, about: string): Scope =
 const open = (role: Role, outer: Scope, tool: Subject, { mark, path }: Place): Scope => {
   // An earlier attempt of the outer call may already have sent this key.
   const isRepeated = tool.sideEffect === "idempotent_by_key" && wasSent(outer.record.state)
-  return new Scope(role, tool, `${outer.id}/${path}`, isRepeated ? repeated : untouched, outer, mark)
+  return new Scope(role, tool, `${outer.id}/${path}`, isRepeated ? having(repeated) : untouched, outer, mark)
 }
 
 /** Returns the innermost question to a fixer around a scope, if any. */
@@ -81,7 +82,7 @@ export const keyIn = (scope: Scope, mark: string): string =>
 export const endInner = (inner: Scope, hasAnswer: boolean): void => {
   const { around, isKnownToAct, state, tool } = inner
   const effects = inner.effects(hasAnswer)
-  const isLasting = tool.sideEffect === "non_idempotent" || state.lasting !== "none"
+  const isLasting = tool.sideEffect === "non_idempotent" || state.done.lasting !== "none"
   inner.end()
   if (around !== undefined && (isKnownToAct || effects !== "none")) noteEnd(inner, around, effects, isLasting)
 }

@@ -20,7 +20,7 @@ export const reportingInterruption = <A, E, R>(run: Effect.Effect<A, E, R>, scop
     : run
 
 const isUnreportedDoubt = (scope: Scope): boolean =>
-  scope.certainty === "unknown" && !isActing(scope) && !scope.record.state.isReported
+  scope.certainty === "unknown" && !isActing(scope) && !scope.record.state.done.isReported
 
 const report = ({ attempt, id, idempotencyKey: key, tool: { name: tool } }: Scope) =>
   Effect.flatMap(

@@ -2,11 +2,15 @@
  * What a failure says once the library knows what the tool did: whether the call took effect, even if a policy has changed
  * that, and which tool ended with the failure.
  */
-import type { Certainty } from "../../Certainty.ts"
-import type { ToolFailure } from "../../ToolFailure.ts"
+import { type Certainty, join } from "../../Certainty.ts"
+import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
+import type { Failed } from "../../ToolOutcome.ts"
+import { statusBelow } from "../anyError/recognize.ts"
 import { certaintyOf, type Effects } from "../failure/effects.ts"
 import { evidenceOf, type Telling } from "../failure/evidence.ts"
 import { withFields } from "../failure/failureClass.ts"
+import { isRepeat } from "../failure/policyRefusal.ts"
+import { attempted } from "../value/untrusted.ts"
 import { saysNothingDone } from "./ending.ts"
 import type { Scope } from "./scope.ts"
 import { noteToolEnd } from "./toolEnds.ts"
@@ -35,14 +39,14 @@ export const leaving = <E extends ToolFailure>(failure: E, scope: Scope): E => {
 }
 
 /** Returns the failure of a call with the `outcome` that is known of that call. */
-export const knownIn = <E extends ToolFailure>(failure: E, scope: Scope, effects: Effects): E =>
-  asKnown(failure, certaintyOf(effects), effects === "none" && (!scope.acts || scope.record.state.isRefused))
+const knownIn = <E extends ToolFailure>(failure: E, scope: Scope, effects: Effects): E =>
+  asKnown(failure, certaintyOf(effects), effects === "none" && (!scope.acts || scope.record.state.done.isRefused))
 
 /**
  * Returns the failure with the name of the call that ended with it, and what that call did. A failure is left as it is if
  * that call did nothing, or if the failure says itself that the call is in doubt.
  */
-export const ofTool = <E extends ToolFailure>(failure: E, id: string, effects: Effects): E => {
+const ofTool = <E extends ToolFailure>(failure: E, id: string, effects: Effects): E => {
   const isSaid = effects === "none" || effects === "maybe" && saysDoubt(failure)
   if (isSaid && !saysNothingDone(failure)) return failure
   noteToolEnd(id)
@@ -52,7 +56,64 @@ export const ofTool = <E extends ToolFailure>(failure: E, id: string, effects: E
 const saysDoubt = (failure: ToolFailure): boolean =>
   failure.outcome === "unknown" || failure._tag === "SchemaMismatch" && failure.side === "result"
 
-/** Returns a copy of the failure that says something else about what was done. */
-export const telling = <E extends ToolFailure>(failure: E, fields: Telling): E =>
-  // The type is unchanged, which the compiler cannot see for a type parameter.
-  withFields<ToolFailure>(failure, fields) as E
+// The type is unchanged, which the compiler cannot see for a type parameter.
+const telling = <E extends ToolFailure>(failure: E, fields: Telling): E => withFields<ToolFailure>(failure, fields) as E
+
+/**
+ * Returns a failure with all that is known of its call. A read-only tool did nothing, whatever its handler says. If the
+ * outcome of a non-idempotent tool is unknown, the failure becomes permanent, because the tool must not run again.
+ */
+export const fullyKnown = <F extends Failure>(failure: F, scope: Scope): F | ToolUnavailable => {
+  const { tool: { sideEffect } } = scope
+  const effects = scope.effects(false)
+  const known = knownIn(failure, scope, effects)
+  if (known.outcome !== "unknown") return known
+  if (effects === "none" && sideEffect === "none") return telling(known, { outcome: "not_executed" })
+  return known._tag !== "ToolUnavailable" || sideEffect !== "non_idempotent" || known.code === "defect" ||
+      isRepeat(known)
+    ? known
+    : withFields<ToolUnavailable>(known, { code: "outcome_unknown", transient: false })
+}
+
+// -----------------------------------------------------------------------------
+// The end of a dispatched call
+// -----------------------------------------------------------------------------
+
+type Failure = Failed["failure"]
+
+/**
+ * Returns the failure of a dispatched call as the model is told it, and the certainty that goes with it. The failure also
+ * says which call it has left: if the code around the call fails with it, too, it says nothing about that code.
+ *
+ * @param isRefused true if the call was refused before it ran
+ */
+export const toldAtLast = (
+  failure: Failure,
+  scope: Scope,
+  isRefused: boolean
+): { readonly failure: Failure; readonly certainty: Certainty } => {
+  const effects = scope.effects(false)
+  const told = certaintyOf(effects)
+  const known = fullyKnown(failure, scope)
+  const { outcome } = known
+  // An earlier call with the same intent took effect, not this one. With `unknown`, the effect is not counted twice.
+  const isOfEarlier = isRefused && outcome === "executed" && effects === "none"
+  return {
+    failure: ofTool(withStatus(known, scope), scope.id, effects),
+    certainty: isOfEarlier ? "unknown" : outcome === undefined || outcome === told ? told : join(told, outcome)
+  }
+}
+
+/** Returns the certainty after an unreadable answer. If the tool acts, it is unknown whether it did its work. */
+export const certaintyUnread = (scope: Scope): Certainty => {
+  const effects = scope.effects(true)
+  return scope.acts && effects === "done" ? "unknown" : certaintyOf(effects)
+}
+
+// A status may mean that the service knows the key already. Facts need it, also those of a replayed run, where the cause
+// is lost.
+const withStatus = (failure: Failure, { tool: { sideEffect } }: Scope): Failure => {
+  if (sideEffect !== "idempotent_by_key" || failure.cause === undefined) return failure
+  const status = attempted(() => statusBelow(failure))
+  return status === undefined ? failure : telling(failure, { evidence: { ...evidenceOf(failure), status } })
+}

@@ -3,7 +3,7 @@
  */
 import type { SideEffect } from "../../SideEffect.ts"
 import { both } from "../failure/effects.ts"
-import { type CallState, effectsOfAttempts, isActing as isActingIn, isLasting, untouched } from "./callState.ts"
+import { type Done, effectsOfAttempts, isActing as isActingIn, isLasting, nothing } from "./done.ts"
 import type { Scope } from "./scope.ts"
 
 /**
@@ -21,11 +21,12 @@ export const whyNot = (innermost: Scope): WhyNotBegin | undefined => {
     if (scope.ownsRecord && scope.role !== "page") called ??= scope
     if (called !== undefined) scope = withItsPolicy(scope)
   }
-  return called === undefined ? undefined : whyNotAgain(called.state, called.tool.sideEffect, called.hasLeftSome)
+  return called === undefined ? undefined : whyNotAgain(called.state.done, called.tool.sideEffect, called.hasLeftSome)
 }
 
 /** True if anything that may act is still running in the call. */
-export const isActing = ({ acts, hasLeftSome, record }: Scope): boolean => hasLeftSome || isActingIn(record.state, acts)
+export const isActing = ({ acts, hasLeftSome, record }: Scope): boolean =>
+  hasLeftSome || isActingIn(record.state.done, acts)
 
 /** True if nobody has stopped waiting for the code that runs in a scope. */
 export const isOpen = (innermost: Scope): boolean => {
@@ -60,7 +61,7 @@ const isAny = (innermost: Scope, is: (scope: Scope) => boolean): boolean => {
  * @param hasLeftSome true if an abandoned attempt is still running
  */
 const whyNotAgain = (
-  state: CallState,
+  done: Done,
   sideEffect: SideEffect,
   hasLeftSome: boolean
 ): WhyNotBegin | undefined => {
@@ -68,13 +69,13 @@ const whyNotAgain = (
     case "none":
     case "idempotent_by_key":
       // A read-only tool may have run inner tools that act. A tool's key does not make its inner tools safe to repeat.
-      return isLasting(state) ? "may_have_acted" : undefined
+      return isLasting(done) ? "may_have_acted" : undefined
     case "idempotent":
       return undefined
     case "non_idempotent":
-      if (hasLeftSome || isActingIn(state, true)) return "still_running"
-      if (state === untouched) return undefined
-      if (state.isAnswered || both(effectsOfAttempts(state), state.sources) !== "none") return "may_have_acted"
-      return state.isRefused ? "refused" : undefined
+      if (hasLeftSome || isActingIn(done, true)) return "still_running"
+      if (done === nothing) return undefined
+      if (done.isAnswered || both(effectsOfAttempts(done), done.sources) !== "none") return "may_have_acted"
+      return done.isRefused ? "refused" : undefined
   }
 }

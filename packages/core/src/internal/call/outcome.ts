@@ -9,7 +9,8 @@ import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Completed, Failed, Stage, Stopped, Suspended } from "../../ToolOutcome.ts"
 import { certaintyOf } from "../failure/effects.ts"
 import { firstNotes } from "../value/text.ts"
-import { type CallState, isLasting } from "./callState.ts"
+import type { CallState } from "./callState.ts"
+import { isLasting } from "./done.ts"
 import type { Scope, Subject } from "./scope.ts"
 
 export const completedOutcome = (call: Scope, value: Schema.Json): Completed => {
@@ -49,7 +50,7 @@ export const suspendedOutcome = (
     id,
     replies,
     ...(effects === "none" ? {} : { effects }),
-    ...(isLasting(state) || state.wasLasting ? { lasting: true } : {}),
+    ...(isLasting(state.done) || state.done.wasLasting ? { lasting: true } : {}),
     ...account(call, call.certainty),
     // The resumed call needs the corrected arguments, even if they contain secrets that must not be shown.
     ...(correction === undefined ? {} : { arguments: correction.text })

@@ -10,7 +10,8 @@ import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Reply } from "../../ToolOutcome.ts"
 import { certaintyOf, type Effects } from "../failure/effects.ts"
 import { AbandonedAttempts } from "./abandonedAttempts.ts"
-import { type CallState, effectsIn, untouched } from "./callState.ts"
+import { type CallState, untouched } from "./callState.ts"
+import { effectsIn } from "./done.ts"
 import type { Role } from "./forward.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import { Live } from "./live.ts"
@@ -127,7 +128,7 @@ export class Scope {
 
   /** The effects of the call. */
   effects(hasAnswer: boolean): Effects {
-    return effectsIn(this.record.state, this.acts, hasAnswer)
+    return effectsIn(this.record.state.done, this.acts, hasAnswer)
   }
 
   /** Whether the call, which has no answer, has taken effect. */

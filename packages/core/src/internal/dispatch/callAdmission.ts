@@ -9,7 +9,7 @@ import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolHealth } from "../../ToolHealth.ts"
 import type { Intent, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
-import { isLasting } from "../call/callState.ts"
+import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { note } from "../call/note.ts"
@@ -265,7 +265,7 @@ export class CallAdmission {
       arguments: intended.arguments,
       ...(number === undefined ? {} : { number }),
       ...(key === undefined ? {} : { key }),
-      ...(isLasting(state) || state.wasLasting ? { lasting: true } : {}),
+      ...(isLasting(state.done) || state.done.wasLasting ? { lasting: true } : {}),
       ...(text === undefined ? {} : { text })
     }
   }

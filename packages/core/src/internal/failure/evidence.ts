@@ -52,12 +52,14 @@ const decode = Schema.decodeUnknownOption(Evidence)
  * Returns the evidence of any value, with the known fields only; `undefined` if it has none, or none that can be read. Types
  * do not exist at run time, and a library's error may have a field of this name.
  */
-export const evidenceOf = (value: unknown): Evidence | undefined =>
-  attempted(() =>
-    Predicate.hasProperty(value, "evidence") && value.evidence !== undefined
-      ? Option.getOrUndefined(decode(value.evidence))
-      : undefined
-  )
+export const evidenceOf = (value: unknown): Evidence | undefined => {
+  try {
+    if (!Predicate.hasProperty(value, "evidence") || value.evidence === undefined) return undefined
+    return Option.getOrUndefined(decode(value.evidence))
+  } catch {
+    return undefined
+  }
+}
 
 /** The rules for the field of a failure: see `failureField`. */
 export const evidenceField = {
@@ -75,10 +77,8 @@ export interface Telling {
 }
 
 /** True if the `outcome` of a failure was derived from an error, so that it describes one request only. */
-export const isInferred = (failure: Telling): boolean => {
-  const inferred = evidenceOf(failure)?.inferred
-  return inferred !== undefined && inferred.outcome === failure.outcome
-}
+export const isInferred = (failure: Telling, evidence = evidenceOf(failure)): boolean =>
+  evidence?.inferred !== undefined && evidence.inferred.outcome === failure.outcome
 
 /** True if a tool ended with the failure, so that the failure describes that tool. */
 export const isOfTool = (failure: Telling): boolean => evidenceOf(failure)?.tool !== undefined

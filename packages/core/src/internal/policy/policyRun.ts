@@ -5,8 +5,8 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../../CallEvent.ts"
 import { isOutcomeUnknown, isToolFailure, type ToolFailure } from "../../ToolFailure.ts"
-import { effectsIn } from "../call/callState.ts"
-import { step } from "../call/fold.ts"
+import { step } from "../call/callState.ts"
+import { effectsIn } from "../call/done.ts"
 import { isOfAnswer } from "../call/forward.ts"
 import { handOut } from "../call/innerScope.ts"
 import { answerDiscarded, discardAnswer, note, noteHandled } from "../call/note.ts"
@@ -158,7 +158,7 @@ export class PolicyRun implements PolicyRecord {
       note(scope, { _tag: "AttemptAbandoned", ...named(this.#policy) })
     }
     // The policy's own code may act. Only an unknown outcome in its failure shows this.
-    const effects = effectsIn({ ...scope.record.state, earlier: "none" }, scope.acts, false)
+    const effects = effectsIn({ ...scope.record.state.done, earlier: "none" }, scope.acts, false)
     if (scope.acts && effects === "none" && finalFailures.some(isOutcomeUnknown)) {
       note(scope, { _tag: "DoubtRaised", ...named(this.#policy) })
     }

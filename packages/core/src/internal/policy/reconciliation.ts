@@ -16,7 +16,7 @@ import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../../Deadline.ts"
 import { isOutcomeUnknown, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { effectsOfAttempts } from "../call/callState.ts"
+import { effectsOfAttempts } from "../call/done.ts"
 import { isActing, whyNot } from "../call/mayBegin.ts"
 import { discardAnswer, note, noteHandled } from "../call/note.ts"
 import { partOf } from "../call/partScope.ts"
@@ -130,7 +130,7 @@ export class Reconciliation<R> {
    */
   of(name: string, call: Call, params: unknown, failure: ToolFailure): Effect.Effect<unknown, ToolFailure, R> {
     return Effect.flatMap(current, (scope) => {
-      const isUnknown = scope.acts ? isInDoubt(effectsOfAttempts(scope.record.state)) : isOutcomeUnknown(failure)
+      const isUnknown = scope.acts ? isInDoubt(effectsOfAttempts(scope.record.state.done)) : isOutcomeUnknown(failure)
       if (!isUnknown) return Effect.fail(failure)
       discardAnswer(scope)
       const { executions } = scope.record.state

@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Deadline from "../../Deadline.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
+import { fullyKnown } from "../call/known.ts"
 import { note } from "../call/note.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { currentContext } from "../fiber/runContained.ts"
@@ -54,16 +55,6 @@ export const limited = <A, R>(
     })
   })
 
-// Returns the failure of a run that ran out of time. Its outcome is the certainty of the call: a call
-// that was still waiting for its turn has done nothing.
-const timedOut = ({ certainty, tool: { sideEffect } }: Scope, detail: string): ToolUnavailable => {
-  if (sideEffect === "none") return new ToolUnavailable({ code: "timeout", detail, transient: true })
-  return sideEffect === "non_idempotent" && certainty === "unknown"
-    ? new ToolUnavailable({
-      code: "outcome_unknown",
-      detail,
-      transient: false,
-      outcome: certainty
-    })
-    : new ToolUnavailable({ code: "timeout", detail, transient: true, outcome: certainty })
-}
+// A call that was still waiting for its turn has done nothing.
+const timedOut = (scope: Scope, detail: string): ToolFailure =>
+  fullyKnown(new ToolUnavailable({ code: "timeout", detail, transient: true }), scope)
