@@ -19,10 +19,11 @@ const remembering = (handler: Run): Run => (params) =>
   Effect.withFiber((fiber) => {
     const scope = fiber.getRef(current)
     if (scope.rejection !== undefined) scope.live.rejection = undefined
-    return Effect.tapError(handler(params), (failure) =>
-      Effect.sync(() => {
-        // An inner tool's rejection is about arguments that the handler made, not the model.
-        const isOwn = isRejection(failure) && !isOfTool(failure) && scope.quoted !== "rejection"
-        if (isOwn && isOpen(scope)) scope.live.rejection = failure
-      }))
+    // No further step: between two steps, an interruption could hide how the handler has ended.
+    return Effect.catch(handler(params), (failure) => {
+      // An inner tool's rejection is about arguments that the handler made, not the model.
+      const isOwn = isRejection(failure) && !isOfTool(failure) && scope.quoted !== "rejection"
+      if (isOwn && isOpen(scope)) scope.live.rejection = failure
+      return Effect.fail(failure)
+    })
   })

@@ -55,6 +55,11 @@ export const limited = <A, R>(
     })
   })
 
-// A call that was still waiting for its turn has done nothing.
-const timedOut = (scope: Scope, detail: string): ToolFailure =>
-  fullyKnown(new ToolUnavailable({ code: "timeout", detail, transient: true }), scope)
+// A call that was still waiting for its turn has done nothing. What a read-only tool ran inside it says nothing about the tool.
+const timedOut = (scope: Scope, detail: string): ToolFailure => {
+  const { certainty: outcome, tool: { sideEffect } } = scope
+  const fields = { code: "timeout", detail, transient: true } as const
+  return sideEffect === "none"
+    ? new ToolUnavailable(fields)
+    : fullyKnown(new ToolUnavailable({ ...fields, outcome }), scope)
+}
