@@ -89,14 +89,13 @@ export const wasSent = ({ done, executions }: CallState): boolean => done.isRepe
 // -----------------------------------------------------------------------------
 
 /** Returns the state after one more event. */
-export const step = (before: CallState, event: CallEvent): CallState => {
-  if (before === untouched && event._tag === "AttemptStarted") return begunOnce
-  const done = doneAfter(before.done, event)
-  const state = done === before.done ? before : { ...before, done }
+export const step = (state: CallState, event: CallEvent): CallState => {
   switch (event._tag) {
     case "AttemptStarted":
+      if (state === untouched) return begunOnce
       return {
         ...state,
+        done: doneAfter(state.done, event),
         executions: state.executions + 1,
         attempts: state.attempts + 1,
         // The caveats and source of an earlier attempt no longer apply.
@@ -129,6 +128,7 @@ export const step = (before: CallState, event: CallEvent): CallState => {
     case "ArgumentsCorrected":
       return {
         ...state,
+        done: doneAfter(state.done, event),
         corrected: state.executions,
         repairs: [...state.repairs.map(withoutNote), ...event.repairs]
       }
@@ -144,17 +144,20 @@ export const step = (before: CallState, event: CallEvent): CallState => {
       }
       return { ...state, spent }
     }
-    case "AttemptAbandoned":
     case "AttemptEnded":
-    case "CallRefused":
     case "CallRepeated":
-    case "CircuitChanged":
     case "DoubtRaised":
-    case "FixerAsked":
     case "InnerActs":
     case "InnerEnded":
+    case "OutcomeSettled": {
+      const done = doneAfter(state.done, event)
+      return done === state.done ? state : { ...state, done }
+    }
+    case "AttemptAbandoned":
+    case "CallRefused":
+    case "CircuitChanged":
+    case "FixerAsked":
     case "InnerStarted":
-    case "OutcomeSettled":
     case "RetryRefused":
     case "WaitStarted":
       return state

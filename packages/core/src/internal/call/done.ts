@@ -92,8 +92,24 @@ export const resumed = (
 // Events
 // -----------------------------------------------------------------------------
 
+/** The events that change what a call has done. */
+type Changing = Extract<
+  CallEvent,
+  {
+    readonly _tag:
+      | "ArgumentsCorrected"
+      | "AttemptEnded"
+      | "AttemptStarted"
+      | "CallRepeated"
+      | "DoubtRaised"
+      | "InnerActs"
+      | "InnerEnded"
+      | "OutcomeSettled"
+  }
+>
+
 /** Returns what the call has done after one more event. */
-export const doneAfter = (done: Done, event: CallEvent): Done => {
+export const doneAfter = (done: Done, event: Changing): Done => {
   switch (event._tag) {
     case "AttemptStarted":
       // The effects of an earlier attempt still count.
@@ -126,24 +142,6 @@ export const doneAfter = (done: Done, event: CallEvent): Done => {
     case "ArgumentsCorrected":
       // The tool has refused the earlier arguments, but not the corrected ones.
       return done.isRefused ? { ...done, isRefused: false } : done
-    case "AnswerDiscarded":
-    case "ArgumentsRepaired":
-    case "AttemptAbandoned":
-    case "CallRefused":
-    case "CaveatAdded":
-    case "CircuitChanged":
-    case "FailureHandled":
-    case "FixerAsked":
-    case "FixerSpent":
-    case "InnerStarted":
-    case "PageStarted":
-    case "RetryRefused":
-    case "SourceNamed":
-    case "SourceStarted":
-    case "TokensSpent":
-    case "WaitEnded":
-    case "WaitStarted":
-      return done
   }
 }
 

@@ -64,7 +64,7 @@ export const execute = <A, E extends ToolFailure, R>(
   const isOver = isExit(answer)
   // An Effect that has already ended needs no observer.
   if (isOver && isPlainSuccess(answer, scope)) {
-    note(scope, plainSuccess)
+    note(scope, scope.acts ? succeededActing : succeeded)
     return answer
   }
   const execution = new Execution(scope, fiber, handler)
@@ -80,12 +80,11 @@ const runToEnd = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, e
   Effect.uninterruptible(Effect.onExit(answer, (exit) => Effect.sync(() => execution.end(exit))))
 
 // Fast path: most handlers run no inner tools.
-const isPlainSuccess = (
-  exit: Exit.Exit<unknown, unknown>,
-  { acts, state: { done: { acting, inside } } }: Scope
-): boolean => acts && acting === 0 && inside === "none" && Exit.isSuccess(exit) && !isPromise(exit.value)
+const isPlainSuccess = (exit: Exit.Exit<unknown, unknown>, { acts, state: { done } }: Scope): boolean =>
+  Exit.isSuccess(exit) && !isPromise(exit.value) && (!acts || done.acting === 0 && done.inside === "none")
 
-const plainSuccess: CallEvent = { _tag: "AttemptEnded", end: "succeeded", effects: "done" }
+const succeeded: CallEvent = { _tag: "AttemptEnded", end: "succeeded" }
+const succeededActing: CallEvent = { ...succeeded, effects: "done" }
 
 const callHandler = <A, E extends ToolFailure, R>({ call }: Handler<A, E, R>): Effect.Effect<A, E, R> => {
   try {
