@@ -63,9 +63,12 @@ const telling = <E extends ToolFailure>(failure: E, fields: Telling): E => withF
  * Returns a failure with all that is known of its call. A read-only tool did nothing, whatever its handler says. If the
  * outcome of a non-idempotent tool is unknown, the failure becomes permanent, because the tool must not run again.
  */
-export const fullyKnown = <F extends Failure>(failure: F, scope: Scope): F | ToolUnavailable => {
+export const fullyKnown = <F extends Failure>(
+  failure: F,
+  scope: Scope,
+  effects = scope.effects(false)
+): F | ToolUnavailable => {
   const { tool: { sideEffect } } = scope
-  const effects = scope.effects(false)
   const known = knownIn(failure, scope, effects)
   if (known.outcome !== "unknown") return known
   if (effects === "none" && sideEffect === "none") return telling(known, { outcome: "not_executed" })
@@ -94,7 +97,7 @@ export const toldAtLast = (
 ): { readonly failure: Failure; readonly certainty: Certainty } => {
   const effects = scope.effects(false)
   const told = certaintyOf(effects)
-  const known = fullyKnown(failure, scope)
+  const known = fullyKnown(failure, scope, effects)
   const { outcome } = known
   // An earlier call with the same intent took effect, not this one. With `unknown`, the effect is not counted twice.
   const isOfEarlier = isRefused && outcome === "executed" && effects === "none"

@@ -39,12 +39,12 @@ const noteOutwards = (
   let scope = first
   let event = happened
   while (scope !== detached) {
+    if (beginsToAct(scope, event)) acting = scope
     scope.state = step(scope.state, event)
     if (event._tag === "AttemptEnded" && event.inside === undefined) scope.last = failure ?? scope.last
     scope.policy?.hear(event)
     // A page counts as an attempt of the call around it.
-    if (isStart(event) && scope.ownsRecord && scope.role !== "page") attempt = numberAttempt(innermost, scope)
-    if (beginsToAct(scope, event)) acting = scope
+    if (starting.has(event._tag) && scope.ownsRecord && scope.role !== "page") attempt = numberAttempt(innermost, scope)
     const { parent } = scope
     if (parent === undefined) {
       if (event._tag === "FailureHandled") logHandled(scope.tool.name, event)
@@ -63,9 +63,8 @@ const noteOutwards = (
   return acting
 }
 
-// True if the event starts an attempt, either of the called tool or of a tool that a fallback runs.
-const isStart = ({ _tag }: CallEvent): boolean =>
-  _tag === "AttemptStarted" || _tag === "PageStarted" || _tag === "SourceStarted"
+// The events that start an attempt, either of the called tool or of a tool that a fallback runs.
+const starting: ReadonlySet<CallEvent["_tag"]> = new Set(["AttemptStarted", "PageStarted", "SourceStarted"])
 
 // Gives the attempt that has started its number, in the scope that counts it and in those inside.
 const numberAttempt = (innermost: Scope, counting: Scope): number => {
