@@ -269,7 +269,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "TokensSpent":
       case "InnerActs":
       case "InnerEnded":
-      case "DoubtRaised":
+      case "PolicyActed":
       case "OutcomeSettled":
       case "InnerStarted":
       case "RetryRefused":

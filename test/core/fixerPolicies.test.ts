@@ -106,7 +106,7 @@ describe("C3: with a correction", () => {
             new SemanticGarbage({ code: "mapped", detail })
           )
           const outcome = completed(yield* played(placed(sunny().tool, mapped)))
-          assert.deepStrictEqual([outcome.value, handled(outcome)], ["sunny", ["fix uncapitalized"]])
+          assert.deepStrictEqual([outcome.value, handled(outcome)], ["sunny", ["fix mapped"]])
         }))
 
       it.effect("a mapping to a partial result has answered", () =>

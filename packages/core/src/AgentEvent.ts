@@ -286,7 +286,7 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "InnerActs":
     case "InnerEnded":
     case "InnerStarted":
-    case "DoubtRaised":
+    case "PolicyActed":
     case "OutcomeSettled":
     case "PageStarted":
     case "RetryRefused":

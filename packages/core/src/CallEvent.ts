@@ -128,8 +128,8 @@ const InnerEnded = Schema.Struct({
   acts: Schema.optionalKey(Schema.Literal(true))
 })
 
-/** A policy has ended with a failure that says that the policy's own code may have acted. */
-const DoubtRaised = Schema.Struct({ _tag: Schema.tag("DoubtRaised"), ...policy })
+/** A policy has ended with a failure that says that the policy's own code has acted, or may have acted. */
+const PolicyActed = Schema.Struct({ _tag: Schema.tag("PolicyActed"), ...policy, effects: Effects })
 
 /** A check (`Tool.reconcile`) has given its final answer on what the attempts so far did. */
 const OutcomeSettled = Schema.Struct({ _tag: Schema.tag("OutcomeSettled"), effects: Effects })
@@ -281,7 +281,7 @@ export const schema = Schema.Union([
   InnerStarted,
   InnerActs,
   InnerEnded,
-  DoubtRaised,
+  PolicyActed,
   OutcomeSettled,
   FailureHandled,
   RetryRefused,

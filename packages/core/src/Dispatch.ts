@@ -31,8 +31,8 @@ import { anyIntentOf } from "./internal/arguments/callIntent.ts"
 import { attempt } from "./internal/arguments/decoding.ts"
 import { schemaOf } from "./internal/arguments/jsonSchema.ts"
 import { resumedState } from "./internal/call/callState.ts"
-import { saysNothingDone } from "./internal/call/ending.ts"
 import { logFailure } from "./internal/call/failureLogLine.ts"
+import { mayBeQuoted } from "./internal/call/framedRun.ts"
 import { noteEnd } from "./internal/call/innerScope.ts"
 import { reportingInterruption } from "./internal/call/interruptedCall.ts"
 import { asCall } from "./internal/call/modelCall.ts"
@@ -239,7 +239,7 @@ const reportToOuter = <R>(
     Effect.sync(() => {
       const ended = Exit.isSuccess(exit) ? exit.value : undefined
       const failed = ended?._tag === "Failed" ? ended : undefined
-      if (failed !== undefined && saysNothingDone(failed.failure)) outer.live.quoted ??= "nothing"
+      if (failed !== undefined) mayBeQuoted(failed.failure, outer)
       // The certainty of a refused call may be about an earlier call with the same intent, which already reported it.
       const told = ended === undefined || failed?.stage === "admit" ? "none" : effectsOf(ended.certainty)
       const effects = both(scope.effects(ended?._tag === "Completed"), told)

@@ -1100,6 +1100,7 @@ export const paginate: {
  * The fixer is not asked in these cases:
  *
  * - The tool acts (has side effects), and may already have acted in this call.
+ * - A policy has run something that acts.
  * - The tool would not be called anyway: it is disabled, `ToolHealth` knows that its circuit is open, or the
  *   call exceeds a limit of the run.
  * - In the same attempt, an inner tool rejected arguments that the handler gave it. The model did not write

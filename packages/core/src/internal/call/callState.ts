@@ -146,7 +146,7 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     }
     case "AttemptEnded":
     case "CallRepeated":
-    case "DoubtRaised":
+    case "PolicyActed":
     case "InnerActs":
     case "InnerEnded":
     case "OutcomeSettled": {

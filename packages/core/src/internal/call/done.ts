@@ -101,7 +101,7 @@ type Changing = Extract<
       | "AttemptEnded"
       | "AttemptStarted"
       | "CallRepeated"
-      | "DoubtRaised"
+      | "PolicyActed"
       | "InnerActs"
       | "InnerEnded"
       | "OutcomeSettled"
@@ -134,8 +134,8 @@ export const doneAfter = (done: Done, event: Changing): Done => {
         inside: withoutDoubt(done.inside),
         lasting: withoutDoubt(done.lasting)
       }
-    case "DoubtRaised":
-      return { ...done, sources: both(done.sources, "maybe") }
+    case "PolicyActed":
+      return { ...done, sources: both(done.sources, event.effects) }
     case "CallRepeated":
       // One key means one effect, so the earlier call with this key counts as an ended attempt of this call.
       return { ...done, isRepeated: true, own: both(done.own, event.effects) }

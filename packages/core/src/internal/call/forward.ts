@@ -74,7 +74,7 @@ export const table: { readonly [T in CallEvent["_tag"]]: Row<Tagged<T>> } = {
   InnerStarted: ["drop", "drop", "drop", "pass", asSource],
   InnerActs: ["drop", "drop", "pass", "pass", "pass"],
   InnerEnded: ["drop", "drop", "pass", "pass", "pass"],
-  DoubtRaised: ["drop", "drop", "drop", "pass", "pass"],
+  PolicyActed: ["drop", "drop", "drop", "pass", "pass"],
   OutcomeSettled: ["drop", "drop", "drop", "pass", "pass"],
   FailureHandled: [namedWithoutDoubt, namedWithoutDoubt, namedWithoutDoubt, "pass", "pass"],
   RetryRefused: [named, named, named, "pass", "pass"],

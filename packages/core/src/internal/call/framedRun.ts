@@ -83,7 +83,7 @@ const runInside = <A, E extends ToolFailure, R>(inner: Scope, outer: Scope, run:
  * Remembers that an inner tool has ended with a failure that the handler may copy. The inner tool's arguments came from
  * that handler. So the failure says nothing about the outer call, nor about its arguments.
  */
-const mayBeQuoted = (failure: ToolFailure, { live }: Scope): void => {
+export const mayBeQuoted = (failure: ToolFailure, { live }: Scope): void => {
   if (isRejection(failure)) live.quoted = "rejection"
   else if (saysNothingDone(failure)) live.quoted ??= "nothing"
 }

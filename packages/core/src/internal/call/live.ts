@@ -15,8 +15,8 @@ export class Live {
    * reject the handler's own arguments.
    */
   quoted: "nothing" | "rejection" | undefined = undefined
-  /** The handler's rejection of its own arguments, if the latest attempt of a tool with fixers ended with one. */
-  rejection: SchemaMismatch | undefined = undefined
+  /** The rejection with which the latest run of the handler ended; `"none"` if it has not ended with one. */
+  rejection: SchemaMismatch | "none" | undefined = undefined
   // Both fields are reset for each attempt, so that a repeated attempt gets the same replies, and its
   // inner tools the same keys.
   #used: Set<Reply> | undefined = undefined
@@ -64,7 +64,6 @@ export class Live {
 
   /** Records which replies and numbers a parallel run has used, so that later runs get different ones. */
   rejoin(beside: Live): void {
-    this.rejection = beside.rejection ?? this.rejection
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [name, count] of beside.#counts ?? []) {
       const counts = this.#counts ??= new Map()

@@ -182,7 +182,7 @@ export class Scope {
     return this.#liveOwner.#live?.quoted
   }
 
-  /** The handler's rejection of its arguments, if the latest attempt ended with one: see {@link Live}. */
+  /** How the latest run of a handler with fixers has ended: see {@link Live}. */
   get rejection(): Live["rejection"] {
     return this.#liveOwner.#live?.rejection
   }

@@ -23,7 +23,7 @@ import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { Escalation, Fixable } from "../../Rejection.ts"
 import type { SideEffect } from "../../SideEffect.ts"
-import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
+import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
 import { Undecoded } from "../arguments/decoding.ts"
 import { encoderOf } from "../arguments/encoder.ts"
@@ -128,8 +128,10 @@ export class CorrectionStage<R> {
 
   /** Runs admitted parameters. */
   run(params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    const run = this.#run(params)
-    return this.#fixers.length === 0 ? run : Effect.catchCause(run, (cause) => this.#fixFailure(cause, params))
+    if (this.#fixers.length === 0) return this.#run(params)
+    // A rejection of earlier arguments says nothing about these.
+    if (this.#scope.rejection !== undefined) this.#scope.live.rejection = undefined
+    return Effect.catchCause(this.#run(params), (cause) => this.#fixFailure(cause, params))
   }
 
   /**
@@ -156,7 +158,7 @@ export class CorrectionStage<R> {
   }
 
   #fixFailure(cause: Cause.Cause<ToolFailure>, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    const { about, failed } = faultIn(cause, this.#tool.name, this.#scope.rejection)
+    const { about, failed, left } = faultIn(cause, this.#scope)
     if (failed === undefined) return Effect.failCause(cause)
     const otherwise = (failure: Fixable) => failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
     if (!this.#fixers.some((fixer) => fixer.timeLeft(about) > 0)) return otherwise(failed)
@@ -165,7 +167,7 @@ export class CorrectionStage<R> {
     return Effect.flatMap(jsonOf(this.#tool.parameters, params), (json) => {
       const value = isObject(json) ? json : undefined
       const text = originalText ?? (json === undefined ? "" : JSON.stringify(json))
-      return this.#fix({ about, text, failure: failed, value, isWhole: false }, otherwise)
+      return this.#fix({ about, text, failure: failed, left, value, isWhole: false }, otherwise)
     })
   }
 
@@ -187,8 +189,8 @@ export class CorrectionStage<R> {
         const ended = "about" in next
           ? otherwise(next.failure)
           : next._tag === "Arguments"
-          ? this.#runCorrected(next, failure)
-          : this.#succeedWith(next, failure)
+          ? this.#runCorrected(next, fault.left ?? failure)
+          : this.#succeedWith(next, fault.left ?? failure)
         // A defect is reported to the tool's author, even if a fixer has corrected the call.
         return about === "defect" ? Effect.andThen(this.#reportDefect(failure), ended) : ended
       })
@@ -203,13 +205,14 @@ export class CorrectionStage<R> {
     return Effect.flatMap(fixer.better(fault), (better) => {
       if (better === undefined) return this.#ask(fault, index + 1)
       if (better._tag !== "Escalation") return Effect.succeed(better)
-      noteHandled(this.#scope, fault.failure, { by: "escalated" })
-      return this.#ask({ ...fault, failure: escalated(fault.failure, better, fixer.name) }, index + 1)
+      noteHandled(this.#scope, fault.left ?? fault.failure, { by: "escalated" })
+      const failure = escalated(fault.failure, better, fixer.name)
+      return this.#ask({ ...fault, failure, left: failure }, index + 1)
     })
   }
 
   // Like the original arguments, corrected ones may be refused; in that case nothing is run.
-  #runCorrected(answer: Answer & { readonly _tag: "Arguments" }, failure: Fixable) {
+  #runCorrected(answer: Answer & { readonly _tag: "Arguments" }, failure: ToolFailure) {
     const { params, repairs, shown, text } = answer
     const refusal = this.#admission?.refuse(params, text)
     if (refusal !== undefined) {
@@ -223,7 +226,7 @@ export class CorrectionStage<R> {
     return this.#runAdmitted(params)
   }
 
-  #succeedWith({ caveats, source, value }: Answer & { readonly _tag: "Value" }, failure: Fixable) {
+  #succeedWith({ caveats, source, value }: Answer & { readonly _tag: "Value" }, failure: ToolFailure) {
     noteReplaced(this.#scope, failure, { by: "answered" })
     note(this.#scope, { _tag: "SourceNamed", ...source })
     for (const text of caveats) note(this.#scope, { _tag: "CaveatAdded", text })
@@ -270,9 +273,11 @@ const jsonOf = (parameters: Schema.ConstraintDecoder<unknown>, params: unknown):
 interface Ended {
   readonly about: Fault["about"]
   readonly failed: Fixable | undefined
+  /** The failure with which the run has really ended, if a policy has made another one of a rejection. */
+  readonly left?: ToolFailure
 }
 
-const faultIn = (cause: Cause.Cause<ToolFailure>, tool: string, rejection: SchemaMismatch | undefined): Ended => {
+const faultIn = (cause: Cause.Cause<ToolFailure>, { acts, rejection, tool: { name: tool } }: Scope): Ended => {
   const { reasons: [first, ...others] } = cause
   if (first === undefined || signalIn(defectsOf(cause)) !== undefined) return unfixable
   if ([first, ...others].every(Cause.isDieReason)) {
@@ -281,7 +286,9 @@ const faultIn = (cause: Cause.Cause<ToolFailure>, tool: string, rejection: Schem
   const error = others.length === 0 && Cause.isFailReason(first) && isWhole(first.error) ? first.error : undefined
   // A partial result is an answer.
   if (error === undefined || error._tag === "PartialData") return unfixable
-  if (rejection !== undefined) return { about: "rejection", failed: rejection }
+  // A policy may know of an effect that the record does not show.
+  if (acts && (error.outcome === "executed" || error.outcome === "unknown")) return unfixable
+  if (rejection !== undefined && rejection !== "none") return { about: "rejection", failed: rejection, left: error }
   return error._tag === "SemanticGarbage" || error._tag === "ToolUnavailable"
     ? { about: error._tag, failed: error }
     : unfixable

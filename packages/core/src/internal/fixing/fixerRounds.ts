@@ -12,7 +12,7 @@ import type { Source } from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Defect from "../../Defect.ts"
 import { type Answered, Escalation, type FailedExecution, type Fixable, type Rejected } from "../../Rejection.ts"
-import { ToolUnavailable } from "../../ToolFailure.ts"
+import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
 import { attempt, type Undecoded } from "../arguments/decoding.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
@@ -33,6 +33,8 @@ import type { Fixing } from "./fixerOption.ts"
 /** A failure, and the arguments that led to it. */
 export interface Fault extends Rejected {
   readonly about: FailedExecution | "rejection"
+  /** The failure that a correction replaces, if that is another one: a policy may have changed it. */
+  readonly left?: ToolFailure | undefined
   /** The object that was read from the text; `undefined` if there is none. */
   readonly value: Schema.JsonObject | undefined
   /** True if the text was read exactly and without repairs. */

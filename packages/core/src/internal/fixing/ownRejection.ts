@@ -1,4 +1,6 @@
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { isRejection } from "../call/ending.ts"
 import { isOpen } from "../call/mayBegin.ts"
@@ -18,12 +20,16 @@ export const rememberingRejections = (handler: Run): Run =>
 const remembering = (handler: Run): Run => (params) =>
   Effect.withFiber((fiber) => {
     const scope = fiber.getRef(current)
-    if (scope.rejection !== undefined) scope.live.rejection = undefined
-    // No further step: between two steps, an interruption could hide how the handler has ended.
-    return Effect.catch(handler(params), (failure) => {
+    scope.live.rejection = "none"
+    return Effect.catchCause(handler(params), (cause) => {
+      const failure = cause.reasons.length === 1 ? Option.getOrUndefined(Cause.findErrorOption(cause)) : undefined
       // An inner tool's rejection is about arguments that the handler made, not the model.
-      const isOwn = isRejection(failure) && !isOfTool(failure) && scope.quoted !== "rejection"
-      if (isOwn && isOpen(scope)) scope.live.rejection = failure
-      return Effect.fail(failure)
+      if (
+        failure !== undefined && isRejection(failure) && !isOfTool(failure) && scope.quoted !== "rejection" &&
+        isOpen(scope)
+      ) {
+        scope.live.rejection = failure
+      }
+      return Effect.failCause(cause)
     })
   })

@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../../CallEvent.ts"
-import { isOutcomeUnknown, isToolFailure, type ToolFailure } from "../../ToolFailure.ts"
+import { isToolFailure, type ToolFailure } from "../../ToolFailure.ts"
 import { step } from "../call/callState.ts"
 import { effectsIn } from "../call/done.ts"
 import { isOfAnswer } from "../call/forward.ts"
@@ -14,6 +14,8 @@ import { partOf } from "../call/partScope.ts"
 import { named, type PolicyName } from "../call/policyKind.ts"
 import { type PolicyRecord, type Scope } from "../call/scope.ts"
 import { defectsOf, type Signal, signalIn, StopSignal } from "../failure/controlSignal.ts"
+import { both, type Effects, effectsOf, isInDoubt } from "../failure/effects.ts"
+import { isRepeat } from "../failure/policyRefusal.ts"
 import { isA } from "../value/untrusted.ts"
 
 /** One run of a custom policy's own code. */
@@ -35,6 +37,8 @@ export class PolicyRun implements PolicyRecord {
   #currentRun: Scope | undefined = undefined
   /** Caveats and sources that the policy itself has reported since `#currentRun` was last set. */
   #ownReports: Array<CallEvent> = []
+  /** True if the policy itself has run a tool that acted, or may have acted. */
+  #ranActing = false
   #busy = 0
   #idleSince = 0
   /** The number of the last idle period. In an idle period, no inner run is in progress. */
@@ -77,7 +81,6 @@ export class PolicyRun implements PolicyRecord {
     this.occupy()
     const run = partOf(this.scope, "run")
     run.state = step(run.state, answerDiscarded)
-    if (this.scope.rejection !== undefined) this.scope.live.rejection = undefined
     this.#activeRuns.set(fiber, run)
     return run
   }
@@ -103,6 +106,7 @@ export class PolicyRun implements PolicyRecord {
     run.end()
     this.#activeRuns.delete(fiber)
     this.scope.live.rejoin(run.live)
+    if (run.rejection !== undefined) this.scope.live.rejection = run.rejection
     const failures = failuresOf(exit)
     this.#failures.push(...failures.map((failure) => ({ failure, attempt: run.attempt })))
     const defects = diedOf(exit)
@@ -115,6 +119,7 @@ export class PolicyRun implements PolicyRecord {
   }
 
   hear(event: CallEvent): void {
+    if (event._tag === "InnerEnded" && event.by === "policy" && event.effects !== "none") this.#ranActing = true
     if (event._tag === "AttemptStarted" || event._tag === "AnswerDiscarded") this.#currentRun = undefined
     if (event._tag === "AnswerDiscarded") this.#ownReports = []
     else if (isOfAnswer(event)) this.#ownReports.push(event)
@@ -157,14 +162,23 @@ export class PolicyRun implements PolicyRecord {
       scope.live.abandoned.add(fiber)
       note(scope, { _tag: "AttemptAbandoned", ...named(this.#policy) })
     }
-    // The policy's own code may act. Only an unknown outcome in its failure shows this.
-    const effects = effectsIn({ ...scope.record.state.done, earlier: "none" }, scope.acts, false)
-    if (scope.acts && effects === "none" && finalFailures.some(isOutcomeUnknown)) {
-      note(scope, { _tag: "DoubtRaised", ...named(this.#policy) })
+    // The policy's own code may act. Only the outcome in its failure shows this.
+    const { done } = scope.record.state
+    const said = finalFailures.map(effectsSaid).reduce(both, "none")
+    // Each failure of a resumed call says what had been done before.
+    const effects = done.earlier === "none" ? said : isInDoubt(said) ? "maybe" : "none"
+    if (scope.acts && effects !== "none" && effectsIn({ ...done, earlier: "none" }, scope.acts, false) === "none") {
+      note(scope, { _tag: "PolicyActed", ...named(this.#policy), effects })
     }
+    // The arguments must not be corrected any more, whatever a policy outside makes of this failure.
+    if ((this.#ranActing || said !== "none") && scope.rejection !== undefined) scope.live.rejection = undefined
     scope.close()
   }
 }
+
+// The outcome of a repeated call is that of the earlier call.
+const effectsSaid = (failure: ToolFailure): Effects =>
+  failure.outcome === undefined || isRepeat(failure) ? "none" : effectsOf(failure.outcome)
 
 export const diedOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
   Exit.isSuccess(exit) ? [] : defectsOf(exit.cause)
