@@ -34,9 +34,6 @@ export const withoutDoubt = (effects: Effects): Effects =>
 
 export const isInDoubt = (effects: Effects): boolean => effects === "maybe" || effects === "done_and_maybe"
 
-/** True if a part has certainly taken effect. */
-export const hasActed = (effects: Effects): boolean => effects === "done" || effects === "done_and_maybe"
-
 export const certaintyOf = (effects: Effects): Certainty =>
   effects === "none" ? "not_executed" : effects === "done" ? "executed" : "unknown"
 
