@@ -5,7 +5,6 @@ import {
   Fixer,
   Policy,
   SchemaMismatch,
-  type SideEffect,
   Tool,
   type ToolFailure,
   Toolkit,
@@ -15,27 +14,21 @@ import * as RateLimit from "@fallible/core/RateLimit"
 import { Cause, Effect, Layer, Schema } from "effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import { TestClock } from "effect/testing"
-import { call, completed, failed, fixer, handled, parameters, toParis, uncapitalized } from "../support/fixing.ts"
+import {
+  call,
+  completed,
+  failed,
+  fixer,
+  handled,
+  parameters,
+  toParis,
+  uncapitalized,
+  weather
+} from "../support/fixing.ts"
 
 type Failure = ToolFailure.ToolFailure<string>
 
 const wrong = { city: "paris" }
-
-/** A tool that refuses cities without a capital letter before it does anything. */
-const rejecting = (sideEffect: SideEffect.SideEffect) => {
-  const done: Array<string> = []
-  const tool = Tool.make(
-    "visit",
-    { description: "", parameters, success: Schema.String, sideEffect },
-    ({ city }) =>
-      Effect.suspend((): Effect.Effect<string, Failure> => {
-        if (!/^[A-Z]/.test(city)) return Effect.fail(uncapitalized(city))
-        done.push(city)
-        return Effect.succeed(`visited ${city}`)
-      })
-  )
-  return { done, tool }
-}
 
 const custom = (name: string, wrap: Policy.Options["wrap"]) =>
   Tool.with(Policy.make({ kind: "custom", name, description: "", wrap }))
@@ -55,7 +48,7 @@ describe("no fixer is asked", () => {
     it.effect(`if a policy says that it has acted (${outcome}), whatever another makes of it`, () =>
       Effect.gen(function*() {
         for (const hides of [false, true]) {
-          const { done, tool } = rejecting("non_idempotent")
+          const { asked, tool } = weather("non_idempotent")
           const { fix, told } = fixer(toParis)
           const elsewhere = tool.pipe(
             custom(
@@ -67,7 +60,7 @@ describe("no fixer is asked", () => {
             ? elsewhere.pipe(Tool.mapFailure((): Failure => odd()), Tool.fix(fix, { on: ["ToolUnavailable"] }))
             : elsewhere.pipe(Tool.fix(fix, { on: ["ToolUnavailable"] }))
           const result = failed(yield* call(fixed, wrong))
-          assert.deepStrictEqual([result.certainty, done, told.length], [outcome, [], 0])
+          assert.deepStrictEqual([result.certainty, asked, told.length], [outcome, ["paris"], 0])
         }
       }))
 
@@ -80,9 +73,9 @@ describe("no fixer is asked", () => {
             Effect.succeed("{\"city\":\"Paris\"}")
           ]
         ) {
-          const { done, tool } = rejecting("non_idempotent")
+          const { asked, tool } = weather("non_idempotent")
           const fixed = tool.pipe(Tool.mapFailure((): Failure => odd(outcome)), Tool.fix(() => answer))
-          assert.deepStrictEqual([failed(yield* call(fixed, wrong)).certainty, done], [outcome, []])
+          assert.deepStrictEqual([failed(yield* call(fixed, wrong)).certainty, asked], [outcome, ["paris"]])
         }
       }))
   }
@@ -100,17 +93,17 @@ describe("no fixer is asked", () => {
       ]
       for (const sideEffect of ["none", "non_idempotent"] as const) {
         for (const wrap of policies) {
-          const { done, tool } = rejecting(sideEffect)
+          const { asked, tool } = weather(sideEffect)
           const { fix, told } = fixer(toParis)
           yield* call(tool.pipe(custom("pays", wrap), Tool.fix(fix)), wrong)
-          assert.deepStrictEqual([done, told.length], [[], 0])
+          assert.deepStrictEqual([asked, told.length], [["paris"], 0])
         }
       }
     }))
 
   it.effect("about the rejection of arguments that have been corrected since", () =>
     Effect.gen(function*() {
-      const { done, tool } = rejecting("none")
+      const { asked, tool } = weather("none")
       const { fix, told } = fixer(() => Fixer.escalate({ detail: "No such city." }))
       const limited = tool.pipe(
         RateLimit.limit({ limit: 1, window: "1 minute", onExceeded: "refuse" }),
@@ -118,7 +111,7 @@ describe("no fixer is asked", () => {
         Tool.fix(fix)
       )
       const { failure } = failed(yield* call(limited, wrong))
-      assert.deepStrictEqual([failure.code, done, told.length], ["throttled", [], 0])
+      assert.deepStrictEqual([failure.code, asked, told.length], ["throttled", ["paris"], 0])
     }).pipe(Effect.provide(limiter)))
 
   it.effect("about a rejection by an earlier one of two runs, which end one after the other", () =>
@@ -150,14 +143,14 @@ describe("no fixer is asked", () => {
 
   it.effect("about the copied rejection of a call that the handler has dispatched", () =>
     Effect.gen(function*() {
-      const kit = Toolkit.make(rejecting("none").tool)
+      const kit = Toolkit.make(weather("none").tool)
       const { fix, told } = fixer(toParis)
       const outer = Tool.make(
         "outer",
         { description: "", parameters, success: Schema.String, sideEffect: "none" },
         ({ city }) =>
           Effect.flatMap(
-            Dispatch.call(kit, { id: "1", name: "visit", arguments: JSON.stringify({ city }) }),
+            Dispatch.call(kit, { id: "1", name: "get_weather", arguments: JSON.stringify({ city }) }),
             (outcome): Effect.Effect<string, Failure> =>
               outcome._tag === "Failed"
                 ? Effect.fail(
@@ -173,7 +166,7 @@ describe("no fixer is asked", () => {
 describe("a fixer", () => {
   it.effect("is asked about a rejection that a policy could not repeat", () =>
     Effect.gen(function*() {
-      const { done, tool } = rejecting("none")
+      const { asked, tool } = weather("none")
       const limited = tool.pipe(
         RateLimit.limit({ limit: 1, window: "1 minute", onExceeded: "refuse" }),
         custom("again", (run) => (params) =>
@@ -183,12 +176,12 @@ describe("a fixer", () => {
         )
       )
       assert.strictEqual(completed(yield* call(limited, wrong)).value, "stayed at home")
-      assert.deepStrictEqual(done, [])
+      assert.deepStrictEqual(asked, ["paris"])
     }).pipe(Effect.provide(limiter)))
 
   it.effect("replaces the failure that the policies have left over, once", () =>
     Effect.gen(function*() {
-      const fixed = rejecting("none").tool.pipe(
+      const fixed = weather("none").tool.pipe(
         Tool.catchTag("SchemaMismatch", () => Effect.fail(odd())),
         Tool.fix(toParis)
       )

@@ -1396,7 +1396,7 @@ export const outcome: {
       subjectOf(self, tokenOf(self)),
       params,
       runWithFixers(self)(params),
-      (told, scope) => Effect.map(Effect.exit(told), (exit) => accountOf(scope, exit))
+      (call, scope) => Effect.map(Effect.exit(call), (exit) => accountOf(scope, exit))
     )
 )
 

@@ -10,7 +10,7 @@ import { SuspendSignal } from "../failure/controlSignal.ts"
 import { both, type Effects } from "../failure/effects.ts"
 import { type Evidence, evidenceOf, isInferred } from "../failure/evidence.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
-import { isA, isPromise } from "../value/untrusted.ts"
+import { attempted, isA, isPromise } from "../value/untrusted.ts"
 import { endOf } from "./toolEnds.ts"
 
 /** What an execution did, as its end shows. */
@@ -133,10 +133,7 @@ const effectsSince = ({ effects, id }: { readonly id: string; readonly effects: 
 }
 
 // Most failures have nothing inside.
-const isPlain = (failure: ToolFailure): boolean => {
-  for (const key of insides) if (key in failure) return false
-  return true
-}
+const isPlain = (failure: ToolFailure): boolean => !insides.some((key) => key in failure)
 
 const insides = ["evidence", "cause", "error", "failure", "errors", "reasons"]
 
@@ -153,10 +150,6 @@ export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
   reasons.some((reason) => reason._tag === "Fail" && reason.error._tag === "PartialData")
 
 /** True if a value is a complete instance of one of the four failure classes. */
-export const isWhole = (failure: unknown): failure is ToolFailure => {
-  try {
-    return isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string"
-  } catch {
-    return false
-  }
-}
+export const isWhole = (failure: unknown): failure is ToolFailure =>
+  attempted(() => isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string") ===
+    true

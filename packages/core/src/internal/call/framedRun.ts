@@ -23,21 +23,21 @@ type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
  * Makes each run of a tool a separate call, whose attempts share one idempotency key. Used for runs
  * outside a dispatch, and for runs inside another tool.
  */
-export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), (told) => told)
+export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), (call) => call)
 
 /** Runs an Effect as a separate call, wrapped by `finish`, which also receives the scope of that call. */
 export const framed = <A, E extends ToolFailure, R, B, E2>(
   tool: Subject,
   params: unknown,
   run: Effect.Effect<A, E, R>,
-  finish: (told: Effect.Effect<A, E, R>, scope: Scope) => Effect.Effect<B, E2, R>
+  finish: (call: Effect.Effect<A, E, R>, scope: Scope) => Effect.Effect<B, E2, R>
 ): Effect.Effect<B, E2, R> =>
   Effect.withFiber((fiber) => {
     const outer = fiber.getRef(current)
     if (outer === detached) {
       return Effect.flatMap(
         aloneScope(tool, fiber),
-        (call) => finish(reportingInterruption(told(run, call), call), call)
+        (scope) => finish(reportingInterruption(told(run, scope), scope), scope)
       )
     }
     const inner = innerScope(outer, tool, params)

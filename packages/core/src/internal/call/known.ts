@@ -59,6 +59,8 @@ const saysDoubt = (failure: ToolFailure): boolean =>
 // The type is unchanged, which the compiler cannot see for a type parameter.
 const telling = <E extends ToolFailure>(failure: E, fields: Telling): E => withFields<ToolFailure>(failure, fields) as E
 
+type Failure = Failed["failure"]
+
 /**
  * Returns a failure with all that is known of its call. A read-only tool did nothing, whatever its handler says. If the
  * outcome of a non-idempotent tool is unknown, the failure becomes permanent, because the tool must not run again.
@@ -81,8 +83,6 @@ export const fullyKnown = <F extends Failure>(
 // -----------------------------------------------------------------------------
 // The end of a dispatched call
 // -----------------------------------------------------------------------------
-
-type Failure = Failed["failure"]
 
 /**
  * Returns the failure of a dispatched call as the model is told it, and the certainty that goes with it. The failure also

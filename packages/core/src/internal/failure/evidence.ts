@@ -52,14 +52,12 @@ const decode = Schema.decodeUnknownOption(Evidence)
  * Returns the evidence of any value, with the known fields only; `undefined` if it has none, or none that can be read. Types
  * do not exist at run time, and a library's error may have a field of this name.
  */
-export const evidenceOf = (value: unknown): Evidence | undefined => {
-  try {
-    if (!Predicate.hasProperty(value, "evidence") || value.evidence === undefined) return undefined
-    return Option.getOrUndefined(decode(value.evidence))
-  } catch {
-    return undefined
-  }
-}
+export const evidenceOf = (value: unknown): Evidence | undefined =>
+  attempted(() =>
+    Predicate.hasProperty(value, "evidence") && value.evidence !== undefined
+      ? Option.getOrUndefined(decode(value.evidence))
+      : undefined
+  )
 
 /** The rules for the field of a failure: see `failureField`. */
 export const evidenceField = {

@@ -158,16 +158,19 @@ export class CorrectionStage<R> {
   }
 
   #fixFailure(cause: Cause.Cause<ToolFailure>, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    const { about, failed, left } = faultIn(cause, this.#scope)
-    if (failed === undefined) return Effect.failCause(cause)
-    const otherwise = (failure: Fixable) => failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
-    if (!this.#fixers.some((fixer) => fixer.timeLeft(about) > 0)) return otherwise(failed)
+    const found = faultIn(cause, this.#scope)
+    if (found === undefined || !this.#fixers.some((fixer) => fixer.timeLeft(found.about) > 0)) {
+      return Effect.failCause(cause)
+    }
     this.#ran.push(params)
     const originalText = this.#scope.correction?.text ?? this.#written
     return Effect.flatMap(jsonOf(this.#tool.parameters, params), (json) => {
       const value = isObject(json) ? json : undefined
       const text = originalText ?? (json === undefined ? "" : JSON.stringify(json))
-      return this.#fix({ about, text, failure: failed, left, value, isWhole: false }, otherwise)
+      return this.#fix(
+        { ...found, text, value, isWhole: false },
+        (failure) => failure === found.failure ? Effect.failCause(cause) : Effect.fail(failure)
+      )
     })
   }
 
@@ -179,7 +182,7 @@ export class CorrectionStage<R> {
     fault: Fault,
     otherwise: (failure: Fixable) => Effect.Effect<unknown, ToolFailure, R>
   ): Effect.Effect<unknown, ToolFailure, R> {
-    const { about, failure } = fault
+    const { about, failure, left } = fault
     if (this.#fixers.length === 0 || !this.#mayRunAgain(about)) return otherwise(failure)
     return Effect.flatMap(this.#admission?.isCalled ?? called, (isCalled) => {
       if (!isCalled) return otherwise(failure)
@@ -189,8 +192,8 @@ export class CorrectionStage<R> {
         const ended = "about" in next
           ? otherwise(next.failure)
           : next._tag === "Arguments"
-          ? this.#runCorrected(next, fault.left ?? failure)
-          : this.#succeedWith(next, fault.left ?? failure)
+          ? this.#runCorrected(next, left)
+          : this.#succeedWith(next, left)
         // A defect is reported to the tool's author, even if a fixer has corrected the call.
         return about === "defect" ? Effect.andThen(this.#reportDefect(failure), ended) : ended
       })
@@ -205,7 +208,7 @@ export class CorrectionStage<R> {
     return Effect.flatMap(fixer.better(fault), (better) => {
       if (better === undefined) return this.#ask(fault, index + 1)
       if (better._tag !== "Escalation") return Effect.succeed(better)
-      noteHandled(this.#scope, fault.left ?? fault.failure, { by: "escalated" })
+      noteHandled(this.#scope, fault.left, { by: "escalated" })
       const failure = escalated(fault.failure, better, fixer.name)
       return this.#ask({ ...fault, failure, left: failure }, index + 1)
     })
@@ -269,32 +272,25 @@ const jsonOf = (parameters: Schema.ConstraintDecoder<unknown>, params: unknown):
       () => Effect.sync(() => JSON.parse(readable(params) ?? "null"))
     )
 
-/** The failure of a run, if a fixer may be asked about it. */
-interface Ended {
-  readonly about: Fault["about"]
-  readonly failed: Fixable | undefined
-  /** The failure with which the run has really ended, if a policy has made another one of a rejection. */
-  readonly left?: ToolFailure
-}
-
-const faultIn = (cause: Cause.Cause<ToolFailure>, { acts, rejection, tool: { name: tool } }: Scope): Ended => {
+// Returns what a fixer may be asked about after a run; `undefined` if there is nothing.
+const faultIn = (
+  cause: Cause.Cause<ToolFailure>,
+  { acts, rejection, tool: { name: tool } }: Scope
+): Pick<Fault, "about" | "failure" | "left"> | undefined => {
   const { reasons: [first, ...others] } = cause
-  if (first === undefined || signalIn(defectsOf(cause)) !== undefined) return unfixable
+  if (first === undefined || signalIn(defectsOf(cause)) !== undefined) return undefined
   if ([first, ...others].every(Cause.isDieReason)) {
-    return { about: "defect", failed: DispatchFailure.defect({ tool, outcome: undefined, cause }) }
+    const failure = DispatchFailure.defect({ tool, outcome: undefined, cause })
+    return { about: "defect", failure, left: failure }
   }
-  const error = others.length === 0 && Cause.isFailReason(first) && isWhole(first.error) ? first.error : undefined
+  const left = others.length === 0 && Cause.isFailReason(first) && isWhole(first.error) ? first.error : undefined
   // A partial result is an answer.
-  if (error === undefined || error._tag === "PartialData") return unfixable
+  if (left === undefined || left._tag === "PartialData") return undefined
   // A policy may know of an effect that the record does not show.
-  if (acts && (error.outcome === "executed" || error.outcome === "unknown")) return unfixable
-  if (rejection !== undefined && rejection !== "none") return { about: "rejection", failed: rejection, left: error }
-  return error._tag === "SemanticGarbage" || error._tag === "ToolUnavailable"
-    ? { about: error._tag, failed: error }
-    : unfixable
+  if (acts && (left.outcome === "executed" || left.outcome === "unknown")) return undefined
+  if (rejection !== undefined && rejection !== "none") return { about: "rejection", failure: rejection, left }
+  return left._tag === "SchemaMismatch" ? undefined : { about: left._tag, failure: left, left }
 }
-
-const unfixable: Ended = { about: "rejection", failed: undefined }
 
 const fixerRoundsOf = (
   fixers: ReadonlyArray<Fixing>,

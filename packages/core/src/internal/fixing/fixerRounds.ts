@@ -33,8 +33,8 @@ import type { Fixing } from "./fixerOption.ts"
 /** A failure, and the arguments that led to it. */
 export interface Fault extends Rejected {
   readonly about: FailedExecution | "rejection"
-  /** The failure that a correction replaces, if that is another one: a policy may have changed it. */
-  readonly left?: ToolFailure | undefined
+  /** The failure that a correction replaces. A policy may have made it of the failure that the fixer sees. */
+  readonly left: ToolFailure
   /** The object that was read from the text; `undefined` if there is none. */
   readonly value: Schema.JsonObject | undefined
   /** True if the text was read exactly and without repairs. */
@@ -46,6 +46,7 @@ export const undecoded = (text: string, { failure, text: read }: Undecoded): Fau
   about: "rejection",
   text,
   failure,
+  left: failure,
   value: read?.value,
   isWhole: read?.isExact === true && read.repairs.length === 0
 })

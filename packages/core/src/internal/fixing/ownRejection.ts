@@ -21,6 +21,7 @@ const remembering = (handler: Run): Run => (params) =>
   Effect.withFiber((fiber) => {
     const scope = fiber.getRef(current)
     scope.live.rejection = "none"
+    // One step: between two steps, an interruption could hide how the handler has ended.
     return Effect.catchCause(handler(params), (cause) => {
       const failure = cause.reasons.length === 1 ? Option.getOrUndefined(Cause.findErrorOption(cause)) : undefined
       // An inner tool's rejection is about arguments that the handler made, not the model.
