@@ -269,6 +269,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "TokensSpent":
       case "InnerActs":
       case "InnerEnded":
+      case "LateRequest":
       case "PolicyActed":
       case "OutcomeSettled":
       case "InnerStarted":

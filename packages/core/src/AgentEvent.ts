@@ -286,6 +286,7 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "InnerActs":
     case "InnerEnded":
     case "InnerStarted":
+    case "LateRequest":
     case "PolicyActed":
     case "OutcomeSettled":
     case "PageStarted":

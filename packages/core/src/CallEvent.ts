@@ -21,13 +21,14 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as Tuple from "effect/Tuple"
-import { Certainty } from "./Certainty.ts"
+import { Certainty, Doubt } from "./Certainty.ts"
 import { PolicyKind } from "./internal/call/policyKind.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
 import { Ledger } from "./Ledger.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
+import { WireRequest } from "./WireRequest.ts"
 
 export { Effects } from "./internal/failure/effects.ts"
 
@@ -71,6 +72,10 @@ const AttemptEnded = Schema.Struct({
   effects: Schema.optionalKey(Effects),
   /** True if the tool refused the call, and would refuse it again. */
   refused: Schema.optionalKey(Schema.Literal(true)),
+  /** If the effects are in doubt: how strong that doubt is. */
+  doubt: Schema.optionalKey(Doubt),
+  /** If the tool acts, and the attempt has no answer: the requests of the handler. */
+  wire: Schema.optionalKey(Schema.Array(WireRequest)),
   /** True if the attempt ended after its caller had stopped waiting. */
   late: Schema.optionalKey(Schema.Literal(true)),
   /**
@@ -125,7 +130,19 @@ const InnerEnded = Schema.Struct({
   /** True if the source answered in place of the called tool, and the library cannot tell whether the source acts. */
   answered: Schema.optionalKey(Schema.Literal(true)),
   /** True if the start of this inner tool or source was noted as `InnerActs`. */
-  acts: Schema.optionalKey(Schema.Literal(true))
+  acts: Schema.optionalKey(Schema.Literal(true)),
+  /** If the effects are in doubt: how strong that doubt is. */
+  doubt: Schema.optionalKey(Doubt),
+  /** If the effects are in doubt: the requests of the inner tool. */
+  wire: Schema.optionalKey(Schema.Array(WireRequest))
+})
+
+/** The handler of an acting tool has sent a request after it had ended. What was known of the call is no longer true. */
+const LateRequest = Schema.Struct({
+  _tag: Schema.tag("LateRequest"),
+  request: WireRequest,
+  /** The inner tool whose handler sent it. Absent for the called tool. */
+  inside: Schema.optionalKey(Schema.String)
 })
 
 /** A policy has ended with a failure that says that the policy's own code has acted, or may have acted. */
@@ -194,7 +211,11 @@ const CallRefused = Schema.Struct({
 })
 
 /** The call repeats an earlier one under the same key. `effects` is what the earlier call did. */
-const CallRepeated = Schema.Struct({ _tag: Schema.tag("CallRepeated"), effects: Effects })
+const CallRepeated = Schema.Struct({
+  _tag: Schema.tag("CallRepeated"),
+  effects: Effects,
+  doubt: Schema.optionalKey(Doubt)
+})
 
 /** A breaker's circuit has changed its state. */
 const CircuitChanged = Schema.Struct({
@@ -281,6 +302,7 @@ export const schema = Schema.Union([
   InnerStarted,
   InnerActs,
   InnerEnded,
+  LateRequest,
   PolicyActed,
   OutcomeSettled,
   FailureHandled,

@@ -42,6 +42,7 @@ import * as Struct from "effect/Struct"
 import { Certainty, join } from "./Certainty.ts"
 import { isConflict } from "./internal/anyError/recognize.ts"
 import { factOf } from "./internal/dispatch/callFact.ts"
+import { evidenceOf } from "./internal/failure/evidence.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
 import { versioned } from "./internal/value/versioned.ts"
 import type * as Tool from "./Tool.ts"
@@ -75,6 +76,8 @@ export const FailedCall = Schema.Struct({
   executions: Count,
   /** Whether any of these executions took effect. */
   certainty: Certainty,
+  /** Present if the doubt is only a refusal that is not proved. */
+  doubt: Schema.optionalKey(Schema.Literal("soft")),
   /** The digest of the arguments of the first call under the current idempotency key; empty after a suspension. */
   arguments: Schema.String,
   /** The same arguments as text, kept if a repetition must send the service exactly the same arguments. */
@@ -387,7 +390,9 @@ const failedCallOf = (
   const certainty = join(failed?.certainty ?? "not_executed", last)
   // The hint is about the latest call only. It does not apply if an earlier call may have taken effect.
   const hint = certainty === last ? failure.hint : undefined
-  const isRefused = last === "not_executed" && !isNotExecuted(failure)
+  const isRefused = last === "not_executed" && (!isNotExecuted(failure) || evidenceOf(failure)?.refused === true)
+  const isSoft = certainty === "unknown" && (last !== "unknown" || outcome.doubt === "soft") &&
+    (failed === undefined || failed.certainty === "not_executed" || failed.doubt === "soft")
   const refused = isRefused ? intent.arguments : failed?.refused
   // A request that was not served may be sent with other arguments under the same key. Then those count as the first.
   const wasServed = failed !== undefined && (failed.certainty !== "not_executed" || failed.refused !== undefined)
@@ -397,6 +402,7 @@ const failedCallOf = (
     run: failed?.run ?? run,
     executions: (failed?.executions ?? 0) + executionsOf(outcome),
     certainty,
+    ...(isSoft ? { doubt: "soft" } as const : {}),
     arguments: first?.arguments ?? intent.arguments,
     ...(text === undefined ? {} : { text }),
     ...(refused === undefined ? {} : { refused }),

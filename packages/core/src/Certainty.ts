@@ -59,6 +59,26 @@ export const Certainty = Schema.Literals(["executed", "not_executed", "unknown"]
 export type Certainty = typeof Certainty.Type
 
 /**
+ * The schema of a {@link Doubt}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Doubt = Schema.Literals(["hard", "soft"])
+
+/**
+ * How strong the doubt about a call is, if its certainty is `unknown`.
+ *
+ * - `"hard"`: something was seen that may have acted, or nobody knows how the attempt ended: a request without an answer,
+ *   a lost connection, a defect, an attempt that still runs.
+ * - `"soft"`: the tool reads as if it had refused the call, but nothing proves it, and nothing was seen that acts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Doubt = typeof Doubt.Type
+
+/**
  * Combines the certainties of two effects: if either is `unknown`, so is the result.
  *
  * @example

@@ -42,6 +42,7 @@ import { completedOutcome, failedOutcome } from "./internal/call/outcome.ts"
 import { callScope } from "./internal/call/partScope.ts"
 import { current, detached, type Scope, type Subject } from "./internal/call/scope.ts"
 import { CallAdmission, lostInProcess } from "./internal/dispatch/callAdmission.ts"
+import { adviceOnDoubt } from "./internal/dispatch/doubtAdvice.ts"
 import { countInHealth } from "./internal/dispatch/healthCount.ts"
 import { outcomeOfCause } from "./internal/dispatch/outcomeOfCause.ts"
 import { advised, cutOffNote, doubted } from "./internal/dispatch/toolHints.ts"
@@ -59,6 +60,7 @@ import type { ToolFailure } from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type { Suspended, ToolOutcome } from "./ToolOutcome.ts"
+import * as WireRequest from "./WireRequest.ts"
 
 /**
  * The options of {@link call}.
@@ -166,7 +168,7 @@ const runCall = <T extends Tool.Any>(
       const outcome = options.wasBegun === true
         ? { ...failedOutcome(scope, lostInProcess(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
         : failedOutcome(scope, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
-      return Effect.annotateLogs(logged(outcome, scope), options.annotations ?? { tool: call.name, call: id })
+      return Effect.annotateLogs(logged(outcome, tool, scope), options.annotations ?? { tool: call.name, call: id })
     }
     if (before?.arguments !== undefined) {
       scope.adopt({ text: before.arguments, isSecret: hasSecrets(schemaOf(tool.parameters)) })
@@ -194,7 +196,8 @@ const runCall = <T extends Tool.Any>(
     const total = Effect.catchCause(run, (cause) =>
       Effect.flatMapEager(
         outcomeOfCause(cause, admission.stageOf(cause), tool, scope),
-        (failed) => Effect.flatMapEager(advised(failed, tool, toolkit), (outcome) => logged(named(outcome), scope))
+        (failed) =>
+          Effect.flatMapEager(advised(failed, tool, toolkit), (outcome) => logged(named(outcome), tool, scope))
       ))
     // Updates the context once instead of twice, because every call takes this step.
     const outcome = Effect.updateContext(total, (context: Context.Context<Tool.Requirements<T>>) =>
@@ -254,12 +257,17 @@ const mergedAnnotations = (outer: Readonly<Record<string, unknown>>, inner: Read
 
 // Logs a failure that the model is told. A defect or an invalid result is logged where it is detected, with details that
 // only the log may show.
-const logged = (outcome: ToolOutcome, { askedKey: key, tool: { name } }: Scope): Effect.Effect<ToolOutcome> => {
+const logged = (outcome: ToolOutcome, tool: Tool.Any | undefined, scope: Scope): Effect.Effect<ToolOutcome> => {
+  const { askedKey: key, tool: { name } } = scope
   if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
     return Effect.succeed(outcome)
   }
   const isInDoubt = outcome.certainty === "unknown"
   const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
-  const line = logFailure(name, outcome.failure, `The model was told${attempts}.`, isInDoubt)
-  return Effect.as(isInDoubt && key !== undefined ? Effect.annotateLogs(line, { key }) : line, outcome)
+  const { wire = [] } = outcome
+  const requests = isInDoubt && wire.length > 0 ? ` Its requests: ${wire.map(WireRequest.describe).join(", ")}.` : ""
+  const line = logFailure(name, outcome.failure, `The model was told${attempts}.${requests}`, isInDoubt)
+  const told = isInDoubt && key !== undefined ? Effect.annotateLogs(line, { key }) : line
+  const advice = outcome.doubt === undefined || tool === undefined ? undefined : adviceOnDoubt(tool)
+  return Effect.as(advice === undefined ? told : Effect.andThen(told, Effect.logWarning(advice)), outcome)
 }

@@ -143,6 +143,8 @@ export interface Warning {
  * | `catch_of_acting_tool`       | the catch answers whether or not the tool has taken effect                              |
  * | `no_identity`                | the tool acts (has side effects), and no idempotency key can be made from its arguments |
  * | `missing_tool`               | the definition's `check` or `instead` names a tool that is not in the toolkit           |
+ * | `request_without_key`        | seen in this process: a request of the tool left without the key of its call            |
+ * | `doubt_not_settled`          | seen in this process: a call was in doubt, and the tool declares nothing to settle it   |
  *
  * @category models
  * @since 0.1.0
@@ -164,6 +166,8 @@ export type WarningCode =
   | "catch_of_acting_tool"
   | "no_identity"
   | "missing_tool"
+  | "request_without_key"
+  | "doubt_not_settled"
   // Any other snake_case code. The intersection keeps the codes above in editor completions.
   | (string & {})
 

@@ -21,6 +21,7 @@ import type { Certainty } from "./Certainty.ts"
 import * as Deadline from "./Deadline.ts"
 import { current, detached } from "./internal/call/scope.ts"
 import { reported } from "./internal/fiber/runReporter.ts"
+import type { WireRequest } from "./WireRequest.ts"
 
 /**
  * How an attempt ended after its caller had stopped waiting.
@@ -40,6 +41,8 @@ export interface LateResult {
   readonly certainty: Certainty
   /** The code of the failure, if the attempt failed; `"interrupted"` if the call was interrupted. */
   readonly code?: string
+  /** The request that the handler sent after it had ended, if that is what is reported. */
+  readonly request?: WireRequest
   /** When the attempt ended, in milliseconds of the `Clock`. */
   readonly at: number
 }
@@ -58,10 +61,12 @@ const certaintyText: Readonly<Record<Certainty, string>> = {
   unknown: "Whether it took effect is unknown."
 }
 
-const logged: Reporter = ({ attempt, certainty, code, id, key, tool }) =>
+const logged: Reporter = ({ attempt, certainty, code, id, key, request, tool }) =>
   Effect.annotateLogs(
     Effect.logWarning(
-      code === "interrupted"
+      request !== undefined
+        ? `${tool} sent a request after it had ended: ${request.method} ${request.url}. ${certaintyText[certainty]}`
+        : code === "interrupted"
         ? `${tool} was interrupted. ${certaintyText[certainty]}`
         : `${tool} ended${code === undefined ? "" : ` (${code})`} after it had been abandoned. ${
           certaintyText[certainty]

@@ -217,6 +217,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
   if (hasActed(outcome) && failure._tag !== "PartialData") {
     return "Do not repeat this call: it has already taken effect."
   }
+  if (outcome.doubt === "soft" && failure._tag !== "PartialData") return unprovedRefusal
   if (certainty === "unknown" && !isTransient(failure)) {
     if (failure.code === "repeated_call" && failure.hint !== undefined) {
       return "Do not repeat this call with these arguments: it may already have taken effect."
@@ -273,6 +274,10 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         : `${triedText(attempts)}Do not call it again ${retryTime(failure)}; use another tool, or answer without it.`
   }
 }
+
+// Whether the tool has refused or failed, only its words say. The model can read them; the library cannot.
+const unprovedRefusal =
+  "Do not repeat this call with the same arguments. The detail is the tool's own words, and no proof that nothing was done. If it plainly says that nothing was done, use other arguments or another tool. Otherwise find out whether it took effect, or tell the user."
 
 // Rounds up to whole seconds: a model has no use for milliseconds.
 const retryTime = ({ retryAfter = Duration.zero }: ToolUnavailable): string =>

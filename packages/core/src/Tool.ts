@@ -63,6 +63,7 @@ import {
   withPolicy
 } from "./internal/tool/toolParts.ts"
 import { finite } from "./internal/value/numberOption.ts"
+import { byMethod, named } from "./internal/wire/actingRequests.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { FailedExecution, Fixed, Rejection } from "./Rejection.ts"
@@ -216,6 +217,11 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly refusesFirst?: boolean
   /**
+   * Says which requests act, if not all with a method other than GET, HEAD, OPTIONS and TRACE do. Default: all of them.
+   * Declare it if the handler also sends requests by POST that change nothing: for a token, a search, telemetry.
+   */
+  readonly acts?: ActsOptions
+  /**
    * Selects the arguments that identify the intended effect: `({ order }) => order`. Within a run, calls
    * with equal identities are taken to intend the same effect. They share one idempotency key until one of
    * them succeeds; a later call intends a new effect.
@@ -257,6 +263,25 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * reports how the attempt ended. Default: `false`.
    */
   readonly uninterruptible?: boolean
+}
+
+/**
+ * Which requests of a tool act.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ActsOptions {
+  /**
+   * Patterns such as `"POST api.stripe.com/v1/charges"`: a method, a host and a path. A `*` stands for any characters. A
+   * pattern without a method, a host or a path holds for all of them; without a port, for all ports.
+   */
+  readonly requests: ReadonlyArray<string>
+  /**
+   * Promises that nothing but these requests acts: no file, no database, no process. If none of them was sent, the call
+   * did nothing. Default: `false`.
+   */
+  readonly only?: boolean
 }
 
 /**
@@ -447,16 +472,18 @@ export const promise = <
   SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>]
 > => {
   demandParts(name, definition, handler, promiseFields)
-  const { tell = [] } = definition
+  const { refuses = [], tell = [] } = definition
   demand([
-    ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell]
+    ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell],
+    ["A tool's 'refuses' is a list of classes", Array.isArray(refuses) && refuses.every(Predicate.isFunction), refuses]
   ])
-  const asEffectHandler = promised(`The handler of '${name}'`, handler, { tell })
+  const asEffectHandler = promised(`The handler of '${name}'`, handler, { tell, refuses })
   return makeTool<Name, A, ReturnType<typeof asEffectHandler>, Params, Word>(
     name,
     { ...definition, uninterruptible: true },
     asEffectHandler,
-    (runHandler) => withOwnFiber(continuing(runHandler(true)), runHandler(true))
+    (runHandler) => withOwnFiber(continuing(runHandler(true)), runHandler(true)),
+    true
   )
 }
 
@@ -468,6 +495,7 @@ const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & FromOp
   instead: true,
   check: true,
   refusesFirst: true,
+  acts: true,
   identity: true,
   repeats: true,
   failureLimit: true,
@@ -479,10 +507,11 @@ const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & FromOp
   freshness: true,
   invariants: true,
   size: true,
-  tell: true
+  tell: true,
+  refuses: true
 }
 
-const { tell: _, ...sharedFields } = promiseFields
+const { tell: _, refuses: __, ...sharedFields } = promiseFields
 
 const fields: Names<Definition<unknown>> = { ...sharedFields, uninterruptible: true }
 
@@ -506,7 +535,8 @@ const makeTool = <
   name: Name,
   definition: Definition<A, Params> & Having<Word>,
   handler: (params: Params) => Handled,
-  wrapHandler: WrapHandler<Params>
+  wrapHandler: WrapHandler<Params>,
+  isAsync = false
 ): Tool<
   Name,
   Params,
@@ -530,13 +560,16 @@ const makeTool = <
   demand([...demands(name, declared), ...contractDemands(declared)])
   const label = `The handler of '${name}'`
   const acts = sideEffect !== "none"
+  const acting = definition.acts === undefined ? byMethod : named(definition.acts.requests)
+  const actsOnlyByRequests = definition.acts?.only === true
   const token = {}
   const runHandler = (isHere: boolean) => (params: Params) =>
     Effect.withFiber((fiber) => {
       const scope = fiber.getRef(current)
       if (acts || scope.isWatched) {
         const call = () => asOwnEffect(handler(params))
-        return execute({ name, who: label, acts, token, call, refusesFirst, isUninterruptible, isHere }, scope, fiber)
+        const rules = { refusesFirst, isUninterruptible, isHere, isAsync, acting, actsOnlyByRequests }
+        return execute({ name, who: label, acts, token, call, ...rules }, scope, fiber)
       }
       noteStart(scope)
       return (isHere ? endedHere : ended)(label, asOwnEffect(handler(params)), insteadOfAsync)
@@ -1437,7 +1470,7 @@ export const outcome: {
  */
 // Generic, because with the parameter type `Any`, a combinator written inside the call, as in
 // `explain(tool.pipe(…))`, would infer its parameters as `never`.
-export const explain = <T extends Any>(tool: T): Explanation => explained(tool)
+export const explain = <T extends Any>(tool: T): Explanation => explained(tool, tokenOf(tool))
 
 // -----------------------------------------------------------------------------
 // Internals

@@ -21,13 +21,19 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { askUser } from "./internal/call/askUser.ts"
 import { note } from "./internal/call/note.ts"
+import { refusalBecause, type RefuseOptions } from "./internal/call/refuse.ts"
 import { current as scope, detached } from "./internal/call/scope.ts"
 import { standaloneKey, standaloneReply } from "./internal/call/withoutAgent.ts"
 import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
 import { neverAwaited } from "./internal/value/neverAwaited.ts"
+import { type NotedRequest, type NoteOptions, noteRequest as noteInRecord } from "./internal/wire/noteRequest.ts"
+import { type CallFetch, ownFetch } from "./internal/wire/ownFetch.ts"
+import type { SemanticGarbage } from "./ToolFailure.ts"
 
 export type { Source } from "./CallEvent.ts"
+export type { NotedRequest, NoteOptions } from "./internal/wire/noteRequest.ts"
+export type { AnyFetch, CallFetch, Fetch } from "./internal/wire/ownFetch.ts"
 export { Reply } from "./ToolOutcome.ts"
 
 /**
@@ -227,4 +233,120 @@ export const stop = (reason: string): Effect.Effect<never> =>
   neverAwaited(
     "ToolCall.stop",
     Effect.suspend(() => Effect.die(new StopSignal(textOf(reason) ?? "The tool gave no reason.")))
+  )
+
+// -----------------------------------------------------------------------------
+// What the handler did
+// -----------------------------------------------------------------------------
+
+/**
+ * Refuses the call: the tool has done nothing, and would refuse the same arguments again.
+ *
+ * When to use: wherever a tool that acts (has side effects) decides against a call: the room is taken, the card was
+ * declined. It is the author's word, and holds whatever an error's sentence or a later request says. Do not use it after
+ * the handler has acted.
+ *
+ * An async handler calls the `refuse` of its second parameter (`Tool.promise`).
+ *
+ * Fails with a `SemanticGarbage`, whose `outcome` is `"not_executed"`.
+ *
+ * @param detail one sentence that the model reads
+ * @param options `code`: default `"rejected"`; `hint`: what to do next; `alternatives`: valid choices, nearest first
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolCall } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const book = Tool.make("book_room", {
+ *   description: "Books a room",
+ *   parameters: Schema.Struct({ room: Schema.String }),
+ *   success: Schema.String
+ * }, ({ room }) =>
+ *   room === "A1"
+ *     ? ToolCall.refuse("Room A1 is booked.", { alternatives: ["B2"] })
+ *     : Effect.succeed(`${room} is yours.`))
+ *
+ * const outcome = Effect.runSync(Tool.outcome(book, { room: "A1" }))
+ * outcome.certainty // => "not_executed"
+ * ```
+ *
+ * @category doing
+ * @since 0.1.0
+ */
+export const refuse = (detail: string, options?: RefuseOptions): Effect.Effect<never, SemanticGarbage> =>
+  neverAwaited(
+    "ToolCall.refuse",
+    Effect.suspend(() => Effect.fail(refusalBecause(detail, options))),
+    "call the 'refuse' of the handler's second parameter"
+  )
+
+export type { RefuseOptions } from "./internal/call/refuse.ts"
+
+/**
+ * The `fetch` of the running call. It records its requests itself, so that what they prove is known on every runtime, over
+ * any connection pool, and if a test has replaced the global `fetch`.
+ *
+ * When to use: in a handler that acts by HTTP, and runs on Bun, Deno or another runtime whose `fetch` cannot be watched; to
+ * hand it to a client that takes a `fetch`. On Node, the requests of `fetch`, undici and `node:http` are seen without it.
+ *
+ * `fetch.withKey` adds the header `Idempotency-Key`, with the key of the call, to each request that acts. An async handler
+ * has the same function as the `fetch` of its second parameter, where it also has the call's `signal`.
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolCall } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const fetches = Tool.make("ping", { description: "Pings", success: Schema.String }, () =>
+ *   Effect.map(ToolCall.fetch, (fetch) => `${typeof fetch}, ${typeof fetch.withKey}`))
+ *
+ * Effect.runSync(fetches.run({})) // => "function, function"
+ * ```
+ *
+ * @category doing
+ * @since 0.1.0
+ */
+export const fetch: Effect.Effect<CallFetch> = neverAwaited(
+  "ToolCall.fetch",
+  Effect.withFiber((fiber) => {
+    const call = fiber.getRef(scope)
+    return Effect.succeed(ownFetch({ record: call.wireHere, signal: undefined, key: () => call.idempotencyKey }))
+  }),
+  "use the 'fetch' of the handler's second parameter"
+)
+
+/**
+ * Notes a request of the running handler, which the library cannot see by itself. Until its end is told, the request may
+ * have acted. Does nothing outside a handler that acts.
+ *
+ * When to use: in a client or a driver with its own connections, and in a stub of a service. It succeeds with functions
+ * that tell how the request ended.
+ *
+ * @param request its method and its address; `status`, if it is already answered; `sent: false`, if it certainly did not
+ * leave
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const pay = Tool.make("pay", { description: "Pays", success: Schema.String }, () =>
+ *   Effect.gen(function*() {
+ *     const request = yield* ToolCall.noteRequest({ method: "POST", url: "https://bank.example/pay" })
+ *     request.answered(402) // by a client of your own
+ *     return yield* new ToolUnavailable({ code: "declined", detail: "The card was declined.", transient: false })
+ *   }))
+ *
+ * const outcome = Effect.runSync(Tool.outcome(pay, {}))
+ * outcome.certainty // => "not_executed"
+ * ```
+ *
+ * @category doing
+ * @since 0.1.0
+ */
+export const noteRequest = (request: NoteOptions): Effect.Effect<NotedRequest> =>
+  neverAwaited(
+    "ToolCall.noteRequest",
+    Effect.withFiber((fiber) => Effect.sync(() => noteInRecord(request, fiber.getRef(scope).wireHere)))
   )

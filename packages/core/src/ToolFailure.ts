@@ -537,6 +537,11 @@ export type Encoded<I> =
 export interface FromOptions {
   /** Error classes whose messages the model may read. Default: none. */
   readonly tell?: ReadonlyArray<abstract new(...args: Array<never>) => Error>
+  /**
+   * Error classes that mean that the tool has refused the call, and has done nothing. The model may read their messages,
+   * too. Default: none.
+   */
+  readonly refuses?: ReadonlyArray<abstract new(...args: Array<never>) => Error>
 }
 
 /**
@@ -600,16 +605,17 @@ export interface FromOptions {
  */
 export const from = (
   error: unknown,
-  { tell = [] }: FromOptions = {}
+  options: FromOptions = {}
 ): SchemaMismatch | SemanticGarbage | ToolUnavailable => {
   if (isOwnFailure(error)) {
     if (error._tag === "PartialData") throw error
     return error
   }
-  if (!Array.isArray(tell)) {
-    throw new TypeError(`'tell' must be a list of classes; got ${excerpt(tell)}.`, { cause: error })
+  for (const [name, classes] of Object.entries({ tell: options.tell, refuses: options.refuses })) {
+    if (classes === undefined || Array.isArray(classes)) continue
+    throw new TypeError(`'${name}' must be a list of classes; got ${excerpt(classes)}.`, { cause: error })
   }
-  const described = describe(error, tell)
+  const described = describe(error, options)
   if (described === undefined) throw error
   return made(described, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
 }

@@ -7,12 +7,13 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { Certainty } from "./Certainty.ts"
+import { Certainty, Doubt } from "./Certainty.ts"
 import { Repair } from "./internal/call/argumentRepair.ts"
 import { Handled } from "./internal/call/handledFailure.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { Ledger } from "./Ledger.ts"
 import * as ToolFailure from "./ToolFailure.ts"
+import { WireRequest } from "./WireRequest.ts"
 
 /**
  * The stage of dispatch in which a call failed. `Dispatch` describes the stages.
@@ -89,6 +90,13 @@ export interface Intent extends Schema.Schema.Type<typeof Intent> {}
 const effort = {
   /** Whether the call took effect. */
   certainty: Certainty,
+  /** How strong the doubt is. Present if `certainty` is `unknown` because of this call. */
+  doubt: Schema.optionalKey(Doubt),
+  /**
+   * If the tool acts: the requests of the attempts that have no answer, at most 20. They show why the certainty is what it
+   * is. Absent if none was seen.
+   */
+  wire: Schema.optionalKey(Schema.Array(WireRequest)),
   /** The effect that the call was meant to have. Absent for most read-only calls, and for unreadable arguments. */
   intent: Schema.optionalKey(Intent),
   /** The changes to the model's arguments, including changes that the model is not shown. Absent if there were none. */

@@ -48,6 +48,7 @@ export * as ToolHealth from "./ToolHealth.ts"
 export * as Toolkit from "./Toolkit.ts"
 export * as ToolOutcome from "./ToolOutcome.ts"
 export * as Transcript from "./Transcript.ts"
+export * as WireRequest from "./WireRequest.ts"
 
 // Failures are constructed too often to be written with a prefix.
 export { ModelFailure } from "./Model.ts"

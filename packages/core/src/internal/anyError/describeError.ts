@@ -13,8 +13,13 @@ import { fieldOfLibraries, type Told, wordsOf } from "./safeText.ts"
  * Describes an error as a failure. Returns `undefined` for a mistake in the program, and for a stop
  * (`ToolCall.stop`), which takes precedence over any failure.
  */
-export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described | undefined => {
+export const describe = (
+  error: unknown,
+  { refuses = [], tell = [] }: { readonly tell?: ReadonlyArray<Told>; readonly refuses?: ReadonlyArray<Told> }
+): Described | undefined => {
   if (at(error, "_tag") === "StopSignal") return undefined
+  const listed = [...tell, ...refuses]
+  if (refuses.some((refusal) => attempted(() => error instanceof refusal) === true)) return declared(error, listed)
   const byShape = attempted(() => recognize(error))
   const words = byShape?.isMute === true ? undefined : attempted(() => wordsOf(error, listed))
   // A message is a rejection only if it gives a reason.
@@ -32,9 +37,19 @@ export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described
     retryAfter: attempted(() => retryAfterOf(error)),
     issues: recognized?.issues,
     isRedirected: recognized?.isRedirected,
+    isWorded: byShape === undefined || byShape.isWorded,
     status: attempted(() => statusBelow(error))
   }
 }
+
+// The tool's author has declared what this class means, whatever the error looks like.
+const declared = (error: unknown, listed: ReadonlyArray<Told>): Described => ({
+  kind: rejection,
+  detail: attempted(() => wordsOf(error, listed)) ?? "The tool refused the call.",
+  cause: error,
+  outcome: "not_executed",
+  isDeclared: true
+})
 
 /** Describes an unrecognized error for a log. */
 export const unknown = (error: unknown): string => {

@@ -34,6 +34,8 @@ export interface Recognized {
   readonly isMute?: boolean
   /** True if the answer came after a redirect. */
   readonly isRedirected?: boolean
+  /** True if only the words of the error say this. */
+  readonly isWorded?: boolean
 }
 
 /** A function that recognizes some errors, and returns `undefined` for all others. */
@@ -48,6 +50,10 @@ export interface Described {
   readonly retryAfter?: Duration.Duration | undefined
   readonly issues?: ReadonlyArray<Issue> | undefined
   readonly isRedirected?: boolean | undefined
+  /** True if only the words of the error say what it is. */
+  readonly isWorded?: boolean | undefined
+  /** True if the tool's author has declared that the class of the error means a refusal. */
+  readonly isDeclared?: boolean | undefined
   /** The HTTP status of the service's answer. */
   readonly status?: number | undefined
 }

@@ -15,7 +15,13 @@ export interface Classes<M, G, U> {
   readonly SchemaMismatch: new(
     fields: CommonFields & Pick<Of<"SchemaMismatch">, "side" | "code"> & { readonly issues?: ReadonlyArray<Issue> }
   ) => M
-  readonly SemanticGarbage: new(fields: CommonFields & { readonly code: string; readonly hint?: string }) => G
+  readonly SemanticGarbage: new(
+    fields: CommonFields & {
+      readonly code: string
+      readonly hint?: string
+      readonly outcome?: "executed" | "not_executed" | "unknown"
+    }
+  ) => G
   readonly ToolUnavailable: new(
     fields: CommonFields & {
       readonly code: string
@@ -30,14 +36,19 @@ export interface Classes<M, G, U> {
 
 /** Creates a failure from its description. Its evidence says that it was derived from the error of one request. */
 export const made = <M, G, U>(
-  { cause, detail, isRedirected, issues, kind, outcome, retryAfter, status }: Described,
+  { cause, detail, isDeclared, isRedirected, isWorded, issues, kind, outcome, retryAfter, status }: Described,
   { SchemaMismatch, SemanticGarbage, ToolUnavailable }: Classes<M, G, U>
 ): M | G | U => {
-  const evidence = {
+  // The author has declared what the class of the error means.
+  const source = isDeclared === true ? { refused: true } as const : {
     inferred: {
       ...(outcome === undefined ? {} : { outcome }),
-      ...(isRedirected === true ? { redirected: true } as const : {})
-    },
+      ...(isRedirected === true ? { redirected: true } as const : {}),
+      ...(isWorded === true ? { worded: true } as const : {})
+    }
+  }
+  const evidence = {
+    ...source,
     ...(status === undefined ? {} : { status })
   }
   const common = { detail, evidence, cause }
@@ -46,7 +57,12 @@ export const made = <M, G, U>(
       return new SchemaMismatch({ ...kind, ...common, ...(issues === undefined ? {} : { issues }) })
     case "SemanticGarbage": {
       const { code, hint } = kind
-      return new SemanticGarbage({ code, ...(hint === undefined ? {} : { hint }), ...common })
+      return new SemanticGarbage({
+        code,
+        ...(hint === undefined ? {} : { hint }),
+        ...(outcome === undefined ? {} : { outcome }),
+        ...common
+      })
     }
     case "ToolUnavailable": {
       const { code, hint, scope, transient } = kind

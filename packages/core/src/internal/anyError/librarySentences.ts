@@ -119,7 +119,7 @@ const ofJson: Look = (error) => {
 export const inWords: Look = (error) => {
   for (const look of [ofClients, inStatus, ofJson, ofLibraries]) {
     const recognized = look(error)
-    if (recognized !== undefined) return unproven(recognized)
+    if (recognized !== undefined) return { ...unproven(recognized), isWorded: true }
   }
   return undefined
 }

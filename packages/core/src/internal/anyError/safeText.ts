@@ -15,8 +15,13 @@ export type Told = abstract new(...args: Array<never>) => Error
  * messages have addresses, statements and paths.
  */
 export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | undefined => {
-  if (!isPlain(error) && !listed.some((listedClass) => attempted(() => error instanceof listedClass))) return undefined
-  if (fieldOfLibraries(error) !== undefined) return undefined
+  const isListed = listed.some((listedClass) => attempted(() => error instanceof listedClass))
+  if (!isPlain(error) && !isListed) return undefined
+  const field = fieldOfLibraries(error)
+  // A program's own class may have a code. `Error` says nothing of whose error it is.
+  const isOwn = field === "code" &&
+    listed.some((listedClass) => !builtIn.has(listedClass) && attempted(() => error instanceof listedClass) === true)
+  if (field !== undefined && !isOwn) return undefined
   const message = textAt(error, "message") ?? ""
   const inner = textAt(error, "cause", "message") ?? ""
   // A message that repeats its cause was not written for a model.
@@ -33,6 +38,17 @@ export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | u
  */
 export const fieldOfLibraries = (error: unknown): string | undefined =>
   ofLibraries.find((field) => attempted(() => Predicate.hasProperty(error, field)) !== false)
+
+const builtIn: ReadonlySet<unknown> = new Set([
+  Error,
+  AggregateError,
+  EvalError,
+  RangeError,
+  ReferenceError,
+  SyntaxError,
+  TypeError,
+  URIError
+])
 
 const isPlain = (error: unknown): boolean => at(error, "constructor") === Error
 
@@ -140,3 +156,10 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\b[A-Z][a-z\d]\w{0,60}(?:Error|Exception)\b/g, "<error>"],
   [/\[object \w+\]/g, ""]
 ]
+
+/** Removes what looks like a secret from the path of an address: a long part of letters and digits, except a UUID. */
+export const withoutSecretParts = (path: string): string =>
+  path.split("/").map((part) => secretPart.test(part) && !uuid.test(part) ? "<redacted>" : part).join("/")
+
+const secretPart = /^(?=.*\d)(?=.*[a-z])[\w.~:+=%-]{24,}$/i
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i

@@ -2,8 +2,10 @@ import * as Duration from "effect/Duration"
 import type { CallEvent, Source } from "../../CallEvent.ts"
 import { type Ledger, plus } from "../../Ledger.ts"
 import type { Handled, Repair, Suspended } from "../../ToolOutcome.ts"
+import type { WireRequest } from "../../WireRequest.ts"
 import { isRefusal } from "../failure/policyRefusal.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
+import { mostShown } from "../wire/wireRecord.ts"
 import { type Done, doneAfter, nothing, resumed } from "./done.ts"
 
 /** The current state of a call: a fold over its events. */
@@ -27,6 +29,8 @@ export interface CallState {
   readonly fellBack: boolean
   /** The last handled failure for which the called tool itself was to blame. */
   readonly fault: Handled | undefined
+  /** The requests of the attempts that have no answer, if the tool acts. */
+  readonly wire: ReadonlyArray<WireRequest>
   /** The resource usage of the agents that corrected the arguments. */
   readonly fixing: Ledger | undefined
   /** The tokens of the agents that the handler ran. */
@@ -53,6 +57,7 @@ export const untouched: CallState = {
   done: nothing,
   fellBack: false,
   fault: undefined,
+  wire: [],
   fixing: undefined,
   spent: undefined
 }
@@ -145,14 +150,15 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       return { ...state, spent }
     }
     case "AttemptEnded":
+    case "InnerEnded":
+      return withDone(event.wire === undefined ? state : withWire(state, event.wire), event)
+    case "LateRequest":
+      return withDone(withWire(state, [event.request]), event)
     case "CallRepeated":
     case "PolicyActed":
     case "InnerActs":
-    case "InnerEnded":
-    case "OutcomeSettled": {
-      const done = doneAfter(state.done, event)
-      return done === state.done ? state : { ...state, done }
-    }
+    case "OutcomeSettled":
+      return withDone(state, event)
     case "AttemptAbandoned":
     case "CallRefused":
     case "CircuitChanged":
@@ -163,6 +169,16 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       return state
   }
 }
+
+const withDone = (state: CallState, event: Parameters<typeof doneAfter>[1]): CallState => {
+  const done = doneAfter(state.done, event)
+  return done === state.done ? state : { ...state, done }
+}
+
+const withWire = (state: CallState, wire: ReadonlyArray<WireRequest>): CallState => ({
+  ...state,
+  wire: [...state.wire, ...wire].slice(-mostShown)
+})
 
 /** Returns the repair without its note to the model. */
 export const withoutNote = (repair: Repair): Repair => {

@@ -3,6 +3,7 @@
  * begin again (`mayBegin`), and what is told of the call (`known`).
  */
 import type { CallEvent } from "../../CallEvent.ts"
+import type { Doubt } from "../../Certainty.ts"
 import type { Suspended } from "../../ToolOutcome.ts"
 import { both, type Effects, effectsOf, isInDoubt, withoutDoubt } from "../failure/effects.ts"
 
@@ -29,6 +30,8 @@ export interface Done {
    * handler. The called tool's own `reconcile` check cannot clear the doubt about a source.
    */
   readonly sources: Effects
+  /** True if some of the doubt is more than a refusal that is not proved. */
+  readonly isHard: boolean
   /** The effects of a resumed call before it was suspended. Nothing clears what had certainly been done by then. */
   readonly earlier: Effects
   /** True if a part of that would act again if the call ran again. */
@@ -51,6 +54,7 @@ export const nothing: Done = {
   lasting: "none",
   acting: 0,
   sources: "none",
+  isHard: false,
   earlier: "none",
   wasLasting: false,
   isAnswered: false,
@@ -84,8 +88,8 @@ export const resumed = (
   const done = { ...nothing, earlier: withoutDoubt(effects), wasLasting }
   if (!isInDoubt(effects)) return done
   return isCleared && !wasLasting
-    ? { ...done, isRepeated: true, own: "maybe" }
-    : { ...done, inside: "maybe", lasting: "maybe" }
+    ? { ...done, isHard: true, isRepeated: true, own: "maybe" }
+    : { ...done, isHard: true, inside: "maybe", lasting: "maybe" }
 }
 
 // -----------------------------------------------------------------------------
@@ -104,6 +108,7 @@ type Changing = Extract<
       | "PolicyActed"
       | "InnerActs"
       | "InnerEnded"
+      | "LateRequest"
       | "OutcomeSettled"
   }
 >
@@ -126,19 +131,32 @@ export const doneAfter = (done: Done, event: Changing): Done => {
       return event.by === "policy" ? done : { ...done, acting: done.acting + 1 }
     case "InnerEnded":
       return afterInner(done, event)
+    case "LateRequest":
+      return {
+        ...done,
+        isHard: true,
+        own: both(done.own, "maybe"),
+        lasting: event.inside === undefined ? done.lasting : both(done.lasting, "maybe")
+      }
     case "OutcomeSettled":
       // A check can clear doubt, but it never undoes a known effect.
       return {
         ...done,
+        isHard: done.isHard && (isInDoubt(event.effects) || isInDoubt(done.sources)),
         own: both(withoutDoubt(done.own), event.effects),
         inside: withoutDoubt(done.inside),
         lasting: withoutDoubt(done.lasting)
       }
     case "PolicyActed":
-      return { ...done, sources: both(done.sources, event.effects) }
+      return { ...done, isHard: done.isHard || isInDoubt(event.effects), sources: both(done.sources, event.effects) }
     case "CallRepeated":
       // One key means one effect, so the earlier call with this key counts as an ended attempt of this call.
-      return { ...done, isRepeated: true, own: both(done.own, event.effects) }
+      return {
+        ...done,
+        isRepeated: true,
+        isHard: done.isHard || isHardDoubt(event),
+        own: both(done.own, event.effects)
+      }
     case "ArgumentsCorrected":
       // The tool has refused the earlier arguments, but not the corrected ones.
       return done.isRefused ? { ...done, isRefused: false } : done
@@ -147,17 +165,21 @@ export const doneAfter = (done: Done, event: Changing): Done => {
 
 const afterAttempt = (
   done: Done,
-  { effects, late, refused }: CallEvent & { readonly _tag: "AttemptEnded" }
+  { doubt, effects, late, refused }: CallEvent & { readonly _tag: "AttemptEnded" }
 ): Done => {
   // The end of a read-only tool's attempt has no effects.
   if (effects === undefined) return done
   if (done === begunOnce && effects === "done") return executedOnce
   const all = both(done.own, effects)
+  // An attempt that certainly took effect clears the doubt about all other attempts, even about later ones.
+  const isCleared = effects === "done" || done.own === "done"
   return {
     ...done,
     running: done.running - 1,
-    // An attempt that certainly took effect clears the doubt about all other attempts, even about later ones.
-    own: effects === "done" || done.own === "done" ? withoutDoubt(all) : all,
+    own: isCleared ? withoutDoubt(all) : all,
+    isHard: isCleared
+      ? done.isHard && (isInDoubt(done.lasting) || isInDoubt(done.sources))
+      : done.isHard || isHardDoubt({ effects, doubt }),
     isRefused: done.isRefused || refused === true,
     // A report that this attempt did nothing says nothing about the doubt of an earlier one.
     isReported: late === true && isInDoubt(effects)
@@ -166,20 +188,32 @@ const afterAttempt = (
 
 const afterInner = (
   done: Done,
-  { acts, answered, by, effects, lasting }: CallEvent & { readonly _tag: "InnerEnded" }
+  { acts, answered, by, doubt, effects, lasting }: CallEvent & { readonly _tag: "InnerEnded" }
 ): Done => {
   // Tools that a policy or a fixer runs for its own purposes do not count as effects of the called tool.
   if (by === "policy") return done
   const acting = done.acting - (acts === true ? 1 : 0)
+  const isHard = done.isHard || isHardDoubt({ effects, doubt })
   return by === "source"
-    ? { ...done, acting, sources: both(done.sources, effects), isAnswered: done.isAnswered || answered === true }
+    ? {
+      ...done,
+      acting,
+      isHard,
+      sources: both(done.sources, effects),
+      isAnswered: done.isAnswered || answered === true
+    }
     : {
       ...done,
       acting,
+      isHard,
       inside: both(done.inside, effects),
       lasting: lasting === true ? both(done.lasting, effects) : done.lasting
     }
 }
+
+// True if effects are in doubt, and the doubt is more than a refusal that is not proved.
+const isHardDoubt = ({ doubt, effects }: { readonly doubt?: Doubt | undefined; readonly effects: Effects }): boolean =>
+  isInDoubt(effects) && doubt !== "soft"
 
 // -----------------------------------------------------------------------------
 // What is known
@@ -217,3 +251,15 @@ export const effectsIn = (done: Done, acts: boolean, hasAnswer: boolean): Effect
   // A source has answered and may have acted, although the call failed afterwards.
   return acts && isAnswered && !hasAnswer ? both(all, "maybe") : all
 }
+
+/**
+ * Returns how strong the doubt about a call is; `undefined` if there is none. What still runs may yet act.
+ *
+ * @param effects the combined effects of the call
+ */
+export const doubtIn = (
+  { acting, isAnswered, isHard, running }: Done,
+  effects: Effects,
+  acts: boolean
+): Doubt | undefined =>
+  !isInDoubt(effects) ? undefined : isHard || isAnswered || acting > 0 || acts && running > 0 ? "hard" : "soft"

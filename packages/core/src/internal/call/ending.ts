@@ -7,10 +7,11 @@ import { isToolFailure, type SchemaMismatch, type ToolFailure } from "../../Tool
 import { withBelow } from "../anyError/readError.ts"
 import { isConflict } from "../anyError/recognize.ts"
 import { SuspendSignal } from "../failure/controlSignal.ts"
-import { both, type Effects } from "../failure/effects.ts"
+import { both, type Effects, isInDoubt } from "../failure/effects.ts"
 import { type Evidence, evidenceOf, isInferred } from "../failure/evidence.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { attempted, isA, isPromise } from "../value/untrusted.ts"
+import type { Verdict } from "../wire/wireRecord.ts"
 import { endOf } from "./toolEnds.ts"
 
 /** What an execution did, as its end shows. */
@@ -18,26 +19,45 @@ export interface Ending {
   readonly effects: Effects
   /** Whether the tool refused the request. If so, it did nothing, and would refuse the same request again. */
   readonly isRefusal: boolean
+  /** Whether it is in doubt only because a refusal is not proved: nothing was seen that acts. */
+  readonly isSoft: boolean
 }
 
-const done: Ending = { effects: "done", isRefusal: false }
-const nothing: Ending = { effects: "none", isRefusal: false }
-const refusal: Ending = { effects: "none", isRefusal: true }
-const inDoubt: Ending = { effects: "maybe", isRefusal: false }
+const done: Ending = { effects: "done", isRefusal: false, isSoft: false }
+const nothing: Ending = { effects: "none", isRefusal: false, isSoft: false }
+const refusal: Ending = { effects: "none", isRefusal: true, isSoft: false }
+const inDoubt: Ending = { effects: "maybe", isRefusal: false, isSoft: false }
+const unproved: Ending = { effects: "maybe", isRefusal: false, isSoft: true }
 
 /** How to read the failure of an execution. */
 export interface Reading {
   /**
    * Which failures are believed if they say that nothing was done: those that the handler's author wrote; also those of
-   * other tools; all, because the tool refuses first; or none, because the handler may quote another tool.
+   * other tools; or none, because the handler may quote another tool.
    */
-  readonly believes: "author" | "tools" | "all" | "none"
+  readonly believes: "author" | "tools" | "none"
+  /** True if the tool refuses before it acts. Then a real refusal proves that nothing was done. */
+  readonly refusesFirst: boolean
+  /** What the requests of the handler prove. */
+  readonly wire: Verdict
+  /** True if nothing but requests acts, and all would have been seen. */
+  readonly isSilenceProof: boolean
   /** True if a rejection of arguments may quote a tool that the handler ran. */
   readonly hasRejected: boolean
   /** True if a service may have refused the key because it knows the key already. */
   readonly isSentAgain: boolean
   /** How many tools had ended when the execution started (`endsSoFar`). */
   readonly since: number
+}
+
+/** How to read the end of code whose requests nobody watches: that of a fallback. */
+export const unwatched: Omit<Reading, "since"> = {
+  believes: "tools",
+  refusesFirst: false,
+  wire: "silent",
+  isSilenceProof: false,
+  hasRejected: false,
+  isSentAgain: false
 }
 
 /**
@@ -55,11 +75,17 @@ export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading, so
   if (first === undefined) return inDoubt
   const ending = endingOfReason(first, reading)
   if (reasons.length === 1 && ofTools === "none") return ending
-  return reasons.slice(1).reduce(({ effects, isRefusal }, reason) => {
-    const ending = endingOfReason(reason, reading)
-    return { effects: both(effects, ending.effects), isRefusal: isRefusal || ending.isRefusal }
-  }, { ...ending, effects: both(ending.effects, ofTools) })
+  return reasons.slice(1).reduce((one, reason) => {
+    const other = endingOfReason(reason, reading)
+    return {
+      effects: both(one.effects, other.effects),
+      isRefusal: one.isRefusal || other.isRefusal,
+      isSoft: isSoftOrSure(one) && isSoftOrSure(other)
+    }
+  }, { ...ending, effects: both(ending.effects, ofTools), isSoft: ending.isSoft && ofTools === "none" })
 }
+
+const isSoftOrSure = ({ effects, isSoft }: Ending): boolean => isSoft || !isInDoubt(effects)
 
 const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending => {
   // A handler that asks the user a question does so before it acts.
@@ -70,42 +96,56 @@ const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending
 
 const isSuspension = isA(SuspendSignal)
 
+// The table of `Certainty`, in its order.
 const endingOfFailure = (failure: ToolFailure, reading: Reading): Ending => {
   const { outcome } = failure
   const evidence = evidenceOf(failure)
-  if (evidence?.inferred?.redirected === true || reading.isSentAgain && isConflict(failure)) return inDoubt
-  if (outcome !== undefined && (failure._tag === "ToolUnavailable" || !isInferred(failure, evidence))) {
-    if (outcome === "not_executed") return isBelieved(failure, evidence, reading) ? nothing : inDoubt
+  const isWord = outcome !== undefined && !isInferred(failure, evidence)
+  if (isWord) {
     // A call that was refused as a repetition did nothing. Its outcome describes the earlier, identical call.
-    return outcome === "executed" && !isRepeat(failure) ? done : inDoubt
+    if (outcome !== "not_executed") return outcome === "executed" && !isRepeat(failure) ? done : inDoubt
+    if (isBelieved(evidence, reading)) return evidence?.refused === true ? refusal : nothing
   }
-  switch (failure._tag) {
-    case "PartialData":
-      return done
-    case "SemanticGarbage":
-      return refusal
-    case "SchemaMismatch":
-      if (failure.side === "result") return inDoubt
-      // A rejection by an inner tool says nothing about what the handler did before, so it counts as
-      // a refusal: the handler may not run again.
-      return isOwnRejection(failure, evidence, reading) ? nothing : refusal
-    case "ToolUnavailable":
-      return isPermanent(failure) ? refusal : inDoubt
+  if (failure._tag === "PartialData") return done
+  const { isSentAgain, isSilenceProof, refusesFirst, wire } = reading
+  // A conflict may be about an earlier request with the same key.
+  if (wire === "acted" || isSentAgain && isConflict(failure)) return inDoubt
+  const isByHand = evidence?.inferred === undefined && (reading.believes === "tools" || evidence?.tool === undefined)
+  const isRejecting = isRejection(failure)
+  if (isByHand && !isWord && (isRejecting || failure._tag === "SemanticGarbage")) {
+    // A rejection that may quote an inner tool's says nothing about what the handler did before, so it counts as a
+    // refusal: the handler may not run again.
+    return isRejecting && isOwnRejection(evidence, reading) ? nothing : refusal
   }
+  const isRefusing = readsAsRefusal(failure, evidence)
+  if (refusesFirst && isReal(failure, evidence)) return isRefusing ? refusal : nothing
+  if (wire === "refused") return refusal
+  if (wire === "unserved") return nothing
+  if (isSilenceProof) return isRefusing ? refusal : nothing
+  return isRefusing && wire === "silent" ? unproved : inDoubt
 }
 
-// Untyped code may leave `transient` undefined.
-const isPermanent = ({ transient }: { readonly transient?: boolean }): boolean => transient === false
+/** True if a failure reads as a refusal: it is not transient, and does not say that anything may have been done. */
+const readsAsRefusal = (failure: ToolFailure, evidence: Evidence | undefined): boolean => {
+  if (evidence?.inferred?.redirected === true || failure.outcome === "unknown") return false
+  // Untyped code may leave `transient` undefined.
+  return failure._tag === "ToolUnavailable" ? failure.transient === false : !isOfResult(failure)
+}
+
+// What a service or an author has refused, and not only a sentence.
+const isReal = (failure: ToolFailure, evidence: Evidence | undefined): boolean =>
+  evidence?.inferred?.redirected !== true && evidence?.inferred?.worded !== true &&
+  (failure.outcome === "not_executed" || readsAsRefusal(failure, evidence))
+
+const isOfResult = (failure: ToolFailure): boolean => failure._tag === "SchemaMismatch" && failure.side === "result"
 
 // What a failure says is believed if it is true of everything that the handler did.
-const isBelieved = (failure: ToolFailure, evidence: Evidence | undefined, { believes }: Reading): boolean =>
-  believes === "all" ||
-  believes !== "none" && !isInferred(failure, evidence) && (believes === "tools" || evidence?.tool === undefined)
+const isBelieved = (evidence: Evidence | undefined, { believes, refusesFirst }: Reading): boolean =>
+  refusesFirst || believes === "tools" || believes === "author" && evidence?.tool === undefined
 
 // Only a rejection that comes from the handler itself allows a further run with other arguments.
-const isOwnRejection = (failure: ToolFailure, evidence: Evidence | undefined, reading: Reading): boolean =>
-  reading.believes === "tools" ||
-  isBelieved(failure, evidence, reading) && evidence?.tool === undefined && !reading.hasRejected
+const isOwnRejection = (evidence: Evidence | undefined, reading: Reading): boolean =>
+  reading.believes === "tools" || isBelieved(evidence, reading) && !reading.hasRejected
 
 /**
  * Returns what those tools did that ended with an error of the exit, or with an error inside it.

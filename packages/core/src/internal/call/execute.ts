@@ -12,10 +12,14 @@ import type { CallEvent } from "../../CallEvent.ts"
 import type { Certainty } from "../../Certainty.ts"
 import * as LateResult from "../../LateResult.ts"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { both, certaintyOf } from "../failure/effects.ts"
+import * as WireRequest from "../../WireRequest.ts"
+import { both, certaintyOf, isInDoubt } from "../failure/effects.ts"
 import { evidenceOf } from "../failure/evidence.ts"
 import { contained, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
+import type { ActingRequests } from "../wire/actingRequests.ts"
+import { type Attempt, type SeenRequest, WireRecord } from "../wire/wireRecord.ts"
+import { hearsSilence, isWatching, watch, within } from "../wire/witness.ts"
 import { wasSent } from "./callState.ts"
 import { type Ending, endingOf, isWhole } from "./ending.ts"
 import { asKnown } from "./known.ts"
@@ -24,6 +28,7 @@ import { note, noteStart } from "./note.ts"
 import { refusalOf } from "./refusal.ts"
 import { answered, insteadOfAsync, judged } from "./runUserCode.ts"
 import type { Scope } from "./scope.ts"
+import { noteUnkeyed } from "./seenMistakes.ts"
 import { endsSoFar } from "./toolEnds.ts"
 
 /** A handler and its properties. */
@@ -44,6 +49,12 @@ export interface Handler<A, E extends ToolFailure, R> {
   readonly isUninterruptible: boolean
   /** Whether the handler runs in the current fiber (which then ends with the handler) rather than in its own. */
   readonly isHere: boolean
+  /** Whether the handler is an async function: it enters the record of its requests itself. */
+  readonly isAsync: boolean
+  /** Which requests act. */
+  readonly acting: ActingRequests
+  /** Whether nothing but those requests acts. Then silence proves that nothing was done. */
+  readonly actsOnlyByRequests: boolean
 }
 
 /**
@@ -59,17 +70,18 @@ export const execute = <A, E extends ToolFailure, R>(
   const refusal = refusalOf(handler, scope, fiber)
   if (refusal !== undefined) return Effect.fail(asFailureOf<E>(refusal))
   noteStart(scope)
-  const { isHere, who } = handler
-  const answer = answered(who, callHandler(handler), insteadOfAsync)
+  const execution = new Execution(scope, fiber, handler)
+  const { isAsync, isHere, who } = handler
+  const answer = execution.within(() => answered(who, callHandler(handler), insteadOfAsync))
   const isOver = isExit(answer)
   // An Effect that has already ended needs no observer.
   if (isOver && isPlainSuccess(answer, scope)) {
-    note(scope, scope.acts ? succeededActing : succeeded)
+    execution.endPlainly()
     return answer
   }
-  const execution = new Execution(scope, fiber, handler)
   const whole = handler.isUninterruptible && !isOver ? runToEnd(answer, execution) : answer
-  if (!isHere) return contained(whole, execution.judge, execution)
+  // Requests are attributed to the fiber that starts inside the record of the execution.
+  if (!isHere || scope.acts && !isAsync && isWatching()) return contained(whole, execution.judge, execution)
   if (!isOver) fiber.addObserver(execution.end)
   return Effect.flatMap(Effect.exit(whole), execution.judge)
 }
@@ -102,13 +114,15 @@ const asFailureOf = <E>(refusal: ToolUnavailable) => refusal as E
 // The end
 // -----------------------------------------------------------------------------
 
-class Execution {
+class Execution implements Attempt {
   readonly #scope: Scope
-  readonly #handler: Pick<Handler<unknown, never, unknown>, "isUninterruptible" | "refusesFirst" | "who">
+  readonly #handler: Omit<Handler<unknown, never, unknown>, "call">
   /** Captured at the start, because at the end the fiber may no longer have these services. */
   readonly #context: Context.Context<never>
   readonly #attempt: number
   readonly #since = endsSoFar()
+  /** The requests of the handler, if the tool acts. */
+  readonly #record: WireRecord | undefined
   #hasEnded = false
   /** What the execution did. Set only for an acting tool, at the end. */
   #ending: Ending | undefined = undefined
@@ -118,12 +132,26 @@ class Execution {
   constructor(
     scope: Scope,
     { context }: Fiber.Fiber<unknown, unknown>,
-    handler: Pick<Handler<unknown, never, unknown>, "isUninterruptible" | "refusesFirst" | "who">
+    handler: Omit<Handler<unknown, never, unknown>, "call">
   ) {
     this.#scope = scope
     this.#context = context
     this.#handler = handler
     this.#attempt = scope.attempt
+    this.#record = scope.acts ? new WireRecord(handler.acting, this) : undefined
+    scope.wire = this.#record
+    if (this.#record !== undefined) watch(this.#record)
+  }
+
+  /** Runs code whose requests belong to this execution. */
+  within<A>(run: () => A): A {
+    return within(this.#record, run)
+  }
+
+  /** Records that the handler has succeeded at once, and ran no tools. */
+  endPlainly(): void {
+    this.#record?.end()
+    note(this.#scope, this.#scope.acts ? succeededActing : succeeded)
   }
 
   /** Records how the handler ended, and returns that result in the form the caller sees. */
@@ -163,25 +191,41 @@ class Execution {
       ...(failure === undefined ? {} : { code: failure.code }),
       ...(evidence === undefined ? {} : { evidence })
     }
-    if (!scope.acts) return note(scope, event, failure, this.#attempt)
-    const { isUninterruptible, refusesFirst } = this.#handler
-    const { quoted, record, state: { done: { inside } }, tool } = scope
+    const record = this.#record
+    if (record === undefined) return note(scope, event, failure, this.#attempt)
+    const { actsOnlyByRequests, isUninterruptible, refusesFirst } = this.#handler
+    const { quoted, record: { state }, tool } = scope
+    const isSentAgain = tool.sideEffect === "idempotent_by_key" && wasSent(state)
+    const wire = Exit.isSuccess(exit) ? "silent" : record.verdict(isSentAgain)
+    record.end()
     const own = endingOf(exit, {
-      believes: refusesFirst ? "all" : quoted === undefined ? "author" : "none",
+      believes: quoted === undefined ? "author" : "none",
+      refusesFirst,
+      wire,
+      isSilenceProof: wire === "silent" && actsOnlyByRequests && hearsSilence(),
       hasRejected: quoted === "rejection",
-      isSentAgain: tool.sideEffect === "idempotent_by_key" && wasSent(record.state),
+      isSentAgain,
       since: this.#since
     }, this.#sole)
-    const effects = both(own.effects, inside)
+    const effects = both(own.effects, state.done.inside)
     const isRefusal = own.isRefusal && !refusesFirst
     const isLate = !isOpen(scope) || isUninterruptible && isLeft(scope)
-    this.#ending = { effects, isRefusal }
+    const isSoft = own.isSoft && own.effects === "maybe" && state.done.inside === "none"
+    this.#ending = { effects, isRefusal, isSoft }
     note(
       scope,
-      { ...event, effects, ...(isRefusal ? { refused: true } : {}), ...(isLate ? { late: true } : {}) },
+      {
+        ...event,
+        effects,
+        ...(isRefusal ? { refused: true } : {}),
+        ...(isInDoubt(effects) ? { doubt: isSoft ? "soft" : "hard" } : {}),
+        ...(Exit.isFailure(exit) && record.isSpeaking ? { wire: record.data } : {}),
+        ...(isLate ? { late: true } : {})
+      },
       failure,
       this.#attempt
     )
+    if (wire === "acted" && own.effects === "none") this.#warnOfContradiction(record)
     if (isLate) this.#report(certaintyOf(effects), failure)
   }
 
@@ -190,7 +234,40 @@ class Execution {
     this.#scope.wasLeft = true
   }
 
-  #report(certainty: Certainty, failure: ToolFailure | undefined) {
+  // ---------------------------------------------------------------------------
+  // Requests
+  // ---------------------------------------------------------------------------
+
+  get sentKey(): string | undefined {
+    return this.#scope.keyIfAsked
+  }
+
+  get now(): number {
+    return Context.get(this.#context, Clock.Clock).currentTimeMillisUnsafe()
+  }
+
+  hearUnkeyed(request: SeenRequest): void {
+    const { token, sideEffect } = this.#scope.tool
+    if (sideEffect === "idempotent_by_key" && token !== undefined) noteUnkeyed(token, request.data)
+  }
+
+  /** Hears of a request that began after the handler had ended: what was known of the call is no longer true. */
+  hearLate(request: WireRequest.WireRequest): void {
+    if (this.#ending?.effects === "done") return
+    note(this.#scope, { _tag: "LateRequest", request }, undefined, this.#attempt)
+    this.#report("unknown", undefined, request)
+  }
+
+  // The author's word holds, but somebody should know.
+  #warnOfContradiction({ data }: WireRecord) {
+    const { id, tool: { name } } = this.#scope
+    const line = `${name} says that it did nothing, but its requests say otherwise: ${
+      data.map(WireRequest.describe).join(", ")
+    }.`
+    Effect.runForkWith(this.#context)(Effect.annotateLogs(Effect.logWarning(line), { tool: name, call: id }))
+  }
+
+  #report(certainty: Certainty, failure: ToolFailure | undefined, request?: WireRequest.WireRequest) {
     const { id, idempotencyKey: key, tool: { name: tool } } = this.#scope
     const result: LateResult.LateResult = {
       tool,
@@ -198,8 +275,9 @@ class Execution {
       key,
       attempt: this.#attempt,
       certainty,
-      at: Context.get(this.#context, Clock.Clock).currentTimeMillisUnsafe(),
-      ...(failure === undefined ? {} : { code: failure.code })
+      at: this.now,
+      ...(failure === undefined ? {} : { code: failure.code }),
+      ...(request === undefined ? {} : { request })
     }
     Effect.runForkWith(this.#context)(LateResult.report(result))
   }

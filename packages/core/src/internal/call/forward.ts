@@ -51,7 +51,9 @@ const asPage = (): CallEvent => ({ _tag: "PageStarted" })
 const asSource = ({ inside }: Tagged<"InnerStarted">): CallEvent => ({ _tag: "SourceStarted", source: inside })
 
 const named = (
-  event: Tagged<"AttemptEnded" | "FailureHandled" | "RetryRefused" | "CallRefused" | "WaitStarted" | "WaitEnded">,
+  event: Tagged<
+    "AttemptEnded" | "LateRequest" | "FailureHandled" | "RetryRefused" | "CallRefused" | "WaitStarted" | "WaitEnded"
+  >,
   { tool }: From
 ): CallEvent => event.inside === undefined ? { ...event, inside: tool.name } : event
 
@@ -74,6 +76,7 @@ export const table: { readonly [T in CallEvent["_tag"]]: Row<Tagged<T>> } = {
   InnerStarted: ["drop", "drop", "drop", "pass", asSource],
   InnerActs: ["drop", "drop", "pass", "pass", "pass"],
   InnerEnded: ["drop", "drop", "pass", "pass", "pass"],
+  LateRequest: [named, named, named, "pass", "pass"],
   PolicyActed: ["drop", "drop", "drop", "pass", "pass"],
   OutcomeSettled: ["drop", "drop", "drop", "pass", "pass"],
   FailureHandled: [namedWithoutDoubt, namedWithoutDoubt, namedWithoutDoubt, "pass", "pass"],
@@ -103,7 +106,8 @@ export const forward = (event: CallEvent, from: From): CallEvent | undefined => 
 }
 
 const isOfActing = (event: CallEvent): boolean =>
-  event._tag === "AttemptEnded" && event.effects !== undefined || event._tag === "InnerEnded" && event.acts === true
+  event._tag === "LateRequest" || event._tag === "AttemptEnded" && event.effects !== undefined ||
+  event._tag === "InnerEnded" && event.acts === true
 
 // Each rule stands in the row of its event, which the compiler cannot follow.
 const ofAny = (rule: (event: never, from: From) => CallEvent | undefined) =>

@@ -2,7 +2,7 @@
  * The scopes of tools that run inside another scope, of further pages, and of questions to fixers: their places and keys,
  * and what they hand to the scope around them once they have ended.
  */
-import type { Effects } from "../failure/effects.ts"
+import { type Effects, isInDoubt } from "../failure/effects.ts"
 import { having, untouched, wasSent } from "./callState.ts"
 import { repeated } from "./done.ts"
 import type { Role } from "./forward.ts"
@@ -88,15 +88,20 @@ export const endInner = (inner: Scope, hasAnswer: boolean): void => {
 }
 
 /** Notes in the scope around a tool what the tool did. */
-export const noteEnd = ({ isKnownToAct, tool }: Scope, around: Scope, effects: Effects, isLasting: boolean): void =>
+export const noteEnd = (inner: Scope, around: Scope, effects: Effects, isLasting: boolean): void => {
+  const { isKnownToAct, state: { wire }, tool } = inner
+  const doubt = isInDoubt(effects) ? inner.doubt(effects) : undefined
   note(around, {
     _tag: "InnerEnded",
     inside: tool.name,
     by: ranBy(around),
     effects,
     ...(isLasting ? { lasting: true } : {}),
-    ...(isKnownToAct ? { acts: true } : {})
+    ...(isKnownToAct ? { acts: true } : {}),
+    ...(doubt === undefined ? {} : { doubt }),
+    ...(doubt === undefined || wire.length === 0 ? {} : { wire })
   })
+}
 
 /** Hands the caveats and the source of an answer to the scope around it. A caveat that pages share is handed on once. */
 export const handOut = ({ parent, role, state: { caveats, source } }: Scope): void => {

@@ -74,8 +74,9 @@ export const fullyKnown = <F extends Failure>(
   const known = knownIn(failure, scope, effects)
   if (known.outcome !== "unknown") return known
   if (effects === "none" && sideEffect === "none") return telling(known, { outcome: "not_executed" })
+  // A refusal that is not proved keeps its words: they say why the tool may have refused.
   return known._tag !== "ToolUnavailable" || sideEffect !== "non_idempotent" || known.code === "defect" ||
-      isRepeat(known)
+      isRepeat(known) || scope.doubt(effects) === "soft"
     ? known
     : withFields<ToolUnavailable>(known, { code: "outcome_unknown", transient: false })
 }

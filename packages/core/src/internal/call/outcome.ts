@@ -20,7 +20,7 @@ export const completedOutcome = (call: Scope, value: Schema.Json): Completed => 
     _tag: "Completed",
     value,
     caveats: caveats(call, certainty),
-    ...account(call, certainty)
+    ...account(call, certainty, true)
   } as const
   return state.source === undefined ? outcome : { ...outcome, source: state.source }
 }
@@ -35,6 +35,8 @@ export const failedOutcome = (
   _tag: "Failed",
   failure,
   stage,
+  // A refused call has done nothing: the doubt is about an earlier call.
+  ...(certainty === "unknown" && stage !== "admit" ? { doubt: "hard" } as const : {}),
   ...account(call, certainty)
 })
 
@@ -76,10 +78,19 @@ export const accountOf = <A, E extends ToolFailure>(scope: Scope, exit: Exit.Exi
   const account = {
     exit,
     ...effortOf(state, certainty),
+    ...shownDoubt(scope, certainty, Exit.isSuccess(exit)),
     executions: state.executions,
     caveats: Exit.isSuccess(exit) ? caveats(scope, certainty) : none
   }
   return state.source === undefined || Exit.isFailure(exit) ? account : { ...account, source: state.source }
+}
+
+// What the requests of the call show, if it has no answer or is in doubt.
+const shownDoubt = (call: Scope, certainty: Certainty, hasAnswer: boolean) => {
+  const { wire } = call.state
+  if (certainty !== "unknown" && (hasAnswer || wire.length === 0)) return undefined
+  const doubt = certainty === "unknown" ? call.doubt(call.effects(hasAnswer)) : undefined
+  return { ...(doubt === undefined ? {} : { doubt }), ...(wire.length === 0 ? {} : { wire }) }
 }
 
 const effortOf = ({ attempts, fixing, handled, spent, waited }: CallState, certainty: Certainty) => {
@@ -96,9 +107,9 @@ const effortOf = ({ attempts, fixing, handled, spent, waited }: CallState, certa
   }
 }
 
-const account = (call: Scope, certainty: Certainty) => {
+const account = (call: Scope, certainty: Certainty, hasAnswer = false) => {
   const { attempts, executions, repairs } = call.state
-  const effort = effortOf(call.state, certainty)
+  const effort = { ...effortOf(call.state, certainty), ...shownDoubt(call, certainty, hasAnswer) }
   const counted = executions === attempts ? effort : { ...effort, executions }
   const correction = call.correction
   if (correction !== undefined && !correction.isSecret) return { ...counted, repairs, arguments: correction.text }

@@ -4,14 +4,15 @@
  */
 import * as Context from "effect/Context"
 import type { CallEvent } from "../../CallEvent.ts"
-import type { Certainty } from "../../Certainty.ts"
+import type { Certainty, Doubt } from "../../Certainty.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Reply } from "../../ToolOutcome.ts"
 import { certaintyOf, type Effects } from "../failure/effects.ts"
+import type { WireRecord } from "../wire/wireRecord.ts"
 import { AbandonedAttempts } from "./abandonedAttempts.ts"
 import { type CallState, untouched } from "./callState.ts"
-import { effectsIn } from "./done.ts"
+import { doubtIn, effectsIn } from "./done.ts"
 import type { Role } from "./forward.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import { Live } from "./live.ts"
@@ -83,6 +84,8 @@ export class Scope {
    */
   around: Scope | undefined
   policy: PolicyRecord | undefined = undefined
+  /** The requests of the handler that runs in this scope, if the tool acts. */
+  wire: WireRecord | undefined = undefined
   correction: Correction | undefined = undefined
   /** The idempotency key, once something has read it. */
   askedKey: string | undefined = undefined
@@ -131,6 +134,11 @@ export class Scope {
     return effectsIn(this.record.state.done, this.acts, hasAnswer)
   }
 
+  /** How strong the doubt is about a call with these effects; `undefined` if there is none. */
+  doubt(effects: Effects): Doubt | undefined {
+    return doubtIn(this.record.state.done, effects, this.acts)
+  }
+
   /** Whether the call, which has no answer, has taken effect. */
   get certainty(): Certainty {
     return certaintyOf(this.effects(false))
@@ -149,6 +157,20 @@ export class Scope {
     const { mark, parent } = this
     if (parent === undefined) return this.askedKey ??= this.#makeKey?.() ?? this.id
     return mark === undefined ? parent.idempotencyKey : this.askedKey ??= keyInside(parent.idempotencyKey, mark)
+  }
+
+  /** The idempotency key, if something has read it. */
+  get keyIfAsked(): string | undefined {
+    return this.parent === undefined || this.mark !== undefined ? this.askedKey : this.parent.keyIfAsked
+  }
+
+  /** The requests of the innermost handler that this code belongs to. */
+  get wireHere(): WireRecord | undefined {
+    for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent) {
+      if (scope.wire !== undefined) return scope.wire
+      if (scope.role === "inner" || scope.role === "policy" || scope.role === "check") return undefined
+    }
+    return undefined
   }
 
   /** Sets how the key is computed. By default, the key of a call is its id. */

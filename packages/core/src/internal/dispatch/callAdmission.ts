@@ -192,8 +192,12 @@ export class CallAdmission {
     })
   }
 
-  #noteRepetition({ certainty, isChanged, text }: Repeated): void {
-    note(this.#call, { _tag: "CallRepeated", effects: effectsOf(certainty) })
+  #noteRepetition({ certainty, doubt, isChanged, text }: Repeated): void {
+    note(this.#call, {
+      _tag: "CallRepeated",
+      effects: effectsOf(certainty),
+      ...(doubt === undefined ? {} : { doubt })
+    })
     if (certainty === "not_executed") return
     const same =
       `An earlier call of ${this.#tool.name} may already have taken effect. Both calls share one idempotency key, so the effect happens only once`

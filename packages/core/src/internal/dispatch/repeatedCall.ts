@@ -30,6 +30,8 @@ export interface Admission {
 export interface Repeated {
   /** Whether the earlier call took effect. */
   readonly certainty: Certainty
+  /** Present if the doubt about the earlier call is only a refusal that is not proved. */
+  readonly doubt?: "soft" | undefined
   /** The arguments of the earlier call, which are sent again. If absent, the new call sends its own. */
   readonly text?: string | undefined
   /** Whether the earlier call had other arguments. */
@@ -74,7 +76,7 @@ export const admissionOf = (
   if (!isSentAgain) return { key, number }
   const isOpen = isInDoubt && sideEffect === "idempotent_by_key"
   const repeated = isOpen
-    ? { certainty: failed.certainty, text: failed.text, isChanged, refusal }
+    ? { certainty: failed.certainty, doubt: failed.doubt, text: failed.text, isChanged, refusal }
     : { certainty: "not_executed", isChanged: false } as const
   return { key, number, repeated, doubt: isInDoubt ? refusal : undefined }
 }

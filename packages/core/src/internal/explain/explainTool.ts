@@ -2,8 +2,10 @@ import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../../Explanation.ts"
 import type * as Policy from "../../Policy.ts"
+import { describe as describeRequest } from "../../WireRequest.ts"
 import { type Identified, whyUnfit } from "../arguments/argumentIdentity.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
+import { seenOf } from "../call/seenMistakes.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
 import { anything, fixed, handler, isForAllTools, settleOf } from "./worstCaseBounds.ts"
 
@@ -11,10 +13,15 @@ interface Explained extends Policy.Subject, Identified {
   readonly policies: ReadonlyArray<Policy.Any>
   readonly fixers?: ReadonlyArray<Fixing>
   readonly failureLimit?: number
+  readonly check?: string | undefined
 }
 
-/** Computes the worst case of a tool, and lists the likely mistakes in its policies. */
-export const explained = (tool: Explained): Explanation => {
+/**
+ * Computes the worst case of a tool, and lists the likely mistakes in its policies.
+ *
+ * @param token identifies the tool's handler, for what was seen of it while it ran
+ */
+export const explained = (tool: Explained, token?: object): Explanation => {
   const layers = layersOf(tool)
   const { bounds: { moments, warnings } } = layers.at(-1)!
   const steps = layers.map(({ bounds, description }): Step => ({
@@ -40,7 +47,12 @@ export const explained = (tool: Explained): Explanation => {
     steps,
     moments: first,
     more,
-    warnings: [...warnings, ...orderWarnings(tool, steps), ...identityWarnings(tool)]
+    warnings: [
+      ...warnings,
+      ...orderWarnings(tool, steps),
+      ...identityWarnings(tool),
+      ...(token === undefined ? [] : seenWarnings(seenOf(token), tool))
+    ]
   }
 }
 
@@ -54,6 +66,23 @@ const identityWarnings = ({ identity, parameters, sideEffect }: Explained): Read
     hint: "Declare the tool's identity: the arguments that identify the effect."
   }]
 }
+
+// What was seen in this process. It may be seen again.
+const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: Explained): ReadonlyArray<Warning> => [
+  ...(unkeyed === undefined ? [] : [{
+    code: "request_without_key",
+    detail: `A request left without the call's key: ${describeRequest(unkeyed)}.`,
+    hint: "Send the key, for example with fetch.withKey of the handler's context."
+  }]),
+  ...(isDoubted !== true || settles(tool) ? [] : [{
+    code: "doubt_not_settled",
+    detail: "A call was in doubt, and the tool declares nothing that settles a doubt.",
+    hint: "Declare 'check', or add Tool.reconcile. If the tool refuses calls, use 'refuse' in its handler."
+  }])
+]
+
+const settles = ({ check, policies }: Explained): boolean =>
+  check !== undefined || policies.some(({ kind }) => kind === "reconcile")
 
 /** Returns the bounds of a tool as a whole. */
 export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds

@@ -24,8 +24,12 @@ export const Evidence = Schema.Struct({
     /** Whether that one request took effect. Absent if the error does not show it. */
     outcome: Schema.optionalKey(Certainty),
     /** True if the request was redirected: the failure is then about the redirected request. */
-    redirected: Schema.optionalKey(Schema.Literal(true))
+    redirected: Schema.optionalKey(Schema.Literal(true)),
+    /** True if only the words of the error say what it is: a sentence proves nothing. */
+    worded: Schema.optionalKey(Schema.Literal(true))
   })),
+  /** True if the author says that the tool has refused the call, and would refuse it again (`ToolCall.refuse`). */
+  refused: Schema.optionalKey(Schema.Literal(true)),
   /** The HTTP status of the service's answer. */
   status: Schema.optionalKey(Schema.Int),
   /** The call of a tool that ended with the failure. */

@@ -17,19 +17,24 @@ import * as Scheduler from "effect/Scheduler"
  *
  * @param judge maps the Effect's Exit to the result; default: the Exit itself
  * @param watching `end` receives the Exit of an Effect that did not end immediately. `leave` runs when the
- *   waiting caller is interrupted.
+ *   waiting caller is interrupted. `within` starts the fiber.
  */
 export const contained = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit,
-  watching?: { readonly end: (exit: Exit.Exit<A, E>) => void; readonly leave: () => void }
+  watching?: {
+    readonly end: (exit: Exit.Exit<A, E>) => void
+    readonly leave: () => void
+    readonly within: <B>(start: () => B) => B
+  }
 ): Effect.Effect<A, E, R> => {
   // An Exit needs no fiber.
   if (isExit(self)) return judge(self)
   return Effect.uninterruptibleMask((restore) => {
     if (isTooDeep()) return Effect.flatMap(Effect.exit(restore(self)), judge)
     // The fiber starts uninterruptible. `restore` gives the Effect the interruptibility of its caller.
-    const fiber = started(restore(self), currentContext<R>(), { uninterruptible: true })
+    const start = () => started(restore(self), currentContext<R>(), { uninterruptible: true })
+    const fiber = watching === undefined ? start() : watching.within(start)
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return judge(exit)
     if (watching !== undefined) fiber.addObserver(watching.end)

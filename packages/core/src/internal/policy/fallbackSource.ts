@@ -1,7 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { effectsOfTools, endingOf, isWhole } from "../call/ending.ts"
+import { effectsOfTools, endingOf, isWhole, unwatched } from "../call/ending.ts"
 import { note } from "../call/note.ts"
 import { sourceIn } from "../call/partScope.ts"
 import { current } from "../call/scope.ts"
@@ -61,5 +61,5 @@ const doneBySource = (
   }
   const says = failures.some(({ outcome }) => outcome !== undefined)
   if (hasRunTools && !says) return { effects: Exit.isSuccess(exit) ? "none" : effectsOfTools(exit, since) }
-  return { effects: endingOf(exit, { believes: "tools", hasRejected: false, isSentAgain: false, since }).effects }
+  return { effects: endingOf(exit, { ...unwatched, since }).effects }
 }

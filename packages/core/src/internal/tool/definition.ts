@@ -12,6 +12,7 @@ import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import type { Demand } from "../result/resultContract.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
 import { attempted, isPromise } from "../value/untrusted.ts"
+import { whyNoPattern } from "../wire/actingRequests.ts"
 
 const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempotent_by_key", "non_idempotent"]
 
@@ -108,6 +109,7 @@ const isConstructor = (value: unknown): value is { readonly name: string } =>
 export const demands = (
   name: unknown,
   {
+    acts,
     check,
     failureLimit,
     identity,
@@ -137,6 +139,12 @@ export const demands = (
     check
   ],
   ["A tool's 'refusesFirst' must be a boolean", Predicate.isBoolean(refusesFirst), refusesFirst],
+  [
+    "A tool's 'acts' must be an object such as { requests: [\"POST api.example/orders\"] }",
+    isActs(acts),
+    acts,
+    whyNoActs(acts)
+  ],
   ["A tool's 'uninterruptible' must be a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
   ["A tool's 'identity' must be a function", identity === undefined || Predicate.isFunction(identity), identity],
   ["A tool's 'repeats' must be a boolean", repeats === undefined || Predicate.isBoolean(repeats), repeats],
@@ -156,6 +164,19 @@ export const demands = (
     sideEffect
   ]
 ]
+
+const isActs = (acts: unknown): boolean =>
+  acts === undefined ||
+  Predicate.isObject(acts) && Array.isArray(acts["requests"]) && acts["requests"].length > 0 &&
+    acts["requests"].every((pattern) => whyNoPattern(pattern) === undefined) &&
+    (acts["only"] === undefined || Predicate.isBoolean(acts["only"])) &&
+    Object.keys(acts).every((key) => key === "requests" || key === "only")
+
+const whyNoActs = (acts: unknown): string | undefined => {
+  const patterns = Predicate.isObject(acts) && Array.isArray(acts["requests"]) ? acts["requests"] : []
+  const wrong = patterns.find((pattern) => whyNoPattern(pattern) !== undefined)
+  return wrong === undefined ? undefined : `${excerpt(wrong)} is not a pattern: ${whyNoPattern(wrong)}.`
+}
 
 const adviceOnSideEffect = (sideEffect: unknown): string | undefined => {
   const nearest = Predicate.isString(sideEffect) ? didYouMean(sideEffect, sideEffects) : undefined

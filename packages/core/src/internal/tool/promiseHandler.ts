@@ -6,9 +6,14 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { askUser } from "../call/askUser.ts"
-import { current } from "../call/scope.ts"
+import { refusalBecause, type RefuseOptions } from "../call/refuse.ts"
+import { current, type Scope } from "../call/scope.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
 import { attempted, isA } from "../value/untrusted.ts"
+import { type NotedRequest, type NoteOptions, noteRequest } from "../wire/noteRequest.ts"
+import { type CallFetch, ownFetch } from "../wire/ownFetch.ts"
+import type { WireRecord } from "../wire/wireRecord.ts"
+import { within } from "../wire/witness.ts"
 
 declare global {
   // Every runtime has this property, but TypeScript's ECMAScript libraries do not declare it.
@@ -35,6 +40,18 @@ export interface PromiseCall {
    * handler runs again from its start. So ask before you act.
    */
   readonly ask: (question: string) => Promise<string>
+  /**
+   * Refuses the call: the tool has done nothing, and would refuse the same arguments again (`ToolCall.refuse`). It throws,
+   * so nothing after it runs.
+   */
+  readonly refuse: (detail: string, options?: RefuseOptions) => never
+  /**
+   * The global `fetch` with the `signal` of the call. It records its requests on every runtime, over any connection pool,
+   * and can be handed to a client that takes a `fetch`. `fetch.withKey` also sends the header `Idempotency-Key`.
+   */
+  readonly fetch: CallFetch
+  /** Notes a request that the library cannot see by itself (`ToolCall.noteRequest`). */
+  readonly noteRequest: (request: NoteOptions) => NotedRequest
 }
 
 /** Turns an async handler into a handler that returns Effects. */
@@ -45,7 +62,7 @@ export const promised = <Params, A>(
 ) =>
 (params: Params): Effect.Effect<A, ReturnType<typeof from>> =>
   Effect.withFiber((fiber) => {
-    const { idempotencyKey, state: { executions: attempt } } = fiber.getRef(current)
+    const scope = fiber.getRef(current)
     let promise: Promise<A> | undefined
     let endWith: (defect: unknown) => void = () => {}
     const ask = (question: string) =>
@@ -57,8 +74,10 @@ export const promised = <Params, A>(
     const end = Effect.callback<A, unknown>((resume, signal) => {
       endWith = (defect) => resume(Effect.die(defect))
       // If the handler throws synchronously, the promise rejects.
-      promise ??= new Promise((resolve) => resolve(handler(params, { signal, idempotencyKey, attempt, ask })))
-      void promise.then((value) => resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
+      promise ??= within(scope.wire, () =>
+        new Promise((resolve) => resolve(handler(params, new HandlerContext(scope, signal, ask)))))
+      void promise.then((value) =>
+        resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
     })
     // An interruption aborts the signal, and then waits until the promise settles.
     let isAborted = false
@@ -78,6 +97,44 @@ export const promised = <Params, A>(
     })
     return Effect.uninterruptible(judged)
   })
+
+/** The second argument of an async handler. Its parts are made when they are first read. */
+class HandlerContext implements PromiseCall {
+  readonly #scope: Scope
+  readonly #record: WireRecord | undefined
+  readonly signal: AbortSignal
+  readonly attempt: number
+  readonly ask: PromiseCall["ask"]
+  #fetch: CallFetch | undefined
+
+  constructor(scope: Scope, signal: AbortSignal, ask: PromiseCall["ask"]) {
+    this.#scope = scope
+    this.#record = scope.wire
+    this.signal = signal
+    this.attempt = scope.state.executions
+    this.ask = ask
+  }
+
+  get idempotencyKey(): string {
+    return this.#scope.idempotencyKey
+  }
+
+  get fetch(): CallFetch {
+    return this.#fetch ??= ownFetch({ record: this.#record, signal: this.signal, key: () => this.idempotencyKey })
+  }
+
+  get refuse(): PromiseCall["refuse"] {
+    return refuse
+  }
+
+  get noteRequest(): PromiseCall["noteRequest"] {
+    return (request) => noteRequest(request, this.#record)
+  }
+}
+
+const refuse: PromiseCall["refuse"] = (detail, options) => {
+  throw refusalBecause(detail, options)
+}
 
 // A function that acted before it was aborted may still report "cancelled". So only an explicit `outcome` is trusted.
 const afterAbort = (error: unknown): ToolUnavailable =>

@@ -19,6 +19,7 @@ import { isBuiltIn } from "../policy/builtInPolicy.ts"
 import { watched } from "../policy/customPolicy.ts"
 import { callOf } from "../policy/policyCall.ts"
 import { kind } from "../value/text.ts"
+import { byMethod } from "../wire/actingRequests.ts"
 import type { Any } from "./anyTool.ts"
 
 /**
@@ -184,7 +185,10 @@ export const runOf = <T extends Any>(tool: T): T["run"] => {
     token: tokenOf(tool),
     refusesFirst: false,
     isUninterruptible: false,
-    isHere: false
+    isHere: false,
+    isAsync: false,
+    acting: byMethod,
+    actsOnlyByRequests: false
   }
   return (params) =>
     Effect.withFiber((fiber) => {

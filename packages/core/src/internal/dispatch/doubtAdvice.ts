@@ -1,0 +1,18 @@
+import type * as Tool from "../../Tool.ts"
+import { noteDoubted } from "../call/seenMistakes.ts"
+import { tokenOf } from "../tool/toolParts.ts"
+
+/**
+ * Returns the line that tells operators what would settle the doubts of a tool: once, at its first doubt, if it declares
+ * nothing that does.
+ */
+export const adviceOnDoubt = (tool: Tool.Any): string | undefined => {
+  const { check, name, policies } = tool
+  if (!noteDoubted(tokenOf(tool)) || check !== undefined || policies.some(({ kind }) => kind === "reconcile")) {
+    return undefined
+  }
+  return `${name} is in doubt for the first time, and declares nothing that settles a doubt. ${waysOut}`
+}
+
+const waysOut =
+  "To find out what was done, declare 'check' or add Tool.reconcile. To say that nothing was done, use 'refuse' in its handler, or declare 'refuses' or 'acts'."

@@ -1,0 +1,56 @@
+/*
+ * Requests that a program notes itself: those of drivers, of clients with their own connections, and of stubs in tests.
+ */
+import type { WireRecord } from "./wireRecord.ts"
+import { recordHere } from "./witness.ts"
+
+/**
+ * A request that a handler sends.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface NoteOptions {
+  readonly method: string
+  /** The address. Its query is not kept. */
+  readonly url: string
+  /** The status of the answer, if it is known already. */
+  readonly status?: number
+  /** `false` if the request certainly did not leave, for example because the connection was refused. */
+  readonly sent?: boolean
+}
+
+/**
+ * A request that was noted. Until its end is told, it may have acted.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface NotedRequest {
+  /** Tells the status of its answer. */
+  readonly answered: (status: number) => void
+  /** Tells that it failed without an answer. `sent: false` if it certainly did not leave. Default: it may have left. */
+  readonly failed: (options?: { readonly sent?: boolean }) => void
+}
+
+/**
+ * Notes a request.
+ *
+ * @param record the record of the attempt; default: that of the code that runs, if the runtime can tell
+ */
+export const noteRequest = (
+  { method, sent, status, url }: NoteOptions,
+  record: WireRecord | undefined = recordHere()
+): NotedRequest => {
+  const request = record?.begin(String(method).toUpperCase(), () => String(url))
+  if (request !== undefined) request.sent = true
+  const failed: NotedRequest["failed"] = ({ sent = true } = {}) => {
+    if (request === undefined) return
+    request.sent = sent
+    request.fail()
+  }
+  const answered: NotedRequest["answered"] = (status) => request?.answer(status)
+  if (status !== undefined) answered(status)
+  else if (sent === false) failed({ sent: false })
+  return { answered, failed }
+}

@@ -1,0 +1,133 @@
+/*
+ * The `fetch` of a handler's context. It records its requests itself, so that they are seen on every runtime, over any
+ * connection pool, and if a test has replaced the global `fetch`.
+ */
+import * as Predicate from "effect/Predicate"
+import { attempted } from "../value/untrusted.ts"
+import { byMethod } from "./actingRequests.ts"
+import type { SeenRequest, WireRecord } from "./wireRecord.ts"
+import { OwnRequest, within } from "./witness.ts"
+
+/**
+ * The type of the global `fetch`, as your program's libraries declare it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fetch = typeof globalThis extends { readonly fetch: infer F extends AnyFetch } ? F : AnyFetch
+
+/**
+ * Any function that is called like `fetch`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AnyFetch = (input: never, init?: never) => Promise<unknown>
+
+/**
+ * The `fetch` of a handler's context.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type CallFetch = Fetch & {
+  /** The same, but each request that acts has the header `Idempotency-Key`, with the key of the call. */
+  readonly withKey: Fetch
+}
+
+/** What a `fetch` belongs to. */
+export interface FetchOf {
+  /** Absent for a tool that only reads. */
+  readonly record: WireRecord | undefined
+  readonly signal: unknown
+  readonly key: () => string
+}
+
+/** Makes the `fetch` of a handler's context. */
+export const ownFetch = (of: FetchOf): CallFetch =>
+  asCallFetch(Object.assign(fetchWith(of, false), { withKey: fetchWith(of, true) }))
+
+// The type depends on the program's libraries, which this package does not know.
+const asCallFetch = (fetch: unknown): CallFetch => fetch as CallFetch
+
+type Options = Readonly<Record<string, unknown>>
+
+const fetchWith =
+  ({ key, record, signal }: FetchOf, isKeyed: boolean) => async (input: unknown, init?: Options): Promise<unknown> => {
+    const fetch = at(globalThis, "fetch")
+    if (!Predicate.isFunction(fetch)) throw new TypeError("This runtime has no fetch.")
+    const method = String(at(init, "method") ?? at(input, "method") ?? "GET").toUpperCase()
+    const options = {
+      ...init,
+      signal: joined(signal, at(init, "signal") ?? at(input, "signal")),
+      ...(isKeyed && byMethod(method, () => "")
+        ? { headers: withKey(at(init, "headers") ?? at(input, "headers"), key()) }
+        : {})
+    }
+    const send = (): Promise<unknown> => Promise.resolve(fetch(input, options))
+    const request = record?.begin(method, () => urlOf(input))
+    if (record === undefined || request === undefined) return await within(record, send)
+    const own = new OwnRequest(record, request)
+    try {
+      const response = await within(own, send)
+      if (!own.isReported) request.answer(statusOf(response))
+      return response
+    } catch (error) {
+      if (!own.isReported) failed(request, error)
+      throw error
+    }
+  }
+
+const urlOf = (input: unknown): string => String(at(input, "url") ?? input)
+
+// A redirect that was followed has been answered. Its end says nothing about the first request.
+const statusOf = (response: unknown): number =>
+  at(response, "redirected") === true ? 303 : Number(at(response, "status"))
+
+interface Signals {
+  readonly any?: (signals: ReadonlyArray<unknown>) => unknown
+}
+
+const joined = (ofCall: unknown, own: unknown): unknown => {
+  if (own === undefined || own === null || ofCall === undefined) return own ?? ofCall
+  const signals = at(globalThis, "AbortSignal") as Signals | undefined
+  return signals?.any?.([own, ofCall]) ?? own
+}
+
+interface HeaderList {
+  readonly has: (name: string) => boolean
+  readonly set: (name: string, value: string) => void
+}
+
+const withKey = (headers: unknown, key: string): HeaderList => {
+  const Headers = at(globalThis, "Headers") as new(init?: unknown) => HeaderList
+  const all = new Headers(headers ?? undefined)
+  if (!all.has("idempotency-key")) all.set("idempotency-key", key)
+  return all
+}
+
+/** Notes that a request has failed without an answer. */
+const failed = (request: SeenRequest, error: unknown): void => {
+  request.sent = !provesUnsent(error)
+  request.fail()
+}
+
+// True if the error, or the error that it was caused by, says that no connection was made.
+const provesUnsent = (error: unknown, depth = 0): boolean => {
+  if (depth > 4) return false
+  const several = at(error, "errors")
+  if (Array.isArray(several) && several.length > 0) return several.every((one) => provesUnsent(one, depth + 1))
+  return unsent.has(at(error, "code")) || provesUnsent(at(error, "cause"), depth + 1)
+}
+
+const unsent: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ConnectionRefused",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "ERR_INVALID_URL"
+])
+
+const at = (value: unknown, key: string): unknown =>
+  attempted(() => Predicate.hasProperty(value, key) ? value[key] : undefined)

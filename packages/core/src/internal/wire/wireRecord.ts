@@ -1,0 +1,189 @@
+/*
+ * The requests of one attempt of a tool that acts, and what they prove. A request counts from its beginning: one whose
+ * answer has not come yet may have acted.
+ */
+import type { WireRequest } from "../../WireRequest.ts"
+import { withoutSecretParts } from "../anyError/safeText.ts"
+import { cut } from "../value/text.ts"
+import type { ActingRequests } from "./actingRequests.ts"
+
+/** The attempt that a record belongs to. */
+export interface Attempt {
+  /** The idempotency key of the call; `undefined` if the handler has not read it, so that it cannot have sent it. */
+  readonly sentKey: string | undefined
+  /** The time of the `Clock`, in milliseconds. */
+  readonly now: number
+  /** Hears of a request that began after the attempt had ended. */
+  readonly hearLate: (request: WireRequest) => void
+  /** Hears of a request that left without the call's key. */
+  readonly hearUnkeyed: (request: SeenRequest) => void
+}
+
+/**
+ * What the requests of an attempt prove, if it has no answer:
+ *
+ * - `"acted"`: one of them may have acted. It was answered with a success or a server error, or not answered.
+ * - `"blind"`: not all requests can be seen, for example because a database's connection was opened.
+ * - `"refused"`: none has acted, and a service has refused one for good.
+ * - `"unserved"`: none has acted. They did not leave, or a service was too busy.
+ * - `"silent"`: no request that acts was seen.
+ */
+export type Verdict = "acted" | "blind" | "refused" | "unserved" | "silent"
+
+/** One request. What becomes of it is noted as it happens. */
+export class SeenRequest {
+  readonly method: string
+  readonly at: number
+  readonly isLate: boolean
+  readonly #url: () => string
+  /** True once the request may have left this process. */
+  sent = false
+  status: number | undefined = undefined
+  /** True once the request has failed without an answer. */
+  hasFailed = false
+
+  constructor(method: string, url: () => string, at: number, isLate: boolean) {
+    this.method = method
+    this.#url = url
+    this.at = at
+    this.isLate = isLate
+  }
+
+  answer(status: number): void {
+    // An interim answer, such as 103, says nothing.
+    if (status < 200) return
+    this.sent = true
+    this.status = status
+  }
+
+  fail(): void {
+    if (this.status === undefined) this.hasFailed = true
+  }
+
+  /** The request as data. */
+  get data(): WireRequest {
+    const { at, isLate, method, sent, status } = this
+    return {
+      method: cut(method, 20),
+      url: cut(shownUrl(this.#url()), 200),
+      sent: sent || !this.hasFailed,
+      ...(status === undefined ? {} : { status }),
+      at,
+      ...(isLate ? { late: true } : {})
+    }
+  }
+}
+
+// The path may hold a secret, such as the token of a bot.
+const shownUrl = (url: string): string => {
+  const [, origin = "", path = ""] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url) ?? []
+  return `${origin.replace(/\/\/[^/]*@/, "//")}${withoutSecretParts(path)}`
+}
+
+/** The records of all attempts that have not ended. */
+export const open = new Set<WireRecord>()
+
+export class WireRecord {
+  readonly #requests: Array<SeenRequest> = []
+  readonly #acting: ActingRequests
+  readonly attempt: Attempt
+  #sockets: Array<object> | undefined = undefined
+  #isBlind = false
+  isEnded = false
+
+  /** @param acting which requests act */
+  constructor(acting: ActingRequests, attempt: Attempt) {
+    this.#acting = acting
+    this.attempt = attempt
+  }
+
+  /** Notes a request that begins. Returns `undefined` if it does not act. */
+  begin(method: string, url: () => string): SeenRequest | undefined {
+    if (!this.#acting(method, url)) return undefined
+    const request = new SeenRequest(method, url, this.attempt.now, this.isEnded)
+    if (this.isEnded) this.attempt.hearLate(request.data)
+    else this.#requests.push(request)
+    return request
+  }
+
+  /** Notes that the handler does something that cannot be seen. */
+  blind(): void {
+    this.#isBlind = true
+  }
+
+  /** Notes a socket. Unless HTTP claims it, something else uses it, such as a database's driver. */
+  addSocket(socket: object): void {
+    if (this.isEnded) return
+    const sockets = this.#sockets ??= []
+    sockets.push(socket)
+  }
+
+  /** Ends the attempt. From now on, its requests are late. */
+  end(): void {
+    this.isEnded = true
+    open.delete(this)
+  }
+
+  /** True if a request was seen that acts. */
+  get isSpeaking(): boolean {
+    return this.#requests.length > 0
+  }
+
+  /**
+   * Returns what the requests so far prove.
+   *
+   * @param isSentAgain whether the key may have been sent before: then a conflict may be about that earlier request
+   */
+  verdict(isSentAgain: boolean): Verdict {
+    let isRefused = false
+    for (const request of this.#requests) {
+      const end = endOf(request, isSentAgain)
+      if (end === "acted") return "acted"
+      isRefused ||= end === "refused"
+    }
+    if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"
+    if (isRefused) return "refused"
+    return this.#requests.length > 0 ? "unserved" : "silent"
+  }
+
+  /** The first requests and the last, as data. */
+  get data(): ReadonlyArray<WireRequest> {
+    const requests = this.#requests
+    const shown = requests.length <= mostShown
+      ? requests
+      : [...requests.slice(0, mostShown / 2), ...requests.slice(-mostShown / 2)]
+    return shown.map(({ data }) => data)
+  }
+}
+
+/** How many requests of a call its events and its outcome have. */
+export const mostShown = 20
+
+const endOf = (
+  { hasFailed, sent, status }: SeenRequest,
+  isSentAgain: boolean
+): "acted" | "refused" | "unserved" => {
+  if (status === undefined) return hasFailed && !sent ? "unserved" : "acted"
+  if (leading.has(status) || unserved.has(status)) return "unserved"
+  if (status < 400 || status === 408 || status >= 500) return "acted"
+  return isSentAgain && (status === 409 || status === 422) ? "acted" : "refused"
+}
+
+/** These redirects lead to the same request at another place, which is seen, too. */
+const leading: ReadonlySet<number> = new Set([307, 308])
+
+/** Locked, too early, too many requests: the service has not served the request. */
+const unserved: ReadonlySet<number> = new Set([423, 425, 429])
+
+/** The sockets that carry HTTP. */
+const claimed = new WeakSet()
+
+/** Notes that a socket carries HTTP. */
+export const claim = (socket: unknown): void => {
+  // A TLS socket may be on top of one that a proxy's agent has opened.
+  for (let below = socket; typeof below === "object" && below !== null; below = parentOf(below)) claimed.add(below)
+}
+
+const isClaimed = (socket: object): boolean => claimed.has(socket)
+
+const parentOf = (socket: object): unknown => "_parent" in socket ? socket._parent : undefined
