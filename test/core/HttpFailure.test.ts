@@ -327,10 +327,10 @@ describe("classify", () => {
       assert.deepStrictEqual(asked, statuses)
     }).pipe(Effect.scoped))
 
-  it.effect("never repeats a write, unless its tool refuses before it acts", () =>
+  it.effect("repeats a write only if it was seen that it was not served, or if its tool refuses before it acts", () =>
     Effect.gen(function*() {
       for (
-        const [status, refusesFirst, attempts] of [[500, false, 1], [429, false, 1], [500, true, 1], [
+        const [status, refusesFirst, attempts] of [[500, false, 1], [429, false, 3], [500, true, 1], [
           429,
           true,
           3

@@ -29,6 +29,7 @@ const sayings = {
   notTheSame: /Do not repeat this call/,
   isDone: /it has already taken effect/,
   isInDoubt: /\bmay already have taken effect|may have taken effect anyway/i,
+  isUnproved: /no proof that nothing was done/,
   noMoreCalls: /Answer with what you have|Use the results that you have/,
   inVain: /would refuse the same request again|does not support this kind/
 }
@@ -47,6 +48,10 @@ const rules: ReadonlyArray<readonly [Saying, Saying]> = [
   ["isInDoubt", "again"],
   ["isInDoubt", "elsewhere"],
   ["isInDoubt", "otherArguments"],
+  ["isUnproved", "isInDoubt"],
+  ["isUnproved", "again"],
+  ["isUnproved", "elsewhere"],
+  ["isUnproved", "notNow"],
   ["noMoreCalls", "again"],
   ["noMoreCalls", "elsewhere"],
   ["noMoreCalls", "otherArguments"],
@@ -65,7 +70,9 @@ const broken = (text: string, failure: ToolFailure.ToolFailure, certainty: strin
     ...rules.flatMap(([one, other]) => found.has(one) && found.has(other) ? [`${one}, and ${other}`] : []),
     ...(found.has("isGone") && (!isPermanent || isOfArguments) ? ["isGone, of a tool that is not"] : []),
     ...(isOfArguments && !found.has("notTheSame") ? ["nothing of these arguments"] : []),
-    ...(certainty === "unknown" && !found.has("isInDoubt") && !found.has("isDone") ? ["nothing of the doubt"] : []),
+    ...(certainty === "unknown" && !["isInDoubt", "isDone", "isUnproved"].some((saying) => found.has(saying as Saying))
+      ? ["nothing of the doubt"]
+      : []),
     ...(/Do not|Use the data|once the earlier call is settled/.test(text) ? [] : ["nothing of what to do"])
   ]
 }
@@ -158,6 +165,8 @@ describe("the advice to a model", () => {
     const doubt =
       "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
     const done = "Do not repeat this call: it has already taken effect."
+    const unproved =
+      "Do not repeat this call with the same arguments. The detail is the tool's own words, and no proof that nothing was done."
     const cases: ReadonlyArray<readonly [text: string, rule: string]> = [
       [`Call it again with a smaller 'limit'. ${unavailableAdvice}`, "isGone, and again"],
       [`Send the complete arguments again, as one JSON object. ${unavailableAdvice}`, "isGone, and again"],
@@ -170,6 +179,10 @@ describe("the advice to a model", () => {
       [`Arguments to continue with: {"page":2}. ${doubt}`, "isInDoubt, and again"],
       [`Call mirror or archive instead. ${doubt}`, "isInDoubt, and elsewhere"],
       [`Valid choices: 'London'. ${doubt}`, "isInDoubt, and otherArguments"],
+      [`${unproved} ${doubt}`, "isUnproved, and isInDoubt"],
+      [`Call it again with a smaller 'limit'. ${unproved}`, "isUnproved, and again"],
+      [`Call mirror instead. ${unproved}`, "isUnproved, and elsewhere"],
+      [`${unproved} Do not call it again now.`, "isUnproved, and notNow"],
       ["Use the results that you have. Call it again once the earlier call is settled.", "noMoreCalls, and again"],
       ["Answer with what you have. Call mirror instead. Do not call it again now.", "noMoreCalls, and elsewhere"],
       ["Answer with what you have. Use other arguments.", "noMoreCalls, and otherArguments"],

@@ -12,7 +12,7 @@ import * as HttpFailure from "@fallible/core/HttpFailure"
 import { Effect, Random, Redacted, Schedule, Schema } from "effect"
 import { byKey } from "../support/keyedService.ts"
 import { lettered } from "../support/lettered.ts"
-import { busy, declined, order, Payment, payments, playing, textsOf } from "../support/paidOrders.ts"
+import { busy, declined, type End, order, Payment, payments, playing, textsOf } from "../support/paidOrders.ts"
 import { lost } from "../support/sequence.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -179,11 +179,11 @@ describe("H3 a tool that is idempotent by key", () => {
 })
 
 describe("H3 a 409 or a 422", () => {
-  const conflicts: Readonly<Record<string, ToolFailure.ToolFailure<string>>> = {
-    "by HttpFailure, 409": HttpFailure.fromStatus(409, { method: "POST" }),
-    "by HttpFailure, 422": HttpFailure.fromStatus(422, { method: "POST" }),
-    "read off an error": ToolFailure.from({ status: 409 }),
-    "of a response": ToolFailure.from(new Response("{}", { status: 422 })),
+  const conflicts: Readonly<Record<string, End>> = {
+    "by HttpFailure, 409": { status: 409, failure: HttpFailure.fromStatus(409, { method: "POST" }) },
+    "by HttpFailure, 422": { status: 422, failure: HttpFailure.fromStatus(422, { method: "POST" }) },
+    "read off an error": { status: 409, failure: ToolFailure.from({ status: 409 }) },
+    "of a response": { status: 422, failure: ToolFailure.from(new Response("{}", { status: 422 })) },
     "of an author, with the response below": new SemanticGarbage({
       code: "conflict",
       detail: "It exists already.",
@@ -193,7 +193,7 @@ describe("H3 a 409 or a 422", () => {
   const certainly = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
 
   /** Returns the outcome of a call whose attempts end as given. */
-  const ending = (sideEffect: SideEffect.SideEffect, ...ends: ReadonlyArray<ToolFailure.ToolFailure<string>>) =>
+  const ending = (sideEffect: SideEffect.SideEffect, ...ends: ReadonlyArray<End>) =>
     Effect.map(
       Tool.outcome(
         payments([...ends], { sideEffect }).pay.pipe(Tool.retry(Schedule.recurs(ends.length - 1))),

@@ -10,6 +10,7 @@ import {
   SemanticGarbage,
   Tool,
   ToolCall,
+  ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
@@ -94,7 +95,7 @@ describe("an error of an async handler", () => {
   class BookingError extends Error {}
   const taken = "Room A1 is already booked."
 
-  it.effect("is reported to the model if it is a sentence, and counts as a refusal", () =>
+  it.effect("is reported to the model if it is a sentence, which proves nothing", () =>
     Effect.gen(function*() {
       let runs = 0
       const book = Tool.promise("book", acting, async () => {
@@ -102,7 +103,7 @@ describe("an error of an async handler", () => {
         throw new Error(taken)
       }).pipe(Tool.retry(RetryPolicy.transient))
       const { certainty, exit } = yield* Tool.outcome(book, {})
-      assert.strictEqual(certainty, "not_executed")
+      assert.strictEqual(certainty, "unknown")
       assert.deepInclude({ ...failureIn(exit) }, { code: "rejected", detail: taken })
       assert.strictEqual(runs, 1)
     }))
@@ -135,22 +136,44 @@ describe("an error of an async handler", () => {
       ])
     }))
 
-  it.effect("is withheld if its listed class has a code, and the log says why", () =>
+  it.effect("is reported to the model if its listed class has a code, and withheld if a listed base class has none", () =>
     Effect.gen(function*() {
       class CodedError extends Error {
         readonly code = "ROOM_TAKEN"
       }
-      const reported: Array<string> = []
-      const tool = Tool.promise("book", { ...acting, tell: [CodedError] }, async () => {
+      const failing = async () => {
         throw new CodedError(taken)
-      })
-      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "book" }).pipe(
-        Effect.provideService(Defect.reporter, (message) => Effect.sync(() => reported.push(message)))
-      )
-      assert.notInclude(JSON.stringify(outcome), taken)
+      }
+      const reported: Array<string> = []
+      const outcomeOf = (tell: ReadonlyArray<abstract new() => Error>) =>
+        Dispatch.call(Toolkit.make(Tool.promise("book", { ...acting, tell }, failing)), { id: "1", name: "book" }).pipe(
+          Effect.provideService(Defect.reporter, (message) => Effect.sync(() => reported.push(message)))
+        )
+      assert.include(JSON.stringify(yield* outcomeOf([CodedError])), taken)
+      // Every library's error is an `Error`, too.
+      assert.notInclude(JSON.stringify(yield* outcomeOf([Error])), taken)
       assert.deepStrictEqual(reported, [
         "The tool book failed with an error of the class CodedError, which is not recognized. Its message is withheld, because it has a field 'code'"
       ])
+    }))
+
+  it.effect("is a refusal if its class is declared as one, whatever its fields are", () =>
+    Effect.gen(function*() {
+      class SeatTaken extends Error {
+        readonly code = "ECONNRESET"
+      }
+      const book = Tool.promise("book", { ...acting, refuses: [SeatTaken] }, async () => {
+        throw new SeatTaken(taken)
+      })
+      const { certainty, exit } = yield* Tool.outcome(book, {})
+      assert.strictEqual(certainty, "not_executed")
+      assert.deepInclude({ ...failureIn(exit) }, { _tag: "SemanticGarbage", code: "rejected", detail: taken })
+      const failure = ToolFailure.from(new SeatTaken(taken), { refuses: [SeatTaken] })
+      const copy = Schema.decodeSync(ToolFailure.schema(Schema.Json))(
+        Schema.encodeSync(ToolFailure.schema(Schema.Json))(failure)
+      )
+      const inEffect = Tool.make("book", acting, () => Effect.fail(copy as SemanticGarbage))
+      assert.strictEqual((yield* Tool.outcome(inEffect, {})).certainty, "not_executed")
     }))
 
   it.effect("is a defect if it is a programming error", () =>

@@ -10,6 +10,7 @@ import {
 } from "@fallible/core"
 import { Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { failureIn } from "../support/asyncTools.ts"
 import { found, lost, nothing, once, outcomeOf } from "../support/reconciling.ts"
 import {
   after,
@@ -236,7 +237,7 @@ describe("F4 Tool.reconcile", () => {
   it.effect("does not check a known outcome", () =>
     Effect.gen(function*() {
       const check = () => Effect.die("not asked for")
-      for (const failure of [notExecuted, disabled]) {
+      for (const failure of [notExecuted, noReceipt]) {
         const tool = doing<Failure>(Effect.fail(failure), "non_idempotent").pipe(Tool.reconcile(check))
         assert.deepStrictEqual(yield* Effect.flip(tool.run(paris)), failure)
       }
@@ -249,6 +250,20 @@ describe("F4 Tool.reconcile", () => {
         yield* Effect.exit(doing(Effect.die("bug")).pipe(Tool.reconcile(check)).run(paris)),
         Exit.die("bug")
       )
+    }))
+
+  it.effect("checks a refusal that is not proved, and leaves its words as they are", () =>
+    Effect.gen(function*() {
+      let checks = 0
+      const check = () =>
+        Effect.sync(() => {
+          checks++
+          return Option.none()
+        })
+      const tool = doing<Failure>(Effect.fail(disabled), "non_idempotent").pipe(Tool.reconcile(check, final))
+      const { certainty, exit } = yield* Tool.outcome(tool, paris)
+      assert.deepInclude({ ...failureIn(exit) }, { code: "disabled", transient: false, outcome: "not_executed" })
+      assert.deepStrictEqual([certainty, checks], ["not_executed", 1])
     }))
 
   it.effect("checks after the timeout of a tool that acts, idempotent or not, but not of one that only reads", () =>

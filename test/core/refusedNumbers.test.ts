@@ -28,10 +28,10 @@ const shop = (planned: ReadonlyArray<Deed>) => {
     const deed = deeds.shift()
     if (deed === "is busy") return Effect.fail(busy)
     const before = known.get(key)
-    if (before !== undefined && before.body !== body) return Effect.fail(refusal(422))
-    if (before !== undefined) return before.isPaid ? Effect.succeed("paid") : Effect.fail(refusal(400))
+    if (before !== undefined && before.body !== body) return refusal(422)
+    if (before !== undefined) return before.isPaid ? Effect.succeed("paid") : refusal(400)
     known.set(key, { body, isPaid: deed !== "refuses" })
-    if (deed === "refuses") return Effect.fail(refusal(400))
+    if (deed === "refuses") return refusal(400)
     paid.push(body)
     return deed === "drops" ? Effect.fail(lost) : deed === "pays and hangs" ? hang : Effect.succeed("paid")
   }
@@ -60,8 +60,13 @@ const shop = (planned: ReadonlyArray<Deed>) => {
   return { paid, left: Deferred.await(hanging), run, resume }
 }
 
-const refusal = (status: number) =>
-  new ToolUnavailable({ code: "rejected", detail: `Status ${status}.`, transient: false, cause: { status } })
+const refusal = (status: number): Effect.Effect<never, ToolUnavailable> =>
+  Effect.andThen(
+    ToolCall.noteRequest({ method: "POST", url: "https://shop.example/pay", status }),
+    Effect.fail(
+      new ToolUnavailable({ code: "rejected", detail: `Status ${status}.`, transient: false, cause: { status } })
+    )
+  )
 const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
 const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: false, outcome: "unknown" })
 
@@ -109,7 +114,7 @@ describe("a conflict", () => {
       const pay = Tool.make("pay", { description: "", success: Schema.String, sideEffect: "idempotent_by_key" }, () =>
         Effect.flatMap(ToolCall.current, ({ idempotencyKey: key }) => {
           if (isOpen) {
-            return Effect.fail(refusal(409))
+            return refusal(409)
           }
           if (paid.includes(key)) {
             return Effect.succeed("paid")

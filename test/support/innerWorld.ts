@@ -500,8 +500,10 @@ const proofOf = (exit: Exit.Exit<unknown, Failure>, { isAsking, mayQuote }: Oute
   if (Exit.isSuccess(exit)) return "acted"
   const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   if (failure === undefined) return isAsking && !Cause.hasInterrupts(exit.cause) ? "nothing" : "no proof"
+  // What an inner tool has refused says nothing about the rest of this handler.
+  if (failure.evidence?.tool !== undefined) return "no proof"
   if (failure._tag !== "ToolUnavailable") return "refused"
-  if (failure.outcome === undefined) return failure.transient ? "no proof" : "refused"
+  if (failure.outcome === undefined) return "no proof"
   return failure.outcome === "not_executed" && !mayQuote ? "nothing" : "no proof"
 }
 

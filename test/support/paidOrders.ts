@@ -18,7 +18,10 @@ export const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transie
 export const declined = new SemanticGarbage({ code: "declined", detail: "The card was declined." })
 export const more = new PartialData({ code: "more_pages", detail: "1 of 2.", data: "paid" })
 
-type End = "paid" | ToolFailure.ToolFailure<string>
+type Failure = ToolFailure.ToolFailure<string>
+
+/** How a payment ends. With a `status`, it fails after a request that was seen to be answered so. */
+export type End = "paid" | Failure | { readonly status: number; readonly failure: Failure }
 
 export const Payment = Schema.Struct({
   order: Schema.String,
@@ -45,7 +48,13 @@ export const payments = (ends: ReadonlyArray<End>, options: Options = {}) => {
         keys.push(idempotencyKey)
         sent.push(params)
         const end = remaining.shift() ?? "paid"
-        return end === "paid" ? Effect.succeed(end) : Effect.fail(end)
+        if (end === "paid") return Effect.succeed(end)
+        if (!("status" in end)) return Effect.fail(end)
+        const { failure, status } = end
+        return Effect.andThen(
+          ToolCall.noteRequest({ method: "POST", url: "https://bank.example/pay", status }),
+          Effect.fail(failure)
+        )
       })
   )
   return { keys, sent, pay }

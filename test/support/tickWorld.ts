@@ -55,7 +55,7 @@ const ends: Readonly<Record<string, readonly [proof: Proof, end: Effect.Effect<s
   ],
   "dies": ["no proof", Effect.die("dies")],
   "is refused": ["refused", Effect.fail(new SemanticGarbage({ code: "no_such_card", detail: "No such card." }))],
-  "is forbidden": ["refused", Effect.fail(unavailable({ code: "forbidden", transient: false }))],
+  "is forbidden": ["no proof", Effect.fail(unavailable({ code: "forbidden", transient: false }))],
   "did nothing": ["nothing", Effect.fail(unavailable({ outcome: "not_executed" }))],
   "rejects": [
     "nothing",

@@ -1,38 +1,80 @@
 /**
- * Whether a call took effect.
+ * Whether a call took effect, and what counts as evidence of it.
  *
  * A call's certainty is decided when the tool's handler ends. A policy cannot change it by mapping or catching
- * a failure, by retrying, or by answering from another source. For a tool that acts (has side effects), the
- * certainty depends on how the handler ends:
+ * a failure, by retrying, or by answering from another source. A read-only tool did nothing. An attempt of a tool that
+ * acts (has side effects) is in doubt if it ends without its answer, unless something stronger says otherwise. The
+ * first row that applies decides:
  *
- * | the handler ends with                                                                  | certainty      | may the handler run again in this call? |
- * | -------------------------------------------------------------------------------------- | -------------- | --------------------------------------- |
- * | a value, `PartialData`, a failure with `outcome: "executed"`                           | `executed`     | never                                   |
- * | `outcome: "not_executed"`, a `SchemaMismatch` of the arguments, a question to the user | `not_executed` | yes                                     |
- * | a refusal: `SemanticGarbage`, a permanent `ToolUnavailable`; both without an `outcome` | `not_executed` | no                                      |
- * | `outcome: "unknown"`, a transient failure without an `outcome`, an unreadable result   | `unknown`      | no                                      |
- * | a defect, a promise, an interruption; or its attempt was abandoned before it ended     | `unknown`      | no                                      |
+ * | evidence                                                                       | certainty      | may the handler run again in this call? |
+ * | ------------------------------------------------------------------------------ | -------------- | --------------------------------------- |
+ * | the final answer of a check (`Tool.reconcile`)                                 | what it says   | if it did nothing                       |
+ * | a value                                                                        | `executed`     | never                                   |
+ * | a question to the user                                                         | `not_executed` | yes                                     |
+ * | a promise, a defect, an interruption; or the attempt was abandoned             | `unknown`      | no                                      |
+ * | the author's word: `outcome` on a failure of any class                         | what it says   | if it says `not_executed`               |
+ * | the author's refusal: `refuse`, or a class that `refuses` lists                | `not_executed` | no                                      |
+ * | `PartialData`                                                                  | `executed`     | never                                   |
+ * | a request that acts may have acted                                             | `unknown`      | no                                      |
+ * | a `SchemaMismatch` of the arguments, made by hand                              | `not_executed` | yes                                     |
+ * | a `SemanticGarbage`, made by hand                                              | `not_executed` | no                                      |
+ * | `refusesFirst`, and a refusal: a status, an SQLSTATE, an SMTP code, by hand    | `not_executed` | yes                                     |
+ * | all requests that act were refused                                             | `not_executed` | no                                      |
+ * | all requests that act never left, or were not served                           | `not_executed` | yes                                     |
+ * | no request that acts was sent, and the tool promises that only requests act    | `not_executed` | unless it reads as a refusal            |
+ * | none of these                                                                  | `unknown`      | no                                      |
  *
- * Failures of all four classes may have an `outcome`. It is the author's word, and says more than the class.
+ * The words of an error, its code and its class prove nothing. `ToolFailure.from` derives from them what the model
+ * reads, and whether waiting helps. The same holds for a permanent `ToolUnavailable` without an `outcome`.
  *
- * After the handler has returned a value, the tool's definition may still reject the value, for example because
- * it is empty or breaks an invariant (`Tool.Contract`). The rejection does not change the certainty.
- *
- * `outcome: "not_executed"` is believed only if the handler's author wrote it. If it was derived from an error
- * or an HTTP status, it describes only one request. If it comes from a tool that the handler ran, it describes
- * only that inner tool. After an inner tool has failed with this outcome, even the handler's own `not_executed` is
- * not believed in that attempt, since the handler may have copied it. In all three cases the certainty is
- * `unknown`, unless the handler's own tool is declared `refusesFirst`.
+ * The author's word holds even if a request contradicts it; the contradiction is logged. It is believed if it is about
+ * the tool itself. A failure that comes from a tool that the handler ran describes only that inner tool. After an inner
+ * tool has failed with `not_executed`, even the handler's own `not_executed` is not believed in that attempt, since the
+ * handler may have copied it. A tool that is declared `refusesFirst` is believed in both cases.
  *
  * The last column applies to tools that are neither read-only nor idempotent. A call is in doubt (`unknown`) if
  * any part of it is, such as a tool that the handler ran, or the source of a fallback. The final answer of a check
  * (`Tool.reconcile`) clears the doubt about the attempts, but not the doubt about a fallback. For an idempotent
  * tool, a later success also clears the doubt about earlier attempts. Once a call is `executed`, it stays so.
  *
- * The library trusts two things that it cannot check. The first is a tool's declaration that it is read-only or
- * idempotent. The second is an answer from a policy, or from a fallback that is not a tool. The library cannot see
- * whether the code of a policy or a fallback has side effects. The effects of tools that policies and fixers run
- * for their own purposes do not count as effects of the called tool.
+ * After the handler has returned a value, the tool's definition may still reject the value, for example because
+ * it is empty or breaks an invariant (`Tool.Contract`). The rejection does not change the certainty.
+ *
+ * **Two kinds of doubt.** A doubt is *soft* if the failure reads as a refusal (it is not transient, and says of no effect
+ * that it may have happened), and no request that acts was seen. Any other doubt is *hard*. Both refuse the same call and
+ * keep the number of its key. They differ in what the model reads: in a soft doubt, the tool's own words, and that these
+ * are no proof.
+ *
+ * **Which requests are seen.** On Node, those of `fetch`, undici, `node:http` and (from Node 22) `node:http2`, and so
+ * those of the clients that use them. On every runtime, those of the context's own `fetch` (`ToolCall.fetch`), and those
+ * that `ToolCall.noteRequest` notes. A request acts unless its method is GET, HEAD, OPTIONS or TRACE; the definition may
+ * name others (`acts`).
+ *
+ * | the request was                                              | so it                                               |
+ * | ------------------------------------------------------------ | --------------------------------------------------- |
+ * | answered 4xx, except for the next two rows and 408           | was refused                                         |
+ * | answered 409 or 422 under a key that may have been sent before | may have acted: the service may know the key already |
+ * | answered 423, 425 or 429; or it never left                   | was not served                                      |
+ * | answered 307 or 308                                          | leads to another request, which decides             |
+ * | answered in any other way, or not at all                     | may have acted                                      |
+ *
+ * A socket that is not HTTP's, such as a database's, can act unseen. So can a child process, a worker thread, UDP and a
+ * WebSocket. If the handler opens one, refused requests and silence prove nothing more.
+ *
+ * **What is not seen:**
+ *
+ * - the global `fetch` of Bun and Deno, a `fetch` that was replaced, undici's MockAgent, msw;
+ * - connections of a database's driver or a pool that were opened before the call;
+ * - a task that a queue or a worker runs in the context of another caller: its requests belong to that caller, or to none.
+ *
+ * What is not seen proves nothing by its silence. But next to a request that was seen to be refused, it is overlooked. So a
+ * row that was stored before a POST that is refused reads as `not_executed`. So does a tool with two effects of which one
+ * is not a request. Such a handler says by an `outcome` what it did.
+ *
+ * The library trusts what it cannot check: what a tool declares (`sideEffect`, `refusesFirst`, `refuses`, `acts`), and
+ * the answer of a policy, or of a fallback that is not a tool. It cannot see whether the code of a policy or a fallback
+ * has side effects. The effects of tools that policies and fixers run for their own purposes do not count as effects of
+ * the called tool.
  *
  * @since 0.1.0
  */

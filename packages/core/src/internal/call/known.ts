@@ -11,6 +11,7 @@ import { evidenceOf, type Telling } from "../failure/evidence.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { attempted } from "../value/untrusted.ts"
+import { isInside } from "../wire/witness.ts"
 import { saysNothingDone } from "./ending.ts"
 import type { Scope } from "./scope.ts"
 import { noteToolEnd } from "./toolEnds.ts"
@@ -35,7 +36,7 @@ export const asKnown = <E extends ToolFailure>(failure: E, certainty: Certainty,
  */
 export const leaving = <E extends ToolFailure>(failure: E, scope: Scope): E => {
   const effects = scope.effects(false)
-  return ofTool(knownIn(failure, scope, effects), scope.id, effects)
+  return ofTool(knownIn(failure, scope, effects), scope, effects)
 }
 
 /** Returns the failure of a call with the `outcome` that is known of that call. */
@@ -46,9 +47,11 @@ const knownIn = <E extends ToolFailure>(failure: E, scope: Scope, effects: Effec
  * Returns the failure with the name of the call that ended with it, and what that call did. A failure is left as it is if
  * that call did nothing, or if the failure says itself that the call is in doubt.
  */
-const ofTool = <E extends ToolFailure>(failure: E, id: string, effects: Effects): E => {
+const ofTool = <E extends ToolFailure>(failure: E, { around, id }: Scope, effects: Effects): E => {
+  // The refusal of a tool that a handler runs would otherwise read as that handler's own.
+  const isInner = around !== undefined || isInside()
   const isSaid = effects === "none" || effects === "maybe" && saysDoubt(failure)
-  if (isSaid && !saysNothingDone(failure)) return failure
+  if (isSaid && !saysNothingDone(failure) && !(isInner && failure._tag === "SemanticGarbage")) return failure
   noteToolEnd(id)
   return telling(failure, { evidence: { ...evidenceOf(failure), tool: { id, effects } } })
 }
@@ -103,7 +106,7 @@ export const toldAtLast = (
   // An earlier call with the same intent took effect, not this one. With `unknown`, the effect is not counted twice.
   const isOfEarlier = isRefused && outcome === "executed" && effects === "none"
   return {
-    failure: ofTool(withStatus(known, scope), scope.id, effects),
+    failure: ofTool(withStatus(known, scope), scope, effects),
     certainty: isOfEarlier ? "unknown" : outcome === undefined || outcome === told ? told : join(told, outcome)
   }
 }

@@ -50,7 +50,7 @@ const doneBySource = (
   exit: Exit.Exit<unknown, unknown>,
   hasRunTools: boolean,
   since: number
-): { readonly effects: Effects; readonly answered?: true } => {
+): { readonly effects: Effects; readonly answered?: true; readonly doubt?: "soft" } => {
   const { reasons } = Exit.isFailure(exit) ? exit.cause : { reasons: [] }
   const failures = reasons.flatMap((reason) =>
     Cause.isFailReason(reason) && isWhole(reason.error) ? [reason.error] : []
@@ -61,5 +61,6 @@ const doneBySource = (
   }
   const says = failures.some(({ outcome }) => outcome !== undefined)
   if (hasRunTools && !says) return { effects: Exit.isSuccess(exit) ? "none" : effectsOfTools(exit, since) }
-  return { effects: endingOf(exit, { ...unwatched, since }).effects }
+  const { effects, isSoft } = endingOf(exit, { ...unwatched, since })
+  return isSoft ? { effects, doubt: "soft" } : { effects }
 }

@@ -23,6 +23,7 @@ import { partOf } from "../call/partScope.ts"
 import { callUser } from "../call/runUserCode.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { isInDoubt } from "../failure/effects.ts"
+import { withFields } from "../failure/failureClass.ts"
 import { positive } from "../value/numberOption.ts"
 import { kind } from "../value/text.ts"
 import type { Call } from "./policyCall.ts"
@@ -132,6 +133,7 @@ export class Reconciliation<R> {
     return Effect.flatMap(current, (scope) => {
       const isUnknown = scope.acts ? isInDoubt(effectsOfAttempts(scope.record.state.done)) : isOutcomeUnknown(failure)
       if (!isUnknown) return Effect.fail(failure)
+      const isRefusal = scope.acts && scope.doubt(scope.effects(false)) === "soft"
       discardAnswer(scope)
       const { executions } = scope.record.state
       return Effect.flatMap(this.#find(this.#ask(name, scope, params, failure), scope, call), (finding) => {
@@ -145,7 +147,8 @@ export class Reconciliation<R> {
             if (scope.record.state.executions !== executions) return Effect.fail(failure)
             note(scope, { _tag: "OutcomeSettled", effects: "none" })
             // Even then, something else in the call may have taken effect.
-            return Effect.fail(scope.certainty === "not_executed" ? notExecuted(failure) : failure)
+            if (scope.certainty !== "not_executed") return Effect.fail(failure)
+            return Effect.fail(isRefusal ? provedRefusal(failure) : notExecuted(failure))
           case "NotKnown":
             if (finding.problem !== undefined) noteHandled(scope, finding.problem, { by: "reconcile" })
             return Effect.fail(failure)
@@ -264,6 +267,10 @@ const notLooked = (name: string, problem: ToolFailure): ToolUnavailable => {
     ...(isUnavailable && problem.retryAfter !== undefined ? { retryAfter: problem.retryAfter } : {})
   })
 }
+
+// A refusal keeps its words: the tool would refuse the same call again.
+const provedRefusal = (failure: ToolFailure): ToolFailure =>
+  failure.outcome === undefined ? failure : withFields<ToolFailure>(failure, { outcome: "not_executed" })
 
 // Only these two kinds of failure are replaced. Other failures say something else, and stay unchanged.
 const notExecuted = (failure: ToolFailure): ToolFailure => {
