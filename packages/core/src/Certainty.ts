@@ -15,7 +15,7 @@
  * | the author's word: `outcome` on a failure of any class                         | what it says   | if it says `not_executed`               |
  * | the author's refusal: `refuse`, or a class that `refuses` lists                | `not_executed` | no                                      |
  * | `PartialData`                                                                  | `executed`     | never                                   |
- * | a request that acts may have acted                                             | `unknown`      | no                                      |
+ * | a request that may have acted; a 409 or 422 under a key that was sent before   | `unknown`      | no                                      |
  * | a `SchemaMismatch` of the arguments, made by hand                              | `not_executed` | yes                                     |
  * | a `SemanticGarbage`, made by hand                                              | `not_executed` | no                                      |
  * | `refusesFirst`, and a refusal: a status, an SQLSTATE, an SMTP code, by hand    | `not_executed` | yes                                     |
@@ -40,26 +40,26 @@
  * After the handler has returned a value, the tool's definition may still reject the value, for example because
  * it is empty or breaks an invariant (`Tool.Contract`). The rejection does not change the certainty.
  *
- * **Two kinds of doubt.** A doubt is *soft* if the failure reads as a refusal (it is not transient, and says of no effect
- * that it may have happened), and no request that acts was seen. Any other doubt is *hard*. Both refuse the same call and
- * keep the number of its key. They differ in what the model reads: in a soft doubt, the tool's own words, and that these
- * are no proof.
+ * **Two kinds of doubt.** A doubt is *soft* if the failure reads as a refusal, and nothing was seen that may act. A failure
+ * reads as a refusal unless it is transient, its `outcome` is `"unknown"`, or it is about a result. Any other doubt is
+ * *hard*. Both refuse the same call and keep the number of its key. They differ in what the model reads: in a soft doubt,
+ * the tool's own words, and that these are no proof.
  *
  * **Which requests are seen.** On Node, those of `fetch`, undici, `node:http` and (from Node 22) `node:http2`, and so
  * those of the clients that use them. On every runtime, those of the context's own `fetch` (`ToolCall.fetch`), and those
  * that `ToolCall.noteRequest` notes. A request acts unless its method is GET, HEAD, OPTIONS or TRACE; the definition may
  * name others (`acts`).
  *
- * | the request was                                              | so it                                               |
- * | ------------------------------------------------------------ | --------------------------------------------------- |
- * | answered 4xx, except for the next two rows and 408           | was refused                                         |
- * | answered 409 or 422 under a key that may have been sent before | may have acted: the service may know the key already |
- * | answered 423, 425 or 429; or it never left                   | was not served                                      |
- * | answered 307 or 308                                          | leads to another request, which decides             |
- * | answered in any other way, or not at all                     | may have acted                                      |
+ * | the request was                                        | so it                                                |
+ * | ------------------------------------------------------ | ---------------------------------------------------- |
+ * | answered 423, 425 or 429; or it never left             | was not served                                       |
+ * | answered 307 or 308                                    | leads to another request, which decides              |
+ * | answered 409 or 422 under a key that was sent before   | may have acted: the service may know the key already |
+ * | answered with another 4xx, except 408                  | was refused                                          |
+ * | answered in any other way, or not at all               | may have acted                                       |
  *
  * A socket that is not HTTP's, such as a database's, can act unseen. So can a child process, a worker thread, UDP and a
- * WebSocket. If the handler opens one, refused requests and silence prove nothing more.
+ * WebSocket. If the handler opens one of these, neither refused requests nor silence prove anything.
  *
  * **What is not seen:**
  *

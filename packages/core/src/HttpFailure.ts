@@ -17,20 +17,15 @@
  * | any other     | `ToolUnavailable`, code `unexpected_status`                 | no        | by the method  |
  *
  * "By the method" means that GET, HEAD, OPTIONS and TRACE, which only read, give no `outcome`. Any other method
- * gives the outcome `unknown`, and so does an unknown method. A permanent failure without an outcome counts as a
- * refusal: nothing was done (`Certainty`). A transient failure has a `retryAfter` if the service said how long to
- * wait.
+ * gives the outcome `unknown`, and so does an unknown method. A transient failure has a `retryAfter` if the service
+ * said how long to wait.
  *
  * Some services answer 403 where others answer 429. A 403 counts as a 429 if it has a `Retry-After` header, or
  * if no requests are left (`x-ratelimit-remaining: 0`).
  *
- * A failure describes only one request, but the handler may have made other requests before. So after
- * `not_executed` or `invalid_arguments`, a non-idempotent tool runs again only if the tool is declared
- * `refusesFirst`.
- *
- * An answer to a redirected request does not say what the original request did. So after a redirect, which `fetch`
- * follows by default, it is unknown whether an acting tool (one with side effects) took effect. Redirects that
- * `HttpClient.followRedirects` follows cannot be detected.
+ * A failure describes only one request, but the handler may have made other requests before. So none of these failures
+ * proves what an acting tool (one with side effects) did. All requests of the handler together do, if they were seen, or
+ * the tool's declaration `refusesFirst`: see `Certainty`.
  *
  * A 403 and the codes `rejected`, `invalid_request` and `unexpected_status` have the scope `"arguments"`, because
  * the service may accept the next record or request. Every other permanent failure has the scope `"tool"`.

@@ -10,7 +10,8 @@
  * | `"non_idempotent"`    | each run acts (the default)                                | not retried (`outcome_unknown`) | one by one, in order |
  *
  * The library trusts the declaration: if a tool is declared read-only, but acts, it may act twice. A call's
- * `Certainty` says whether the call took effect.
+ * `Certainty` says whether the call took effect, and what counts as evidence. Declare the `identity` of a tool that moves
+ * money: without one, a call with another note counts as another call.
  *
  * The Model Context Protocol and `effect/ai` express side effects as annotations. {@link annotations} and
  * {@link fromAnnotations} convert in both directions.
@@ -24,8 +25,8 @@ import { isIdempotent } from "./internal/call/isIdempotent.ts"
  *
  * - `"none"`: the tool only reads.
  * - `"idempotent"`: running the tool twice with the same arguments has the same effect as running it once.
- * - `"idempotent_by_key"`: the handler sends the call's key (`ToolCall.current`) to its service, which acts once
- *   per key.
+ * - `"idempotent_by_key"`: the handler sends the call's key (`fetch.withKey` of its context, or `ToolCall.current`) to
+ *   its service, which acts once per key.
  * - `"non_idempotent"`: each run acts. The tool must not run again unless the earlier run certainly did nothing.
  *
  * @category models

@@ -211,9 +211,11 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly check?: string
   /**
-   * Declares that when the tool refuses a call, it does so before any side effect. A 429 or a refused
-   * connection then proves that nothing was done. So does a `not_executed` failure of an inner tool (a tool
-   * that the handler runs). Policies may therefore run this tool again. Default: `false`.
+   * Declares that when the tool refuses a call, it does so before any side effect. A refusal of its service (an
+   * HTTP status, an SQLSTATE, an SMTP code) then proves that nothing was done. So does a failure that the handler
+   * makes itself, and a `not_executed` failure of an inner tool (a tool that the handler runs). The sentence of an
+   * error never does. Policies may run this tool again. Declare it for databases and mail: the library watches only
+   * HTTP requests. Default: `false`.
    */
   readonly refusesFirst?: boolean
   /**
@@ -332,10 +334,10 @@ export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Wo
  * By failing with a `SchemaMismatch` of side `"arguments"`, a handler promises that it did nothing with the
  * arguments. The handler may therefore be run again with better ones (`Tool.fix`).
  *
- * If a tool acts (has side effects), the way its handler ends decides whether the call counts as having
- * taken effect. `Certainty` has the table. A `SemanticGarbage` means that the tool refused the call and did
- * nothing. If the tool acted, but the service's answer makes no sense, fail with a `SchemaMismatch` of side
- * `"result"`. Alternatively, fail with a `ToolUnavailable` whose `outcome` is `"unknown"` or `"executed"`.
+ * If a tool acts (has side effects), a call that fails is in doubt, unless there is evidence of what it did. `Certainty`
+ * has the table. To refuse a call, fail with `ToolCall.refuse`: nothing was done. If the tool has acted, but the service's
+ * answer makes no sense, fail with a `SchemaMismatch` of side `"result"`. Alternatively, fail with an `outcome`:
+ * `"unknown"` or `"executed"`.
  *
  * The handler runs in its own fiber, so its child fibers end when the handler ends. If work must continue
  * after that, fork it with `Effect.forkDetach`, or fork it in a scope.
@@ -416,21 +418,17 @@ export const make = <
  * does not wait for the promise: it ends the call immediately. An interrupted run waits for the promise,
  * but at most 5 s.
  *
- * A thrown error describes one request, but the function may have made other requests before. So after a
- * refused connection or a 429, it is unknown whether an acting tool took effect, and a non-idempotent tool
- * is not run again. Declare `refusesFirst` if the function makes only one request, or is refused before it
- * does anything. A refused connection or a 429 then proves that nothing was done (`not_executed`), and the
- * call may be retried.
- *
- * A plain `Error` counts as a refusal, so nothing was done. Once the function has acted, throw a
- * `ToolUnavailable` with an `outcome` instead.
+ * A thrown error words the failure, and does not prove what an acting tool did. That is shown by the requests of the
+ * function, which are watched (`Certainty`): after a 429 or a refused connection, the call may be retried; after a 404, it
+ * counts as refused; after a lost answer, it is in doubt. To say that nothing was done, call `refuse` in place of `throw`.
+ * Once the function has acted, throw one of the `ToolFailure` classes with an `outcome`.
  *
  * @param name at most 64 letters, digits, `_` and `-`; throws for any other name
- * @param definition {@link Definition}, and `tell`: error classes whose messages the model may read;
- * default: none
- * @param handler takes the decoded parameters and returns a promise. Its second argument contains the
- * `signal`, the `idempotencyKey` (the same for each attempt of the call), the 1-based number of the `attempt`, and
- * `ask`, which asks the user
+ * @param definition {@link Definition}, and two lists of error classes. `tell`: the model may read their messages.
+ * `refuses`: they mean that the tool has refused the call, and done nothing. Default: none
+ * @param handler takes the decoded parameters and returns a promise. Its second argument ({@link PromiseCall}) contains
+ * the `signal`, the `idempotencyKey` (the same for each attempt of the call), the 1-based number of the `attempt`, `ask`,
+ * which asks the user, `refuse`, which refuses the call, a `fetch` that has the `signal`, and `noteRequest`
  *
  * @example
  * ```ts
@@ -441,16 +439,17 @@ export const make = <
  *   description: "Books a meeting room",
  *   parameters: Schema.Struct({ room: Schema.String }),
  *   success: Schema.String
- * }, async ({ room }, { signal }) => {
+ * }, async ({ room }, { refuse, signal }) => {
  *   signal.throwIfAborted()
- *   if (room === "A1") throw new Error("Room A1 is already booked. Free rooms: B2, C3.")
+ *   if (room === "A1") return refuse("Room A1 is already booked.", { alternatives: ["B2", "C3"] })
  *   return `${room} is yours.`
  * })
  *
  * await Effect.runPromise(bookRoom.run({ room: "B2" })) // => "B2 is yours."
  * const failure = await Effect.runPromise(Effect.flip(bookRoom.run({ room: "A1" })))
  * failure._tag // => "SemanticGarbage"
- * failure.detail // => "Room A1 is already booked. Free rooms: B2, C3."
+ * failure.detail // => "Room A1 is already booked."
+ * failure.outcome // => "not_executed"
  * ```
  *
  * @category constructors
@@ -482,8 +481,7 @@ export const promise = <
     name,
     { ...definition, uninterruptible: true },
     asEffectHandler,
-    (runHandler) => withOwnFiber(continuing(runHandler(true)), runHandler(true)),
-    true
+    (runHandler) => withOwnFiber(continuing(runHandler(true)), runHandler(true))
   )
 }
 
@@ -535,8 +533,7 @@ const makeTool = <
   name: Name,
   definition: Definition<A, Params> & Having<Word>,
   handler: (params: Params) => Handled,
-  wrapHandler: WrapHandler<Params>,
-  isAsync = false
+  wrapHandler: WrapHandler<Params>
 ): Tool<
   Name,
   Params,
@@ -568,7 +565,7 @@ const makeTool = <
       const scope = fiber.getRef(current)
       if (acts || scope.isWatched) {
         const call = () => asOwnEffect(handler(params))
-        const rules = { refusesFirst, isUninterruptible, isHere, isAsync, acting, actsOnlyByRequests }
+        const rules = { refusesFirst, isUninterruptible, isHere, acting, actsOnlyByRequests }
         return execute({ name, who: label, acts, token, call, ...rules }, scope, fiber)
       }
       noteStart(scope)

@@ -177,8 +177,8 @@ interface CommonFields {
   /**
    * Whether the tool's effect took place: `"executed"` if it did, `"not_executed"` if it certainly did not, `"unknown"` if
    * it may have. This is the author's word, unless `evidence` says that it was derived from an error. Without an
-   * `outcome`, the class decides for an acting tool (one with side effects): a transient failure counts as `unknown`, a
-   * permanent one and a `SemanticGarbage` as a refusal, so that nothing was done. `Certainty` has the whole table.
+   * `outcome`, a failed call of an acting tool (one with side effects) is in doubt, unless the requests of its handler, or
+   * what it declares, say otherwise. `Certainty` has the table.
    */
   readonly outcome?: Certainty
   /** What is known of the failure beside its author's word: what it was derived from, and which tool ended with it. */
@@ -353,6 +353,9 @@ const SemanticGarbageFields = Schema.Struct({
  *
  * This failure is not retried before the model sees it, because the model has to reconsider its call. List the
  * valid choices as `alternatives`, nearest first. If the model must not choose for the user, set `askUser`.
+ *
+ * If a handler that acts makes this failure itself, it says that nothing was done, unless a request was seen that may have
+ * acted. `ToolCall.refuse` says so in any case. After the handler has acted, give the failure an `outcome`.
  *
  * @example
  * ```ts
@@ -557,7 +560,8 @@ export interface FromOptions {
  * | an SQLSTATE, an SQLite or MySQL code                              | depends on the code: `rejected`, `invalid_arguments`, `server_error`, … |
  * | invalid JSON, schema issues                                       | `SchemaMismatch` of the result                                          |
  * | an error code of the file system                                  | `not_found`, `permission_denied`, `rejected`, `server_error`            |
- * | a plain `Error` whose message gives a reason                      | `SemanticGarbage`, code `rejected`: the tool refused                    |
+ * | a plain `Error` whose message reads as a refusal                  | `SemanticGarbage`, code `rejected`                                      |
+ * | an error of a class in `refuses`                                  | `SemanticGarbage`, code `rejected`, outcome `not_executed`              |
  * | anything else                                                     | permanent `ToolUnavailable`, code `failed`, with an unknown outcome     |
  *
  * `docs/any-error.md` has an example of each row. If the error has a retry flag (`retryable`, `isRetryable`
@@ -574,14 +578,13 @@ export interface FromOptions {
  * because the type of its data cannot be checked here. A programming mistake (`TypeError`, `RangeError`,
  * `ReferenceError`, a failed assertion) is also thrown again, and becomes a defect.
  *
- * An error describes only the request that failed, not what the handler did before. So after a refused
- * connection, it is unknown whether a tool that acts (has side effects) took effect, unless the tool is
- * declared `refusesFirst`. A plain `Error` whose message gives a reason ("Room A1 is booked.") does prove that
- * nothing was done: it is read as a refusal. If the handler has already acted, fail with a `ToolUnavailable`
- * whose `outcome` says so.
+ * What is derived from an error words the failure, and says whether waiting helps. It never proves what a tool that acts
+ * (has side effects) did, even if the failure has an `outcome`: `evidence.inferred` marks it. The exception is a class in
+ * `refuses`, which is the author's word. `Certainty` has the table of what counts.
  *
  * @param error the thrown value
- * @param options `tell`: error classes whose messages the model may read; default: none
+ * @param options `tell`: error classes whose messages the model may read. `refuses`: error classes that mean that the tool
+ * has refused the call, and done nothing; the model may read their messages, too. Default: none
  *
  * @example
  * ```ts

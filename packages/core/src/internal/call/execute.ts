@@ -15,11 +15,11 @@ import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import * as WireRequest from "../../WireRequest.ts"
 import { both, certaintyOf, isInDoubt } from "../failure/effects.ts"
 import { evidenceOf } from "../failure/evidence.ts"
-import { contained, isExit } from "../fiber/runContained.ts"
+import { containedCall, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import type { ActingRequests } from "../wire/actingRequests.ts"
 import { type Attempt, type SeenRequest, WireRecord } from "../wire/wireRecord.ts"
-import { hearsSilence, isWatching, watch, within } from "../wire/witness.ts"
+import { hearsSilence, watch, within } from "../wire/witness.ts"
 import { wasSent } from "./callState.ts"
 import { type Ending, endingOf, isWhole } from "./ending.ts"
 import { asKnown } from "./known.ts"
@@ -49,8 +49,6 @@ export interface Handler<A, E extends ToolFailure, R> {
   readonly isUninterruptible: boolean
   /** Whether the handler runs in the current fiber (which then ends with the handler) rather than in its own. */
   readonly isHere: boolean
-  /** Whether the handler is an async function: it enters the record of its requests itself. */
-  readonly isAsync: boolean
   /** Which requests act. */
   readonly acting: ActingRequests
   /** Whether nothing but those requests acts. Then silence proves that nothing was done. */
@@ -71,29 +69,20 @@ export const execute = <A, E extends ToolFailure, R>(
   if (refusal !== undefined) return Effect.fail(asFailureOf<E>(refusal))
   noteStart(scope)
   const execution = new Execution(scope, fiber, handler)
-  const { isAsync, isHere, who } = handler
-  const answer = execution.within(() => answered(who, callHandler(handler), insteadOfAsync))
-  const isOver = isExit(answer)
-  // An Effect that has already ended needs no observer.
-  if (isOver && isPlainSuccess(answer, scope)) {
-    execution.endPlainly()
-    return answer
+  const call = (): Effect.Effect<A, E, R> => {
+    const answer = answered(handler.who, callHandler(handler), insteadOfAsync)
+    return handler.isUninterruptible && !isExit(answer) ? runToEnd(answer, execution) : answer
   }
-  const whole = handler.isUninterruptible && !isOver ? runToEnd(answer, execution) : answer
-  // Requests are attributed to the fiber that starts inside the record of the execution.
-  if (!isHere || scope.acts && !isAsync && isWatching()) return contained(whole, execution.judge, execution)
-  if (!isOver) fiber.addObserver(execution.end)
-  return Effect.flatMap(Effect.exit(whole), execution.judge)
+  if (!handler.isHere) return containedCall<A, E, R>(call, execution)
+  const answer = call()
+  if (!isExit(answer)) fiber.addObserver((exit) => execution.end(exit))
+  return Effect.flatMap(Effect.exit(answer), (exit) => execution.judge(exit))
 }
 
 // An interruption of an uninterruptible handler takes effect when the handler ends, and discards its
 // exit. So the exit is recorded first.
 const runToEnd = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, execution: Execution) =>
   Effect.uninterruptible(Effect.onExit(answer, (exit) => Effect.sync(() => execution.end(exit))))
-
-// Fast path: most handlers run no inner tools.
-const isPlainSuccess = (exit: Exit.Exit<unknown, unknown>, { acts, state: { done } }: Scope): boolean =>
-  Exit.isSuccess(exit) && !isPromise(exit.value) && (!acts || done.acting === 0 && done.inside === "none")
 
 const succeeded: CallEvent = { _tag: "AttemptEnded", end: "succeeded" }
 const succeededActing: CallEvent = { ...succeeded, effects: "done" }
@@ -140,7 +129,9 @@ class Execution implements Attempt {
     this.#attempt = scope.attempt
     this.#record = scope.acts ? new WireRecord(handler.acting, this) : undefined
     scope.wire = this.#record
-    if (this.#record !== undefined) watch(this.#record)
+    if (this.#record === undefined) return
+    watch(this.#record)
+    if (handler.isHere && scope.slot !== undefined) scope.slot.record = this.#record
   }
 
   /** Runs code whose requests belong to this execution. */
@@ -148,14 +139,9 @@ class Execution implements Attempt {
     return within(this.#record, run)
   }
 
-  /** Records that the handler has succeeded at once, and ran no tools. */
-  endPlainly(): void {
-    this.#record?.end()
-    note(this.#scope, this.#scope.acts ? succeededActing : succeeded)
-  }
-
   /** Records how the handler ended, and returns that result in the form the caller sees. */
-  readonly judge = <A, E extends ToolFailure>(exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+  judge<A, E extends ToolFailure>(exit: Exit.Exit<A, E>): Effect.Effect<A, E> {
+    if (Exit.isSuccess(exit) && !this.#hasEnded && this.#isPlain(exit)) return this.#endPlainly(exit)
     this.end(exit)
     const ending = this.#ending
     if (ending === undefined || Exit.isSuccess(exit)) return judged(this.#handler.who, exit)
@@ -172,7 +158,7 @@ class Execution implements Attempt {
    * Records how the handler ended. Both the waiting caller and the handler's fiber may report this;
    * only the first report counts.
    */
-  readonly end = (exit: Exit.Exit<unknown, unknown>): void => {
+  end(exit: Exit.Exit<unknown, unknown>): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
     const scope = this.#scope
@@ -229,8 +215,25 @@ class Execution implements Attempt {
     if (isLate) this.#report(certaintyOf(effects), failure)
   }
 
+  // Fast path: most handlers succeed in time, and run no inner tools.
+  #isPlain({ value }: Exit.Success<unknown, unknown>): boolean {
+    const scope = this.#scope
+    const { acts, state: { done } } = scope
+    if (isPromise(value)) return false
+    if (!acts) return true
+    const isLate = !isOpen(scope) || this.#handler.isUninterruptible && isLeft(scope)
+    return done.acting === 0 && done.inside === "none" && !isLate
+  }
+
+  #endPlainly<A, E>(exit: Exit.Exit<A, E>): Exit.Exit<A, E> {
+    this.#hasEnded = true
+    this.#record?.end()
+    note(this.#scope, this.#scope.acts ? succeededActing : succeeded)
+    return exit
+  }
+
   /** Notes that the waiting caller was interrupted. The handler may keep running. */
-  readonly leave = (): void => {
+  leave(): void {
     this.#scope.wasLeft = true
   }
 

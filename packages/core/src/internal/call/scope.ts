@@ -10,6 +10,7 @@ import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Reply } from "../../ToolOutcome.ts"
 import { certaintyOf, type Effects } from "../failure/effects.ts"
 import type { WireRecord } from "../wire/wireRecord.ts"
+import type { Slot } from "../wire/witness.ts"
 import { AbandonedAttempts } from "./abandonedAttempts.ts"
 import { type CallState, untouched } from "./callState.ts"
 import { doubtIn, effectsIn } from "./done.ts"
@@ -86,6 +87,8 @@ export class Scope {
   policy: PolicyRecord | undefined = undefined
   /** The requests of the handler that runs in this scope, if the tool acts. */
   wire: WireRecord | undefined = undefined
+  /** Where the record of requests goes if the handler runs in the fiber of this scope. */
+  slot: Slot | undefined = undefined
   correction: Correction | undefined = undefined
   /** The idempotency key, once something has read it. */
   askedKey: string | undefined = undefined

@@ -16,41 +16,59 @@ import * as Scheduler from "effect/Scheduler"
  * Runs an Effect in its own fiber and waits for it to end.
  *
  * @param judge maps the Effect's Exit to the result; default: the Exit itself
- * @param watching `end` receives the Exit of an Effect that did not end immediately. `leave` runs when the
- *   waiting caller is interrupted. `within` starts the fiber.
  */
 export const contained = <A, E, R>(
   self: Effect.Effect<A, E, R>,
-  judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit,
-  watching?: {
-    readonly end: (exit: Exit.Exit<A, E>) => void
-    readonly leave: () => void
-    readonly within: <B>(start: () => B) => B
-  }
-): Effect.Effect<A, E, R> => {
+  judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit
+): Effect.Effect<A, E, R> =>
   // An Exit needs no fiber.
-  if (isExit(self)) return judge(self)
-  return Effect.uninterruptibleMask((restore) => {
-    if (isTooDeep()) return Effect.flatMap(Effect.exit(restore(self)), judge)
+  isExit(self) ? judge(self) : containedCall(() => self, { judge })
+
+/** Observes an Effect that runs in its own fiber. */
+export interface Watcher<A, E> {
+  /** Maps the Effect's Exit to the result. */
+  readonly judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E>
+  /** Receives the Exit of an Effect that did not end immediately. */
+  readonly end?: (exit: Exit.Exit<A, E>) => void
+  /** Runs when the waiting caller is interrupted. */
+  readonly leave?: () => void
+  /** Calls the function that makes the Effect, and starts the fiber. */
+  readonly within?: <B>(start: () => B) => B
+}
+
+/** Like {@link contained}, for the Effect that a function returns. */
+export const containedCall = <A, E, R>(
+  call: () => Effect.Effect<A, E, R>,
+  watcher: Watcher<A, E>
+): Effect.Effect<A, E, R> =>
+  Effect.uninterruptibleMask((restore) => {
     // The fiber starts uninterruptible. `restore` gives the Effect the interruptibility of its caller.
-    const start = () => started(restore(self), currentContext<R>(), { uninterruptible: true })
-    const fiber = watching === undefined ? start() : watching.within(start)
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) return judge(exit)
-    if (watching !== undefined) fiber.addObserver(watching.end)
-    const end = endOf(fiber)
-    const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(fiber, interruptors), end)
+    const start = () => {
+      const self = call()
+      return isExit(self) || isTooDeep() ? self : started(restore(self), currentContext<R>(), uninterruptible)
+    }
+    const begun = watcher.within === undefined ? start() : watcher.within(start)
+    const judge = (exit: Exit.Exit<A, E>) => watcher.judge(exit)
+    if (!Fiber.isFiber(begun)) {
+      return isExit(begun) ? watcher.judge(begun) : Effect.flatMap(Effect.exit(restore(begun)), judge)
+    }
+    const exit = begun.pollUnsafe()
+    if (exit !== undefined) return watcher.judge(exit)
+    if (watcher.end !== undefined) begun.addObserver((exit) => watcher.end?.(exit))
+    const end = endOf(begun)
+    const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(begun, interruptors), end)
     // An uninterruptible caller forwards an interruption, too: parts of the Effect may be interruptible.
     const waiting = Effect.catchCause(Effect.interruptible(end), (cause) => interrupted(Cause.interruptors(cause)))
     return Effect.flatMap(
       Effect.onInterrupt(restore(waiting), (interruptors) => {
-        watching?.leave()
+        watcher.leave?.()
         return Effect.flatMap(interrupted(interruptors), defectsOf)
       }),
       judge
     )
   })
-}
+
+const uninterruptible = { uninterruptible: true }
 
 /**
  * Returns the context of the current fiber. The context has all services that the fiber needs, although its

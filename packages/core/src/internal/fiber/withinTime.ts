@@ -18,6 +18,8 @@ export interface Limits<A, E, R, A2, E2, R2> {
   readonly onLeft?: (fiber: Fiber.Fiber<A, E>) => void
   /** The name of the Effect in the report of a late defect. Default: `"A handler"`. */
   readonly who?: string
+  /** Starts the fiber. Default: starts it as it is. */
+  readonly within?: <B>(start: () => B) => B
   /** The context of the Effect. Default: the context of the caller. */
   readonly context?: Context.Context<R>
 }
@@ -40,7 +42,8 @@ export const withinTime = <A, E, R, A2, E2, R2>(
     const context = limits.context ?? currentContext<R>()
     // Only a synchronous program can nest too deeply here. Such a program cannot wait, so it needs no time limit.
     if (isTooDeep()) return Effect.updateContext(restore(self), () => context)
-    const fiber = started(self, context)
+    const start = () => started(self, context)
+    const fiber = limits.within === undefined ? start() : limits.within(start)
     // An Effect that ends immediately needs no timer.
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) {

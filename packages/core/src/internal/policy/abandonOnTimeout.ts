@@ -4,6 +4,7 @@ import { partOf } from "../call/partScope.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { currentContext } from "../fiber/runContained.ts"
 import { withinTime } from "../fiber/withinTime.ts"
+import { isWatching, Slot, within } from "../wire/witness.ts"
 
 /** The replacement of an Effect that takes too long, and the context in which the Effect runs. */
 interface Limits<A, E, R> {
@@ -27,7 +28,11 @@ export const abandonable = <A, E, R>(
   { context = currentContext<R>(), late }: Limits<A, E, R>
 ): Effect.Effect<A, E, R> => {
   const limit = partOf(scope, "limit")
+  // The handler may run in the fiber of the limit, whose requests are then those of the handler.
+  const slot = scope.acts && isWatching() ? new Slot() : undefined
+  limit.slot = slot
   return withinTime(run, millis, {
+    within: (start) => within(slot, start),
     context: Context.add(context, current, limit),
     onEnd: () => {
       limit.end()

@@ -186,7 +186,6 @@ export const runOf = <T extends Any>(tool: T): T["run"] => {
     refusesFirst: false,
     isUninterruptible: false,
     isHere: false,
-    isAsync: false,
     acting: byMethod,
     actsOnlyByRequests: false
   }

@@ -84,7 +84,7 @@ const shownUrl = (url: string): string => {
 export const open = new Set<WireRecord>()
 
 export class WireRecord {
-  readonly #requests: Array<SeenRequest> = []
+  #requests: Array<SeenRequest> | undefined = undefined
   readonly #acting: ActingRequests
   readonly attempt: Attempt
   #sockets: Array<object> | undefined = undefined
@@ -102,7 +102,7 @@ export class WireRecord {
     if (!this.#acting(method, url)) return undefined
     const request = new SeenRequest(method, url, this.attempt.now, this.isEnded)
     if (this.isEnded) this.attempt.hearLate(request.data)
-    else this.#requests.push(request)
+    else (this.#requests ??= []).push(request)
     return request
   }
 
@@ -126,7 +126,7 @@ export class WireRecord {
 
   /** True if a request was seen that acts. */
   get isSpeaking(): boolean {
-    return this.#requests.length > 0
+    return this.#requests !== undefined
   }
 
   /**
@@ -136,19 +136,19 @@ export class WireRecord {
    */
   verdict(isSentAgain: boolean): Verdict {
     let isRefused = false
-    for (const request of this.#requests) {
+    for (const request of this.#requests ?? []) {
       const end = endOf(request, isSentAgain)
       if (end === "acted") return "acted"
       isRefused ||= end === "refused"
     }
     if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"
     if (isRefused) return "refused"
-    return this.#requests.length > 0 ? "unserved" : "silent"
+    return this.isSpeaking ? "unserved" : "silent"
   }
 
   /** The first requests and the last, as data. */
   get data(): ReadonlyArray<WireRequest> {
-    const requests = this.#requests
+    const requests = this.#requests ?? []
     const shown = requests.length <= mostShown
       ? requests
       : [...requests.slice(0, mostShown / 2), ...requests.slice(-mostShown / 2)]

@@ -9,10 +9,15 @@ import { attempted } from "../value/untrusted.ts"
 import { claim, open, type SeenRequest, WireRecord } from "./wireRecord.ts"
 
 /**
- * What the running code belongs to: an attempt, or one request of the context's `fetch`. `null` for code whose requests
- * say nothing about an attempt, such as a request to a model.
+ * What the running code belongs to: an attempt, a fiber that may become one, or one request of the context's `fetch`. `null`
+ * for code whose requests say nothing about an attempt, such as a request to a model.
  */
-type Place = WireRecord | OwnRequest | null
+type Place = WireRecord | Slot | OwnRequest | null
+
+/** The place of a fiber that is started before its attempt begins. */
+export class Slot {
+  record: WireRecord | undefined = undefined
+}
 
 /** A request that is already noted. The first request that Node reports inside is the same one. */
 export class OwnRequest {
@@ -54,7 +59,7 @@ export const within = <A>(place: Place | undefined, run: () => A): A =>
 export const isWatching = (): boolean => installed() !== undefined
 
 /** True if the running code belongs to an attempt whose requests are watched. */
-export const isInside = (): boolean => place() !== undefined
+export const isInside = (): boolean => recordHere() !== undefined
 
 /** Returns the record of the attempt that the running code belongs to, if the runtime can tell. */
 export const recordHere = (): WireRecord | undefined => recordOf(place())
@@ -63,7 +68,7 @@ const place = (): Place | undefined =>
   storage === undefined || storage === "missing" ? undefined : storage.getStore() ?? undefined
 
 const recordOf = (place: Place | undefined): WireRecord | undefined =>
-  place instanceof OwnRequest ? place.record : place ?? undefined
+  place instanceof WireRecord || place == null ? place ?? undefined : place.record
 
 /**
  * True if silence can be heard: Node reports each request of this process. Bun, Deno and others have the same channels,
@@ -267,8 +272,8 @@ const begin = (
   return requests
 }
 
-// A key in a header says whose request it is, whatever queue it was in. Without one, a request out of a queue may be
-// anybody's.
+// A key in a header says whose request it is, whatever queue it was in; a longer key may contain a shorter one, and then
+// the longer one is meant. Without a key, a request out of a queue may be anybody's.
 const ownersOf = (
   headers: unknown,
   method: string,
@@ -276,11 +281,17 @@ const ownersOf = (
   isForeign: () => boolean
 ): ReadonlyArray<Place> => {
   const key = recordOf(here)?.attempt.sentKey
-  if (here !== undefined && key !== undefined && carries(headers, key)) return [here]
-  if (isReading(method)) return here === undefined ? [] : [here]
-  const named = Array.from(open).filter(({ attempt: { sentKey } }) =>
-    sentKey !== undefined && sentKey !== key && carries(headers, sentKey)
-  )
+  const isOurs = here !== undefined && key !== undefined && carries(headers, key)
+  if (!isOurs && isReading(method)) return here === undefined ? [] : [here]
+  let named: Array<Place> = isOurs ? [here] : []
+  let longest = isOurs ? key.length : 0
+  for (const record of open) {
+    const { sentKey } = record.attempt
+    if (sentKey === undefined || sentKey === key || sentKey.length < longest || !carries(headers, sentKey)) continue
+    if (sentKey.length > longest) named = []
+    longest = sentKey.length
+    named.push(record)
+  }
   if (named.length > 0) return named
   if (isForeign()) {
     for (const record of open) record.blind()
@@ -296,10 +307,21 @@ const hasKeyOfAny = (headers: unknown): boolean =>
 
 // Undici has headers as a list of names and values, or as one text; Node as an object.
 const carries = (headers: unknown, key: string): boolean => {
-  if (typeof headers === "string") return headers.includes(key)
-  if (Array.isArray(headers)) return headers.some((value) => typeof value === "string" && value.includes(key))
-  return Predicate.isObject(headers) && Object.values(headers).some((value) => String(value).includes(key))
+  if (typeof headers === "string") return holds(headers, key)
+  if (Array.isArray(headers)) return headers.some((value) => typeof value === "string" && holds(value, key))
+  return Predicate.isObject(headers) && Object.values(headers).some((value) => holds(String(value), key))
 }
+
+// True for the key, and for the key with something before or after it, such as "key-2": but not for "key2", which may be
+// another call's.
+const holds = (text: string, key: string): boolean => {
+  for (let at = key === "" ? -1 : text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {
+    if (!isWordLike(text[at - 1]) && !isWordLike(text[at + key.length])) return true
+  }
+  return false
+}
+
+const isWordLike = (character: string | undefined): boolean => character !== undefined && /[a-z\d]/i.test(character)
 
 const onSocket = (request: Request, hear: (socket: Socket) => void): void => {
   const { socket } = request
