@@ -20,7 +20,7 @@ import { modelFaults } from "./support/modelFaults.ts"
 import { atOnce, openAi, serving } from "./support/models.ts"
 import { answer, lookup, weak, World } from "./support/plainTools.ts"
 import { root } from "./support/program.ts"
-import { type Scenario, toolFaults } from "./support/toolFaults.ts"
+import { type Scenario, toolFaults, unprovedFaults } from "./support/toolFaults.ts"
 
 /** Scenarios that the agent does not handle yet. */
 const undone: ReadonlyArray<Scenario> = [
@@ -78,10 +78,11 @@ const play = ({ model, service = () => answer({}), tools }: Scenario) =>
   })
 
 /** Lists the faults of a played scenario. */
-const shortcomings = ({ cost, done = [], says }: Scenario, played: Played): ReadonlyArray<string> => {
+const shortcomings = ({ cost, done = [], reads, says }: Scenario, played: Played): ReadonlyArray<string> => {
   const text = Exit.isSuccess(played.exit) ? played.exit.value.text : "no answer"
   return [
     says.test(text) ? "" : `it answers ${text.slice(0, 300)}`,
+    reads === undefined || reads.test(played.read) ? "" : `its model reads ${played.read.slice(-600)}`,
     played.cost === cost ? "" : `it costs ${played.cost}`,
     played.done.join() === done.join() ? "" : `it has ${played.done.join()}`
   ].filter((shortcoming) => shortcoming !== "")
@@ -97,6 +98,15 @@ describe("the README's first agent", () => {
         if (because === undefined) assert.deepStrictEqual(faults, [])
         else assert.isNotEmpty(faults, "it ends well now: it needs no reason")
         assert.notMatch(played.read, /SECRET|hunter2|\/home|BookingError|TypeError|    at |127\.0\.0\.1/)
+        assert.isAtMost(played.done.length, 1, "nothing acts twice")
+      }))
+  }
+
+  for (const scenario of unprovedFaults) {
+    it.effect(`tells as uncertain, and does at most once: ${scenario.name}`, () =>
+      Effect.gen(function*() {
+        const played = yield* play(scenario)
+        assert.deepStrictEqual(shortcomings(scenario, played), [])
         assert.isAtMost(played.done.length, 1, "nothing acts twice")
       }))
   }

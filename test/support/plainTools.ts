@@ -177,7 +177,10 @@ export class BookingError extends Error {}
 
 /** Makes a tool that books a room. Room A1 is taken. */
 export const booking =
-  (taken: () => unknown, definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {} } = {}) =>
+  (
+    taken: () => unknown,
+    definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {}; readonly refusesFirst?: boolean } = {}
+  ) =>
   (
     world: World
   ) => [
@@ -193,6 +196,28 @@ export const booking =
       return `${room} is booked.`
     })
   ]
+
+/** Like {@link booking}, but a service says over HTTP that A1 is taken. `error` makes the error of its answer. */
+export const bookingByHttp =
+  (error: (sentence: string) => unknown, definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {} } = {}) =>
+  (world: World) => [
+    Tool.promise("book_room", {
+      description: "Books a room",
+      parameters: room,
+      success: Schema.String,
+      ...definition
+    }, async ({ room }) => {
+      world.begin("book_room")
+      const response = await fetch(`${world.url}/rooms/${room}`, { method: "POST" })
+      if (!response.ok) throw error(await response.text())
+      world.done.push(`booked ${room}`)
+      return `${room} is booked.`
+    })
+  ]
+
+/** A1 is taken: the first request is refused, and says so. */
+export const takenAtFirst = (request: number): Behaviour => (response) =>
+  void response.writeHead(request === 1 ? 409 : 200).end(request === 1 ? taken : "{}")
 
 /** Books A1. If that fails, books a free room that the failure lists, or B2 if the failure allows other arguments. */
 export const bookA1 = (request: ScriptedModel.Recorded, index: number) => {

@@ -13,6 +13,7 @@ import {
   type Behaviour,
   bookA1,
   booking,
+  bookingByHttp,
   BookingError,
   careful,
   cut,
@@ -32,6 +33,7 @@ import {
   secret,
   status,
   taken,
+  takenAtFirst,
   weak,
   type World
 } from "./plainTools.ts"
@@ -48,6 +50,8 @@ export interface Scenario {
   readonly cost: string
   /** Matches the answer. */
   readonly says: RegExp
+  /** Matches what the model read on its way. */
+  readonly reads?: RegExp
   /** The side effects in the end. Default: none. */
   readonly done?: ReadonlyArray<string>
   /** Why the scenario does not end well yet. Absent if it does. */
@@ -55,7 +59,8 @@ export interface Scenario {
 }
 
 /** A booking of A1 fails for good, and the model books B2. */
-const booked = (name: string, tools: Scenario["tools"]): Scenario => ({
+const booked = (name: string, tools: Scenario["tools"], more: Partial<Scenario> = {}): Scenario => ({
+  ...more,
   name,
   tools,
   model: bookA1,
@@ -73,6 +78,37 @@ const found = (name: string, failures: number, error: () => unknown): Scenario =
   says: /found/
 })
 
+/** What the model reads of a refusal that is proved, and of one that is not. */
+const proved = /Do not repeat this call with the same arguments\. Use other arguments/
+const unproved = /is the tool's own words, and no proof that nothing was done/
+
+const refusing = { service: takenAtFirst, reads: proved }
+
+/**
+ * Refusals that nothing proves: the handlers throw in memory, where no request is seen. Each is told with its sentence, as
+ * uncertain, and done at most once.
+ */
+export const unprovedFaults: ReadonlyArray<Scenario> = [
+  booked("a promise is rejected with a sentence, in memory", booking(() => new Error(taken)), { reads: unproved }),
+  booked(
+    "a class of the user's own, which is listed, in memory",
+    booking(() => new BookingError(taken), { tell: [BookingError] }),
+    { reads: unproved }
+  ),
+  booked("axios: 409, of a tool that acts, in memory", booking(() => shapeOf("axios 409 POST")), { reads: unproved }),
+  booked("a driver: the record exists already", booking(() => shapeOf("pg unique")), { reads: unproved }),
+  {
+    name: "a payment is refused by a 429, in memory",
+    tools: paying(async () => {
+      throw shapeOf("axios 429 POST")
+    }),
+    model: careful,
+    cost: "3/2",
+    says: /^"not paid"$/,
+    reads: /Call payment_status to find out/
+  }
+]
+
 export const toolFaults: ReadonlyArray<Scenario> = [
   {
     name: "nothing goes wrong",
@@ -83,10 +119,11 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     says: /42/
   },
   // ---- errors with a message
-  booked("a promise is rejected with a sentence", booking(() => new Error(taken))),
+  booked("a promise is rejected with a sentence", bookingByHttp((sentence) => new Error(sentence)), refusing),
   booked(
     "a class of the user's own, which is listed",
-    booking(() => new BookingError(taken), { tell: [BookingError] })
+    bookingByHttp((sentence) => new BookingError(sentence), { tell: [BookingError] }),
+    refusing
   ),
   {
     name: "a class of the user's own, which is not listed",
@@ -127,7 +164,7 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     cost: "2/1",
     says: new RegExp(`The service answered ${code}`)
   })),
-  booked("axios: 409, of a tool that acts", booking(() => shapeOf("axios 409 POST"))),
+  booked("axios: 409, of a tool that acts", bookingByHttp(() => shapeOf("axios 409 POST")), refusing),
   found("axios: 429 with Retry-After, then fine", 1, () => shapeOf("axios 429 in seconds")),
   found("axios: 500 twice, then fine", 2, () => shapeOf("axios 500")),
   {
@@ -208,7 +245,11 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     says: /42/
   },
   found("a driver loses its connection once", 1, () => new Error("Connection terminated unexpectedly")),
-  booked("a driver: the record exists already", booking(() => shapeOf("pg unique"))),
+  booked(
+    "a driver: the record exists already, and its tool refuses before it acts",
+    booking(() => shapeOf("pg unique"), { refusesFirst: true }),
+    { reads: proved }
+  ),
   found("an aggregate of refused connections, then fine", 2, () => shapeOf("aggregate Promise.any of fetches")),
   found(
     "a connection error below a sentence, then fine",
@@ -305,11 +346,13 @@ export const toolFaults: ReadonlyArray<Scenario> = [
   },
   {
     name: "a payment is refused by a 429, and its tool makes one request",
-    tools: paying(async (world, attempt) => {
-      if (attempt === 1) throw shapeOf("axios 429 POST")
+    service: (request) => request === 1 ? status(429, { "retry-after": "1" }) : answer("paid"),
+    tools: paying(async (world) => {
+      const response = await fetch(`${world.url}/pay`, { method: "POST" })
+      if (!response.ok) throw response
       paid(world)
       return "paid"
-    }, { refusesFirst: true }),
+    }),
     model: careful,
     cost: "2/2",
     says: /^"paid"$/,

@@ -12,9 +12,10 @@ import type { ModelRecovery } from "../../ModelRecovery.ts"
 import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { answered, heed, IllTyped, present } from "../call/runUserCode.ts"
-import { contained } from "../fiber/runContained.ts"
+import { containedCall } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
+import { unwatched } from "../wire/witness.ts"
 import { journaled } from "./journaled.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelLedgerEntry.ts"
@@ -156,13 +157,15 @@ const respond = (
   requestOf: () => Model.Request,
   onFailure?: OnFailure<Asked>
 ): Effect.Effect<Asked, Model.ModelFailure> =>
-  contained(
-    Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> =>
-      watch === undefined
-        ? answered("The model's respond", model.respond(requestOf()))
-        : streamed(model.stream(requestOf()), (text) => watch({ _tag: "TextDelta", turn, text }))
-    ),
-    (exit) => judge(exit, retried, turn, onFailure)
+  containedCall(
+    () =>
+      Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> =>
+        watch === undefined
+          ? answered("The model's respond", model.respond(requestOf()))
+          : streamed(model.stream(requestOf()), (text) => watch({ _tag: "TextDelta", turn, text }))
+      ),
+    // If the agent runs in a handler, a request to its model says nothing of what that handler does.
+    { judge: (exit) => judge(exit, retried, turn, onFailure), within: unwatched }
   )
 
 // Turns defects of the model call into failures. The schedule and the budget of its retries are user code, too.

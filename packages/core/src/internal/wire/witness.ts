@@ -55,6 +55,9 @@ export const watch = (record: WireRecord): void => {
 export const within = <A>(place: Place | undefined, run: () => A): A =>
   place === undefined || storage === undefined || storage === "missing" ? run() : storage.run(place, run)
 
+/** Runs code whose requests say nothing about the attempt that it belongs to. */
+export const unwatched = <A>(run: () => A): A => isInside() ? within(null, run) : run()
+
 /** True if requests can be attributed to the code that sends them. */
 export const isWatching = (): boolean => installed() !== undefined
 
