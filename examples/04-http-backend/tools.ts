@@ -6,19 +6,11 @@
  * - A large refund asks the user first.
  * - All requests to refund an order have the same key, and the service must refuse a second refund under a key. Two
  *   conversations can both read that an order is paid, and then both ask for its refund. Only the service sees both.
- * - The tool never runs again while it is unknown whether it took effect.
+ * - The tool never runs again while it is unknown whether it took effect. Only one request acts (`acts`): a call that did
+ *   not send it may be retried.
  * - After a lost answer, `reconcile` looks the refund up by its key.
  */
-import {
-  Guard,
-  Policy,
-  SemanticGarbage,
-  Tool,
-  ToolCall,
-  type ToolFailure,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Guard, Policy, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as RateLimit from "@fallible/core/RateLimit"
 import * as Effect from "effect/Effect"
@@ -61,10 +53,6 @@ const trackParcel = Tool.make("track_parcel", {
   RateLimit.limit({ limit: 50, window: "1 second" })
 )
 
-/** A failure before the handler has acted: the call may be retried. */
-const beforeActing = <E extends ToolFailure.ToolFailure>(failure: E): E | ToolUnavailable =>
-  failure._tag === "ToolUnavailable" ? new ToolUnavailable({ ...failure, outcome: "not_executed" }) : failure
-
 /** An order is refunded once, so its refund has the same key in every conversation. */
 const keyOf = (order: string): string => `refund-${order}`
 
@@ -79,21 +67,21 @@ const refundOrder = Tool.make("refund_order", {
   parameters: Schema.Struct({ order }),
   success: Refund,
   sideEffect: "non_idempotent",
-  identity: ({ order }) => order
+  identity: ({ order }) => order,
+  acts: { requests: ["POST /refunds"], only: true }
 }, ({ order: id }) =>
   Effect.gen(function*() {
-    const order = yield* Effect.mapError(get("orders", id, Order), beforeActing)
+    const order = yield* get("orders", id, Order)
     if (order.status === "refunded") {
-      return yield* new SemanticGarbage({ code: "already_refunded", detail: `Order ${id} is already refunded.` })
+      return yield* ToolCall.refuse(`Order ${id} is already refunded.`, { code: "already_refunded" })
     }
     if (order.cents >= consentFrom) {
       const reply = yield* ToolCall.ask(
         `Refund ${price(order.cents)} for order ${id}, an ${order.item}? Reply "yes". Any other reply refunds nothing.`
       )
       if (!isConsent(reply)) {
-        return yield* new SemanticGarbage({
-          code: "declined",
-          detail: `The user did not reply "yes" to the refund of order ${id}.`
+        return yield* ToolCall.refuse(`The user did not reply "yes" to the refund of order ${id}.`, {
+          code: "declined"
         })
       }
     }

@@ -352,6 +352,62 @@ describe("the requests of a handler", () => {
       assert.deepStrictEqual(seen.map(({ path }) => path), ["/402", "/late"])
     }).pipe(Effect.scoped))
 
+  it.live("let a later call keep the key if they begin late, although it had been refused", () =>
+    Effect.gen(function*() {
+      const { seen, url } = yield* bank
+      let late: Promise<unknown> = Promise.resolve()
+      const keys: Array<string> = []
+      const pay = Tool.promise("pay", {
+        ...order,
+        parameters: Schema.Struct({ order: Schema.String, note: Schema.String }),
+        sideEffect: "idempotent_by_key",
+        identity: ({ order }) => order
+      }, async (_, { fetch, idempotencyKey }) => {
+        keys.push(idempotencyKey)
+        if (keys.length > 1) return throwing(await fetch.withKey(`${url}/pay`, { method: "POST" }))
+        const declined = await fetch.withKey(`${url}/402`, { method: "POST" })
+        // What the handler has begun goes on after its end.
+        late = Promise.resolve().then(() => new Promise(setImmediate)).then(() =>
+          fetch.withKey(`${url}/late`, { method: "POST" })
+        )
+        return throwing(declined)
+      })
+      const notes = ["a", "b"]
+      const model = ScriptedModel.layer(() =>
+        Effect.as(
+          Effect.promise(() => late),
+          notes.length === 0
+            ? ScriptedModel.text("Done.")
+            : ScriptedModel.call("pay", { order: "7", note: notes.shift() })
+        )
+      )
+      const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(pay) }).run("Pay.").pipe(
+        Effect.provide(model),
+        Effect.provide(Logger.layer([]))
+      )
+      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["quota_exhausted"])
+      assert.deepStrictEqual([keys.length, new Set(keys).size], [2, 1])
+      assert.deepStrictEqual(seen.map(({ path }) => path), ["/402", "/late", "/pay"])
+    }).pipe(Effect.scoped))
+
+  it.live("outweigh what an error suggests: a refusal is told as one, also of a sentence that reads as a failure", () =>
+    Effect.gen(function*() {
+      const { url } = yield* bank
+      const facts = CallFacts.beginning(CallFacts.empty, "s")
+      const pay = Tool.promise("pay", { ...order, sideEffect: "idempotent_by_key", identity: () => "7" }, async () => {
+        await post(`${url}/402`)
+        throw new Error("Payment failed")
+      })
+      const outcome = yield* outcomeOf(pay, facts)
+      assert.strictEqual(known(outcome), "not_executed")
+      assert.deepInclude(outcome._tag === "Failed" ? { ...outcome.failure } : {}, {
+        code: "failed",
+        outcome: "not_executed"
+      })
+      const [[, fact] = []] = CallFacts.ended(facts, outcome, pay).intents
+      assert.isDefined(fact?.failed?.refused)
+    }).pipe(Effect.scoped))
+
   it.live("stand in the events, and in the log of a call in doubt, without the query and without secrets", () =>
     Effect.gen(function*() {
       const { url } = yield* bank
@@ -538,16 +594,18 @@ describe("explain", () => {
           await send(`${url}/pay`, call)
           return "paid"
         })
-      const without = make((url) => post(url))
-      assert.deepStrictEqual(codes(without), [])
-      yield* outcomeOf(without)
-      assert.deepStrictEqual(codes(without), ["request_without_key"])
-      assert.include(
-        Tool.explain(without).warnings[0]?.detail,
-        `A request left without the call's key: POST ${url}/pay`
-      )
+      for (const without of [make((url) => post(url)), make((url, { fetch }) => fetch(url, { method: "POST" }))]) {
+        assert.deepStrictEqual(codes(without), [])
+        yield* outcomeOf(without)
+        assert.deepStrictEqual(codes(without), ["request_without_key"])
+        assert.strictEqual(
+          Tool.explain(without).warnings[0]?.detail,
+          `A request left without the call's key: POST ${url}/pay.`
+        )
+      }
       const ways = [
         make((url, { fetch }) => fetch.withKey(url, { method: "POST" })),
+        make((url, { fetch, idempotencyKey: key }) => fetch(url, { method: "PUT", headers: { "x-key": key } })),
         make((url, { idempotencyKey }) => fetch(url, { method: "POST", headers: { "x-request-key": idempotencyKey } }))
       ]
       for (const pay of ways) {

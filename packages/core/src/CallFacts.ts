@@ -15,7 +15,7 @@
  * | succeeded in an earlier run of the scope                     | `already_done`, unless `repeats: true` or `"idempotent"`       |
  * | may have taken effect, and the tool is `"non_idempotent"`    | `repeated_call`                                                |
  * | may have taken effect, and the tool is `"idempotent_by_key"` | runs again, with the same key and the earlier call's arguments |
- * | was refused by a `"non_idempotent"` tool                     | `repeated_call` if the arguments are the same                  |
+ * | was certainly refused by a `"non_idempotent"` tool           | `repeated_call` if the arguments are the same                  |
  * | failed in as many executions as the tool's `failureLimit`    | `repeated_call`                                                |
  *
  * Repeated failures are cut off here because retrying is the job of a tool's own policies. The policies know
@@ -23,7 +23,7 @@
  * succeed.
  *
  * An **idempotency key** is derived from the scope, the intent, and a number. The number grows with each success, so
- * that the next call gets a new key. A call that was refused also gets a new key if it is repeated with other
+ * that the next call gets a new key. A call that was certainly refused also gets a new key if it is repeated with other
  * arguments, after a suspension, or in a later run. A run that was interrupted has no facts, so a later run makes the
  * same keys.
  *

@@ -16,7 +16,7 @@
  * | `disabled`          | `ToolUnavailable` | the tool is disabled (`ToolHealth`)                                                     |
  * | `call_limit`        | `ToolUnavailable` | the agent's limit on calls is used up                                                   |
  * | `no_identity`       | `SchemaMismatch`  | the arguments do not identify the intended effect                                       |
- * | `repeated_call`     | `SemanticGarbage` | the same call has failed too often in this run, or a non-idempotent tool has refused it |
+ * | `repeated_call`     | `SemanticGarbage` | the same call has failed too often in this run, or a non-idempotent tool has certainly refused it |
  * | `repeated_call`     | `ToolUnavailable` | the same call was made too many times in a row (`AgentBudget`)                          |
  * | `repeated_call`     | `ToolUnavailable` | the same call has failed too often, if the earlier call failed with `ToolUnavailable` or may have taken effect    |
  * | `already_done`      | `ToolUnavailable` | the same call has already succeeded, and must not be repeated                           |

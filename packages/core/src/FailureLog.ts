@@ -8,8 +8,9 @@
  *     The model failed (server_error): Busy. Retry 1 in 0.40 s.
  *     The model failed (server_error): Busy. The run ended, after 3 attempts.
  *
- * If a call fails and may have taken effect, its line is at least a warning, and is also annotated with the
- * idempotency key, if the handler has read it.
+ * If a call fails and may have taken effect, its line is at least a warning. It names the requests of the handler, and is
+ * annotated with the idempotency key, if the handler has read it. For the first such call of a tool that declares nothing
+ * to settle its doubts, a second line says what would.
  *
  * Each line is annotated with the run, the turn, the tool and the call. Defects are logged separately, with
  * their full cause (`Defect`). A result that does not fit its schema is logged separately, too.

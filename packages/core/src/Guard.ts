@@ -100,8 +100,8 @@ export const json = <T, RD>(
  * good, and a failure if it is not. The function may also return an Effect, for example to look something up
  * before it decides.
  *
- * Inside the handler of a tool that acts (has side effects), a failed check counts as a refusal: nothing was
- * done. If the tool has already acted when the check runs, declare the rule in the tool's definition instead
+ * Inside the handler of a tool that acts (has side effects), a failed check counts as a refusal, unless a request of the
+ * handler may have acted. If the tool has already acted when the check runs, declare the rule in the tool's definition instead
  * (`invariants`, `empty`).
  *
  * @example

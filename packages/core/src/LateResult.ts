@@ -8,7 +8,10 @@
  * The reporter also receives each acting call that is interrupted while it may have acted, for example because
  * the client of a run has left. Such a call has no outcome, and its run has no ledger and no facts.
  *
- * Only an attempt that keeps running can have a late result. By default, a timeout interrupts the handler, and
+ * A handler may also have ended, and send a request afterwards, for example from a timer. What was known of its call is
+ * then no longer true. The result has that `request`, and the certainty `unknown`.
+ *
+ * Only an attempt that keeps running can have a late result of its own. By default, a timeout interrupts the handler, and
  * the interruption aborts the handler's HTTP request. After that, only two things can find out what the service
  * did: `Tool.reconcile`, or your own job that queries the service by the idempotency key. To let the request
  * finish, declare the tool `uninterruptible`. The attempt then keeps its `Tool.concurrency` permit until it ends.

@@ -27,7 +27,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import type { Source } from "./CallEvent.ts"
-import type { Certainty } from "./Certainty.ts"
+import type { Certainty, Doubt } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
 import { whyUnfit } from "./internal/arguments/argumentIdentity.ts"
 import { execute } from "./internal/call/execute.ts"
@@ -77,6 +77,7 @@ import type {
   ToolUnavailable
 } from "./ToolFailure.ts"
 import type { Handled } from "./ToolOutcome.ts"
+import type { WireRequest } from "./WireRequest.ts"
 
 export type { FixerOptions } from "./internal/fixing/fixerOption.ts"
 export type { Any } from "./internal/tool/anyTool.ts"
@@ -1367,6 +1368,10 @@ export interface Outcome<out A, out E extends ToolFailure> {
   readonly exit: Exit.Exit<A, E>
   /** Whether the call took effect. */
   readonly certainty: Certainty
+  /** How strong the doubt is. Present if `certainty` is `unknown`. */
+  readonly doubt?: Doubt
+  /** The requests of the attempts that have no answer, at most 20. Absent if none was seen. */
+  readonly wire?: ReadonlyArray<WireRequest>
   /** The number of attempts: executions of the handler, plus runs of other tools by the call's fallbacks. */
   readonly attempts: number
   /** The number of executions of the handler. */

@@ -22,7 +22,7 @@ export const describe = (
   if (refuses.some((refusal) => attempted(() => error instanceof refusal) === true)) return declared(error, listed)
   const byShape = attempted(() => recognize(error))
   const words = byShape?.isMute === true ? undefined : attempted(() => wordsOf(error, listed))
-  // A message is a rejection only if it gives a reason.
+  // A message reads as a rejection only if it gives a reason.
   const recognized = byShape ?? (words === undefined ? undefined : ofProse(textAt(error, "message") ?? ""))
   if (recognized === undefined && attempted(() => isFault(error)) === true && !isListedItself(error, listed)) {
     return undefined

@@ -68,7 +68,7 @@ export const transient = (code: string, outcome: Unavailable["outcome"] = "open"
   outcome
 })
 
-/** Returns the kind for a request that a service declined without doing anything, and would decline again. */
+/** Returns the kind for a request that a service declined, and would decline again. */
 export const refused = (
   code: string,
   { hint, scope = "tool" }: Pick<Unavailable, "hint" | "scope"> = {}

@@ -2,10 +2,9 @@
  * Messages that developers write in place of an error that they caught: "Could not book the room.", "Payment
  * failed due to a timeout".
  *
- * A message that gives a reason ("Room A1 is booked.") is a rejection: the tool certainly did nothing. It is
- * therefore essential that no other message is mistaken for a rejection. If it is unclear whether a message
- * gives a reason, it is not a rejection. The price is that the model may have to find out or ask although
- * nothing was done. The tests take their messages from `test/support/sentences.txt`.
+ * A message that gives a reason ("Room A1 is booked.") reads as a rejection: the model is shown the sentence, and decides.
+ * It proves nothing about what was done. Other messages read as a failure, whose advice is to find out. The tests take
+ * their messages from `test/support/sentences.txt`.
  */
 import { type Recognized, unproven, unrecognized } from "./errorKind.ts"
 import { failing } from "./httpStatus.ts"
@@ -64,10 +63,7 @@ const done =
 const changed =
   "(?:made|done|charged|paid|booked|sent|created|processed|executed|applied|placed|saved|captured|initiated|uploaded)"
 
-/**
- * Verbs of lookups and checks. A tool that could not "find" or "validate" something did nothing, and says
- * what is wrong with the request.
- */
+/** Verbs of lookups and checks. A tool that could not "find" or "validate" something says what is wrong with the request. */
 const lookupVerb =
   "(?:find|locate|identify|recogni[sz]e|resolve|parse|read|understand|validate|verify|match|determine|be|ship|cancel|accept|meet|log|sign|access|open)"
 const lookupParticiple = "(?:verified|validated|recogni[sz]ed|identified|located|matched|accepted|parsed|resolved)"

@@ -28,7 +28,7 @@ import { note, noteStart } from "./note.ts"
 import { refusalOf } from "./refusal.ts"
 import { answered, insteadOfAsync, judged } from "./runUserCode.ts"
 import type { Scope } from "./scope.ts"
-import { noteUnkeyed } from "./seenMistakes.ts"
+import { noteDoubted, noteUnkeyed } from "./seenMistakes.ts"
 import { endsSoFar } from "./toolEnds.ts"
 
 /** A handler and its properties. */
@@ -74,6 +74,7 @@ export const execute = <A, E extends ToolFailure, R>(
     return handler.isUninterruptible && !isExit(answer) ? runToEnd(answer, execution) : answer
   }
   if (!handler.isHere) return containedCall<A, E, R>(call, execution)
+  execution.watch()
   const answer = call()
   if (!isExit(answer)) fiber.addObserver((exit) => execution.end(exit))
   return Effect.flatMap(Effect.exit(answer), (exit) => execution.judge(exit))
@@ -129,14 +130,17 @@ class Execution implements Attempt {
     this.#attempt = scope.attempt
     this.#record = scope.acts ? new WireRecord(handler.acting, this) : undefined
     scope.wire = this.#record
-    if (this.#record === undefined) return
-    watch(this.#record)
-    if (handler.isHere && scope.slot !== undefined) scope.slot.record = this.#record
+    if (handler.isHere && this.#record !== undefined && scope.slot !== undefined) scope.slot.record = this.#record
   }
 
-  /** Runs code whose requests belong to this execution. */
+  /** Begins to watch, and runs code whose requests belong to this execution. */
   within<A>(run: () => A): A {
+    this.watch()
     return within(this.#record, run)
+  }
+
+  watch(): void {
+    if (this.#record !== undefined) watch(this.#record)
   }
 
   /** Records how the handler ended, and returns that result in the form the caller sees. */
@@ -211,6 +215,7 @@ class Execution implements Attempt {
       failure,
       this.#attempt
     )
+    if (isInDoubt(effects) && tool.token !== undefined) noteDoubted(tool.token)
     if (wire === "acted" && own.effects === "none") this.#warnOfContradiction(record)
     if (isLate) this.#report(certaintyOf(effects), failure)
   }
@@ -258,6 +263,7 @@ class Execution implements Attempt {
   hearLate(request: WireRequest.WireRequest): void {
     if (this.#ending?.effects === "done") return
     note(this.#scope, { _tag: "LateRequest", request }, undefined, this.#attempt)
+    for (let scope: Scope | undefined = this.#scope; scope !== undefined; scope = scope.parent) scope.onLateRequest?.()
     this.#report("unknown", undefined, request)
   }
 

@@ -7,7 +7,7 @@ import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Failed } from "../../ToolOutcome.ts"
 import { statusBelow } from "../anyError/recognize.ts"
 import { certaintyOf, type Effects } from "../failure/effects.ts"
-import { evidenceOf, type Telling } from "../failure/evidence.ts"
+import { evidenceOf, isInferred, type Telling } from "../failure/evidence.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { attempted } from "../value/untrusted.ts"
@@ -25,6 +25,14 @@ import { noteToolEnd } from "./toolEnds.ts"
 export const asKnown = <E extends ToolFailure>(failure: E, certainty: Certainty, isRefusal: boolean): E => {
   const { _tag, outcome } = failure
   if (outcome === certainty || outcome === undefined && _tag !== "ToolUnavailable") return failure
+  // What an error suggests does not hold against what is known.
+  if (certainty === "not_executed" && outcome === "unknown" && isInferred(failure)) {
+    const evidence = evidenceOf(failure)
+    return telling(failure, {
+      outcome: certainty,
+      ...(isRefusal ? { evidence: { ...evidence, refused: true } } : {})
+    })
+  }
   return certainty === "not_executed" && (isRefusal || outcome !== undefined)
     ? failure
     : telling(failure, { outcome: certainty })

@@ -87,6 +87,8 @@ export class Scope {
   policy: PolicyRecord | undefined = undefined
   /** The requests of the handler that runs in this scope, if the tool acts. */
   wire: WireRecord | undefined = undefined
+  /** Called if a handler of the call sends a request after it has ended. Set once the call has its outcome. */
+  onLateRequest: (() => void) | undefined = undefined
   /** Where the record of requests goes if the handler runs in the fiber of this scope. */
   slot: Slot | undefined = undefined
   correction: Correction | undefined = undefined

@@ -9,6 +9,8 @@ interface Seen {
   readonly unkeyed?: WireRequest
   /** True if a call was in doubt. */
   readonly isDoubted?: true
+  /** True once operators were told what would settle the doubts of the tool. */
+  readonly isAdvised?: true
 }
 
 const seen = new WeakMap<object, Seen>()
@@ -16,13 +18,19 @@ const seen = new WeakMap<object, Seen>()
 /** Returns what was seen of a tool. */
 export const seenOf = (token: object): Seen => seen.get(token) ?? {}
 
-/** Notes a request that left without the key of its call. */
-export const noteUnkeyed = (token: object, unkeyed: WireRequest): void =>
-  void seen.set(token, { ...seenOf(token), unkeyed })
+const add = (token: object, more: Seen): void => void seen.set(token, { ...seenOf(token), ...more })
 
-/** Notes that a call of the tool was in doubt. Returns true for the first. */
-export const noteDoubted = (token: object): boolean => {
-  const before = seenOf(token)
-  if (before.isDoubted !== true) seen.set(token, { ...before, isDoubted: true })
-  return before.isDoubted !== true
+/** Notes a request that left without the key of its call. */
+export const noteUnkeyed = (token: object, unkeyed: WireRequest): void => add(token, { unkeyed })
+
+/** Notes that a call of the tool was in doubt. */
+export const noteDoubted = (token: object): void => {
+  if (seenOf(token).isDoubted !== true) add(token, { isDoubted: true })
+}
+
+/** Returns true once for each tool: for the first call in doubt. */
+export const isFirstDoubt = (token: object): boolean => {
+  if (seenOf(token).isAdvised === true) return false
+  add(token, { isAdvised: true })
+  return true
 }

@@ -17,6 +17,7 @@ import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { attempted } from "../value/untrusted.ts"
 import { disabledRefusal } from "./healthCount.ts"
+import { noteLateDoubt } from "./lateDoubt.ts"
 import { type Admission, admissionOf, type Repeated } from "./repeatedCall.ts"
 
 /** The options of a call that decide whether the call may run. */
@@ -249,7 +250,20 @@ export class CallAdmission {
     const intent = this.#intended === undefined
       ? this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
       : this.#intentOf(this.#intended, outcome)
-    return intent === undefined ? outcome : { ...outcome, intent }
+    if (intent === undefined) return outcome
+    this.#watchLate(intent)
+    return { ...outcome, intent }
+  }
+
+  // A request after the end of the call puts it in doubt, which its outcome cannot say any more.
+  #watchLate({ id, number }: Intent): void {
+    const scope = this.#options.facts?.scope
+    const intended = this.#intended
+    if (scope === undefined || number === undefined || intended === undefined || !this.#call.acts) return
+    this.#call.onLateRequest = () => {
+      const text = this.#tool.sideEffect === "idempotent_by_key" ? attempted(() => intended.again) : undefined
+      noteLateDoubt(scope, { id, number, text })
+    }
   }
 
   #intentOf(intended: Intended, outcome: ToolOutcome): Intent | undefined {

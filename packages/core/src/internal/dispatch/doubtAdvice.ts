@@ -1,5 +1,5 @@
 import type * as Tool from "../../Tool.ts"
-import { noteDoubted } from "../call/seenMistakes.ts"
+import { isFirstDoubt } from "../call/seenMistakes.ts"
 import { tokenOf } from "../tool/toolParts.ts"
 
 /**
@@ -8,9 +8,8 @@ import { tokenOf } from "../tool/toolParts.ts"
  */
 export const adviceOnDoubt = (tool: Tool.Any): string | undefined => {
   const { check, name, policies } = tool
-  if (!noteDoubted(tokenOf(tool)) || check !== undefined || policies.some(({ kind }) => kind === "reconcile")) {
-    return undefined
-  }
+  const settles = check !== undefined || policies.some(({ kind }) => kind === "reconcile")
+  if (settles || !isFirstDoubt(tokenOf(tool))) return undefined
   return `${name} is in doubt for the first time, and declares nothing that settles a doubt. ${waysOut}`
 }
 

@@ -11,6 +11,7 @@ import { anyCallOf, type Intended } from "../arguments/callIntent.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
 import { keyOfIntent } from "../call/idempotencyKey.ts"
 import { factOf } from "./callFact.ts"
+import { withLateDoubts } from "./lateDoubt.ts"
 
 /** The decision on a call, made before the call runs. */
 export interface Admission {
@@ -42,10 +43,11 @@ export interface Repeated {
 
 /** Decides from the facts of a scope whether a call may run, and under which key. */
 export const admissionOf = (
-  facts: CallFacts,
+  known: CallFacts,
   tool: Tool.Any,
   call: Intended
 ): Admission => {
+  const facts = withLateDoubts(known)
   const { name, repeats, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
   if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }

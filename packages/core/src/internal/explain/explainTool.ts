@@ -2,7 +2,6 @@ import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../../Explanation.ts"
 import type * as Policy from "../../Policy.ts"
-import { describe as describeRequest } from "../../WireRequest.ts"
 import { type Identified, whyUnfit } from "../arguments/argumentIdentity.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
 import { seenOf } from "../call/seenMistakes.ts"
@@ -71,7 +70,7 @@ const identityWarnings = ({ identity, parameters, sideEffect }: Explained): Read
 const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: Explained): ReadonlyArray<Warning> => [
   ...(unkeyed === undefined ? [] : [{
     code: "request_without_key",
-    detail: `A request left without the call's key: ${describeRequest(unkeyed)}.`,
+    detail: `A request left without the call's key: ${unkeyed.method} ${unkeyed.url}.`,
     hint: "Send the key, for example with fetch.withKey of the handler's context."
   }]),
   ...(isDoubted !== true || settles(tool) ? [] : [{

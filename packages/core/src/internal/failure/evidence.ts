@@ -28,7 +28,10 @@ export const Evidence = Schema.Struct({
     /** True if only the words of the error say what it is: a sentence proves nothing. */
     worded: Schema.optionalKey(Schema.Literal(true))
   })),
-  /** True if the author says that the tool has refused the call, and would refuse it again (`ToolCall.refuse`). */
+  /**
+   * True if it is certain that the tool has refused the call, and would refuse it again: its author says so
+   * (`ToolCall.refuse`), or its requests prove it.
+   */
   refused: Schema.optionalKey(Schema.Literal(true)),
   /** The HTTP status of the service's answer. */
   status: Schema.optionalKey(Schema.Int),

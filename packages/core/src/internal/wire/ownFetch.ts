@@ -68,6 +68,8 @@ const fetchWith =
     const request = record?.begin(method, () => urlOf(input))
     if (record === undefined || request === undefined) return await within(record, send)
     const own = new OwnRequest(record, request)
+    const { sentKey } = record.attempt
+    if (!isKeyed && (sentKey === undefined || !carries(options, input, sentKey))) record.attempt.hearUnkeyed(request)
     try {
       const response = await within(own, send)
       if (!own.isReported) request.answer(statusOf(response))
@@ -104,6 +106,15 @@ const withKey = (headers: unknown, key: string): HeaderList => {
   const all = new Headers(headers ?? undefined)
   if (!all.has("idempotency-key")) all.set("idempotency-key", key)
   return all
+}
+
+// True if a header of the request has the key of the call.
+const carries = (options: Options, input: unknown, key: string): boolean => {
+  const Headers = at(globalThis, "Headers") as new(init?: unknown) => { readonly values: () => Iterable<string> }
+  const values = attempted(() =>
+    Array.from(new Headers(options["headers"] ?? at(input, "headers") ?? undefined).values())
+  )
+  return values?.some((value) => value.includes(key)) === true
 }
 
 /** Notes that a request has failed without an answer. */

@@ -101,8 +101,11 @@ export class WireRecord {
   begin(method: string, url: () => string): SeenRequest | undefined {
     if (!this.#acting(method, url)) return undefined
     const request = new SeenRequest(method, url, this.attempt.now, this.isEnded)
-    if (this.isEnded) this.attempt.hearLate(request.data)
-    else (this.#requests ??= []).push(request)
+    if (this.isEnded) {
+      this.attempt.hearLate(request.data)
+      // A queue may run the task of another attempt in the context of this one.
+      for (const record of open) record.blind()
+    } else (this.#requests ??= []).push(request)
     return request
   }
 

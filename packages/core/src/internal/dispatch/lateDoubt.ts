@@ -1,0 +1,53 @@
+/*
+ * Calls that were told as done nothing, and whose handlers have sent a request since. No outcome can say so any more, so
+ * later calls of the same scope learn it here, and so do the facts of its run.
+ */
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+import type { CallFacts, Fact, FailedCall } from "../../CallFacts.ts"
+
+/** A call in doubt that its facts do not know. */
+interface LateDoubt {
+  readonly id: string
+  readonly number: number
+  /** The arguments of the call, if a repetition must send exactly the same ones. */
+  readonly text: string | undefined
+}
+
+const doubts = new Map<string, ReadonlyArray<LateDoubt>>()
+
+/** How many scopes are kept. A run that is over has handed its facts on. */
+const mostScopes = 1_000
+
+/** Notes a doubt about a call of a scope. */
+export const noteLateDoubt = (scope: string, doubt: LateDoubt): void => {
+  const before = doubts.get(scope) ?? []
+  doubts.delete(scope)
+  doubts.set(scope, [...before.filter(({ id }) => id !== doubt.id), doubt])
+  if (doubts.size <= mostScopes) return
+  const [oldest] = doubts.keys()
+  if (oldest !== undefined) doubts.delete(oldest)
+}
+
+/** Returns the facts with the doubts that have come late. */
+export const withLateDoubts = (facts: CallFacts): CallFacts => {
+  const late = facts.scope === undefined ? undefined : doubts.get(facts.scope)
+  if (late === undefined) return facts
+  return {
+    ...facts,
+    intents: late.reduce((intents, doubt) =>
+      Option.match(HashMap.get(intents, doubt.id), {
+        onNone: () => intents,
+        onSome: (fact) => HashMap.set(intents, doubt.id, doubted(fact, doubt))
+      }), facts.intents)
+  }
+}
+
+// The next key has a later number already if a call with other arguments was made in between.
+const doubted = (fact: Fact, { number, text }: LateDoubt): Fact => {
+  const { failed } = fact
+  if (failed === undefined || fact.number !== number || failed.certainty === "executed") return fact
+  const { doubt: _, refused: __, ...rest }: FailedCall = failed
+  const sent = rest.text ?? text
+  return { ...fact, failed: { ...rest, certainty: "unknown", ...(sent === undefined ? {} : { text: sent }) } }
+}
