@@ -10,6 +10,7 @@ export interface Mutant {
 }
 
 const call = "packages/core/src/internal/call"
+const wire = "packages/core/src/internal/wire"
 const dispatch = "packages/core/src/internal/dispatch"
 const policy = "packages/core/src/internal/policy"
 const facts = "packages/core/src/CallFacts.ts"
@@ -18,8 +19,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an executed attempt does not clear later doubt",
     file: `${call}/done.ts`,
-    text: `own: effects === "done" || done.own === "done"`,
-    replacement: `own: effects === "done"`
+    text: `const isCleared = effects === "done" || done.own === "done"`,
+    replacement: `const isCleared = effects === "done"`
   },
   {
     name: "a tool with a key begins again although an inner effect would happen again",
@@ -48,8 +49,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the late end of an inner tool is dropped",
     file: `${call}/forward.ts`,
-    text: ` || event._tag === "InnerEnded" && event.acts === true`,
-    replacement: ``
+    text: `event._tag === "InnerEnded" && event.acts === true`,
+    replacement: `false`
   },
   {
     name: "a handler that may quote an inner tool is believed",
@@ -109,14 +110,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an unreadable result is a refusal",
     file: `${call}/ending.ts`,
-    text: `if (failure.side === "result") return inDoubt`,
-    replacement: `if (failure.side === "result") return refusal`
+    text: `return isRefusing && wire === "silent" ? unproved : inDoubt`,
+    replacement: `return isOfResult(failure) ? refusal : isRefusing && wire === "silent" ? unproved : inDoubt`
   },
   {
     name: "a silent transient failure is a refusal",
     file: `${call}/ending.ts`,
-    text: `return isPermanent(failure) ? refusal : inDoubt`,
-    replacement: `return isPermanent(failure) ? refusal : refusal`
+    text: `return isRefusing && wire === "silent" ? unproved : inDoubt`,
+    replacement: `return isRefusing ? unproved : refusal`
   },
   {
     name: "the keys of inner tools do not depend on the call",
@@ -169,8 +170,68 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a service that refuses a key in use refuses the call",
     file: `${call}/execute.ts`,
-    text: `isSentAgain: tool.sideEffect === "idempotent_by_key" && wasSent(record.state)`,
-    replacement: `isSentAgain: false`
+    text: `const isSentAgain = tool.sideEffect === "idempotent_by_key" && wasSent(state)`,
+    replacement: `const isSentAgain = false`
+  },
+  {
+    name: "a sentence proves that nothing was done",
+    file: `${call}/ending.ts`,
+    text: `return isRefusing && wire === "silent" ? unproved : inDoubt`,
+    replacement: `return isRefusing && wire === "silent" ? refusal : inDoubt`
+  },
+  {
+    name: "a refusal by hand outweighs a request that acted",
+    file: `${call}/ending.ts`,
+    text: `if (wire === "acted" || isSentAgain && isConflict(failure)) return inDoubt`,
+    replacement: `if (isSentAgain && isConflict(failure)) return inDoubt`
+  },
+  {
+    name: "the refusal of an inner tool is that of the handler",
+    file: `${call}/ending.ts`,
+    text: `(reading.believes === "tools" || evidence?.tool === undefined)\n`,
+    replacement: `true\n`
+  },
+  {
+    name: "a sentence is a real refusal of a tool that refuses first",
+    file: `${call}/ending.ts`,
+    text: `evidence?.inferred?.redirected !== true && evidence?.inferred?.worded !== true &&`,
+    replacement: `evidence?.inferred?.redirected !== true &&`
+  },
+  {
+    name: "a request without an answer was not sent",
+    file: `${wire}/wireRecord.ts`,
+    text: `return hasFailed && !sent ? "unserved" : "acted"`,
+    replacement: `return hasFailed ? "unserved" : "acted"`
+  },
+  {
+    name: "a pending request is none",
+    file: `${wire}/wireRecord.ts`,
+    text: `return hasFailed && !sent ? "unserved" : "acted"`,
+    replacement: `return !hasFailed || !sent ? "unserved" : "acted"`
+  },
+  {
+    name: "a server error proves that nothing was done",
+    file: `${wire}/wireRecord.ts`,
+    text: `if (status < 400 || status === 408 || status >= 500) return "acted"`,
+    replacement: `if (status < 400 || status === 408) return "acted"`
+  },
+  {
+    name: "a conflict under a key that was sent before is a refusal",
+    file: `${wire}/wireRecord.ts`,
+    text: `return isSentAgain && (status === 409 || status === 422) ? "acted" : "refused"`,
+    replacement: `return "refused"`
+  },
+  {
+    name: "a socket of something else blinds nothing",
+    file: `${wire}/wireRecord.ts`,
+    text: `if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"`,
+    replacement: `if (this.#isBlind) return "blind"`
+  },
+  {
+    name: "a late request changes nothing for later calls",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `const facts = withLateDoubts(known)`,
+    replacement: `const facts = known`
   },
   {
     name: "an interrupted call in doubt is not reported",

@@ -17,9 +17,14 @@ const root = join(import.meta.dirname, "../..")
 /** Laws that see nothing of a call's record, or take long. */
 const leftOut = ["argumentLaws.test.ts", "boundLaws.test.ts"]
 
-const laws = readdirSync(join(root, "test/core"))
-  .filter((name) => name.endsWith("Laws.test.ts") && !leftOut.includes(name))
-  .map((name) => `test/core/${name}`)
+const laws = [
+  ...readdirSync(join(root, "test/core"))
+    .filter((name) => name.endsWith("Laws.test.ts") && !leftOut.includes(name))
+    .map((name) => `test/core/${name}`),
+  // What the requests of a handler prove.
+  "test/core/wire.test.ts",
+  "test/evidenceRuns.test.ts"
+]
 
 /** A mutant, and the law that failed; none if it survived. */
 interface Tried {

@@ -6,7 +6,7 @@ import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
 import type { SeenRequest, WireRecord } from "./wireRecord.ts"
-import { OwnRequest, within } from "./witness.ts"
+import { hasKey, OwnRequest, within } from "./witness.ts"
 
 /**
  * The type of the global `fetch`, as your program's libraries declare it.
@@ -114,7 +114,7 @@ const carries = (options: Options, input: unknown, key: string): boolean => {
   const values = attempted(() =>
     Array.from(new Headers(options["headers"] ?? at(input, "headers") ?? undefined).values())
   )
-  return values?.some((value) => value.includes(key)) === true
+  return values?.some((value) => hasKey(value, key)) === true
 }
 
 /** Notes that a request has failed without an answer. */

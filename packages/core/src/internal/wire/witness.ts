@@ -37,8 +37,6 @@ interface Storage {
   readonly getStore: () => Place | undefined
 }
 
-/** The global `fetch` as it was when the watch began. */
-let fetchAtStart: unknown = undefined
 let storage: Storage | undefined | "missing" = undefined
 
 const installed = (): Storage | undefined => {
@@ -77,18 +75,21 @@ const recordOf = (place: Place | undefined): WireRecord | undefined =>
  * True if silence can be heard: Node reports each request of this process. Bun, Deno and others have the same channels,
  * but do not report those of `fetch`; nor does Node those of a `fetch` that a test has replaced.
  */
-export const hearsSilence = (): boolean =>
-  installed() !== undefined && isNode() && globalAt("fetch") === fetchAtStart && !isMocked()
+export const hearsSilence = (): boolean => installed() !== undefined && isNode() && isNodesFetch() && !isMocked()
 
 const isNode = (): boolean => {
   const versions = at(globalAt("process"), "versions")
   return at(versions, "node") !== undefined && at(versions, "bun") === undefined &&
-    at(versions, "deno") === undefined &&
-    globalAt("WebSocketPair") === undefined
+    at(versions, "deno") === undefined && globalAt("WebSocketPair") === undefined
 }
 
+// A mock, an instrumented `fetch` and that of another library have another source.
+const isNodesFetch = (): boolean => /internal\/deps\/undici/.test(String(globalAt("fetch")))
+
 const isMocked = (): boolean =>
-  at(at(Reflect.get(globalThis, Symbol.for("undici.globalDispatcher.1")), "constructor"), "name") === "MockAgent"
+  ["undici.globalDispatcher.1", "undici.globalDispatcher.2"].some((name) =>
+    at(at(Reflect.get(globalThis, Symbol.for(name)), "constructor"), "name") === "MockAgent"
+  )
 
 const globalAt = (key: string): unknown => at(globalThis, key)
 
@@ -107,7 +108,6 @@ const install = (): Storage | undefined => {
   const hooks = builtin<{ readonly AsyncLocalStorage: new() => Storage }>("node:async_hooks")
   const channels = builtin<Channels>("node:diagnostics_channel")
   if (hooks === undefined || channels === undefined) return undefined
-  fetchAtStart = globalAt("fetch")
   for (const [channel, hear] of listeners) {
     channels.subscribe(channel, (message) => {
       // Code around an attempt may have none open, and then nothing is of interest.
@@ -310,21 +310,16 @@ const hasKeyOfAny = (headers: unknown): boolean =>
 
 // Undici has headers as a list of names and values, or as one text; Node as an object.
 const carries = (headers: unknown, key: string): boolean => {
-  if (typeof headers === "string") return holds(headers, key)
-  if (Array.isArray(headers)) return headers.some((value) => typeof value === "string" && holds(value, key))
-  return Predicate.isObject(headers) && Object.values(headers).some((value) => holds(String(value), key))
-}
-
-// True for the key, and for the key with something before or after it, such as "key-2": but not for "key2", which may be
-// another call's.
-const holds = (text: string, key: string): boolean => {
-  for (let at = key === "" ? -1 : text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {
-    if (!isWordLike(text[at - 1]) && !isWordLike(text[at + key.length])) return true
+  if (typeof headers === "string") {
+    return headers.split("\r\n").some((line) => hasKey(line.replace(/^[^:]*: /, ""), key))
   }
-  return false
+  if (Array.isArray(headers)) return headers.some((value) => hasKey(value, key))
+  return Predicate.isObject(headers) && Object.values(headers).some((value) => hasKey(value, key))
 }
 
-const isWordLike = (character: string | undefined): boolean => character !== undefined && /[a-z\d]/i.test(character)
+/** True if the value of a header is the key, or contains it. A short key may occur in a value by chance. */
+export const hasKey = (value: unknown, key: string): boolean =>
+  typeof value === "string" && (value === key || key.length >= 16 && value.includes(key))
 
 const onSocket = (request: Request, hear: (socket: Socket) => void): void => {
   const { socket } = request
