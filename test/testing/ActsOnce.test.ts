@@ -1,8 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Policy, RetryPolicy, type SideEffect, Tool, ToolCall, ToolFailure, ToolUnavailable } from "@fallible/core"
+import {
+  Guard,
+  Policy,
+  RetryPolicy,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolCall,
+  ToolFailure,
+  ToolUnavailable
+} from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { ActsOnce, type FakeService } from "@fallible/testing"
-import { Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 
 const Order = Schema.Struct({ order: Schema.String })
@@ -60,6 +70,12 @@ const twice = <T extends Tool.Any>(options: ActsOnce.Options<T>) =>
   Effect.flatMap(
     Effect.flip(ActsOnce.check(options)),
     (failure) => failure._tag === "ActedTwice" ? Effect.succeed(failure) : Effect.die(failure)
+  )
+
+const wrongly = <T extends Tool.Any, R = never, Provided = never>(options: ActsOnce.Options<T, R, Provided>) =>
+  Effect.flatMap(
+    Effect.flip(ActsOnce.check(options)),
+    (failure) => failure._tag === "ToldWrongly" ? Effect.succeed(failure) : Effect.die(failure)
   )
 
 const lines = (...lines: ReadonlyArray<string>) => lines
@@ -537,5 +553,406 @@ describe("H4 can this pay twice?", () => {
           "Request 2, key a: the service acts, and answers."
         )
       )
+    }))
+})
+
+// -----------------------------------------------------------------------------
+// What is told
+// -----------------------------------------------------------------------------
+
+const bank = "https://bank.example/payments"
+const Receipt = Schema.Struct({ receipt: Schema.String })
+const receipts = { answer: { receipt: "r-1" } }
+
+/** The parts of a service's answers that handlers read. */
+interface Answered {
+  readonly receipt?: string
+  readonly message?: string
+}
+
+/** Makes a tool with an async handler. `sideEffect` is `idempotent_by_key`, with an identity, if not given. */
+const promising = (
+  handler: (send: () => Promise<Response>, call: Tool.PromiseCall, service: FakeService.FakeService) => Promise<string>,
+  definition: Partial<Tool.Definition<string, typeof Order.Type>> = {}
+) =>
+(service: FakeService.FakeService) =>
+  Tool.promise("pay", {
+    description: "Pays",
+    parameters: Order,
+    success: Schema.String,
+    sideEffect: "idempotent_by_key",
+    identity: ({ order }) => order,
+    ...definition
+  }, ({ order }, call) =>
+    handler(
+      () => {
+        const { idempotencyKey, signal } = call
+        const headers = { "idempotency-key": idempotencyKey }
+        return service.fetch(bank, { method: "POST", headers, body: order, signal })
+      },
+      call,
+      service
+    ))
+
+const receiptOf = async (response: Response) => (await response.json() as Answered).receipt
+
+/** Handlers that throw a sentence, whatever went wrong: it proves nothing. */
+const sentences = [
+  "Receipt missing",
+  "The bank did not answer",
+  "Payment is processing",
+  "Non-OK response",
+  "Zahlung fehlgeschlagen",
+  "支付失败"
+]
+
+const saying = (sentence: string) =>
+  promising(async (send) => {
+    const response = await send().catch(() => undefined)
+    const receipt = response === undefined ? undefined : await receiptOf(response)
+    if (receipt === undefined) throw new Error(sentence)
+    return receipt
+  })
+
+/** A handler that throws what the service says, in whatever language. */
+const quoting = promising(async (send) => {
+  const { message, receipt } = await (await send()).json() as Answered
+  if (receipt === undefined) throw new Error(message)
+  return receipt
+})
+
+/** A handler of two requests: it pays, and then sends a mail. */
+const mailing = promising(async (send, { idempotencyKey, signal }, { fetch }) => {
+  const paid = await send()
+  if (!paid.ok) throw paid
+  const headers = { "idempotency-key": idempotencyKey }
+  const mailed = await fetch("https://mail.example/mails", { method: "POST", headers, body: "Paid.", signal })
+  if (!mailed.ok) throw mailed
+  return await receiptOf(paid) ?? "paid"
+})
+
+/** A handler of two requests, in the style of the documents: it pays, and then reads the receipt. */
+const reading = (service: FakeService.FakeService) =>
+  Tool.make("pay", {
+    description: "Pays",
+    parameters: Order,
+    success: Receipt,
+    sideEffect: "idempotent_by_key",
+    identity: ({ order }) => order
+  }, ({ order }) =>
+    Effect.gen(function*() {
+      const { idempotencyKey } = yield* ToolCall.current
+      const request = HttpClientRequest.post(bank, { headers: { "idempotency-key": idempotencyKey } })
+      const ok = HttpClient.filterStatusOk(yield* HttpClient.HttpClient)
+      yield* ok.execute(HttpClientRequest.bodyText(request, order))
+      return yield* Effect.flatMap(ok.get(`${bank}/receipt`), ({ text }) => text)
+    }).pipe(
+      HttpFailure.classify,
+      Guard.json(Receipt),
+      Effect.provide(FetchHttpClient.layer),
+      Effect.provideService(FetchHttpClient.Fetch, service.fetch)
+    ))
+
+const found = () => ({ receipt: "r-1" })
+
+describe("H4 is it true that nothing was done?", () => {
+  const declared = [{}, { sideEffect: "non_idempotent" }] as const
+
+  it.live("yes, if the handler throws the answer of its service", () =>
+    Effect.gen(function*() {
+      for (const definition of declared) {
+        const tool = promising(async (send) => {
+          const response = await send()
+          if (!response.ok) throw response
+          return await receiptOf(response) ?? "paid"
+        }, definition)
+        assert.strictEqual((yield* ActsOnce.check({ ...args, ...receipts, tool, runs: 120 })).runs, 120)
+      }
+    }))
+
+  it.live("yes, if it fails with the error of its client", () =>
+    Effect.gen(function*() {
+      const options = { ...args, runs: 120 }
+      assert.strictEqual((yield* ActsOnce.check({ ...options, tool: paying("non_idempotent") })).runs, 120)
+      assert.strictEqual((yield* ActsOnce.check({ ...options, tool: paying("idempotent_by_key") })).runs, 120)
+    }))
+
+  it.live("yes, if it refuses before it acts", () =>
+    Effect.gen(function*() {
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, ({ order }) =>
+          order === "?"
+            ? ToolCall.refuse("There is no order '?'.")
+            : Effect.mapError(service.act({ body: order }), (error) => ToolFailure.from(error)))
+      const { runs } = yield* ActsOnce.check({ arguments: [{ order: "?" }, { order: "7" }], tool, runs: 120 })
+      assert.strictEqual(runs, 120)
+    }))
+
+  it.live("yes, if all that it says is a sentence, in any language", () =>
+    Effect.gen(function*() {
+      for (const tool of [...sentences.map(saying), quoting]) {
+        const { inDoubt, runs } = yield* ActsOnce.check({ ...args, ...receipts, tool, runs: 60 })
+        assert.strictEqual(runs, 60)
+        assert.isAbove(inDoubt, 4)
+      }
+    }))
+
+  it.live("yes, if only its second request is refused", () =>
+    Effect.gen(function*() {
+      const effect = ({ url }: FakeService.Request) => url
+      assert.isAbove((yield* ActsOnce.check({ ...args, ...receipts, effect, tool: mailing, runs: 60 })).inDoubt, 4)
+      assert.isAbove((yield* ActsOnce.check({ ...args, ...receipts, found, tool: reading, runs: 60 })).inDoubt, 4)
+    }))
+
+  it.live("yes, if a request that was left behind leaves the call in doubt", () =>
+    Effect.gen(function*() {
+      const tool = promising(async (send) => {
+        void send().catch(() => {})
+        const response = await send()
+        if (!response.ok) throw response
+        return "paid"
+      })
+      assert.strictEqual((yield* ActsOnce.check({ ...args, tool, runs: 100 })).runs, 100)
+    }))
+})
+
+describe("H4 what does the service say?", () => {
+  it.live("refuses a first and a later request in four ways, and speaks six languages, whether it has acted or not", () =>
+    Effect.gen(function*() {
+      const [first, later, reads] = [new Set<number>(), new Set<number>(), new Set<number>()]
+      const [refusing, acting] = [new Set<string>(), new Set<string>()]
+      const tool = promising(async (send, { idempotencyKey }, { fetch }) => {
+        const paid = await send()
+        const { message, receipt } = await paid.clone().json() as Answered
+        if (paid.status >= 400 && paid.status < 500) first.add(paid.status)
+        if (receipt === undefined && message !== undefined) {
+          if (paid.status === 500 || paid.ok) acting.add(message)
+          else refusing.add(message)
+        }
+        if (!paid.ok) throw paid
+        const headers = { "idempotency-key": idempotencyKey }
+        const mailed = await fetch("https://mail.example/mails", { method: "POST", headers })
+        if (!mailed.ok) later.add(mailed.status)
+        const read = await fetch(bank)
+        if (!read.ok) reads.add(read.status)
+        return receipt ?? "paid"
+      })
+      const effect = ({ url }: FakeService.Request) => url
+      yield* ActsOnce.check({ ...args, ...receipts, effect, tool, runs: 150 })
+      const refusals = [402, 404, 409, 422]
+      assert.sameMembers(Array.from(first), [...refusals, 429])
+      assert.sameMembers(Array.from(later), [...refusals, 429, 500, 503])
+      assert.sameMembers(Array.from(reads), refusals)
+      assert.deepStrictEqual([refusing.size, acting.size], [6, 6])
+      assert.includeMembers(Array.from(acting), ["Zahlung fehlgeschlagen.", "支付失败。"])
+    }))
+
+  it.live("has one effect, unless they are named", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* twice({ ...args, tool: mailing, keys: "ignored" })).times, 2)
+      const effect = () => {
+        throw new Error("Boom.")
+      }
+      const { message } = yield* Effect.flip(ActsOnce.check({ ...args, effect, tool: mailing }))
+      assert.include(message, "The option 'effect' threw: Error: Boom.")
+    }))
+})
+
+describe("H4 does it lie about what it did?", () => {
+  it.live("yes, if it refuses after it has acted", () =>
+    Effect.gen(function*() {
+      const tool = promising(async (send, { refuse }) => {
+        const response = await send()
+        if (!response.ok) refuse("The bank declined.")
+        return "paid"
+      })
+      const { message, sequence, times } = yield* wrongly({ ...args, tool, runs: 60 })
+      assert.strictEqual(times, 1)
+      assert.deepStrictEqual(sequence, [
+        "The model calls pay.",
+        "Request 1, key a: the service acts, and answers 500.",
+        "The call fails (The bank declined.), and is told as not executed."
+      ])
+      assert.include(message, "A call to pay is told as not executed, but the service acted once:")
+    }))
+
+  it.live("yes, also if it never succeeds", () =>
+    Effect.gen(function*() {
+      const tool = promising(async (send, { refuse }) => {
+        await send()
+        return refuse("Not today.")
+      })
+      assert.deepStrictEqual((yield* wrongly({ ...args, tool, runs: 60 })).sequence, [
+        "The model calls pay.",
+        "Request 1, key a: the service acts, and answers.",
+        "The call fails (Not today.), and is told as not executed."
+      ])
+    }))
+
+  it.live("and pays twice, once the model uses other words, which is the graver finding", () =>
+    Effect.gen(function*() {
+      const tool = promising(async (send, { refuse }) => {
+        const response = await send()
+        if (!response.ok) refuse("The bank declined.")
+        return "paid"
+      }, { sideEffect: "non_idempotent", identity: () => "the only order" })
+      const spellings = { arguments: [{ order: "7" }, { order: "07" }] }
+      const { sequence } = yield* twice({ ...spellings, tool, runs: 60 })
+      assert.deepStrictEqual(sequence, [
+        "The model calls pay.",
+        "Request 1, key a: the service acts, and answers 500.",
+        "The model calls pay.",
+        "Request 2, key b: the service acts, and answers."
+      ])
+    }))
+
+  it.live("yes, if its failure says that nothing was done", () =>
+    Effect.gen(function*() {
+      const outcome = "not_executed"
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+          Effect.mapError(service.act(), () =>
+            new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome })))
+      assert.deepStrictEqual((yield* wrongly({ ...args, tool, calls: 1, runs: 60 })).sequence, [
+        "The model calls pay.",
+        "Request 1: the service acts, and the connection is lost.",
+        "The call fails (Down.), and is told as not executed."
+      ])
+    }))
+
+  it.live("yes, if it declares that an error means a refusal", () =>
+    Effect.gen(function*() {
+      class Declined extends Error {}
+      const tool = (service: FakeService.FakeService) =>
+        Tool.promise("pay", {
+          description: "Pays",
+          parameters: Order,
+          success: Schema.Unknown,
+          refuses: [Declined]
+        }, async () => {
+          const response = await service.fetch(bank, { method: "POST" })
+          if (!response.ok) throw new Declined("Declined.")
+          return "paid"
+        })
+      assert.strictEqual((yield* wrongly({ ...args, tool, runs: 60 })).sequence.length, 3)
+    }))
+
+  // A worker that was started before: nothing shows whose requests it sends, so nobody notes them.
+  class Till extends Context.Service<Till, {
+    readonly pay: (order: string) => Effect.Effect<unknown, FakeService.Dropped | FakeService.Answered>
+  }>()("test/Till") {
+    static readonly layer = (service: FakeService.FakeService) =>
+      Layer.effect(
+        Till,
+        Effect.gen(function*() {
+          const orders = yield* Queue.unbounded<
+            readonly [string, Deferred.Deferred<unknown, FakeService.Dropped | FakeService.Answered>]
+          >()
+          const work = Effect.flatMap(
+            Queue.take(orders),
+            ([body, paid]) => Effect.flatMap(Effect.exit(service.act({ body })), (exit) => Deferred.done(paid, exit))
+          )
+          yield* Effect.forkScoped(Effect.forever(work))
+          return {
+            pay: (order) =>
+              Effect.gen(function*() {
+                const paid = yield* Deferred.make<unknown, FakeService.Dropped | FakeService.Answered>()
+                yield* Queue.offer(orders, [order, paid])
+                return yield* Deferred.await(paid)
+              })
+          }
+        })
+      )
+  }
+
+  const queueing = <E extends ToolFailure.ToolFailure>(
+    failureOf: (error: FakeService.Dropped | FakeService.Answered) => E,
+    definition: Pick<Tool.Definition<unknown, typeof Order.Type>, "acts"> = {}
+  ) =>
+  () =>
+    Tool.make(
+      "pay",
+      { description: "Pays", parameters: Order, success: Schema.Unknown, ...definition },
+      ({ order }) => Effect.flatMap(Till, ({ pay }) => Effect.mapError(pay(order), failureOf))
+    )
+
+  it.live("yes, if nobody has noted its requests, and it fails with a bare SemanticGarbage", () =>
+    Effect.gen(function*() {
+      const tool = queueing(() => new SemanticGarbage({ code: "declined", detail: "Declined." }))
+      assert.deepStrictEqual((yield* wrongly({ ...args, tool, layer: Till.layer, runs: 60 })).sequence, [
+        "The model calls pay.",
+        "Request 1: the service acts, and the connection is lost.",
+        "The call fails (Declined.), and is told as not executed."
+      ])
+    }))
+
+  it.live("yes, if nobody has noted its requests, and it declares that only its requests act", () =>
+    Effect.gen(function*() {
+      const options = { ...args, layer: Till.layer, runs: 60 }
+      const acts = { requests: ["POST bank.example"], only: true }
+      const failed = () => ToolFailure.from(new Error("Declined."))
+      yield* wrongly({ ...options, tool: queueing(failed, { acts }) })
+      // Without the declaration, silence proves nothing.
+      assert.strictEqual((yield* ActsOnce.check({ ...options, tool: queueing(failed) })).runs, 60)
+    }))
+
+  it.live("yes, if it refuses while a request of its own still runs", () =>
+    Effect.gen(function*() {
+      const tool = promising(async (send, { refuse }) => {
+        const response = await send()
+        if (response.ok) return "paid"
+        if (response.status !== 402) throw response
+        void send().catch(() => {})
+        return refuse("Not today.")
+      }, { sideEffect: "non_idempotent" })
+      assert.deepStrictEqual((yield* wrongly({ ...args, tool, calls: 1, runs: 60 })).sequence, [
+        "The model calls pay.",
+        "Request 1, key a: the service answers 402, and does nothing.",
+        "The call fails (Not today.), and is told as not executed.",
+        "Request 2, key a, after its call has ended: the service acts, and answers."
+      ])
+    }))
+
+  it.live("yes, if it sends a request after it has failed", () =>
+    Effect.gen(function*() {
+      const again = (service: FakeService.FakeService) =>
+        Effect.forkDetach(Effect.delay(service.act(), "1 minute"), { startImmediately: true })
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+          Effect.catch(service.act(), (error) =>
+            Effect.andThen(
+              error._tag === "Answered" && error.status === 402 ? again(service) : Effect.void,
+              Effect.fail(ToolFailure.from(error))
+            )))
+      assert.deepStrictEqual((yield* wrongly({ ...args, tool, calls: 1, runs: 60 })).sequence, [
+        "The model calls pay.",
+        "Request 1: the service answers 402, and does nothing.",
+        "The call fails (The service answered 402.), and is told as not executed.",
+        "Request 2, after its call has ended: the service acts, and answers."
+      ])
+    }))
+
+  it.live("no, if a request that a call in doubt has left behind acts during the next call", () =>
+    Effect.gen(function*() {
+      const lost = new ToolUnavailable({ code: "lost", detail: "Lost.", transient: true, outcome: "unknown" })
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make("pay", {
+          description: "Pays",
+          parameters: Order,
+          success: Schema.Unknown,
+          identity: ({ order }) => order
+        }, ({ order }) => {
+          const act = service.act({ url: `http://service.test/${order}` })
+          return order === "late"
+            ? Effect.andThen(Effect.forkDetach(Effect.delay(act, "30 seconds")), Effect.fail(lost))
+            : Effect.andThen(Effect.sleep("1 minute"), Effect.mapError(act, (error) => ToolFailure.from(error)))
+        })
+      const { runs } = yield* ActsOnce.check({
+        arguments: [{ order: "late" }, { order: "7" }],
+        effect: ({ url }) => url,
+        tool,
+        runs: 60
+      })
+      assert.strictEqual(runs, 60)
     }))
 })

@@ -81,11 +81,11 @@ const whileGlobal = <A, E, R>(fetch: Fetch, self: Effect.Effect<A, E, R>) =>
 
 const { json, refused, reset, status } = HttpStub
 
-/** A sequence of moves, and what a handler did to whose requests it was played. */
+/** The moves of a service, and what is then known of the call. */
 interface Case {
   readonly moves: ReadonlyArray<HttpStub.Answer>
   readonly certainty: "not_executed" | "unknown"
-  /** Default: one, without retries. */
+  /** Default: one request, and no retries. */
   readonly handler?: Partial<Handler>
 }
 

@@ -99,7 +99,11 @@ describe("ActsOnce.check", () => {
 
   test("has the requirements of the tool", () => {
     expect(ActsOnce.check({ tool, arguments: { order: "7" } })).type.toBe<
-      Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverSucceeded | ActsOnce.NeverEnded, Shop>
+      Effect.Effect<
+        ActsOnce.Checked,
+        ActsOnce.ActedTwice | ActsOnce.ToldWrongly | ActsOnce.NeverSucceeded | ActsOnce.NeverEnded,
+        Shop
+      >
     >()
     expect(ActsOnce.check).type.not.toBeCallableWith({ tool })
   })
@@ -109,7 +113,10 @@ describe("ActsOnce.check", () => {
       Tool.make("pay", definition, () => Effect.fail(new SemanticGarbage({ code: "c", detail: "d" })))
     expect<ToolFailure.ToolFailure>().type.toBeAssignableFrom<Tool.Failure<ReturnType<typeof failing>>>()
     expect(ActsOnce.check({ tool: failing, arguments: {} })).type.toBe<
-      Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverSucceeded | ActsOnce.NeverEnded>
+      Effect.Effect<
+        ActsOnce.Checked,
+        ActsOnce.ActedTwice | ActsOnce.ToldWrongly | ActsOnce.NeverSucceeded | ActsOnce.NeverEnded
+      >
     >()
   })
 })

@@ -86,7 +86,12 @@ const AttemptEnded = Schema.Struct({
 })
 
 /** A policy stopped waiting for an attempt, which may still be running. */
-const AttemptAbandoned = Schema.Struct({ _tag: Schema.tag("AttemptAbandoned"), ...policy })
+const AttemptAbandoned = Schema.Struct({
+  _tag: Schema.tag("AttemptAbandoned"),
+  ...policy,
+  /** If the tool acts: the requests of the handler so far. */
+  wire: Schema.optionalKey(Schema.Array(WireRequest))
+})
 
 /** The handler starts again to fetch the next page of the same answer. */
 const PageStarted = Schema.Struct({ _tag: Schema.tag("PageStarted") })

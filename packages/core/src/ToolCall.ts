@@ -29,6 +29,7 @@ import { textOf } from "./internal/failure/failureField.ts"
 import { neverAwaited } from "./internal/value/neverAwaited.ts"
 import { type NotedRequest, type NoteOptions, noteRequest as noteInRecord } from "./internal/wire/noteRequest.ts"
 import { type CallFetch, ownFetch } from "./internal/wire/ownFetch.ts"
+import { isUnwatched } from "./internal/wire/witness.ts"
 import type { SemanticGarbage } from "./ToolFailure.ts"
 
 export type { Source } from "./CallEvent.ts"
@@ -348,5 +349,7 @@ export const fetch: Effect.Effect<CallFetch> = neverAwaited(
 export const noteRequest = (request: NoteOptions): Effect.Effect<NotedRequest> =>
   neverAwaited(
     "ToolCall.noteRequest",
-    Effect.withFiber((fiber) => Effect.sync(() => noteInRecord(request, fiber.getRef(scope).wireHere)))
+    Effect.withFiber((fiber) =>
+      Effect.sync(() => noteInRecord(request, isUnwatched() ? undefined : fiber.getRef(scope).wireHere))
+    )
   )

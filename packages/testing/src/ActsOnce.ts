@@ -1,6 +1,6 @@
 /**
- * Checks whether a tool can act (have its side effect) twice for one call. You pass in your own tool, with
- * its policies and its handler.
+ * Checks whether a tool can act (have its side effect) twice for one call, and whether it can act although its call is told
+ * as not executed. You pass in your own tool, with its policies and its handler.
  *
  *     yield* ActsOnce.check({
  *       tool: (service) => payWith(service.fetch).pipe(Tool.retry(RetryPolicy.transient)),
@@ -8,21 +8,45 @@
  *     })
  *
  * The handler calls a fake service (`FakeService`). The service may act and drop the connection, act later,
- * answer 500 after it has acted, or be slow. A scripted model repeats its call until a call succeeds. The
- * process may stop in the middle of a step; a second process then continues from the journal. If the tool is
- * `"idempotent_by_key"`, the same job may also be delivered twice, under the same id. In every case, the
- * service must not act more than once.
+ * answer 500 after it has acted, refuse a request, or be slow. A scripted model repeats its call until a call
+ * succeeds. The process may stop in the middle of a step; a second process then continues from the journal. If the
+ * tool is `"idempotent_by_key"`, the same job may also be delivered twice, under the same id.
+ *
+ * In every case, two things must hold:
+ *
+ * - The service does not act more than once. Otherwise, the check fails with {@link ActedTwice}.
+ * - If a call is told as `not_executed`, the service has not acted on any request of that call, and does not act later.
+ *   Otherwise, the check fails with {@link ToldWrongly}.
+ *
+ * A call is told wrongly if its handler refuses after it has acted, for example, or leaves a request behind. A model that
+ * believes it acts again. If the check finds both, it reports the second act, which is graver.
+ *
+ * The library learns what a handler did from its requests (`Certainty`). The fake service notes its requests, so they are
+ * seen as over real HTTP. The check does not rely on that: it counts what the service did. So a mock of your own, which
+ * notes nothing, hides nothing from the check.
  *
  * All short sequences of faults are tried first, and then longer sequences, which are drawn from a seed. If a
- * sequence makes the service act twice, it is reduced until nothing more can be left out, and reported. Time
+ * sequence makes the tool act twice or lie, it is reduced until nothing more can be left out, and reported. Time
  * is virtual.
  *
  * The check assumes that the fake service behaves like yours: say whether yours honours idempotency keys
- * (`keys`). The check sees only requests to the fake service.
+ * (`keys`). The check sees only requests to the fake service. If a handler has several effects, name them (`effect`).
  *
  * @since 0.1.0
  */
-import { Agent, Defect, Journal, LateResult, type Policy, type Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import {
+  Agent,
+  type AgentEvent,
+  type AgentFailure,
+  type Answer,
+  Defect,
+  Journal,
+  LateResult,
+  type Policy,
+  type Tool,
+  type ToolFailure,
+  Toolkit
+} from "@fallible/core"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
@@ -33,9 +57,11 @@ import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Random from "effect/Random"
+import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import type { Answers, FakeService, Fault } from "./FakeService.ts"
-import { faults, mostAtOnce, Service } from "./internal/plannedService.ts"
+import type { Answers, FakeService, Fault, Request } from "./FakeService.ts"
+import { faults, mostAtOnce, type Plan as ServicePlan, refusals, Service } from "./internal/plannedService.ts"
+import { PlayedSequence, type WronglyTold } from "./internal/playedSequence.ts"
 import * as ScriptedModel from "./ScriptedModel.ts"
 
 // -----------------------------------------------------------------------------
@@ -68,6 +94,11 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
    */
   readonly keys?: "honoured" | "ignored"
   /**
+   * Names the effect of a request that acts, for a handler that has several: a payment and a mail. The service may then act
+   * once for each name: `effect: ({ url }) => url`. Default: all requests have the same effect.
+   */
+  readonly effect?: (request: Request) => string | undefined
+  /**
    * The user's reply to each question of the tool (`ToolCall.ask`), or a function of the question. Default: none, so a
    * tool that asks never succeeds.
    */
@@ -83,7 +114,7 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
 }
 
 /**
- * The result of a check: the service never acted twice.
+ * The result of a check: the service never acted twice, and each call was told truly.
  *
  * @category models
  * @since 0.1.0
@@ -99,7 +130,7 @@ export interface Checked {
 }
 
 /**
- * The service acted more than once.
+ * The service acted more than once. With the option `effect`: it had one of the effects more than once.
  *
  * @category failures
  * @since 0.1.0
@@ -113,6 +144,32 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
 }> {
   override get message(): string {
     return `The service acted ${this.times} times for one call to ${this.tool}:\n\n  ${this.sequence.join("\n  ")}\n`
+  }
+}
+
+/**
+ * A call was told as `not_executed`, although the service acted on a request of that call. A model that believes this calls
+ * the tool again, and the library gives its next call a new idempotency key.
+ *
+ * One line of the sequence says what was told. Look for code that says that nothing was done: `refuse`,
+ * `outcome: "not_executed"`, a `SemanticGarbage` without an outcome, or a declaration of the tool. If a request comes after
+ * its call has ended, await it in the handler.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class ToldWrongly extends Data.TaggedError("ToldWrongly")<{
+  readonly tool: string
+  /** How often the service acted on requests of the call. */
+  readonly times: number
+  /** The events, one line each, together with what was told. */
+  readonly sequence: ReadonlyArray<string>
+}> {
+  override get message(): string {
+    const times = this.times === 1 ? "once" : `${this.times} times`
+    return `A call to ${this.tool} is told as not executed, but the service acted ${times}:\n\n  ${
+      this.sequence.join("\n  ")
+    }\n`
   }
 }
 
@@ -172,13 +229,14 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
 // -----------------------------------------------------------------------------
 
 /**
- * Checks that a tool cannot act twice for one call.
+ * Checks that a tool cannot act twice for one call, and that a call is told as `not_executed` only if nothing was done.
  *
  * When to use: in a test, for each tool that pays, books or sends.
  *
- * Fails with {@link ActedTwice} if the service acts twice; the failure has the shortest sequence that was
- * found. Fails with {@link NeverSucceeded} if the tool does not work even without any fault, and with
- * {@link NeverEnded} if it does not come to an end. Dies if the option `found` throws.
+ * Fails with {@link ActedTwice} if the service acts twice, and with {@link ToldWrongly} if it acts although the call is
+ * told as not executed; both have the shortest sequence that was found. Fails with {@link NeverSucceeded} if the tool does
+ * not work even without any fault, and with {@link NeverEnded} if it does not come to an end. Dies if the option `found`
+ * throws.
  *
  * If the tool needs Effect services, provide them through the option `layer`, or to the Effect that `check`
  * returns.
@@ -208,6 +266,21 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  * const twice = await Effect.runPromise(Effect.flip(ActsOnce.check({ ...check, tool: pay("idempotent") })))
  * twice._tag === "ActedTwice" && twice.sequence
  * // => ["The model calls pay.", "Request 1, key a: the service acts, and the connection is lost.", "Request 2, key a: the service acts, and answers."]
+ *
+ * const hasty = (service: FakeService.FakeService) =>
+ *   Tool.promise("pay", {
+ *     description: "Pays an order",
+ *     parameters: Schema.Struct({ order: Schema.String }),
+ *     success: Schema.Unknown
+ *   }, async ({ order }, { refuse }) => {
+ *     const response = await service.fetch("https://bank.example/payments", { method: "POST", body: order })
+ *     if (!response.ok) refuse("The bank declined.") // wrong: it may have paid, and then answered 500
+ *     return await response.json()
+ *   })
+ *
+ * const wrongly = await Effect.runPromise(Effect.flip(ActsOnce.check({ ...check, tool: hasty })))
+ * wrongly._tag === "ToldWrongly" && wrongly.sequence
+ * // => ["The model calls pay.", "Request 1: the service acts, and answers 500.", "The call fails (The bank declined.), and is told as not executed."]
  * ```
  *
  * @category checks
@@ -215,24 +288,37 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  */
 export const check = <T extends Tool.Any, R = never, Provided = never>(
   options: Options<T, R, Provided>
-): Effect.Effect<Checked, ActedTwice | NeverSucceeded | NeverEnded, Exclude<Tool.Requirements<T> | R, Provided>> =>
+): Effect.Effect<
+  Checked,
+  ActedTwice | ToldWrongly | NeverSucceeded | NeverEnded,
+  Exclude<Tool.Requirements<T> | R, Provided>
+> =>
   Effect.gen(function*() {
     const { runs = 400, seed = "acts once" } = options
     const sunny = yield* play(options, nothingWrong)
     yield* hasEnded(sunny)
-    if (sunny.acted === 0 || !sunny.isDone) return yield* neverSucceeded(sunny)
+    if (sunny.acted === 0 || !sunny.isDone) return yield* toldWrongly(sunny) ?? neverSucceeded(sunny)
     let number = 0
     let inDoubt = 0
+    let wrong: { readonly plan: Plan; readonly outcome: Played } | undefined
     for (const plan of plans(runs, yield* drawPlans(runs).pipe(Random.withSeed(seed)))) {
       const outcome = yield* play(options, plan)
-      if (outcome.acted > 1) return yield* failWithShortest(options, plan, outcome)
+      if (outcome.acted > 1) return yield* failWithShortest(options, plan, outcome, actedTwice)
       yield* hasEnded(outcome)
       if (outcome.mistake !== undefined) return yield* Effect.die(new Error(outcome.mistake))
+      if (outcome.wronglyTold !== undefined) wrong ??= { plan, outcome }
       number++
       if (outcome.isInDoubt) inDoubt++
     }
+    if (wrong !== undefined) return yield* failWithShortest(options, wrong.plan, wrong.outcome, toldWrongly)
     return { runs: number, inDoubt }
   })
+
+const actedTwice = ({ acted, sequence, tool }: Played): ActedTwice | undefined =>
+  acted > 1 ? new ActedTwice({ tool, times: acted, sequence }) : undefined
+
+const toldWrongly = ({ tool, wronglyTold }: Played): ToldWrongly | undefined =>
+  wronglyTold === undefined ? undefined : new ToldWrongly({ tool, ...wronglyTold })
 
 const hasEnded = ({ sequence, tool, unended }: Played): Effect.Effect<void, NeverEnded> =>
   unended === undefined ? Effect.void : new NeverEnded({ tool, why: unended, sequence: sequence.slice(0, 20) })
@@ -257,12 +343,13 @@ const neverSucceeded = ({ acted, answered, defect, mistake = defect, told, tool 
  */
 type Stop = { readonly call: number; readonly hasRun: boolean } | "delivered_again"
 
-interface Plan {
-  readonly faults: ReadonlyArray<Fault>
+interface Plan extends Omit<ServicePlan, "variant"> {
   readonly stop: Stop | undefined
+  /** Which statuses and sentences the service answers. Default: those of the plan's position. */
+  readonly variant?: number
 }
 
-const nothingWrong: Plan = { faults: [], stop: undefined }
+const nothingWrong: Plan = { faults: [], refusesToRead: false, stop: undefined }
 
 const stops: ReadonlyArray<Stop | undefined> = [
   undefined,
@@ -274,28 +361,40 @@ const stops: ReadonlyArray<Stop | undefined> = [
 ]
 
 /** Yields at most `runs` plans: all short plans first, and then longer ones. */
-function* plans(runs: number, longer: ReadonlyArray<Plan>): Iterable<Plan> {
-  let left = runs
-  for (const plan of [...shortPlans(), ...longer]) if (left-- > 0) yield plan
-}
+const plans = (runs: number, longer: ReadonlyArray<Plan>): ReadonlyArray<Plan> =>
+  [...shortPlans(), ...longer].slice(0, runs).map((plan, variant) => ({ ...plan, variant }))
 
 const shortPlans = (): ReadonlyArray<Plan> => {
   const stopped = stops.slice(1)
+  const planned = (...faults: ReadonlyArray<Fault>): Plan => ({ ...nothingWrong, faults })
+  const firstFaults = faults.filter((fault) => fault !== "none")
   return [
-    ...faults.map((fault) => ({ faults: [fault], stop: undefined })),
-    ...stopped.map((stop) => ({ faults: [], stop })),
-    ...faults.flatMap((first) => faults.map((second) => ({ faults: [first, second], stop: undefined }))),
-    ...stopped.flatMap((stop) => faults.map((fault) => ({ faults: [fault], stop })))
+    ...faults.flatMap((fault) => inEachStatus(planned(fault))),
+    ...inEachStatus({ ...nothingWrong, refusesToRead: true }),
+    // Only a handler of several requests has a later one, after the first has acted.
+    ...firstFaults.flatMap((fault) => inEachStatus(planned("none", fault))),
+    ...stopped.map((stop) => ({ ...nothingWrong, stop })),
+    ...firstFaults.flatMap((first) => faults.map((second) => planned(first, second))),
+    ...stopped.flatMap((stop) => faults.map((fault) => ({ ...planned(fault), stop })))
   ]
 }
 
+// Neighbours in the list have different statuses.
+const inEachStatus = (plan: Plan): ReadonlyArray<Plan> =>
+  plan.refusesToRead || plan.faults.includes("refused") ? refusals.map(() => plan) : [plan]
+
+// Each longer sequence has only few kinds of faults, which then come in many orders: swarm testing, by Groce et al. (2012).
 const drawPlans = (runs: number): Effect.Effect<ReadonlyArray<Plan>> =>
   Effect.forEach(Array.from({ length: runs }), () =>
     Effect.gen(function*() {
+      const stop = yield* oneOf(stops)
       const length = yield* Random.nextIntBetween(3, 6)
-      const sequence = yield* Effect.forEach(Array.from({ length }), () => oneOf(faults))
-      return { faults: sequence, stop: yield* oneOf(stops) }
+      const kinds = yield* several(faults, 3)
+      return { ...nothingWrong, faults: yield* several(kinds, length), stop }
     }))
+
+const several = <A>(all: ReadonlyArray<A>, length: number): Effect.Effect<ReadonlyArray<A>> =>
+  Effect.forEach(Array.from({ length }), () => oneOf(all))
 
 const oneOf = <A>(all: ReadonlyArray<A>): Effect.Effect<A> =>
   Effect.map(Random.nextIntBetween(0, all.length - 1), (index) => all[index]!)
@@ -304,32 +403,37 @@ const oneOf = <A>(all: ReadonlyArray<A>): Effect.Effect<A> =>
 // Reducing a plan
 // -----------------------------------------------------------------------------
 
-// Reduces the plan while the service still acts twice, and fails with the result.
-const failWithShortest = <T extends Tool.Any, R, Provided>(
+// Reduces the plan while the outcome is still wrong, and fails with the result.
+const failWithShortest = <T extends Tool.Any, R, Provided, E>(
   options: Options<T, R, Provided>,
   plan: Plan,
-  first: Played
+  first: Played,
+  wrongIn: (outcome: Played) => E | undefined
 ) =>
   Effect.gen(function*() {
-    let [least, outcome] = [plan, first]
+    let [least, wrong] = [plan, wrongIn(first)]
     for (let isSmaller = true; isSmaller;) {
       isSmaller = false
       for (const next of smallerPlans(least)) {
-        const shorter = yield* play(options, next)
-        if (shorter.acted <= 1) continue
-        ;[least, outcome] = [next, shorter]
+        const shorter = wrongIn(yield* play(options, next))
+        if (shorter === undefined) continue
+        ;[least, wrong] = [next, shorter]
         isSmaller = true
         break
       }
     }
-    return yield* new ActedTwice({ tool: outcome.tool, times: outcome.acted, sequence: outcome.sequence })
+    return yield* Effect.fail(wrong!)
   })
 
-const smallerPlans = ({ faults, stop }: Plan): ReadonlyArray<Plan> => [
-  ...(stop === undefined ? [] : [{ faults, stop: undefined }]),
-  ...faults.map((_, index) => ({ faults: faults.toSpliced(index, 1), stop })),
-  ...faults.flatMap((fault, index) => fault === "none" ? [] : [{ faults: faults.with(index, "none"), stop }])
-]
+const smallerPlans = (plan: Plan): ReadonlyArray<Plan> => {
+  const { faults, refusesToRead, stop } = plan
+  return [
+    ...(stop === undefined ? [] : [{ ...plan, stop: undefined }]),
+    ...(refusesToRead ? [{ ...plan, refusesToRead: false }] : []),
+    ...faults.map((_, index) => ({ ...plan, faults: faults.toSpliced(index, 1) })),
+    ...faults.flatMap((fault, index) => fault === "none" ? [] : [{ ...plan, faults: faults.with(index, "none") }])
+  ]
+}
 
 // -----------------------------------------------------------------------------
 // Playing a plan
@@ -349,6 +453,8 @@ interface Played {
   readonly defect: string | undefined
   /** What the tool did, if it did not come to an end. */
   readonly unended: string | undefined
+  /** A call of which the library told a wrong thing. */
+  readonly wronglyTold: WronglyTold | undefined
   /** Whether the model received a success. */
   readonly isDone: boolean
   /** Whether the call was in doubt at the end. */
@@ -368,13 +474,13 @@ const replyTo = (question: string, reply: Options<Tool.Any>["reply"]): string =>
 
 const play = <T extends Tool.Any, R, Provided>(
   options: Options<T, R, Provided>,
-  { faults, stop }: Plan
+  { stop, variant = 0, ...plan }: Plan
 ): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
-    const sequence: Array<string> = []
-    const tell = (line: string) => void sequence.push(line)
+    const sequence = new PlayedSequence()
     const lateBy = Duration.toMillis(Duration.fromInputUnsafe(options.lateBy ?? "1 minute"))
-    const service = new Service(faults, { ...options, goesByKeys: options.keys === "honoured", lateBy }, tell)
+    const settings = { ...options, goesByKeys: options.keys === "honoured", lateBy }
+    const service = new Service({ ...plan, variant }, settings, sequence)
     const fake = yield* service.made
     const tool = options.tool(fake)
     const isByKey = tool.sideEffect === "idempotent_by_key"
@@ -398,35 +504,40 @@ const play = <T extends Tool.Any, R, Provided>(
     const { reply } = options
     let question: string | undefined
     let questions = 0
-    const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
-      Effect.catchTag(run, "RunSuspended", (failure) => {
+    const answered = (
+      process: Process,
+      events: ReturnType<typeof agent.stream>
+    ): Effect.Effect<Answer.Answer | undefined, AgentFailure.AgentFailure, Stream.Services<typeof events>> =>
+      Effect.catchTag(heard(process, events), "RunSuspended", (failure) => {
         question ??= failure.question
         if (reply === undefined || ++questions > mostQuestions) return Effect.fail(failure)
         const text = service.asked("reply", () => replyTo(failure.question, reply))
-        return answered(agent.resume(failure.suspension, text))
+        process.questions++
+        return answered(process, agent.resumeStream(failure.suspension, text))
       })
-    const run = (journal: Journal.Journal | undefined, options: Agent.RunOptions = {}) => {
-      const answer = Effect.exit(answered(agent.run("Go.", options))).pipe(
-        Effect.provide(ScriptedModel.layer(script))
+    const run = (process: Process, options: Agent.RunOptions = {}) =>
+      Effect.exit(answered(process, agent.stream("Go.", options))).pipe(
+        Effect.provide(ScriptedModel.layer(script)),
+        Effect.provideService(Journal.current, process)
       )
-      return journal === undefined ? answer : Effect.provideService(answer, Journal.current, journal)
-    }
     const job = Effect.gen(function*() {
+      const stopped = yield* Deferred.make<void>()
+      const begin = (id: string, journal: Written = new Map(), stop?: Exclude<Stop, string>) =>
+        new Process({ id, tool: tool.name, journal, stop, stopped, sequence })
       if (stop === "delivered_again") {
-        const first = yield* run(undefined, { id: "job" })
+        const first = yield* run(begin("first"), { id: "job" })
         // Without keys, a second process that knows nothing of the first would always act again.
         if (!isByKey) return first
-        tell("The job is delivered again.")
-        return yield* run(undefined, { id: "job" })
+        sequence.tell("The job is delivered again.")
+        return yield* run(begin("second"), { id: "job" })
       }
-      const journal = new Map<string, Exit.Exit<unknown, unknown> | undefined>()
-      const stopped = yield* Deferred.make<void>()
+      const journal: Written = new Map()
       const exit = yield* Effect.raceFirst(
-        run(new Process(journal, stop, stopped, tool.name, tell)),
+        run(begin("only", journal, stop)),
         Effect.as(Deferred.await(stopped), undefined)
       )
       // The second process continues from the steps that the first has recorded.
-      return exit ?? (yield* run(new Process(journal, undefined, stopped, tool.name, tell)))
+      return exit ?? (yield* run(begin("only", journal)))
     })
     let defect: string | undefined
     const reporter: Defect.Reporter = (message, cause) =>
@@ -443,11 +554,12 @@ const play = <T extends Tool.Any, R, Provided>(
     )
     // Lets the service finish what it still has to do.
     for (let time = 0; time < lateBy; time += lateBy / 4) yield* passTime(Math.ceil(lateBy / 2))
-    const facts = done !== undefined && Exit.isSuccess(done) ? Array.from(done.value.facts.intents) : []
+    const facts = done !== undefined && Exit.isSuccess(done) ? Array.from(done.value?.facts.intents ?? []) : []
     return {
       tool: tool.name,
       acted: service.acted,
-      sequence,
+      sequence: sequence.lines,
+      wronglyTold: sequence.wronglyTold,
       told: results[0] ?? "",
       answered: service.answered,
       mistake: service.mistake,
@@ -479,55 +591,78 @@ const isSuccess = (text: string): boolean => !text.includes("\"ok\":false")
 const asProvided = <Provided>() => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect as Effect.Effect<A, E, Exclude<R, Provided>>
 
+/** What is recorded of the steps of a job. A step that has begun and not ended has no exit. */
+type Written = Map<string, Exit.Exit<unknown, unknown> | undefined>
+
 /** The journal of a process that records its steps, and may stop in the middle of a step. */
 class Process implements Journal.Journal {
-  readonly #written: Map<string, Exit.Exit<unknown, unknown> | undefined>
-  readonly #stop: Exclude<Stop, string> | undefined
-  readonly #stopped: Deferred.Deferred<void>
-  readonly #tool: string
-  readonly #tell: (line: string) => void
+  /** How many questions of the run the user has answered. */
+  questions = 0
+  readonly #of: ProcessOf
   #calls = 0
 
-  constructor(
-    written: Map<string, Exit.Exit<unknown, unknown> | undefined>,
-    stop: Exclude<Stop, string> | undefined,
-    stopped: Deferred.Deferred<void>,
-    tool: string,
-    tell: (line: string) => void
-  ) {
-    this.#written = written
-    this.#stop = stop
-    this.#stopped = stopped
-    this.#tool = tool
-    this.#tell = tell
+  constructor(of: ProcessOf) {
+    this.#of = of
   }
 
   step<A, E, R>({ lost, name }: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const { journal, sequence, tool } = this.#of
     return Effect.suspend((): Effect.Effect<A, E, R> => {
-      const recorded = this.#written.get(name)
+      const recorded = journal.get(name)
       if (recorded !== undefined) return asStepOf<A, E>(recorded)
       const isCall = name.includes("/call/")
-      const wasBegun = this.#written.has(name)
-      this.#written.set(name, undefined)
+      const wasBegun = journal.has(name)
+      journal.set(name, undefined)
       const isResumed = name.includes("/reply/")
       if (isCall && !wasBegun) {
-        this.#tell(isResumed ? "The user replies, and the handler starts again." : `The model calls ${this.#tool}.`)
+        sequence.tell(isResumed ? "The user replies, and the handler starts again." : `The model calls ${tool}.`)
       }
-      const stop = isCall && ++this.#calls === this.#stop?.call ? this.#stop : undefined
+      const stop = isCall && ++this.#calls === this.#of.stop?.call ? this.#of.stop : undefined
       if (stop?.hasRun === false) return this.#halt("before the call has run")
-      return Effect.flatMap(Effect.exit(wasBegun && lost !== undefined ? lost : effect), (exit) => {
+      const running = wasBegun && lost !== undefined ? lost : effect
+      const ran = isCall ? sequence.within(this.#nameOf(name.replace(/\/reply\/.*/, "")), running) : running
+      return Effect.flatMap(Effect.exit(ran), (exit) => {
         if (stop !== undefined) return this.#halt("before it has recorded the outcome of the call")
-        this.#written.set(name, exit)
+        journal.set(name, exit)
         return exit
       })
     })
   }
 
+  /** Hears an event of the run. */
+  hear(event: AgentEvent.AgentEvent): void {
+    if (event._tag !== "CallEnded") return
+    this.#of.sequence.told(this.#nameOf(`turn/${event.turn}/call/${event.index}`), event.outcome)
+  }
+
+  // A call that asks the user ends, and is another call after the reply.
+  #nameOf(position: string): string {
+    return `${this.#of.id}/${this.questions}/${position}`
+  }
+
   #halt(when: string): Effect.Effect<never> {
-    this.#tell(`The process stops ${when}, and another one continues.`)
-    return Effect.andThen(Deferred.succeed(this.#stopped, undefined), Effect.never)
+    this.#of.sequence.tell(`The process stops ${when}, and another one continues.`)
+    return Effect.andThen(Deferred.succeed(this.#of.stopped, undefined), Effect.never)
   }
 }
+
+interface ProcessOf {
+  /** Names the job. Processes that continue each other have the same id. */
+  readonly id: string
+  readonly tool: string
+  readonly journal: Written
+  readonly stop: Exclude<Stop, string> | undefined
+  /** Succeeds when the process stops. */
+  readonly stopped: Deferred.Deferred<void>
+  readonly sequence: PlayedSequence
+}
+
+/** Runs an agent, and lets the process hear its events. Succeeds with the answer. */
+const heard = <R>(process: Process, events: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, R>) =>
+  Stream.runFold(events, (): Answer.Answer | undefined => undefined, (answer, event) => {
+    process.hear(event)
+    return event._tag === "RunEnded" ? event.answer : answer
+  })
 
 // The exit was recorded for this same step.
 const asStepOf = <A, E>(exit: Exit.Exit<unknown, unknown>) => exit as Exit.Exit<A, E>

@@ -15,13 +15,25 @@
  * | `acted_and_dropped`        | the service acts, and the connection is lost                                |
  * | `dropped_and_acted_later`  | the connection is lost, and the service acts up to `lateBy` later           |
  * | `acted_and_answered_500`   | the service acts, and answers 500                                           |
+ * | `acted_and_answered_text`  | the service acts, and answers 200 with a sentence in place of its answer    |
  * | `slow`                     | the service acts and answers after 3/4 of `lateBy`, even if the caller left |
+ * | `refused`                  | the service does nothing, and answers 402, 404, 409 or 422                  |
  * | `answered_503`             | the service does nothing, and answers 503                                   |
  * | `answered_429`             | the service does nothing, and answers 429 with `Retry-After: 1`             |
  *
- * A service that honours keys acts once for each key, and repeats its answer. If the key comes with a
- * different body, the service answers 422. If the first request with the key is still running, it answers
+ * A fault may hit any request of a handler: also its second one, after the first has acted. In some sequences, requests
+ * that only read are refused, too, if the handler sends them by `fetch`.
+ *
+ * An answer that is not a success has a sentence in its body: `{ "message": "Zahlung fehlgeschlagen." }`. Its language
+ * changes from sequence to sequence. A handler may throw this sentence, but must not trust it: the service says the same
+ * after it has acted.
+ *
+ * A service that honours keys acts once for each key, and repeats its answer, even if it has refused. If the key comes
+ * with a different body, the service answers 422. If the first request with the key is still running, it answers
  * 409.
+ *
+ * The service notes each request in the record of the handler that sends it, and how it ended (`ToolCall.noteRequest`).
+ * So the library sees the same requests as over real HTTP.
  *
  * @since 0.1.0
  */
@@ -41,7 +53,9 @@ export type Fault =
   | "acted_and_dropped"
   | "dropped_and_acted_later"
   | "acted_and_answered_500"
+  | "acted_and_answered_text"
   | "slow"
+  | "refused"
   | "answered_503"
   | "answered_429"
 
@@ -52,6 +66,10 @@ export type Fault =
  * @since 0.1.0
  */
 export interface Request {
+  /** The method. Default: POST, if the request acts. */
+  readonly method?: string | undefined
+  /** The address. Default: `http://service.test/`. If the tool declares which requests act (`acts`), give one of those. */
+  readonly url?: string | undefined
   /** The idempotency key: over HTTP, the header `Idempotency-Key`. */
   readonly key?: string | undefined
   /** The rest of the request: over HTTP, the body as text. */
@@ -77,6 +95,8 @@ export class Dropped extends Data.TaggedError("Dropped")<{ readonly code: "ECONN
 export class Answered extends Data.TaggedError("Answered")<{
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** What the service says. Over HTTP, it is the field `message` of the body. */
+  readonly message: string
 }> {}
 
 /**

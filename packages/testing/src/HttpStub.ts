@@ -16,6 +16,10 @@
  * script throws, or if an answer has an invalid status or header. So such a test fails, even if the tool has a
  * fallback.
  *
+ * The stub notes each request in the record of the handler that sends it, and how it ended (`ToolCall.noteRequest`). So
+ * an acting tool (one with side effects) has the same certainty over the stub as over real HTTP. A mock of your own
+ * notes nothing, so its silence proves nothing.
+ *
  * The stub differs from a real service in three ways:
  *
  * - An answer has only the headers of its move: no `date`, and no `content-length`.
@@ -28,6 +32,7 @@
  *
  * @since 0.1.0
  */
+import { ToolCall } from "@fallible/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -36,6 +41,7 @@ import type * as HttpScript from "./HttpScript.ts"
 import { effectFetch } from "./internal/effectFetch.ts"
 import { Play, receivedOf } from "./internal/httpPlay.ts"
 import { clientResponse, lost, notForClient, notForFetch, requestText, webResponse } from "./internal/httpResponse.ts"
+import { noteHere, tellEnd } from "./internal/notedRequest.ts"
 
 export * from "./HttpScript.ts"
 
@@ -104,22 +110,31 @@ export const layer = (script: HttpScript.Script): Layer.Layer<HttpClient.HttpCli
   Layer.effectContext(Effect.gen(function*() {
     const play = yield* Play.make(script)
     const client = HttpClient.make((request, url) =>
-      requestText(request.body).pipe(
-        Effect.flatMap((body) => play.next(receivedOf(request.method, url, request.headers, body), notForClient)),
-        Effect.flatMap((answer) => clientResponse(request, answer))
+      Effect.flatMap(
+        ToolCall.noteRequest({ method: request.method, url: url.href }),
+        (noted) =>
+          requestText(request.body).pipe(
+            Effect.flatMap((body) => play.next(receivedOf(request.method, url, request.headers, body), notForClient)),
+            Effect.tap((played) => Effect.sync(() => tellEnd(noted, played))),
+            Effect.flatMap((played) => clientResponse(request, played))
+          )
       )
     )
     const fetch = effectFetch(
       yield* Effect.context(),
-      ({ headers, method, redirect, signal, url }, body) =>
-        Effect.flatMap(
+      ({ headers, method, redirect, signal, url }) => {
+        const noted = noteHere({ method, url })
+        return (body) =>
           play.next(
             receivedOf(method, new URL(url), Object.fromEntries(headers), body),
             (played) => notForFetch(played, redirect)
-          ),
-          (played) =>
-            played._tag === "Sent" ? Effect.sync(() => webResponse(played, signal)) : Effect.fail(lost(played))
-        )
+          ).pipe(
+            Effect.tap((played) => Effect.sync(() => tellEnd(noted, played))),
+            Effect.flatMap((played) =>
+              played._tag === "Sent" ? Effect.sync(() => webResponse(played, signal)) : Effect.fail(lost(played))
+            )
+          )
+      }
     )
     return Context.make(HttpClient.HttpClient, client).pipe(
       Context.add(HttpStub, { requests: play.requests, fetch })

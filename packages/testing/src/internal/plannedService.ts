@@ -1,17 +1,21 @@
+import { ToolCall } from "@fallible/core"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { Answered, type Answers, Dropped, type FakeService, type Fault, type Request } from "../FakeService.ts"
 import { connectionLost } from "./connectionErrors.ts"
 import { effectFetch } from "./effectFetch.ts"
+import { noteHere } from "./notedRequest.ts"
+import type { PlayedCall, PlayedSequence } from "./playedSequence.ts"
 
 const dropped = new Dropped({ code: "ECONNRESET" })
 
-const words: Readonly<Record<Fault, string>> = {
+const words: Readonly<Record<Exclude<Fault, "refused">, string>> = {
   dropped: "the connection is lost, and nothing is done",
   acted_and_dropped: "the service acts, and the connection is lost",
   dropped_and_acted_later: "the connection is lost, and the service acts later",
   acted_and_answered_500: "the service acts, and answers 500",
+  acted_and_answered_text: "the service acts, and answers with a sentence",
   slow: "the service acts, and answers, after a long time",
   answered_503: "the service answers 503, and does nothing",
   answered_429: "the service answers 429, and does nothing",
@@ -25,30 +29,69 @@ export const faults: ReadonlyArray<Fault> = [
   "dropped_and_acted_later",
   "acted_and_answered_500",
   "slow",
+  "refused",
   "answered_503",
   "answered_429",
+  "acted_and_answered_text",
   "none"
 ]
+
+/** The statuses with which the service refuses a request. */
+export const refusals = [404, 402, 409, 422] as const
+
+// Some come after the service has acted: a sentence proves nothing.
+const sentences = [
+  "The payment has failed.",
+  "Zahlung fehlgeschlagen.",
+  "支付失败。",
+  "El pago ha fallado.",
+  "Le paiement a échoué.",
+  "お支払いに失敗しました。"
+] as const
+
+/** Returns the element at an index, beginning again at the end. */
+const inTurn = <A>(all: readonly [A, ...ReadonlyArray<A>], index: number): A => all[index % all.length] ?? all[0]
 
 /** The most requests that a tool may send while no time passes. */
 export const mostAtOnce = 1_000
 
 /** The state of an idempotency key. */
 interface KeyState {
+  readonly key: string | undefined
   readonly body: unknown
   hasActed: boolean
+  /** The status with which the service has refused the first request. It repeats this answer, too. */
+  readonly refusal?: number
+}
+
+/** What the service does with the requests of one sequence. */
+export interface Plan {
+  /** One for each request that acts. */
+  readonly faults: ReadonlyArray<Fault>
+  /** Whether requests that only read are refused, over `fetch`. */
+  readonly refusesToRead: boolean
+  /** A number that decides which status and which language an answer has, where several do. */
+  readonly variant: number
 }
 
 interface Settings extends Answers {
+  /** Names the effect of a request. */
+  readonly effect?: (request: Request) => string | undefined
   readonly goesByKeys: boolean
   /** The longest delay before the service acts, in milliseconds. */
   readonly lateBy: number
 }
 
+/** A request to act, and whose it is. */
+interface Acting {
+  readonly request: Request
+  /** The model's call whose code sent the request. */
+  readonly call: PlayedCall | undefined
+  readonly effect: string
+}
+
 /** The fake service, which follows a plan of faults. */
 export class Service {
-  /** How often the service has acted. */
-  acted = 0
   /** The last answer of the service after it acted. */
   answered: unknown = undefined
   /** The first error that a function of the options threw. */
@@ -56,45 +99,69 @@ export class Service {
   /** True if the tool sent too many requests at one moment. Such a tool would never stop. */
   isFlooded = false
   readonly #moment = { at: NaN, requests: 0 }
-  readonly #plan: Array<Fault>
+  readonly #plan: Plan
+  readonly #faults: Array<Fault>
   /** Whether the service acts only once for each key. */
   goesByKeys: boolean
-  readonly #answers: Answers
-  readonly #lateBy: number
-  readonly #tell: (line: string) => void
+  readonly #options: Settings
+  readonly #sequence: PlayedSequence
   readonly #keys = new Map<string, KeyState>()
+  /** How often the service has had each effect. */
+  readonly #effects = new Map<string, number>()
   #requests = 0
 
-  /** @param tell receives a line of text for each request */
-  constructor(plan: ReadonlyArray<Fault>, options: Settings, tell: (line: string) => void) {
-    this.#plan = [...plan]
+  /** @param sequence receives a line of text for each request */
+  constructor(plan: Plan, options: Settings, sequence: PlayedSequence) {
+    this.#plan = plan
+    this.#faults = [...plan.faults]
     this.goesByKeys = options.goesByKeys
-    this.#lateBy = options.lateBy
-    this.#answers = options
-    this.#tell = tell
+    this.#options = options
+    this.#sequence = sequence
+  }
+
+  /** How often the service has acted: the most often of all effects. */
+  get acted(): number {
+    return Math.max(0, ...this.#effects.values())
   }
 
   /** The service as a handler sees it. It uses the clock of the check, whatever runtime a handler runs it in. */
   readonly made: Effect.Effect<FakeService> = Effect.map(Effect.context(), (context): FakeService => {
     const clock = Context.get(context, Clock.Clock)
-    const { answer = { done: true }, found = (_, done) => ({ done }) } = this.#answers
+    const { answer = { done: true }, found = (_, done) => ({ done }) } = this.#options
     const answerTo = (request: Request) => {
       this.answered = typeof answer === "function" ? this.asked("answer", () => answer(request)) : answer
       return this.answered
     }
     const counted = <A, E>(request: Effect.Effect<A, E>) =>
       Effect.provideService(this.#counted(request), Clock.Clock, clock)
-    const act = (request: Request = {}) =>
-      counted(Effect.suspend(() => this.#act(request)).pipe(Effect.map(() => answerTo(request))))
+    const acting = (request: Request, call = this.#sequence.here) =>
+      counted(
+        Effect.suspend(() => this.#act({ request, call, effect: this.#effectOf(request) })).pipe(
+          Effect.map((said) => said ?? answerTo(request))
+        )
+      )
     const look = (request: Request = {}) =>
       counted(Effect.sync(() => this.asked("found", () => found(request, this.#hasActedFor(request)))))
-    const fetch = effectFetch(context, ({ headers, method }, body) => {
-      const request = { key: headers.get("idempotency-key") ?? undefined, body }
-      return Effect.matchEffect(/^(GET|HEAD)$/.test(method) ? look(request) : act(request), {
-        onSuccess: (value) => Effect.succeed(Response.json(value)),
-        onFailure: (failure) =>
-          failure._tag === "Answered" ? Effect.succeed(responseOf(failure)) : Effect.fail(connectionLost())
-      })
+    const read = (request: Request) => this.#plan.refusesToRead ? counted(this.#refuseToRead()) : look(request)
+    const act = (request: Request = {}) => {
+      const { method = "POST", url = "http://service.test/" } = request
+      return Effect.flatMap(
+        ToolCall.noteRequest({ method, url }),
+        (noted) => ended(noted, Effect.suspend(() => acting(request)))
+      )
+    }
+    const fetch = effectFetch(context, ({ headers, method, url }) => {
+      const noted = noteHere({ method, url })
+      const { here } = this.#sequence
+      return (body) => {
+        const request = { key: headers.get("idempotency-key") ?? undefined, body, method, url }
+        const answer = /^(GET|HEAD)$/.test(method) ? read(request) : acting(request, here)
+        return Effect.matchEffect(ended(noted, answer), {
+          onSuccess: (value) => Effect.succeed(Response.json(value)),
+          onFailure: (failure) =>
+            failure._tag === "Answered" ? Effect.succeed(responseOf(failure)) : Effect.fail(connectionLost())
+        })
+      }
     })
     return { act, look, fetch }
   })
@@ -120,59 +187,101 @@ export class Service {
     })
   }
 
-  #hasActedFor({ key }: Request): boolean {
-    return key === undefined ? this.acted > 0 : this.#keys.get(key)?.hasActed === true
+  #effectOf(request: Request): string {
+    const { effect } = this.#options
+    return effect === undefined ? "" : this.asked("effect", () => effect(request)) ?? ""
   }
 
-  #act(request: Request): Effect.Effect<void, Dropped | Answered> {
-    const { body, key } = request
-    const state = this.goesByKeys && key !== undefined ? this.#keys.get(key) : undefined
-    const fault = this.#plan.shift() ?? "none"
-    const log = (what: string) => this.#tell(`Request ${++this.#requests}${this.#letterOf(key)}: ${what}.`)
-    if (state !== undefined && JSON.stringify(state.body) !== JSON.stringify(body)) {
-      log("the service answers 422, because the key came with another body")
-      return Effect.fail(status(422))
+  #hasActedFor({ key }: Request): boolean {
+    return key === undefined
+      ? this.acted > 0
+      : Array.from(this.#keys.values()).some((state) => state.key === key && state.hasActed)
+  }
+
+  #refuseToRead(): Effect.Effect<never, Answered> {
+    return Effect.suspend(() => {
+      const status = inTurn(refusals, this.#plan.variant)
+      this.#sequence.tell(`A request that only reads: the service answers ${status}.`)
+      return Effect.fail(this.#answerOf(status))
+    })
+  }
+
+  // Succeeds with what the service says in place of its usual answer, if it does.
+  #act(acting: Acting): Effect.Effect<{ readonly message: string } | undefined, Dropped | Answered> {
+    const { call, effect, request: { body, key } } = acting
+    const { lateBy } = this.#options
+    const known = this.goesByKeys && key !== undefined ? this.#keys.get(nameOf(effect, key)) : undefined
+    const planned = this.#faults.shift() ?? "none"
+    // A service that honours keys repeats its answer.
+    const fault = planned === "refused" && known !== undefined ? "none" : planned
+    const place = effect === "" ? "" : ` to ${effect}`
+    const late = call?.linesOfEnd === undefined ? "" : ", after its call has ended"
+    const log = (what: string) =>
+      this.#sequence.tell(`Request ${++this.#requests}${place}${this.#letterOf(key)}${late}: ${what}.`)
+    const refuse = (status: number, what: string) => {
+      log(`the service answers ${status}, ${what}`)
+      return Effect.fail(this.#answerOf(status))
     }
-    if (state?.hasActed === false) {
-      log("the service answers 409, because it is still processing the key")
-      return Effect.fail(status(409))
+    if (known !== undefined && JSON.stringify(known.body) !== JSON.stringify(body)) {
+      return refuse(422, "because the key came with another body")
     }
-    log(state === undefined ? words[fault] : words[fault].replace("the service acts", "the service knows the key"))
+    if (known?.refusal !== undefined) return refuse(known.refusal, "because it has refused the key before")
+    if (known?.hasActed === false) return refuse(409, "because it is still processing the key")
+    if (fault === "refused") {
+      const refusal = inTurn(refusals, this.#plan.variant + this.#requests)
+      if (key !== undefined) this.#keys.set(nameOf(effect, key), { key, body, hasActed: false, refusal })
+      return refuse(refusal, "and does nothing")
+    }
+    log(known === undefined ? words[fault] : words[fault].replace("the service acts", "the service knows the key"))
     switch (fault) {
       case "none":
-        return this.#commit(request)
+        return this.#commit(acting)
       case "dropped":
         return Effect.fail(dropped)
       case "acted_and_dropped":
-        return Effect.andThen(this.#commit(request), Effect.fail(dropped))
+        return Effect.andThen(this.#commit(acting), Effect.fail(dropped))
       case "dropped_and_acted_later":
         return Effect.andThen(
-          this.#commit(request, this.#lateBy * (1 + this.#requests * 13 % 60) / 60),
+          this.#commit(acting, lateBy * (1 + this.#requests * 13 % 60) / 60),
           Effect.fail(dropped)
         )
       case "acted_and_answered_500":
-        return Effect.andThen(this.#commit(request), Effect.fail(status(500)))
+        return Effect.andThen(this.#commit(acting), Effect.fail(this.#answerOf(500)))
+      case "acted_and_answered_text":
+        return Effect.as(this.#commit(acting), { message: this.#sentence })
       case "slow":
-        return Effect.andThen(this.#commit(request, this.#lateBy * 0.75), Effect.sleep(this.#lateBy * 0.75))
+        return Effect.as(Effect.andThen(this.#commit(acting, lateBy * 0.75), Effect.sleep(lateBy * 0.75)), undefined)
       case "answered_503":
-        return Effect.fail(status(503))
+        return Effect.fail(this.#answerOf(503))
       case "answered_429":
-        return Effect.fail(status(429, { "retry-after": "1" }))
+        return Effect.fail(this.#answerOf(429, { "retry-after": "1" }))
     }
   }
 
   // Acts, but only once for each key if the service honours keys. A delayed act happens even if the caller has gone.
-  #commit({ body, key }: Request, after = 0): Effect.Effect<void> {
-    if (this.goesByKeys && key !== undefined && this.#keys.has(key)) return Effect.void
-    const state: KeyState = { body, hasActed: false }
-    if (key !== undefined) this.#keys.set(key, state)
+  #commit({ call, effect, request: { body, key } }: Acting, after = 0): Effect.Effect<undefined> {
+    const name = nameOf(effect, key)
+    if (this.goesByKeys && key !== undefined && this.#keys.has(name)) return Effect.undefined
+    const state: KeyState = { key, body, hasActed: false }
+    const lines = this.#sequence.lines.length
+    if (key !== undefined) this.#keys.set(name, state)
     const commit = Effect.sync(() => {
       state.hasActed = true
-      this.acted++
+      this.#effects.set(effect, (this.#effects.get(effect) ?? 0) + 1)
+      if (call !== undefined) this.#sequence.acted(call, lines)
     })
-    return after === 0
-      ? commit
-      : Effect.asVoid(Effect.forkDetach(Effect.delay(commit, after), { startImmediately: true }))
+    return Effect.as(
+      after === 0 ? commit : Effect.forkDetach(Effect.delay(commit, after), { startImmediately: true }),
+      undefined
+    )
+  }
+
+  #answerOf(status: number, headers: Readonly<Record<string, string>> = {}): Answered {
+    return new Answered({ status, headers, message: this.#sentence })
+  }
+
+  get #sentence(): string {
+    return inTurn(sentences, this.#plan.variant + this.#requests)
   }
 
   readonly #letters = new Map<string, string>()
@@ -186,7 +295,17 @@ export class Service {
   }
 }
 
-const status = (status: number, headers: Readonly<Record<string, string>> = {}) => new Answered({ status, headers })
+/** Tells the handler's record how a request ended. One that is interrupted may have acted. */
+const ended = <A>(
+  { answered, failed }: ToolCall.NotedRequest,
+  request: Effect.Effect<A, Dropped | Answered>
+): Effect.Effect<A, Dropped | Answered> =>
+  request.pipe(
+    Effect.tap(() => Effect.sync(() => answered(200))),
+    Effect.tapError((failure) => Effect.sync(() => failure._tag === "Answered" ? answered(failure.status) : failed()))
+  )
 
-const responseOf = ({ headers, status }: Answered) =>
-  Response.json({ message: `Status ${status}.` }, { status, headers })
+// Each effect is had by a service of its own, which knows only its own keys.
+const nameOf = (effect: string, key: string | undefined): string => JSON.stringify([effect, key])
+
+const responseOf = ({ headers, message, status }: Answered) => Response.json({ message }, { status, headers })

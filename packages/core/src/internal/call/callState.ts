@@ -160,6 +160,7 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "OutcomeSettled":
       return withDone(state, event)
     case "AttemptAbandoned":
+      return event.wire === undefined ? state : withWire(state, event.wire)
     case "CallRefused":
     case "CircuitChanged":
     case "FixerAsked":

@@ -88,8 +88,10 @@ export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading, so
 const isSoftOrSure = ({ effects, isSoft }: Ending): boolean => isSoft || !isInDoubt(effects)
 
 const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending => {
-  // A handler that asks the user a question does so before it acts.
-  if (reason._tag !== "Fail") return reason._tag === "Die" && isSuspension(reason.defect) ? nothing : inDoubt
+  // A handler that asks the user a question does so before it acts, unless a request says otherwise.
+  if (reason._tag !== "Fail") {
+    return reason._tag === "Die" && isSuspension(reason.defect) && reading.wire !== "acted" ? nothing : inDoubt
+  }
   const { error } = reason
   return isWhole(error) ? endingOfFailure(error, reading) : inDoubt
 }

@@ -19,7 +19,7 @@ import { containedCall, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import type { ActingRequests } from "../wire/actingRequests.ts"
 import { type Attempt, type SeenRequest, WireRecord } from "../wire/wireRecord.ts"
-import { hearsSilence, watch, within } from "../wire/witness.ts"
+import { hearsSilence, recordAround, watch, within } from "../wire/witness.ts"
 import { wasSent } from "./callState.ts"
 import { type Ending, endingOf, isWhole } from "./ending.ts"
 import { asKnown } from "./known.ts"
@@ -85,6 +85,15 @@ export const execute = <A, E extends ToolFailure, R>(
 const runToEnd = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, execution: Execution) =>
   Effect.uninterruptible(Effect.onExit(answer, (exit) => Effect.sync(() => execution.end(exit))))
 
+// True if no call is around this one. Then only the async context tells whose handler runs it.
+const isAlone = (innermost: Scope): boolean => {
+  let scope = innermost
+  while (scope.parent !== undefined) scope = scope.parent
+  return scope.around === undefined
+}
+
+const plainSuccess: Ending = { effects: "done", isRefusal: false, isSoft: false }
+
 const succeeded: CallEvent = { _tag: "AttemptEnded", end: "succeeded" }
 const succeededActing: CallEvent = { ...succeeded, effects: "done" }
 
@@ -130,7 +139,9 @@ class Execution implements Attempt {
     this.#attempt = scope.attempt
     this.#record = scope.acts ? new WireRecord(handler.acting, this) : undefined
     scope.wire = this.#record
-    if (handler.isHere && this.#record !== undefined && scope.slot !== undefined) scope.slot.record = this.#record
+    if (this.#record === undefined) return
+    if (isAlone(scope)) recordAround()?.addInner(this)
+    if (handler.isHere && scope.slot !== undefined) scope.slot.record = this.#record
   }
 
   /** Begins to watch, and runs code whose requests belong to this execution. */
@@ -232,6 +243,7 @@ class Execution implements Attempt {
 
   #endPlainly<A, E>(exit: Exit.Exit<A, E>): Exit.Exit<A, E> {
     this.#hasEnded = true
+    this.#ending = plainSuccess
     this.#record?.end()
     note(this.#scope, this.#scope.acts ? succeededActing : succeeded)
     return exit
@@ -245,6 +257,10 @@ class Execution implements Attempt {
   // ---------------------------------------------------------------------------
   // Requests
   // ---------------------------------------------------------------------------
+
+  get mayHaveActed(): boolean {
+    return !this.#hasEnded || this.#ending !== undefined && this.#ending.effects !== "none"
+  }
 
   get sentKey(): string | undefined {
     return this.#scope.keyIfAsked

@@ -7,7 +7,7 @@ import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Failed } from "../../ToolOutcome.ts"
 import { statusBelow } from "../anyError/recognize.ts"
 import { certaintyOf, type Effects } from "../failure/effects.ts"
-import { evidenceOf, isInferred, type Telling } from "../failure/evidence.ts"
+import { evidenceOf, isDerived, isInferred, type Telling } from "../failure/evidence.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { attempted } from "../value/untrusted.ts"
@@ -24,7 +24,9 @@ import { noteToolEnd } from "./toolEnds.ts"
  */
 export const asKnown = <E extends ToolFailure>(failure: E, certainty: Certainty, isRefusal: boolean): E => {
   const { _tag, outcome } = failure
-  if (outcome === certainty || outcome === undefined && _tag !== "ToolUnavailable") return failure
+  // A service that has not served a request has refused nothing, although the error may read so.
+  const isUnserved = certainty === "not_executed" && !isRefusal && outcome === undefined && isDerived(failure)
+  if (outcome === certainty || outcome === undefined && _tag !== "ToolUnavailable" && !isUnserved) return failure
   // What an error suggests does not hold against what is known.
   if (certainty === "not_executed" && outcome === "unknown" && isInferred(failure)) {
     const evidence = evidenceOf(failure)

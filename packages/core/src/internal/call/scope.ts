@@ -173,7 +173,7 @@ export class Scope {
   get wireHere(): WireRecord | undefined {
     for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent) {
       if (scope.wire !== undefined) return scope.wire
-      if (scope.role === "inner" || scope.role === "policy" || scope.role === "check") return undefined
+      if (!handlerRoles.has(scope.role)) return undefined
     }
     return undefined
   }
@@ -245,6 +245,9 @@ export class Scope {
 }
 
 const none: ReadonlyArray<never> = []
+
+/** The roles of scopes in which a handler may run. */
+const handlerRoles: ReadonlySet<Role> = new Set<Role>(["call", "page", "limit", "run"])
 
 const owners: ReadonlySet<Role> = new Set<Role>(["inner", "page", "fixer"])
 

@@ -85,5 +85,8 @@ export interface Telling {
 export const isInferred = (failure: Telling, evidence = evidenceOf(failure)): boolean =>
   evidence?.inferred !== undefined && evidence.inferred.outcome === failure.outcome
 
+/** True if the failure was derived from an error, whatever it says of the outcome. */
+export const isDerived = (failure: Telling): boolean => evidenceOf(failure)?.inferred !== undefined
+
 /** True if a tool ended with the failure, so that the failure describes that tool. */
 export const isOfTool = (failure: Telling): boolean => evidenceOf(failure)?.tool !== undefined

@@ -1,5 +1,6 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { WireRequest } from "../../WireRequest.ts"
 import { partOf } from "../call/partScope.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { currentContext } from "../fiber/runContained.ts"
@@ -8,8 +9,8 @@ import { isWatching, Slot, within } from "../wire/witness.ts"
 
 /** The replacement of an Effect that takes too long, and the context in which the Effect runs. */
 interface Limits<A, E, R> {
-  /** Returns the Effect that runs in place of the late one when the time is up. */
-  readonly late: () => Effect.Effect<A, E, R>
+  /** Returns the Effect that runs in place of the late one when the time is up, given the requests of the handler so far. */
+  readonly late: (wire: ReadonlyArray<WireRequest>) => Effect.Effect<A, E, R>
   /** The context in which the Effect runs. Default: the context of the current fiber. */
   readonly context?: Context.Context<R>
 }
@@ -45,8 +46,9 @@ export const abandonable = <A, E, R>(
       scope.live.abandoned.add(fiber)
     },
     late: () => {
+      const { wire } = limit
       limit.close()
-      return late()
+      return late(wire?.isSpeaking === true ? wire.data : [])
     }
   })
 }

@@ -270,7 +270,7 @@ const notLooked = (name: string, problem: ToolFailure): ToolUnavailable => {
 
 // A refusal keeps its words: the tool would refuse the same call again.
 const provedRefusal = (failure: ToolFailure): ToolFailure =>
-  failure.outcome === undefined ? failure : withFields<ToolFailure>(failure, { outcome: "not_executed" })
+  withFields<ToolFailure>(failure, { outcome: "not_executed" })
 
 // Only these two kinds of failure are replaced. Other failures say something else, and stay unchanged.
 const notExecuted = (failure: ToolFailure): ToolFailure => {

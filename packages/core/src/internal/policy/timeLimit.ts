@@ -47,8 +47,8 @@ export const limited = <A, R>(
     const context = currentContext<R>()
     return abandonable(run, scope, time, {
       context: limit < timeLeft ? Context.add(context, Deadline.current, now + limit) : context,
-      late: () => {
-        note(scope, { _tag: "AttemptAbandoned", by })
+      late: (wire) => {
+        note(scope, { _tag: "AttemptAbandoned", by, ...(wire.length === 0 ? {} : { wire }) })
         const late = timeLeft < limit ? "before its deadline" : `within ${Duration.format(Duration.millis(limit))}`
         return Effect.fail(timedOut(scope, `${name} did not answer ${late}.`))
       }

@@ -2,7 +2,6 @@
  * Which requests of a tool act: those that its definition names, or all but those whose method only reads.
  */
 import * as Predicate from "effect/Predicate"
-import { attempted } from "../value/untrusted.ts"
 
 /** Decides whether a request acts. */
 export type ActingRequests = (method: string, url: () => string) => boolean
@@ -54,7 +53,7 @@ const globOf = (pattern: string): RegExp =>
   new RegExp(`^${pattern.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`)
 
 const placeOf = (url: string): { readonly host: string; readonly hostname: string; readonly path: string } => {
-  const [, host = "", path = "/"] = attempted(() => /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)([^?#]*)/i.exec(url)) ?? []
+  const [, host = "", path = ""] = /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/)?(?:[^/?#@]*@)?([^/?#]*)([^?#]*)/i.exec(url) ?? []
   const lower = host.toLowerCase()
   return { host: lower, hostname: lower.replace(/:\d+$/, ""), path: path === "" ? "/" : path }
 }

@@ -2,7 +2,7 @@
  * Requests that a program notes itself: those of drivers, of clients with their own connections, and of stubs in tests.
  */
 import type { WireRecord } from "./wireRecord.ts"
-import { recordHere } from "./witness.ts"
+import { beginIn } from "./witness.ts"
 
 /**
  * A request that a handler sends.
@@ -36,20 +36,15 @@ export interface NotedRequest {
 /**
  * Notes a request.
  *
- * @param record the record of the attempt; default: that of the code that runs, if the runtime can tell
+ * @param record the record of the attempt
  */
 export const noteRequest = (
   { method, sent, status, url }: NoteOptions,
-  record: WireRecord | undefined = recordHere()
+  record: WireRecord | undefined
 ): NotedRequest => {
-  const request = record?.begin(String(method).toUpperCase(), () => String(url))
-  if (request !== undefined) request.sent = true
-  const failed: NotedRequest["failed"] = ({ sent = true } = {}) => {
-    if (request === undefined) return
-    request.sent = sent
-    request.fail()
-  }
-  const answered: NotedRequest["answered"] = (status) => request?.answer(status)
+  const requests = beginIn(record, String(method).toUpperCase(), () => String(url))
+  const failed: NotedRequest["failed"] = ({ sent = true } = {}) => requests.forEach((request) => request.fail(sent))
+  const answered: NotedRequest["answered"] = (status) => requests.forEach((request) => request.answer(status))
   if (status !== undefined) answered(status)
   else if (sent === false) failed({ sent: false })
   return { answered, failed }

@@ -5,8 +5,8 @@
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
-import type { SeenRequest, WireRecord } from "./wireRecord.ts"
-import { hasKey, OwnRequest, within } from "./witness.ts"
+import type { WireRecord } from "./wireRecord.ts"
+import { beginIn, hasKey, OwnRequest, within } from "./witness.ts"
 
 /**
  * The type of the global `fetch`, as your program's libraries declare it.
@@ -65,17 +65,19 @@ const fetchWith =
         : {})
     }
     const send = (): Promise<unknown> => Promise.resolve(fetch(input, options))
-    const request = record?.begin(method, () => urlOf(input))
-    if (record === undefined || request === undefined) return await within(record, send)
-    const own = new OwnRequest(record, request)
+    const requests = beginIn(record, method, () => urlOf(input))
+    if (record === undefined || requests.length === 0) return await within(record, send)
+    const own = new OwnRequest(record, requests)
     const { sentKey } = record.attempt
-    if (!isKeyed && (sentKey === undefined || !carries(options, input, sentKey))) record.attempt.hearUnkeyed(request)
+    if (!isKeyed && (sentKey === undefined || !carries(options, input, sentKey))) {
+      for (const request of requests) record.attempt.hearUnkeyed(request)
+    }
     try {
       const response = await within(own, send)
-      if (!own.isReported) request.answer(statusOf(response))
+      if (!own.isReported) { for (const request of requests) request.answer(statusOf(response)) }
       return response
     } catch (error) {
-      if (!own.isReported) failed(request, error)
+      if (!own.isReported) { for (const request of requests) request.fail(!provesUnsent(error)) }
       throw error
     }
   }
@@ -115,12 +117,6 @@ const carries = (options: Options, input: unknown, key: string): boolean => {
     Array.from(new Headers(options["headers"] ?? at(input, "headers") ?? undefined).values())
   )
   return values?.some((value) => hasKey(value, key)) === true
-}
-
-/** Notes that a request has failed without an answer. */
-const failed = (request: SeenRequest, error: unknown): void => {
-  request.sent = !provesUnsent(error)
-  request.fail()
 }
 
 // True if the error, or the error that it was caused by, says that no connection was made.

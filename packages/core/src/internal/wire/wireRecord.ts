@@ -6,6 +6,7 @@ import type { WireRequest } from "../../WireRequest.ts"
 import { withoutSecretParts } from "../anyError/safeText.ts"
 import { cut } from "../value/text.ts"
 import type { ActingRequests } from "./actingRequests.ts"
+import { reportsFetch } from "./runtime.ts"
 
 /** The attempt that a record belongs to. */
 export interface Attempt {
@@ -13,6 +14,8 @@ export interface Attempt {
   readonly sentKey: string | undefined
   /** The time of the `Clock`, in milliseconds. */
   readonly now: number
+  /** True while the attempt runs, and if it did something, or may have. */
+  readonly mayHaveActed: boolean
   /** Hears of a request that began after the attempt had ended. */
   readonly hearLate: (request: WireRequest) => void
   /** Hears of a request that left without the call's key. */
@@ -41,6 +44,8 @@ export class SeenRequest {
   status: number | undefined = undefined
   /** True once the request has failed without an answer. */
   hasFailed = false
+  /** True if the context's `fetch` sends it, or the program has noted it: its end is noted, too. */
+  isOwn = false
 
   constructor(method: string, url: () => string, at: number, isLate: boolean) {
     this.method = method
@@ -49,15 +54,24 @@ export class SeenRequest {
     this.isLate = isLate
   }
 
+  /** Notes an answer. An interim one, such as 103, and what is no status say nothing. */
   answer(status: number): void {
-    // An interim answer, such as 103, says nothing.
-    if (status < 200) return
+    if (!Number.isInteger(status) || status < 200 || status > 599) return
     this.sent = true
-    this.status = status
+    // A client may repeat a request under one note. What may have acted once stays so.
+    if (this.status === undefined || endOf(this, false) !== "acted") this.status = status
   }
 
-  fail(): void {
+  /** @param wasSent whether the request may have left */
+  fail(wasSent = this.sent): void {
+    this.sent ||= wasSent
     if (this.status === undefined) this.hasFailed = true
+  }
+
+  /** True if the context's `fetch` waits for its answer, and sends it to this address. */
+  isAwaitedFrom(method: string, url: string): boolean {
+    return this.isOwn && this.status === undefined && !this.hasFailed && this.method === method &&
+      this.#url().replace(/#.*/, "") === url
   }
 
   /** The request as data. */
@@ -88,6 +102,7 @@ export class WireRecord {
   readonly #acting: ActingRequests
   readonly attempt: Attempt
   #sockets: Array<object> | undefined = undefined
+  #inner: Array<Attempt> | undefined = undefined
   #isBlind = false
   isEnded = false
 
@@ -114,11 +129,28 @@ export class WireRecord {
     this.#isBlind = true
   }
 
+  /** True if the context's `fetch` waits for an answer from there. */
+  awaits(method: string, url: string): boolean {
+    return this.#requests?.some((request) => request.isAwaitedFrom(method, url)) === true
+  }
+
+  /** True if requests were seen, and the context's `fetch` has sent them all. */
+  get isOwnOnly(): boolean {
+    return this.#requests?.every(({ isOwn }) => isOwn) === true
+  }
+
   /** Notes a socket. Unless HTTP claims it, something else uses it, such as a database's driver. */
   addSocket(socket: object): void {
     if (this.isEnded) return
     const sockets = this.#sockets ??= []
     sockets.push(socket)
+  }
+
+  /** Notes an attempt of a tool that the handler runs in a program of its own (`Effect.runPromise`). */
+  addInner(attempt: Attempt): void {
+    if (this.isEnded) return
+    const inner = this.#inner ??= []
+    inner.push(attempt)
   }
 
   /** Ends the attempt. From now on, its requests are late. */
@@ -138,6 +170,7 @@ export class WireRecord {
    * @param isSentAgain whether the key may have been sent before: then a conflict may be about that earlier request
    */
   verdict(isSentAgain: boolean): Verdict {
+    if (this.#inner?.some(({ mayHaveActed }) => mayHaveActed) === true) return "acted"
     let isRefused = false
     for (const request of this.#requests ?? []) {
       const end = endOf(request, isSentAgain)
@@ -145,6 +178,9 @@ export class WireRecord {
       isRefused ||= end === "refused"
     }
     if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"
+    // Beside a request that was refused, another one may have acted that this runtime does not report. A handler that uses
+    // the context's `fetch` uses it for all of them.
+    if (!reportsFetch() && !this.isOwnOnly) return "silent"
     if (isRefused) return "refused"
     return this.isSpeaking ? "unserved" : "silent"
   }

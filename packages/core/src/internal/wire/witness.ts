@@ -6,6 +6,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
+import { at, globalAt, reportsFetch } from "./runtime.ts"
 import { claim, open, type SeenRequest, WireRecord } from "./wireRecord.ts"
 
 /**
@@ -17,18 +18,20 @@ type Place = WireRecord | Slot | OwnRequest | null
 /** The place of a fiber that is started before its attempt begins. */
 export class Slot {
   record: WireRecord | undefined = undefined
+  /** The attempt around the fiber. */
+  readonly outer = recordHere()
 }
 
 /** A request that is already noted. The first request that Node reports inside is the same one. */
 export class OwnRequest {
   readonly record: WireRecord
-  readonly request: SeenRequest
+  readonly requests: ReadonlyArray<SeenRequest>
   /** True once Node has reported the request. */
   isReported = false
 
-  constructor(record: WireRecord, request: SeenRequest) {
+  constructor(record: WireRecord, requests: ReadonlyArray<SeenRequest>) {
     this.record = record
-    this.request = request
+    this.requests = requests
   }
 }
 
@@ -56,6 +59,25 @@ export const within = <A>(place: Place | undefined, run: () => A): A =>
 /** Runs code whose requests say nothing about the attempt that it belongs to. */
 export const unwatched = <A>(run: () => A): A => isInside() ? within(null, run) : run()
 
+/**
+ * Notes a request that is known from elsewhere: in its record, and in that of the running code. A client may have been made
+ * in one call, and be used in another.
+ */
+export const beginIn = (
+  record: WireRecord | undefined,
+  method: string,
+  url: () => string
+): ReadonlyArray<SeenRequest> =>
+  Array.from(new Set([record, recordHere()])).flatMap((record) => {
+    const request = record?.begin(method, url)
+    if (request === undefined) return []
+    request.isOwn = true
+    return [request]
+  })
+
+/** True if the requests of the running code say nothing about the attempt that it belongs to. */
+export const isUnwatched = (): boolean => storage !== undefined && storage !== "missing" && storage.getStore() === null
+
 /** True if requests can be attributed to the code that sends them. */
 export const isWatching = (): boolean => installed() !== undefined
 
@@ -65,36 +87,36 @@ export const isInside = (): boolean => recordHere() !== undefined
 /** Returns the record of the attempt that the running code belongs to, if the runtime can tell. */
 export const recordHere = (): WireRecord | undefined => recordOf(place())
 
+/** Returns the record of the attempt around the one that begins here, if the runtime can tell. */
+export const recordAround = (): WireRecord | undefined => {
+  const here = place()
+  return here instanceof Slot ? here.outer : recordOf(here)
+}
+
 const place = (): Place | undefined =>
   storage === undefined || storage === "missing" ? undefined : storage.getStore() ?? undefined
 
 const recordOf = (place: Place | undefined): WireRecord | undefined =>
-  place instanceof WireRecord || place == null ? place ?? undefined : place.record
+  place instanceof WireRecord || place == null
+    ? place ?? undefined
+    : place instanceof Slot
+    ? place.record ?? place.outer
+    : place.record
 
 /**
- * True if silence can be heard: Node reports each request of this process. Bun, Deno and others have the same channels,
- * but do not report those of `fetch`; nor does Node those of a `fetch` that a test has replaced.
+ * True if silence can be heard: all requests of this process are reported, also those of `fetch`, which nobody has
+ * replaced.
  */
-export const hearsSilence = (): boolean => installed() !== undefined && isNode() && isNodesFetch() && !isMocked()
-
-const isNode = (): boolean => {
-  const versions = at(globalAt("process"), "versions")
-  return at(versions, "node") !== undefined && at(versions, "bun") === undefined &&
-    at(versions, "deno") === undefined && globalAt("WebSocketPair") === undefined
-}
+export const hearsSilence = (): boolean => installed() !== undefined && reportsFetch() && isNodesFetch() && !isMocked()
 
 // A mock, an instrumented `fetch` and that of another library have another source.
 const isNodesFetch = (): boolean => /internal\/deps\/undici/.test(String(globalAt("fetch")))
 
+// Version 8 of undici has a second place for the dispatcher, and wraps it for the first one.
 const isMocked = (): boolean =>
   ["undici.globalDispatcher.1", "undici.globalDispatcher.2"].some((name) =>
     at(at(Reflect.get(globalThis, Symbol.for(name)), "constructor"), "name") === "MockAgent"
   )
-
-const globalAt = (key: string): unknown => at(globalThis, key)
-
-const at = (value: unknown, key: string): unknown =>
-  attempted(() => Predicate.hasProperty(value, key) ? value[key] : undefined)
 
 // -----------------------------------------------------------------------------
 // Node's channels
@@ -112,7 +134,14 @@ const install = (): Storage | undefined => {
     channels.subscribe(channel, (message) => {
       // Code around an attempt may have none open, and then nothing is of interest.
       const here = place()
-      if (here !== undefined || open.size > 0) attempted(() => hear(asMessage(message), here))
+      if (here === undefined && open.size === 0) return
+      try {
+        hear(asMessage(message), here)
+      } catch {
+        // What cannot be read may be anything.
+        recordOf(here)?.blind()
+        blindAll()
+      }
     })
   }
   for (const [channel, hear] of sequels) {
@@ -138,7 +167,7 @@ interface Message {
   readonly response?: { readonly statusCode?: number; readonly status?: number }
   readonly socket?: object
   readonly stream?: object
-  readonly headers?: Readonly<Record<string, unknown>>
+  readonly headers?: string | Readonly<Record<string, unknown>>
 }
 
 interface Request {
@@ -174,6 +203,12 @@ const seen = new WeakMap<object, ReadonlyArray<SeenRequest>>()
 /** True while undici opens a connection: the next socket carries HTTP. */
 let isConnecting = false
 
+/** True while undici sends a request over HTTP/2: the next stream is that request, which is noted already. */
+let isSendingStream = false
+
+// In the same step, the socket or the stream is made.
+const afterThisStep = (run: () => void): void => void Promise.resolve().then(run)
+
 type Hear = (message: Message, here: Place | undefined) => void
 
 /** What is done when something begins. */
@@ -186,13 +221,15 @@ const listeners: ReadonlyArray<readonly [channel: string, hear: Hear]> = [
   }],
   ["undici:client:beforeConnect", () => {
     isConnecting = true
-    // The socket is made in this same step.
-    void Promise.resolve().then(() => {
-      isConnecting = false
-    })
+    afterThisStep(() => void (isConnecting = false))
   }],
   ["undici:client:connected", ({ socket }) => claim(socket)],
-  ["undici:client:sendHeaders", ({ socket }) => claim(socket)],
+  ["undici:client:sendHeaders", ({ headers, socket }) => {
+    claim(socket)
+    if (typeof headers !== "string" || !/^:/m.test(headers)) return
+    isSendingStream = true
+    afterThisStep(() => void (isSendingStream = false))
+  }],
   // Node 20 reports a request on the second of these channels only.
   ...["http.client.request.created", "http.client.request.start"].map((channel): readonly [string, Hear] => [
     channel,
@@ -206,7 +243,9 @@ const listeners: ReadonlyArray<readonly [channel: string, hear: Hear]> = [
     }
   ]),
   ["http2.client.stream.created", ({ headers = {}, stream }, here) => {
-    if (stream === undefined) return
+    const isUndicis = isSendingStream
+    isSendingStream = false
+    if (stream === undefined || isUndicis || typeof headers === "string") return
     const url = () => `${text(headers[":scheme"])}://${text(headers[":authority"])}${text(headers[":path"])}`
     for (const one of begin(stream, text(headers[":method"]) || "GET", url, headers, here, no)) one.sent = true
   }],
@@ -228,7 +267,9 @@ const sequels: ReadonlyArray<readonly [channel: string, hear: (request: SeenRequ
   ["undici:request:error", (request) => request.fail()],
   ["http.client.response.finish", (request, { response }) => request.answer(response?.statusCode ?? 0)],
   ["http.client.request.error", (request) => request.fail()],
-  ["http2.client.stream.finish", (request, { headers = {} }) => request.answer(Number(headers[":status"] ?? 0))],
+  ["http2.client.stream.finish", (request, { headers = {} }) => {
+    if (typeof headers !== "string") request.answer(Number(headers[":status"] ?? 0))
+  }],
   ["http2.client.stream.error", (request) => request.fail()]
 ]
 
@@ -259,10 +300,10 @@ const begin = (
   here: Place | undefined,
   isForeign: () => boolean
 ): ReadonlyArray<SeenRequest> => {
-  const requests = ownersOf(headers, method.toUpperCase(), here, isForeign).flatMap((owner) => {
+  const requests = ownersOf(headers, method.toUpperCase(), url, here, isForeign).flatMap((owner) => {
     if (owner instanceof OwnRequest && !owner.isReported) {
       owner.isReported = true
-      return [owner.request]
+      return owner.requests
     }
     const record = recordOf(owner)
     const request = record?.begin(method.toUpperCase(), url)
@@ -280,6 +321,7 @@ const begin = (
 const ownersOf = (
   headers: unknown,
   method: string,
+  url: () => string,
   here: Place | undefined,
   isForeign: () => boolean
 ): ReadonlyArray<Place> => {
@@ -295,12 +337,22 @@ const ownersOf = (
     longest = sentKey.length
     named.push(record)
   }
-  if (named.length > 0) return named
-  if (isForeign()) {
-    for (const record of open) record.blind()
-    return []
-  }
-  return here === undefined ? [] : [here]
+  const isHere = here !== undefined && !named.some((owner) => recordOf(owner) === recordOf(here))
+  if (named.length > 0) return isHere && !isForeign() ? [...named, here] : named
+  if (!isForeign()) return isHere ? [here] : []
+  blindFor(method, url())
+  return []
+}
+
+const blindAll = (): void => {
+  for (const record of open) record.blind()
+}
+
+// A request that may be anybody's blinds all, unless the context's `fetch` has sent it: that notes its answer itself.
+const blindFor = (method: string, url: string): void => {
+  const records = Array.from(open)
+  const isNoted = records.some((record) => record.awaits(method, url))
+  for (const record of records) if (!isNoted || !record.isOwnOnly) record.blind()
 }
 
 const isReading = (method: string): boolean => method === "GET" || method === "HEAD"
@@ -319,7 +371,17 @@ const carries = (headers: unknown, key: string): boolean => {
 
 /** True if the value of a header is the key, or contains it. A short key may occur in a value by chance. */
 export const hasKey = (value: unknown, key: string): boolean =>
-  typeof value === "string" && (value === key || key.length >= 16 && value.includes(key))
+  typeof value === "string" && (value === key || key.length >= 16 && holds(value, key))
+
+// True for the key with something before or after it, such as "key-2": but not for "key2", which may be another call's.
+const holds = (text: string, key: string): boolean => {
+  for (let start = text.indexOf(key); start >= 0; start = text.indexOf(key, start + 1)) {
+    if (!isWordLike(text[start - 1]) && !isWordLike(text[start + key.length])) return true
+  }
+  return false
+}
+
+const isWordLike = (character: string | undefined): boolean => character !== undefined && /[a-z\d]/i.test(character)
 
 const onSocket = (request: Request, hear: (socket: Socket) => void): void => {
   const { socket } = request
@@ -335,11 +397,6 @@ const onConnected = (socket: Socket, hear: () => void): void => {
   else socket.once(socket.encrypted === true ? "secureConnect" : "connect", hear)
 }
 
-/** The error whose stack is read. */
-interface Stack {
-  readonly stack?: unknown
-}
-
 interface CallSite {
   readonly getFunctionName: () => string | null
 }
@@ -353,20 +410,38 @@ interface StackTraces {
 // V8's functions are not part of ECMAScript.
 const asStackTraces = (error: object): StackTraces => error as StackTraces
 
+// A pool's listener, whose name a bundler may have dropped, dispatches the next request.
+const isHeardEvent = (names: ReadonlyArray<string>, index: number): boolean =>
+  names[index] === "dispatch" && names[index + 2] === "emit"
+
 // True if the running code was called by a pool that takes a request out of its queue. From version 8, undici does that in
 // the context of the code that made the request.
 const isOutOfQueue = (): boolean => {
+  const names = callers() ??
+    Array.from(String(new Error().stack).matchAll(/ at (?:\S+\.)?(\S+)/g), ([, name]) => name ?? "")
+  return names.some((name, index) => /drain/i.test(name) || isHeardEvent(names, index)) &&
+    !names.includes("runInAsyncScope")
+}
+
+// The names of the functions on the stack, which are cheaper to read than its text. A program may have frozen `Error`.
+const callers = (): ReadonlyArray<string> | undefined => {
   const traces = asStackTraces(Error)
   const { prepareStackTrace, stackTraceLimit } = traces
+  const target: { readonly stack?: unknown } = {}
+  let names: ReadonlyArray<string> | undefined
   try {
-    traces.prepareStackTrace = (_, sites) => sites.map((site) => site.getFunctionName() ?? "")
+    traces.prepareStackTrace = (_, sites) => {
+      names = sites.map((site) => site.getFunctionName() ?? "")
+    }
     traces.stackTraceLimit = 20
-    const target: Stack = {}
     traces.captureStackTrace?.(target)
-    const names: ReadonlyArray<unknown> = Array.isArray(target.stack) ? target.stack : []
-    return names.some((name) => /drain/i.test(String(name))) && !names.includes("runInAsyncScope")
-  } finally {
+    void target.stack
+  } catch {
+    names = undefined
+  }
+  attempted(() => {
     traces.prepareStackTrace = prepareStackTrace
     traces.stackTraceLimit = stackTraceLimit ?? 10
-  }
+  })
+  return names
 }

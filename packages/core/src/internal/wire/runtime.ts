@@ -1,0 +1,28 @@
+/*
+ * What the runtime tells about its requests.
+ */
+import * as Predicate from "effect/Predicate"
+import { attempted } from "../value/untrusted.ts"
+
+let isReporting: boolean | undefined = undefined
+
+/**
+ * True if the runtime reports the requests of its `fetch`, as Node does. Bun, Deno and others have Node's channels, and
+ * `node:http` reports its requests there, but `fetch` does not. A handler or its client may have used it, so on those
+ * runtimes neither silence nor a request that was refused proves anything.
+ */
+export const reportsFetch = (): boolean => isReporting ??= isNode()
+
+const isNode = (): boolean => {
+  const versions = at(globalAt("process"), "versions")
+  return at(versions, "node") !== undefined && at(versions, "bun") === undefined &&
+    at(versions, "deno") === undefined &&
+    globalAt("WebSocketPair") === undefined
+}
+
+/** A global variable, which the types of this package may not know. */
+export const globalAt = (key: string): unknown => at(globalThis, key)
+
+/** A property of any value. */
+export const at = (value: unknown, key: string): unknown =>
+  attempted(() => Predicate.hasProperty(value, key) ? value[key] : undefined)
