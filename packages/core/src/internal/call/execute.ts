@@ -18,7 +18,7 @@ import { evidenceOf } from "../failure/evidence.ts"
 import { containedCall, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import type { ActingRequests } from "../wire/actingRequests.ts"
-import { type Attempt, type SeenRequest, WireRecord } from "../wire/wireRecord.ts"
+import { type Attempt, open, type SeenRequest, WireRecord } from "../wire/wireRecord.ts"
 import { hearsSilence, recordAround, watch, within } from "../wire/witness.ts"
 import { wasSent } from "./callState.ts"
 import { type Ending, endingOf, isWhole } from "./ending.ts"
@@ -141,6 +141,7 @@ class Execution implements Attempt {
     scope.wire = this.#record
     if (this.#record === undefined) return
     if (isAlone(scope)) recordAround()?.addInner(this)
+    if (handler.actsOnlyByRequests) this.#record.isOvershadowed = Array.from(open).some(({ isWaiting }) => isWaiting)
     if (handler.isHere && scope.slot !== undefined) scope.slot.record = this.#record
   }
 
@@ -203,7 +204,7 @@ class Execution implements Attempt {
       believes: quoted === undefined ? "author" : "none",
       refusesFirst,
       wire,
-      isSilenceProof: wire === "silent" && actsOnlyByRequests && hearsSilence(),
+      isSilenceProof: wire === "silent" && actsOnlyByRequests && !record.isOvershadowed && hearsSilence(),
       hasRejected: quoted === "rejection",
       isSentAgain,
       since: this.#since
@@ -228,6 +229,7 @@ class Execution implements Attempt {
     )
     if (isInDoubt(effects) && tool.token !== undefined) noteDoubted(tool.token)
     if (wire === "acted" && own.effects === "none") this.#warnOfContradiction(record)
+    if (effects !== "done") record.keep()
     if (isLate) this.#report(certaintyOf(effects), failure)
   }
 

@@ -57,9 +57,10 @@ export class SeenRequest {
   /** Notes an answer. An interim one, such as 103, and what is no status say nothing. */
   answer(status: number): void {
     if (!Number.isInteger(status) || status < 200 || status > 599) return
-    this.sent = true
     // A client may repeat a request under one note. What may have acted once stays so.
-    if (this.status === undefined || endOf(this, false) !== "acted") this.status = status
+    const mayHaveActed = (this.status !== undefined || this.hasFailed) && endOf(this, false) === "acted"
+    this.sent = true
+    if (!mayHaveActed) this.status = status
   }
 
   /** @param wasSent whether the request may have left */
@@ -97,10 +98,27 @@ const shownUrl = (url: string): string => {
 /** The records of all attempts that have not ended. */
 export const open = new Set<WireRecord>()
 
+/** Records of attempts that have ended, by the keys that they have sent: a pool may send their requests later. */
+const ended = new Map<string, WireRecord>()
+
+/** How many ended attempts are kept. */
+const mostEnded = 1_000
+
+/** Returns the ended attempt that has sent a key. */
+export const endedWith = (key: string): WireRecord | undefined => ended.get(key)
+
+/** True if a request of an ended attempt may still be in a queue. */
+export const mayHaveQueued = (): boolean => ended.size > 0
+
 export class WireRecord {
   #requests: Array<SeenRequest> | undefined = undefined
   readonly #acting: ActingRequests
   readonly attempt: Attempt
+  /**
+   * True if a request of another attempt, or of none, acted for this tool meanwhile. A queue, a worker or a cache may have
+   * sent it for this attempt, too.
+   */
+  isOvershadowed = false
   #sockets: Array<object> | undefined = undefined
   #inner: Array<Attempt> | undefined = undefined
   #isBlind = false
@@ -139,6 +157,11 @@ export class WireRecord {
     return this.#requests?.every(({ isOwn }) => isOwn) === true
   }
 
+  /** True if a request waits for its answer. */
+  get isWaiting(): boolean {
+    return this.#requests?.some(({ hasFailed, status }) => status === undefined && !hasFailed) === true
+  }
+
   /** Notes a socket. Unless HTTP claims it, something else uses it, such as a database's driver. */
   addSocket(socket: object): void {
     if (this.isEnded) return
@@ -157,6 +180,22 @@ export class WireRecord {
   end(): void {
     this.isEnded = true
     open.delete(this)
+  }
+
+  /** Keeps the ended attempt, for its requests that may still be in a queue. */
+  keep(): void {
+    const { sentKey } = this.attempt
+    if (sentKey === undefined) return
+    ended.delete(sentKey)
+    ended.set(sentKey, this)
+    if (ended.size <= mostEnded) return
+    const [oldest] = ended.keys()
+    if (oldest !== undefined) ended.delete(oldest)
+  }
+
+  /** True if such a request acts for this tool. */
+  acts(method: string, url: () => string): boolean {
+    return this.#acting(method, url)
   }
 
   /** True if a request was seen that acts. */

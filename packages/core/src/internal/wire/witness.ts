@@ -6,8 +6,9 @@
  */
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
+import { byMethod } from "./actingRequests.ts"
 import { at, globalAt, reportsFetch } from "./runtime.ts"
-import { claim, open, type SeenRequest, WireRecord } from "./wireRecord.ts"
+import { claim, endedWith, mayHaveQueued, open, type SeenRequest, WireRecord } from "./wireRecord.ts"
 
 /**
  * What the running code belongs to: an attempt, a fiber that may become one, or one request of the context's `fetch`. `null`
@@ -134,7 +135,7 @@ const install = (): Storage | undefined => {
     channels.subscribe(channel, (message) => {
       // Code around an attempt may have none open, and then nothing is of interest.
       const here = place()
-      if (here === undefined && open.size === 0) return
+      if (here === undefined && open.size === 0 && !mayHaveQueued()) return
       try {
         hear(asMessage(message), here)
       } catch {
@@ -234,10 +235,11 @@ const listeners: ReadonlyArray<readonly [channel: string, hear: Hear]> = [
   ...["http.client.request.created", "http.client.request.start"].map((channel): readonly [string, Hear] => [
     channel,
     ({ request }, here) => {
-      if (request === undefined || here === undefined && !hasKeyOfAny(request.getHeaders?.())) return
-      if (seen.has(request)) return
-      if (isUpgrade(request.getHeader?.("upgrade"))) recordOf(here)?.blind()
-      onSocket(request, claim)
+      if (request === undefined || seen.has(request)) return
+      if (here !== undefined) {
+        if (isUpgrade(request.getHeader?.("upgrade"))) recordOf(here)?.blind()
+        onSocket(request, claim)
+      }
       const requests = begin(request, request.method ?? "GET", urlOfHttp(request), request.getHeaders?.(), here, no)
       for (const one of requests) onSocket(request, (socket) => onConnected(socket, () => void (one.sent = true)))
     }
@@ -327,7 +329,8 @@ const ownersOf = (
 ): ReadonlyArray<Place> => {
   const key = recordOf(here)?.attempt.sentKey
   const isOurs = here !== undefined && key !== undefined && carries(headers, key)
-  if (!isOurs && isReading(method)) return here === undefined ? [] : [here]
+  // Most requests only read.
+  if (!isOurs && !actsForAny(method, url, recordOf(here))) return here === undefined ? [] : [here]
   let named: Array<Place> = isOurs ? [here] : []
   let longest = isOurs ? key.length : 0
   for (const record of open) {
@@ -337,11 +340,24 @@ const ownersOf = (
     longest = sentKey.length
     named.push(record)
   }
+  if (named.length === 0 && mayHaveQueued()) named.push(...valuesOf(headers).flatMap((value) => endedWith(value) ?? []))
+  // What has another's key is not ours.
+  if (named.length === 0) overshadow(method, url, recordOf(here))
   const isHere = here !== undefined && !named.some((owner) => recordOf(owner) === recordOf(here))
   if (named.length > 0) return isHere && !isForeign() ? [...named, here] : named
   if (!isForeign()) return isHere ? [here] : []
   blindFor(method, url())
   return []
+}
+
+const actsForAny = (method: string, url: () => string, sender: WireRecord | undefined): boolean => {
+  if (sender?.acts(method, url) === true || byMethod(method, url) && mayHaveQueued()) return true
+  for (const record of open) if (record.acts(method, url)) return true
+  return false
+}
+
+const overshadow = (method: string, url: () => string, sender: WireRecord | undefined): void => {
+  for (const record of open) if (record !== sender && record.acts(method, url)) record.isOvershadowed = true
 }
 
 const blindAll = (): void => {
@@ -355,18 +371,17 @@ const blindFor = (method: string, url: string): void => {
   for (const record of records) if (!isNoted || !record.isOwnOnly) record.blind()
 }
 
-const isReading = (method: string): boolean => method === "GET" || method === "HEAD"
-
-const hasKeyOfAny = (headers: unknown): boolean =>
-  Array.from(open).some(({ attempt: { sentKey } }) => sentKey !== undefined && carries(headers, sentKey))
+const carries = (headers: unknown, key: string): boolean => valuesOf(headers).some((value) => hasKey(value, key))
 
 // Undici has headers as a list of names and values, or as one text; Node as an object.
-const carries = (headers: unknown, key: string): boolean => {
-  if (typeof headers === "string") {
-    return headers.split("\r\n").some((line) => hasKey(line.replace(/^[^:]*: /, ""), key))
-  }
-  if (Array.isArray(headers)) return headers.some((value) => hasKey(value, key))
-  return Predicate.isObject(headers) && Object.values(headers).some((value) => hasKey(value, key))
+const valuesOf = (headers: unknown): ReadonlyArray<string> => {
+  if (typeof headers === "string") return headers.split("\r\n").map((line) => line.replace(/^[^:]*: /, ""))
+  const values: ReadonlyArray<unknown> = Array.isArray(headers)
+    ? headers
+    : Predicate.isObject(headers)
+    ? Object.values(headers)
+    : []
+  return values.filter((value) => typeof value === "string")
 }
 
 /** True if the value of a header is the key, or contains it. A short key may occur in a value by chance. */
@@ -419,7 +434,7 @@ const isHeardEvent = (names: ReadonlyArray<string>, index: number): boolean =>
 const isOutOfQueue = (): boolean => {
   const names = callers() ??
     Array.from(String(new Error().stack).matchAll(/ at (?:\S+\.)?(\S+)/g), ([, name]) => name ?? "")
-  return names.some((name, index) => /drain/i.test(name) || isHeardEvent(names, index)) &&
+  return names.some((name, index) => /^\[?onDrain\]?$/.test(name) || isHeardEvent(names, index)) &&
     !names.includes("runInAsyncScope")
 }
 
