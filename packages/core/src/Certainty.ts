@@ -45,8 +45,8 @@
  * *hard*. Both refuse the same call and keep the number of its key. They differ in what the model reads: in a soft doubt,
  * the tool's own words, and that these are no proof.
  *
- * **Which requests are seen.** On Node, those of `fetch`, undici, `node:http` and (from Node 22) `node:http2`, and so
- * those of the clients that use them. On every runtime, those of the context's own `fetch` (`ToolCall.fetch`), and those
+ * **Which requests are seen.** On Node, those of `fetch`, undici and `node:http`, and so those of the clients that use
+ * them; those of `node:http2` from Node 22, over a session that was opened before. On every runtime, those of the context's own `fetch` (`ToolCall.fetch`), and those
  * that `ToolCall.noteRequest` notes. A request acts unless its method is GET, HEAD, OPTIONS or TRACE; the definition may
  * name others (`acts`).
  *

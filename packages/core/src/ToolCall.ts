@@ -34,7 +34,7 @@ import type { SemanticGarbage } from "./ToolFailure.ts"
 
 export type { Source } from "./CallEvent.ts"
 export type { NotedRequest, NoteOptions } from "./internal/wire/noteRequest.ts"
-export type { AnyFetch, CallFetch, Fetch } from "./internal/wire/ownFetch.ts"
+export type { CallFetch, Fetch, PlainFetch } from "./internal/wire/ownFetch.ts"
 export { Reply } from "./ToolOutcome.ts"
 
 /**

@@ -130,9 +130,11 @@ const endingOfFailure = (failure: ToolFailure, reading: Reading): Ending => {
 /** True if a failure reads as a refusal: it is not transient, and does not say that anything may have been done. */
 const readsAsRefusal = (failure: ToolFailure, evidence: Evidence | undefined): boolean => {
   if (evidence?.inferred?.redirected === true || failure.outcome === "unknown") return false
-  // Untyped code may leave `transient` undefined.
-  return failure._tag === "ToolUnavailable" ? failure.transient === false : !isOfResult(failure)
+  return failure._tag === "ToolUnavailable" ? isPermanent(failure) : !isOfResult(failure)
 }
+
+// Untyped code may leave `transient` undefined.
+const isPermanent = ({ transient }: { readonly transient?: boolean }): boolean => transient === false
 
 // What a service or an author has refused, and not only a sentence.
 const isReal = (failure: ToolFailure, evidence: Evidence | undefined): boolean =>

@@ -171,11 +171,7 @@ export class Scope {
 
   /** The requests of the innermost handler that this code belongs to. */
   get wireHere(): WireRecord | undefined {
-    for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent) {
-      if (scope.wire !== undefined) return scope.wire
-      if (!handlerRoles.has(scope.role)) return undefined
-    }
-    return undefined
+    return this.wire ?? (handlerRoles.has(this.role) ? this.parent?.wireHere : undefined)
   }
 
   /** Sets how the key is computed. By default, the key of a call is its id. */

@@ -42,7 +42,7 @@ export const noteRequest = (
   { method, sent, status, url }: NoteOptions,
   record: WireRecord | undefined
 ): NotedRequest => {
-  const requests = beginIn(record, String(method).toUpperCase(), () => String(url))
+  const requests = beginIn(record, method.toUpperCase(), () => url)
   const failed: NotedRequest["failed"] = ({ sent = true } = {}) => requests.forEach((request) => request.fail(sent))
   const answered: NotedRequest["answered"] = (status) => requests.forEach((request) => request.answer(status))
   if (status !== undefined) answered(status)

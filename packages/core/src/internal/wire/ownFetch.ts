@@ -14,15 +14,29 @@ import { beginIn, hasKey, OwnRequest, within } from "./witness.ts"
  * @category models
  * @since 0.1.0
  */
-export type Fetch = typeof globalThis extends { readonly fetch: infer F extends AnyFetch } ? F : AnyFetch
+export type Fetch = typeof globalThis extends { readonly fetch: infer F extends (...args: never) => unknown } ? F
+  : PlainFetch
 
 /**
- * Any function that is called like `fetch`.
+ * What every `fetch` can do: the type of the context's `fetch` in a program whose libraries declare none.
  *
  * @category models
  * @since 0.1.0
  */
-export type AnyFetch = (input: never, init?: never) => Promise<unknown>
+export type PlainFetch = (
+  url: string,
+  init?: {
+    readonly method?: string
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string
+    readonly signal?: AbortSignal
+  }
+) => Promise<{
+  readonly ok: boolean
+  readonly status: number
+  readonly text: () => Promise<string>
+  readonly json: () => Promise<unknown>
+}>
 
 /**
  * The `fetch` of a handler's context.
@@ -56,7 +70,7 @@ const fetchWith =
   ({ key, record, signal }: FetchOf, isKeyed: boolean) => async (input: unknown, init?: Options): Promise<unknown> => {
     const fetch = at(globalThis, "fetch")
     if (!Predicate.isFunction(fetch)) throw new TypeError("This runtime has no fetch.")
-    const method = String(at(init, "method") ?? at(input, "method") ?? "GET").toUpperCase()
+    const method = textOf(at(init, "method") ?? at(input, "method"), "GET").toUpperCase()
     const options = {
       ...init,
       signal: joined(signal, at(init, "signal") ?? at(input, "signal")),
@@ -82,7 +96,9 @@ const fetchWith =
     }
   }
 
-const urlOf = (input: unknown): string => String(at(input, "url") ?? input)
+const textOf = (value: unknown, instead: string): string => typeof value === "string" ? value : instead
+
+const urlOf = (input: unknown): string => textOf(input, textOf(at(input, "url") ?? at(input, "href"), ""))
 
 // A redirect that was followed has been answered. Its end says nothing about the first request.
 const statusOf = (response: unknown): number =>

@@ -98,8 +98,10 @@ const place = (): Place | undefined =>
   storage === undefined || storage === "missing" ? undefined : storage.getStore() ?? undefined
 
 const recordOf = (place: Place | undefined): WireRecord | undefined =>
-  place instanceof WireRecord || place == null
-    ? place ?? undefined
+  place === undefined || place === null
+    ? undefined
+    : place instanceof WireRecord
+    ? place
     : place instanceof Slot
     ? place.record ?? place.outer
     : place.record
@@ -423,7 +425,7 @@ interface StackTraces {
 }
 
 // V8's functions are not part of ECMAScript.
-const asStackTraces = (error: object): StackTraces => error as StackTraces
+const asStackTraces = (error: unknown): StackTraces => error as StackTraces
 
 // A pool's listener, whose name a bundler may have dropped, dispatches the next request.
 const isHeardEvent = (names: ReadonlyArray<string>, index: number): boolean =>
