@@ -40,7 +40,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
 import { Certainty, join } from "./Certainty.ts"
-import { isConflict } from "./internal/anyError/recognize.ts"
+import { isConflict, statusBelow } from "./internal/anyError/recognize.ts"
 import { factOf } from "./internal/dispatch/callFact.ts"
 import { evidenceOf } from "./internal/failure/evidence.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
@@ -337,7 +337,7 @@ export const ended = (
   if (failure !== undefined) {
     const earlier = number === before.number ? before.failed : underNewKey(before.failed, tool)
     const failed = failedCallOf(facts.run, earlier, intent, failure, outcome)
-    const kept = keepsRefusal(facts, tool, failure) ? failed : Struct.omit(failed, ["refused"])
+    const kept = keepsRefusal(facts, tool, failure, outcome.wire) ? failed : Struct.omit(failed, ["refused"])
     const fact = { ...before, number, failed: kept }
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
@@ -360,12 +360,37 @@ export const inARow = (facts: CallFacts, { intent }: ToolOutcome): CallFacts => 
 }
 
 // Only calls that act have keys, so only their refusals are kept for later runs. A conflict may mean that a run whose
-// client has left still holds the key: then a new key would act again.
+// client has left still holds the key: then a new key would act again. If this run has probably run before, a refusal that
+// comes before the service looks at the key says nothing about what was done under it then.
 const keepsRefusal = (
   { mayHaveRun }: CallFacts,
   { sideEffect }: Pick<Tool.Any, "sideEffect">,
-  failure: ToolFailure
-): boolean => sideEffect === "idempotent_by_key" ? mayHaveRun === "no" || !isConflict(failure) : sideEffect !== "none"
+  failure: ToolFailure,
+  wire: ToolOutcome["wire"] = []
+): boolean => {
+  if (sideEffect !== "idempotent_by_key" || mayHaveRun === "no") return sideEffect !== "none"
+  if (isConflict(failure)) return false
+  const statuses = [statusBelow(failure), ...wire.map(({ status }) => status)]
+  return mayHaveRun === "unlikely" || !statuses.some((status) => status !== undefined && beforeTheKey.has(status))
+}
+
+/** Of a gateway, of who may do what, of a request's form: most services do not store these refusals under the key. */
+const beforeTheKey: ReadonlySet<number> = new Set([
+  400,
+  401,
+  403,
+  404,
+  405,
+  407,
+  411,
+  413,
+  414,
+  415,
+  421,
+  426,
+  428,
+  431
+])
 
 // Nothing has been sent yet under a new key, so nothing was refused under it. A non-idempotent tool may not repeat a
 // refused call under any key.
