@@ -370,13 +370,19 @@ const keepsRefusal = (
 ): boolean => {
   if (sideEffect !== "idempotent_by_key" || mayHaveRun === "no") return sideEffect !== "none"
   if (isConflict(failure)) return false
-  const statuses = [statusBelow(failure), ...wire.map(({ status }) => status)]
-  return mayHaveRun === "unlikely" || !statuses.some((status) => status !== undefined && beforeTheKey.has(status))
+  if (mayHaveRun === "unlikely") return true
+  // Without a request that was seen, the author says what was refused.
+  return wire.length === 0
+    ? !beforeTheKey.has(statusBelow(failure) ?? 0)
+    : wire.some(({ keyed, status = 0 }) => keyed === true && isFinal(status))
 }
 
-/** Of a gateway, of who may do what, of a request's form: most services do not store these refusals under the key. */
+// True for the refusal of a service that has looked at the key.
+const isFinal = (status: number): boolean =>
+  status >= 400 && status < 500 && !beforeTheKey.has(status) && !unserved.has(status)
+
+/** Refusals of a gateway, and of callers without access: a service gives them before it looks at a key. */
 const beforeTheKey: ReadonlySet<number> = new Set([
-  400,
   401,
   403,
   404,
@@ -391,6 +397,9 @@ const beforeTheKey: ReadonlySet<number> = new Set([
   428,
   431
 ])
+
+/** A timeout, a conflict, and requests that were not served. */
+const unserved: ReadonlySet<number> = new Set([408, 409, 422, 423, 425, 429])
 
 // Nothing has been sent yet under a new key, so nothing was refused under it. A non-idempotent tool may not repeat a
 // refused call under any key.

@@ -24,6 +24,8 @@ export const WireRequest = Schema.Struct({
   sent: Schema.Boolean,
   /** The status of the answer. Absent if no answer came before the handler ended. */
   status: Schema.optionalKey(Schema.Int),
+  /** True if it carried the idempotency key of the call in a header. */
+  keyed: Schema.optionalKey(Schema.Literal(true)),
   /** When the request began, in milliseconds of the `Clock`. */
   at: Schema.Finite,
   /** True if the request began after its handler had ended. */

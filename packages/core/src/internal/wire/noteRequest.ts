@@ -43,6 +43,8 @@ export const noteRequest = (
   record: WireRecord | undefined
 ): NotedRequest => {
   const requests = beginIn(record, method.toUpperCase(), () => url)
+  // A program that notes its requests sends the key as its service wants it.
+  for (const request of requests) request.isKeyed = true
   const failed: NotedRequest["failed"] = ({ sent = true } = {}) => requests.forEach((request) => request.fail(sent))
   const answered: NotedRequest["answered"] = (status) => requests.forEach((request) => request.answer(status))
   if (status !== undefined) answered(status)

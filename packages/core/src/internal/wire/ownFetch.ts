@@ -6,7 +6,7 @@ import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
 import type { WireRecord } from "./wireRecord.ts"
-import { beginIn, hasKey, OwnRequest, within } from "./witness.ts"
+import { beginIn, hasKey as isOrHolds, OwnRequest, within } from "./witness.ts"
 
 /**
  * The type of the global `fetch`, as your program's libraries declare it.
@@ -83,8 +83,10 @@ const fetchWith =
     if (record === undefined || requests.length === 0) return await within(record, send)
     const own = new OwnRequest(record, requests)
     const { sentKey } = record.attempt
-    if (!isKeyed && (sentKey === undefined || !carries(options, input, sentKey))) {
-      for (const request of requests) record.attempt.hearUnkeyed(request)
+    const hasKey = isKeyed || sentKey !== undefined && carries(options, input, sentKey)
+    for (const request of requests) {
+      request.isKeyed = hasKey
+      if (!hasKey) record.attempt.hearUnkeyed(request)
     }
     try {
       const response = await within(own, send)
@@ -132,7 +134,7 @@ const carries = (options: Options, input: unknown, key: string): boolean => {
   const values = attempted(() =>
     Array.from(new Headers(options["headers"] ?? at(input, "headers") ?? undefined).values())
   )
-  return values?.some((value) => hasKey(value, key)) === true
+  return values?.some((value) => isOrHolds(value, key)) === true
 }
 
 // True if the error, or the error that it was caused by, says that no connection was made.

@@ -44,6 +44,8 @@ export class SeenRequest {
   status: number | undefined = undefined
   /** True once the request has failed without an answer. */
   hasFailed = false
+  /** True if it carries the key of the call. */
+  isKeyed = false
   /** True if the context's `fetch` sends it, or the program has noted it: its end is noted, too. */
   isOwn = false
 
@@ -77,12 +79,13 @@ export class SeenRequest {
 
   /** The request as data. */
   get data(): WireRequest {
-    const { at, isLate, method, sent, status } = this
+    const { at, isKeyed, isLate, method, sent, status } = this
     return {
       method: cut(method, 20),
       url: cut(shownUrl(this.#url()), 200),
       sent: sent || !this.hasFailed,
       ...(status === undefined ? {} : { status }),
+      ...(isKeyed ? { keyed: true } : {}),
       at,
       ...(isLate ? { late: true } : {})
     }

@@ -313,7 +313,8 @@ const begin = (
     const request = record?.begin(method.toUpperCase(), url)
     if (record === undefined || request === undefined) return []
     const { sentKey } = record.attempt
-    if (sentKey === undefined || !carries(headers, sentKey)) record.attempt.hearUnkeyed(request)
+    request.isKeyed = sentKey !== undefined && carries(headers, sentKey)
+    if (!request.isKeyed) record.attempt.hearUnkeyed(request)
     return [request]
   })
   if (requests.length > 0 || here !== undefined) seen.set(raw, requests)
