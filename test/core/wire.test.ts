@@ -642,7 +642,8 @@ describe("a definition", () => {
     assert.throws(make({ requests: ["POST"], only: 1 }), /'acts'/)
     assert.throws(make({ requests: ["POST api.example/orders?x=1"] }), /is not a pattern: write it like/)
     assert.throws(make({ requests: ["POST /pay"], others: true }), /'acts'/)
-    assert.doesNotThrow(make({ requests: ["api.example", "/pay", "DELETE https://api.example/*"] }))
+    assert.throws(make({ requests: ["POST", "POST /pay"] }), /"POST" is not a pattern: write it like/)
+    assert.doesNotThrow(make({ requests: ["api.example", "/pay", "DELETE https://api.example:443/*"] }))
     assert.throws(
       () => Tool.promise("pay", { ...order, refuses: "SeatTaken" as never }, async () => "paid"),
       /'refuses' is a list of classes/

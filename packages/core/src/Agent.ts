@@ -35,6 +35,7 @@ import { refusedContinuation, refusedOpening, refusedPostponement } from "./inte
 import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
+import { withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
@@ -325,7 +326,7 @@ export const make: {
                 turn(begin(id, model, modelOptions, watch, context, options?.transcript), {
                   ...state,
                   facts: CallFacts.beginning(
-                    facts,
+                    withLateDoubts(facts),
                     scope ?? facts.scope ?? id,
                     // If the caller names the run, or passes a scope with empty facts, this run may have been
                     // started before.

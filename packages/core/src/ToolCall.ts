@@ -29,7 +29,7 @@ import { textOf } from "./internal/failure/failureField.ts"
 import { neverAwaited } from "./internal/value/neverAwaited.ts"
 import { type NotedRequest, type NoteOptions, noteRequest as noteInRecord } from "./internal/wire/noteRequest.ts"
 import { type CallFetch, ownFetch } from "./internal/wire/ownFetch.ts"
-import { isUnwatched } from "./internal/wire/witness.ts"
+import { isUnwatched } from "./internal/wire/places.ts"
 import type { SemanticGarbage } from "./ToolFailure.ts"
 
 export type { Source } from "./CallEvent.ts"

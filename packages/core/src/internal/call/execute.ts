@@ -13,13 +13,14 @@ import type { Certainty } from "../../Certainty.ts"
 import * as LateResult from "../../LateResult.ts"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import * as WireRequest from "../../WireRequest.ts"
-import { both, certaintyOf, isInDoubt } from "../failure/effects.ts"
+import { both, certaintyOf, type Effects, isInDoubt } from "../failure/effects.ts"
 import { evidenceOf } from "../failure/evidence.ts"
 import { containedCall, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import type { ActingRequests } from "../wire/actingRequests.ts"
+import { recordAround, within } from "../wire/places.ts"
 import { type Attempt, open, type SeenRequest, WireRecord } from "../wire/wireRecord.ts"
-import { hearsSilence, recordAround, watch, within } from "../wire/witness.ts"
+import { hearsSilence, watch } from "../wire/witness.ts"
 import { wasSent } from "./callState.ts"
 import { type Ending, endingOf, isWhole } from "./ending.ts"
 import { asKnown } from "./known.ts"
@@ -88,7 +89,7 @@ const runToEnd = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, e
 // True if no call is around this one. Then only the async context tells whose handler runs it.
 const isAlone = (innermost: Scope): boolean => {
   let scope = innermost
-  while (scope.parent !== undefined) scope = scope.parent
+  while (scope.parent !== undefined && !scope.ownsRecord) scope = scope.parent
   return scope.around === undefined
 }
 
@@ -141,7 +142,9 @@ class Execution implements Attempt {
     scope.wire = this.#record
     if (this.#record === undefined) return
     if (isAlone(scope)) recordAround()?.addInner(this)
-    if (handler.actsOnlyByRequests) this.#record.isOvershadowed = Array.from(open).some(({ isWaiting }) => isWaiting)
+    if (handler.actsOnlyByRequests) {
+      this.#record.isOvershadowed = Array.from(open).some((record) => record.isWaitingFor(handler.acting))
+    }
     if (handler.isHere && scope.slot !== undefined) scope.slot.record = this.#record
   }
 
@@ -209,10 +212,11 @@ class Execution implements Attempt {
       isSentAgain,
       since: this.#since
     }, this.#sole)
-    const effects = both(own.effects, state.done.inside)
+    const inside = both(state.done.inside, record.innerEffects)
+    const effects = both(own.effects, inside)
     const isRefusal = own.isRefusal && !refusesFirst
     const isLate = !isOpen(scope) || isUninterruptible && isLeft(scope)
-    const isSoft = own.isSoft && own.effects === "maybe" && state.done.inside === "none"
+    const isSoft = own.isSoft && own.effects === "maybe" && inside === "none"
     this.#ending = { effects, isRefusal, isSoft }
     note(
       scope,
@@ -229,7 +233,6 @@ class Execution implements Attempt {
     )
     if (isInDoubt(effects) && tool.token !== undefined) noteDoubted(tool.token)
     if (wire === "acted" && own.effects === "none") this.#warnOfContradiction(record)
-    if (effects !== "done") record.keep()
     if (isLate) this.#report(certaintyOf(effects), failure)
   }
 
@@ -260,8 +263,8 @@ class Execution implements Attempt {
   // Requests
   // ---------------------------------------------------------------------------
 
-  get mayHaveActed(): boolean {
-    return !this.#hasEnded || this.#ending !== undefined && this.#ending.effects !== "none"
+  get effects(): Effects {
+    return this.#hasEnded ? this.#ending?.effects ?? "none" : "maybe"
   }
 
   get sentKey(): string | undefined {

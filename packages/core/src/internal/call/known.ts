@@ -11,7 +11,7 @@ import { evidenceOf, isDerived, isInferred, type Telling } from "../failure/evid
 import { withFields } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
 import { attempted } from "../value/untrusted.ts"
-import { isInside } from "../wire/witness.ts"
+import { isInside } from "../wire/places.ts"
 import { saysNothingDone } from "./ending.ts"
 import type { Scope } from "./scope.ts"
 import { noteToolEnd } from "./toolEnds.ts"

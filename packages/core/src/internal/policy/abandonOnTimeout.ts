@@ -5,7 +5,8 @@ import { partOf } from "../call/partScope.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { currentContext } from "../fiber/runContained.ts"
 import { withinTime } from "../fiber/withinTime.ts"
-import { isWatching, Slot, within } from "../wire/witness.ts"
+import { Slot, within } from "../wire/places.ts"
+import { isWatching } from "../wire/witness.ts"
 
 /** The replacement of an Effect that takes too long, and the context in which the Effect runs. */
 interface Limits<A, E, R> {
@@ -43,10 +44,12 @@ export const abandonable = <A, E, R>(
     },
     onLeft: (fiber) => {
       limit.close()
+      limit.wire?.leave()
       scope.live.abandoned.add(fiber)
     },
     late: () => {
       const { wire } = limit
+      wire?.leave()
       limit.close()
       return late(wire?.isSpeaking === true ? wire.data : [])
     }

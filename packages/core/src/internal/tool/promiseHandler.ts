@@ -12,8 +12,8 @@ import { abandonable } from "../policy/abandonOnTimeout.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest } from "../wire/noteRequest.ts"
 import { type CallFetch, ownFetch } from "../wire/ownFetch.ts"
+import { within } from "../wire/places.ts"
 import type { WireRecord } from "../wire/wireRecord.ts"
-import { within } from "../wire/witness.ts"
 
 declare global {
   // Every runtime has this property, but TypeScript's ECMAScript libraries do not declare it.

@@ -2,6 +2,8 @@
  * Which requests of a tool act: those that its definition names, or all but those whose method only reads.
  */
 import * as Predicate from "effect/Predicate"
+import { attempted } from "../value/untrusted.ts"
+import { globalAt } from "./runtime.ts"
 
 /** Decides whether a request acts. */
 export type ActingRequests = (method: string, url: () => string) => boolean
@@ -35,7 +37,9 @@ const form = /^(?:(\*|[a-z]+) +)?(?:https?:\/\/)?([^\s/?#]*)(\/[^\s?#]*)?$/i
 export const whyNoPattern = (value: unknown): string | undefined => {
   if (!Predicate.isString(value) || value.trim() === "") return "it is not a text such as \"POST api.example/orders\""
   const [, , host = "", path] = form.exec(value.trim()) ?? []
-  return host === "" && path === undefined
+  // A word alone is a method, and no host.
+  const isHost = /[.:*]/.test(host) || host === "localhost" || path !== undefined && host !== ""
+  return !isHost && path === undefined
     ? "write it like \"POST api.example/orders\", without a query; a * stands for any characters"
     : undefined
 }
@@ -44,16 +48,27 @@ const ruleOf = (pattern: string): Rule => {
   const [, method = "*", host = "", path = "*"] = form.exec(pattern.trim()) ?? []
   return {
     method: method === "*" ? undefined : method.toUpperCase(),
-    host: globOf(host === "" ? "*" : host.toLowerCase()),
-    path: globOf(path)
+    host: globOf(host === "" ? "*" : withoutDefaultPort(host.toLowerCase())),
+    path: globOf(withoutLastSlash(path))
   }
 }
 
 const globOf = (pattern: string): RegExp =>
   new RegExp(`^${pattern.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`)
 
-const placeOf = (url: string): { readonly host: string; readonly hostname: string; readonly path: string } => {
-  const [, host = "", path = ""] = /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/)?(?:[^/?#@]*@)?([^/?#]*)([^?#]*)/i.exec(url) ?? []
-  const lower = host.toLowerCase()
-  return { host: lower, hostname: lower.replace(/:\d+$/, ""), path: path === "" ? "/" : path }
+// The address as it is sent, without `..` and the default port. A program may also note one without a scheme.
+const normal = (url: string): string => {
+  const URL = globalAt("URL") as (new(url: string) => { readonly href: string }) | undefined
+  return attempted(() => URL === undefined ? url : new URL(url).href) ?? url
 }
+
+const placeOf = (url: string): { readonly host: string; readonly hostname: string; readonly path: string } => {
+  const [, host = "", path = ""] =
+    /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/)?(?:[^/?#@]*@)?([^/?#]*)([^?#]*)/i.exec(normal(url)) ?? []
+  const lower = withoutDefaultPort(host.toLowerCase())
+  return { host: lower, hostname: lower.replace(/:\d+$/, ""), path: withoutLastSlash(path === "" ? "/" : path) }
+}
+
+const withoutDefaultPort = (host: string): string => host.replace(/:(?:80|443)$/, "")
+
+const withoutLastSlash = (path: string): string => path.length > 1 ? path.replace(/\/$/, "") : path

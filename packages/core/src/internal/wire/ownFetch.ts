@@ -5,8 +5,10 @@
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
+import { hasKey as isOrHolds } from "./owners.ts"
+import { OwnRequest, within } from "./places.ts"
 import type { WireRecord } from "./wireRecord.ts"
-import { beginIn, hasKey as isOrHolds, OwnRequest, within } from "./witness.ts"
+import { beginIn } from "./witness.ts"
 
 /**
  * The type of the global `fetch`, as your program's libraries declare it.

@@ -4,6 +4,7 @@
  */
 import type { WireRequest } from "../../WireRequest.ts"
 import { withoutSecretParts } from "../anyError/safeText.ts"
+import { both, type Effects } from "../failure/effects.ts"
 import { cut } from "../value/text.ts"
 import type { ActingRequests } from "./actingRequests.ts"
 import { reportsFetch } from "./runtime.ts"
@@ -14,8 +15,8 @@ export interface Attempt {
   readonly sentKey: string | undefined
   /** The time of the `Clock`, in milliseconds. */
   readonly now: number
-  /** True while the attempt runs, and if it did something, or may have. */
-  readonly mayHaveActed: boolean
+  /** What the attempt has done so far. While it runs, that is not known. */
+  readonly effects: Effects
   /** Hears of a request that began after the attempt had ended. */
   readonly hearLate: (request: WireRequest) => void
   /** Hears of a request that left without the call's key. */
@@ -38,7 +39,7 @@ export class SeenRequest {
   readonly method: string
   readonly at: number
   readonly isLate: boolean
-  readonly #url: () => string
+  readonly url: () => string
   /** True once the request may have left this process. */
   sent = false
   status: number | undefined = undefined
@@ -51,7 +52,7 @@ export class SeenRequest {
 
   constructor(method: string, url: () => string, at: number, isLate: boolean) {
     this.method = method
-    this.#url = url
+    this.url = url
     this.at = at
     this.isLate = isLate
   }
@@ -71,10 +72,15 @@ export class SeenRequest {
     if (this.status === undefined) this.hasFailed = true
   }
 
+  /** True if it has no answer yet. */
+  get isWaiting(): boolean {
+    return this.status === undefined && !this.hasFailed
+  }
+
   /** True if the context's `fetch` waits for its answer, and sends it to this address. */
   isAwaitedFrom(method: string, url: string): boolean {
-    return this.isOwn && this.status === undefined && !this.hasFailed && this.method === method &&
-      this.#url().replace(/#.*/, "") === url
+    return this.isOwn && this.isWaiting && this.method === method &&
+      this.url().replace(/#.*/, "") === url
   }
 
   /** The request as data. */
@@ -82,7 +88,7 @@ export class SeenRequest {
     const { at, isKeyed, isLate, method, sent, status } = this
     return {
       method: cut(method, 20),
-      url: cut(shownUrl(this.#url()), 200),
+      url: cut(shownUrl(this.url()), 200),
       sent: sent || !this.hasFailed,
       ...(status === undefined ? {} : { status }),
       ...(isKeyed ? { keyed: true } : {}),
@@ -101,21 +107,18 @@ const shownUrl = (url: string): string => {
 /** The records of all attempts that have not ended. */
 export const open = new Set<WireRecord>()
 
-/** Records of attempts that have ended, by the keys that they have sent: a pool may send their requests later. */
-const ended = new Map<string, WireRecord>()
+/** Those of tools that name the requests that act. */
+export const patterned = new Set<WireRecord>()
 
-/** How many ended attempts are kept. */
-const mostEnded = 1_000
-
-/** Returns the ended attempt that has sent a key. */
-export const endedWith = (key: string): WireRecord | undefined => ended.get(key)
-
-/** True if a request of an ended attempt may still be in a queue. */
-export const mayHaveQueued = (): boolean => ended.size > 0
+/** A request that begins. Its method is in upper case. */
+interface Request {
+  readonly method: string
+  readonly url: () => string
+}
 
 export class WireRecord {
   #requests: Array<SeenRequest> | undefined = undefined
-  readonly #acting: ActingRequests
+  readonly acting: ActingRequests
   readonly attempt: Attempt
   /**
    * True if a request of another attempt, or of none, acted for this tool meanwhile. A queue, a worker or a cache may have
@@ -125,23 +128,25 @@ export class WireRecord {
   #sockets: Array<object> | undefined = undefined
   #inner: Array<Attempt> | undefined = undefined
   #isBlind = false
+  #isHeardLate = false
   isEnded = false
 
   /** @param acting which requests act */
   constructor(acting: ActingRequests, attempt: Attempt) {
-    this.#acting = acting
+    this.acting = acting
     this.attempt = attempt
   }
 
   /** Notes a request that begins. Returns `undefined` if it does not act. */
-  begin(method: string, url: () => string): SeenRequest | undefined {
-    if (!this.#acting(method, url)) return undefined
+  begin({ method, url }: Request): SeenRequest | undefined {
+    if (!this.acting(method, url)) return undefined
     const request = new SeenRequest(method, url, this.attempt.now, this.isEnded)
-    if (this.isEnded) {
+    if (!this.isEnded) (this.#requests ??= []).push(request)
+    else if (!this.#isHeardLate) {
+      // A timer or an exporter that the handler has started may send many.
+      this.#isHeardLate = true
       this.attempt.hearLate(request.data)
-      // A queue may run the task of another attempt in the context of this one.
-      for (const record of open) record.blind()
-    } else (this.#requests ??= []).push(request)
+    }
     return request
   }
 
@@ -160,9 +165,9 @@ export class WireRecord {
     return this.#requests?.every(({ isOwn }) => isOwn) === true
   }
 
-  /** True if a request waits for its answer. */
-  get isWaiting(): boolean {
-    return this.#requests?.some(({ hasFailed, status }) => status === undefined && !hasFailed) === true
+  /** True if a request waits for its answer that acts for the tool of another attempt. */
+  isWaitingFor(acting: ActingRequests): boolean {
+    return this.#requests?.some((request) => request.isWaiting && acting(request.method, request.url)) === true
   }
 
   /** Notes a socket. Unless HTTP claims it, something else uses it, such as a database's driver. */
@@ -179,26 +184,26 @@ export class WireRecord {
     inner.push(attempt)
   }
 
+  /** What those tools have done. */
+  get innerEffects(): Effects {
+    return this.#inner?.reduce<Effects>((effects, attempt) => both(effects, attempt.effects), "none") ?? "none"
+  }
+
   /** Ends the attempt. From now on, its requests are late. */
   end(): void {
     this.isEnded = true
-    open.delete(this)
+    this.leave()
   }
 
-  /** Keeps the ended attempt, for its requests that may still be in a queue. */
-  keep(): void {
-    const { sentKey } = this.attempt
-    if (sentKey === undefined) return
-    ended.delete(sentKey)
-    ended.set(sentKey, this)
-    if (ended.size <= mostEnded) return
-    const [oldest] = ended.keys()
-    if (oldest !== undefined) ended.delete(oldest)
+  /** Notes that nobody waits for the attempt any more, which may never end. */
+  leave(): void {
+    open.delete(this)
+    patterned.delete(this)
   }
 
   /** True if such a request acts for this tool. */
-  acts(method: string, url: () => string): boolean {
-    return this.#acting(method, url)
+  acts({ method, url }: Request): boolean {
+    return this.acting(method, url)
   }
 
   /** True if a request was seen that acts. */
@@ -212,11 +217,11 @@ export class WireRecord {
    * @param isSentAgain whether the key may have been sent before: then a conflict may be about that earlier request
    */
   verdict(isSentAgain: boolean): Verdict {
-    if (this.#inner?.some(({ mayHaveActed }) => mayHaveActed) === true) return "acted"
     let isRefused = false
-    for (const request of this.#requests ?? []) {
+    const requests = this.#requests ?? []
+    for (const request of requests) {
       const end = endOf(request, isSentAgain)
-      if (end === "acted") return "acted"
+      if (end === "acted" || isLeading(request) && request === requests.at(-1)) return "acted"
       isRefused ||= end === "refused"
     }
     if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"
@@ -245,13 +250,13 @@ const endOf = (
   isSentAgain: boolean
 ): "acted" | "refused" | "unserved" => {
   if (status === undefined) return hasFailed && !sent ? "unserved" : "acted"
-  if (leading.has(status) || unserved.has(status)) return "unserved"
+  if (status === 307 || status === 308 || unserved.has(status)) return "unserved"
   if (status < 400 || status === 408 || status >= 500) return "acted"
   return isSentAgain && (status === 409 || status === 422) ? "acted" : "refused"
 }
 
-/** These redirects lead to the same request at another place, which is seen, too. */
-const leading: ReadonlySet<number> = new Set([307, 308])
+// These redirects lead to the same request at another place. If that was not noted, it may have acted.
+const isLeading = ({ status }: SeenRequest): boolean => status === 307 || status === 308
 
 /** Locked, too early, too many requests: the service has not served the request. */
 const unserved: ReadonlySet<number> = new Set([423, 425, 429])

@@ -1,0 +1,97 @@
+/*
+ * Whose request it is: that of the code that sends it, of the attempt whose key it carries, or of nobody who can be told.
+ */
+import * as Predicate from "effect/Predicate"
+import { byMethod } from "./actingRequests.ts"
+import { type Place, recordOf } from "./places.ts"
+import { open, patterned, type WireRecord } from "./wireRecord.ts"
+
+/** A request that begins. */
+export interface Begun {
+  /** In upper case. */
+  readonly method: string
+  readonly url: () => string
+  readonly headers: unknown
+  /** True if it was in a queue, and begins in the context of another request. */
+  readonly isOutOfQueue: () => boolean
+}
+
+/** Returns the places that a request belongs to. What may be anybody's blinds all attempts. */
+export const ownersOf = (begun: Begun, here: Place | undefined): ReadonlyArray<Place> => {
+  const sender = recordOf(here)
+  const values = valuesOf(begun.headers)
+  const key = sender?.attempt.sentKey
+  if (here !== undefined && key !== undefined && values.includes(key)) return [here]
+  const own = here === undefined ? [] : [here]
+  // Most requests only read.
+  if (!mayAct(begun, sender)) return own
+  // A key says whose request it is, whatever queue it was in. It may be named beside the sender's own.
+  const named = withKeys(new Set(values))
+  if (named.length > 0) {
+    const isSenders = sender === undefined || named.includes(sender) || begun.isOutOfQueue()
+    return isSenders ? named : [...named, ...own]
+  }
+  if (key !== undefined && values.some((value) => hasKey(value, key))) return own
+  for (const record of patterned) if (record !== sender && record.acts(begun)) record.isOvershadowed = true
+  if (!begun.isOutOfQueue()) return own
+  blindFor(begun)
+  return []
+}
+
+const mayAct = (begun: Begun, sender: WireRecord | undefined): boolean =>
+  byMethod(begun.method, begun.url) || sender?.acts(begun) === true ||
+  Array.from(patterned).some((record) => record.acts(begun))
+
+const withKeys = (values: ReadonlySet<string>): ReadonlyArray<WireRecord> => {
+  const named: Array<WireRecord> = []
+  for (const record of open) {
+    const { sentKey } = record.attempt
+    if (sentKey !== undefined && values.has(sentKey)) named.push(record)
+  }
+  return named
+}
+
+/** Notes that any attempt may have acted: what it did cannot be seen. */
+export const blindAll = (): void => {
+  for (const record of open) record.blind()
+}
+
+// A request that may be anybody's blinds all, unless the context's `fetch` has sent it: that notes its answer itself.
+const blindFor = ({ method, url }: Begun): void => {
+  const address = url()
+  const records = Array.from(open)
+  const isNoted = records.some((record) => record.awaits(method, address))
+  for (const record of records) if (!isNoted || !record.isOwnOnly) record.blind()
+}
+
+// -----------------------------------------------------------------------------
+// Keys in headers
+// -----------------------------------------------------------------------------
+
+/** True if a header has the key. */
+export const carries = (headers: unknown, key: string): boolean => valuesOf(headers).some((value) => hasKey(value, key))
+
+// Undici has headers as a list of names and values, or as one text; Node as an object.
+const valuesOf = (headers: unknown): ReadonlyArray<string> => {
+  if (typeof headers === "string") return headers.split("\r\n").map((line) => line.replace(/^[^:]*: /, ""))
+  const values: ReadonlyArray<unknown> = Array.isArray(headers)
+    ? headers
+    : Predicate.isObject(headers)
+    ? Object.values(headers)
+    : []
+  return values.filter((value) => typeof value === "string")
+}
+
+/** True if the value of a header is the key, or contains it. A short key may occur in a value by chance. */
+export const hasKey = (value: string, key: string): boolean =>
+  value === key || key.length >= 16 && holdsApart(value, key)
+
+// True for the key with something before or after it, such as "key-2": but not for "key2", which may be another call's.
+const holdsApart = (text: string, key: string): boolean => {
+  for (let start = text.indexOf(key); start >= 0; start = text.indexOf(key, start + 1)) {
+    if (!isWordLike(text[start - 1]) && !isWordLike(text[start + key.length])) return true
+  }
+  return false
+}
+
+const isWordLike = (character: string | undefined): boolean => character !== undefined && /[a-z\d]/i.test(character)
