@@ -1,8 +1,10 @@
-import { defineConfig } from "vitest/config"
+import { configDefaults, defineConfig } from "vitest/config"
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // `vitest.long.config.ts` is for those.
+    exclude: [...configDefaults.exclude, "test/long/**"],
     // A worker for each core, where the default leaves one of them unused.
     maxWorkers: "100%",
     // The files that a worker runs share what they import: effect is loaded once a worker, and not once a file.

@@ -65,9 +65,12 @@
  *
  * - the global `fetch` of Bun and Deno, a `fetch` that was replaced, undici's MockAgent, msw;
  * - connections of a database's driver or a pool that were opened before the call;
- * - a task that a queue or a worker runs in the context of another caller: its requests belong to that caller, or to none.
+ * - a task that a queue, a batch or a worker runs in the context of another caller, and whose request has no key: it
+ *   belongs to that caller, or to none.
  *
- * What is not seen proves nothing by its silence. But next to a request that was seen to be refused, it is overlooked. So a
+ * What is not seen proves nothing by its silence. On Bun and Deno, a refusal proves nothing either, unless the handler
+ * sends all requests with the context's `fetch`, and its tool promises that nothing else acts (`acts.only`). On Node, what
+ * is not seen is overlooked next to a request that was seen to be refused. Node 20 does not see the sockets of drivers. So a
  * row that was stored before a POST that is refused reads as `not_executed`. So does a tool with two effects of which one
  * is not a request. Such a handler says by an `outcome` what it did.
  *

@@ -201,7 +201,7 @@ class Execution implements Attempt {
     const { actsOnlyByRequests, isUninterruptible, refusesFirst } = this.#handler
     const { quoted, record: { state }, tool } = scope
     const isSentAgain = tool.sideEffect === "idempotent_by_key" && wasSent(state)
-    const wire = Exit.isSuccess(exit) ? "silent" : record.verdict(isSentAgain)
+    const wire = Exit.isSuccess(exit) ? "silent" : record.verdict(isSentAgain, actsOnlyByRequests)
     record.end()
     const own = endingOf(exit, {
       believes: quoted === undefined ? "author" : "none",

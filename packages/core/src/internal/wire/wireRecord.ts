@@ -215,8 +215,9 @@ export class WireRecord {
    * Returns what the requests so far prove.
    *
    * @param isSentAgain whether the key may have been sent before: then a conflict may be about that earlier request
+   * @param promisesOnly whether the tool promises that nothing but such requests acts
    */
-  verdict(isSentAgain: boolean): Verdict {
+  verdict(isSentAgain: boolean, promisesOnly: boolean): Verdict {
     let isRefused = false
     const requests = this.#requests ?? []
     for (const request of requests) {
@@ -225,9 +226,8 @@ export class WireRecord {
       isRefused ||= end === "refused"
     }
     if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"
-    // Beside a request that was refused, another one may have acted that this runtime does not report. A handler that uses
-    // the context's `fetch` uses it for all of them.
-    if (!reportsFetch() && !this.isOwnOnly) return "silent"
+    // Beside a request that was refused, another one may have acted that this runtime does not report.
+    if (!reportsFetch() && !(promisesOnly && this.isOwnOnly)) return "silent"
     if (isRefused) return "refused"
     return this.isSpeaking ? "unserved" : "silent"
   }
