@@ -62,7 +62,13 @@ const shop = (planned: ReadonlyArray<Deed>) => {
 
 const refusal = (status: number): Effect.Effect<never, ToolUnavailable> =>
   Effect.andThen(
-    ToolCall.noteRequest({ method: "POST", url: "https://shop.example/pay", status }),
+    Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+      ToolCall.noteRequest({
+        method: "POST",
+        url: "https://shop.example/pay",
+        headers: { "idempotency-key": idempotencyKey },
+        status
+      })),
     Effect.fail(
       new ToolUnavailable({ code: "rejected", detail: `Status ${status}.`, transient: false, cause: { status } })
     )

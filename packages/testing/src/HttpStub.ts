@@ -111,7 +111,7 @@ export const layer = (script: HttpScript.Script): Layer.Layer<HttpClient.HttpCli
     const play = yield* Play.make(script)
     const client = HttpClient.make((request, url) =>
       Effect.flatMap(
-        ToolCall.noteRequest({ method: request.method, url: url.href }),
+        ToolCall.noteRequest({ method: request.method, url: url.href, headers: request.headers }),
         (noted) =>
           requestText(request.body).pipe(
             Effect.flatMap((body) => play.next(receivedOf(request.method, url, request.headers, body), notForClient)),
@@ -123,7 +123,7 @@ export const layer = (script: HttpScript.Script): Layer.Layer<HttpClient.HttpCli
     const fetch = effectFetch(
       yield* Effect.context(),
       ({ headers, method, redirect, signal, url }) => {
-        const noted = noteHere({ method, url })
+        const noted = noteHere({ method, url, headers: Object.fromEntries(headers) })
         return (body) =>
           play.next(
             receivedOf(method, new URL(url), Object.fromEntries(headers), body),

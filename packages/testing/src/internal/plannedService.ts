@@ -146,12 +146,16 @@ export class Service {
     const act = (request: Request = {}) => {
       const { method = "POST", url = "http://service.test/" } = request
       return Effect.flatMap(
-        ToolCall.noteRequest({ method, url }),
+        ToolCall.noteRequest({
+          method,
+          url,
+          headers: request.key === undefined ? {} : { "idempotency-key": request.key }
+        }),
         (noted) => ended(noted, Effect.suspend(() => acting(request)))
       )
     }
     const fetch = effectFetch(context, ({ headers, method, url }) => {
-      const noted = noteHere({ method, url })
+      const noted = noteHere({ method, url, headers: Object.fromEntries(headers) })
       const { here } = this.#sequence
       return (body) => {
         const request = { key: headers.get("idempotency-key") ?? undefined, body, method, url }

@@ -93,8 +93,6 @@ const isAlone = (innermost: Scope): boolean => {
   return scope.around === undefined
 }
 
-const plainSuccess: Ending = { effects: "done", isRefusal: false, isSoft: false }
-
 const succeeded: CallEvent = { _tag: "AttemptEnded", end: "succeeded" }
 const succeededActing: CallEvent = { ...succeeded, effects: "done" }
 
@@ -233,6 +231,7 @@ class Execution implements Attempt {
     )
     if (isInDoubt(effects) && tool.token !== undefined) noteDoubted(tool.token)
     if (wire === "acted" && own.effects === "none") this.#warnOfContradiction(record)
+    if (effects === "none") record.remember()
     if (isLate) this.#report(certaintyOf(effects), failure)
   }
 
@@ -243,12 +242,12 @@ class Execution implements Attempt {
     if (isPromise(value)) return false
     if (!acts) return true
     const isLate = !isOpen(scope) || this.#handler.isUninterruptible && isLeft(scope)
-    return done.acting === 0 && done.inside === "none" && !isLate
+    const ranNothing = done.acting === 0 && done.inside === "none" && this.#record?.innerEffects === "none"
+    return ranNothing && !isLate
   }
 
   #endPlainly<A, E>(exit: Exit.Exit<A, E>): Exit.Exit<A, E> {
     this.#hasEnded = true
-    this.#ending = plainSuccess
     this.#record?.end()
     note(this.#scope, this.#scope.acts ? succeededActing : succeeded)
     return exit
@@ -264,7 +263,7 @@ class Execution implements Attempt {
   // ---------------------------------------------------------------------------
 
   get effects(): Effects {
-    return this.#hasEnded ? this.#ending?.effects ?? "none" : "maybe"
+    return this.#hasEnded ? this.#scope.effects(false) : "maybe"
   }
 
   get sentKey(): string | undefined {
@@ -282,9 +281,16 @@ class Execution implements Attempt {
 
   /** Hears of a request that began after the handler had ended: what was known of the call is no longer true. */
   hearLate(request: WireRequest.WireRequest): void {
-    if (this.#ending?.effects === "done") return
+    // A success is certain, whatever follows it.
+    if (this.#ending === undefined || this.#ending.effects === "done") return
     note(this.#scope, { _tag: "LateRequest", request }, undefined, this.#attempt)
-    for (let scope: Scope | undefined = this.#scope; scope !== undefined; scope = scope.parent) scope.onLateRequest?.()
+    for (let scope: Scope | undefined = this.#scope; scope !== undefined; scope = scope.around) {
+      scope.onLateRequest?.()
+      // A call that was dispatched in a scope has events of its own.
+      if (scope.parent === undefined && scope.around !== undefined) {
+        note(scope.around, { _tag: "LateRequest", request, inside: scope.tool.name })
+      }
+    }
     this.#report("unknown", undefined, request)
   }
 

@@ -59,12 +59,12 @@ const globOf = (pattern: string): RegExp =>
 // The address as it is sent, without `..` and the default port. A program may also note one without a scheme.
 const normal = (url: string): string => {
   const URL = globalAt("URL") as (new(url: string) => { readonly href: string }) | undefined
-  return attempted(() => URL === undefined ? url : new URL(url).href) ?? url
+  const isWhole = /^[a-z][a-z\d+.-]*:\/\//i.test(url)
+  return attempted(() => URL === undefined || !isWhole ? url : new URL(url).href) ?? url
 }
 
 const placeOf = (url: string): { readonly host: string; readonly hostname: string; readonly path: string } => {
-  const [, host = "", path = ""] =
-    /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/)?(?:[^/?#@]*@)?([^/?#]*)([^?#]*)/i.exec(normal(url)) ?? []
+  const [, host = "", path = ""] = /^(?:[a-z][a-z\d+.-]*:\/\/)?(?:[^/?#@]*@)?([^/?#]*)([^?#]*)/i.exec(normal(url)) ?? []
   const lower = withoutDefaultPort(host.toLowerCase())
   return { host: lower, hostname: lower.replace(/:\d+$/, ""), path: withoutLastSlash(path === "" ? "/" : path) }
 }

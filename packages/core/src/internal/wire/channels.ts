@@ -7,7 +7,8 @@ import { isOutOfQueue } from "./outOfQueue.ts"
 import { type Begun, blindAll, carries, ownersOf } from "./owners.ts"
 import { carryBy, here, OwnRequest, type Place, recordOf, type Storage } from "./places.ts"
 import { at, globalAt } from "./runtime.ts"
-import { claim, open, type SeenRequest } from "./wireRecord.ts"
+import { provesUnsent } from "./unsent.ts"
+import { claim, mayHaveQueued, open, type SeenRequest } from "./wireRecord.ts"
 
 interface Channels {
   readonly subscribe: (channel: string, hear: (message: unknown) => void) => void
@@ -22,7 +23,7 @@ export const subscribe = (): boolean => {
     channels.subscribe(channel, (message) => {
       // Code around an attempt may have none open, and then nothing is of interest.
       const place = here()
-      if (place === undefined && open.size === 0) return
+      if (place === undefined && open.size === 0 && !mayHaveQueued()) return
       try {
         hear(asMessage(message), place)
       } catch {
@@ -162,7 +163,7 @@ const sequels: ReadonlyArray<readonly [channel: string, hear: (request: SeenRequ
   ["undici:client:sendHeaders", (request) => void (request.sent = true)],
   ["undici:request:headers", (request, { response }) => request.answer(response?.statusCode ?? 0)],
   // Undici 6 does not report when it sends a request over HTTP/2.
-  ["undici:request:error", (request, { error }) => request.fail(request.sent || isBroken(error))],
+  ["undici:request:error", (request, { error }) => request.fail(request.sent || !provesUnsent(error))],
   ["http.client.response.finish", (request, { response }) => request.answer(response?.statusCode ?? 0)],
   ["http.client.request.error", (request) => request.fail()],
   ["http2.client.stream.finish", (request, { headers = {} }) => {
@@ -170,10 +171,6 @@ const sequels: ReadonlyArray<readonly [channel: string, hear: (request: SeenRequ
   }],
   ["http2.client.stream.error", (request) => request.fail()]
 ]
-
-// True if a connection was made before the error.
-const isBroken = (error: unknown): boolean =>
-  /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|ERR_HTTP2_\w+)$/.test(text(at(error, "code")))
 
 const text = (value: unknown): string => typeof value === "string" ? value : ""
 

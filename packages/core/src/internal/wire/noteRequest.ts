@@ -1,6 +1,8 @@
 /*
  * Requests that a program notes itself: those of drivers, of clients with their own connections, and of stubs in tests.
  */
+import { carries } from "./owners.ts"
+import { recordHere } from "./places.ts"
 import type { WireRecord } from "./wireRecord.ts"
 import { beginIn } from "./witness.ts"
 
@@ -16,6 +18,8 @@ export interface NoteOptions {
   readonly url: string
   /** The status of the answer, if it is known already. */
   readonly status?: number
+  /** The headers. They show whether the request carries the key of the call. */
+  readonly headers?: Readonly<Record<string, string>>
   /** `false` if the request certainly did not leave, for example because the connection was refused. */
   readonly sent?: boolean
 }
@@ -39,12 +43,12 @@ export interface NotedRequest {
  * @param record the record of the attempt
  */
 export const noteRequest = (
-  { method, sent, status, url }: NoteOptions,
+  { headers, method, sent, status, url }: NoteOptions,
   record: WireRecord | undefined
 ): NotedRequest => {
   const requests = beginIn(record, method.toUpperCase(), () => url)
-  // A program that notes its requests sends the key as its service wants it.
-  for (const request of requests) request.isKeyed = true
+  const key = record?.attempt.sentKey ?? recordHere()?.attempt.sentKey
+  if (key !== undefined && carries(headers, key)) { for (const request of requests) request.isKeyed = true }
   const failed: NotedRequest["failed"] = ({ sent = true } = {}) => requests.forEach((request) => request.fail(sent))
   const answered: NotedRequest["answered"] = (status) => requests.forEach((request) => request.answer(status))
   if (status !== undefined) answered(status)

@@ -5,8 +5,10 @@
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
-import { hasKey as isOrHolds } from "./owners.ts"
+import { carries } from "./owners.ts"
 import { OwnRequest, within } from "./places.ts"
+import { at } from "./runtime.ts"
+import { provesUnsent } from "./unsent.ts"
 import type { WireRecord } from "./wireRecord.ts"
 import { beginIn } from "./witness.ts"
 
@@ -36,6 +38,7 @@ export type PlainFetch = (
 ) => Promise<{
   readonly ok: boolean
   readonly status: number
+  readonly headers: { readonly get: (name: string) => string | null }
   readonly text: () => Promise<string>
   readonly json: () => Promise<unknown>
 }>
@@ -85,7 +88,7 @@ const fetchWith =
     if (record === undefined || requests.length === 0) return await within(record, send)
     const own = new OwnRequest(record, requests)
     const { sentKey } = record.attempt
-    const hasKey = isKeyed || sentKey !== undefined && carries(options, input, sentKey)
+    const hasKey = isKeyed || sentKey !== undefined && isKeyedBy(options, input, sentKey)
     for (const request of requests) {
       request.isKeyed = hasKey
       if (!hasKey) record.attempt.hearUnkeyed(request)
@@ -131,30 +134,8 @@ const withKey = (headers: unknown, key: string): HeaderList => {
 }
 
 // True if a header of the request has the key of the call.
-const carries = (options: Options, input: unknown, key: string): boolean => {
+const isKeyedBy = (options: Options, input: unknown, key: string): boolean => {
   const Headers = at(globalThis, "Headers") as new(init?: unknown) => { readonly values: () => Iterable<string> }
-  const values = attempted(() =>
-    Array.from(new Headers(options["headers"] ?? at(input, "headers") ?? undefined).values())
-  )
-  return values?.some((value) => isOrHolds(value, key)) === true
+  const headers = options["headers"] ?? at(input, "headers") ?? undefined
+  return carries(attempted(() => Array.from(new Headers(headers).values())), key)
 }
-
-// True if the error, or the error that it was caused by, says that no connection was made.
-const provesUnsent = (error: unknown, depth = 0): boolean => {
-  if (depth > 4) return false
-  const several = at(error, "errors")
-  if (Array.isArray(several) && several.length > 0) return several.every((one) => provesUnsent(one, depth + 1))
-  return unsent.has(at(error, "code")) || provesUnsent(at(error, "cause"), depth + 1)
-}
-
-const unsent: ReadonlySet<unknown> = new Set([
-  "ECONNREFUSED",
-  "ConnectionRefused",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "ERR_INVALID_URL"
-])
-
-const at = (value: unknown, key: string): unknown =>
-  attempted(() => Predicate.hasProperty(value, key) ? value[key] : undefined)

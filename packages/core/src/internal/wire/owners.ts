@@ -4,7 +4,7 @@
 import * as Predicate from "effect/Predicate"
 import { byMethod } from "./actingRequests.ts"
 import { type Place, recordOf } from "./places.ts"
-import { open, patterned, type WireRecord } from "./wireRecord.ts"
+import { endedWith, open, patterned, type WireRecord } from "./wireRecord.ts"
 
 /** A request that begins. */
 export interface Begun {
@@ -31,16 +31,21 @@ export const ownersOf = (begun: Begun, here: Place | undefined): ReadonlyArray<P
     const isSenders = sender === undefined || named.includes(sender) || begun.isOutOfQueue()
     return isSenders ? named : [...named, ...own]
   }
+  // An attempt that has ended hears of what a pool sends for it now.
+  const late = values.flatMap((value) => endedWith(value) ?? [])
+  if (late.length > 0) return late
   if (key !== undefined && values.some((value) => hasKey(value, key))) return own
-  for (const record of patterned) if (record !== sender && record.acts(begun)) record.isOvershadowed = true
+  for (const record of patterned) if (record !== sender && acts(begun, record)) record.isOvershadowed = true
   if (!begun.isOutOfQueue()) return own
   blindFor(begun)
   return []
 }
 
 const mayAct = (begun: Begun, sender: WireRecord | undefined): boolean =>
-  byMethod(begun.method, begun.url) || sender?.acts(begun) === true ||
-  Array.from(patterned).some((record) => record.acts(begun))
+  byMethod(begun.method, begun.url) || sender !== undefined && acts(begun, sender) ||
+  Array.from(patterned).some((record) => acts(begun, record))
+
+const acts = ({ method, url }: Begun, { acting }: WireRecord): boolean => acting(method, url)
 
 const withKeys = (values: ReadonlySet<string>): ReadonlyArray<WireRecord> => {
   const named: Array<WireRecord> = []
@@ -83,8 +88,7 @@ const valuesOf = (headers: unknown): ReadonlyArray<string> => {
 }
 
 /** True if the value of a header is the key, or contains it. A short key may occur in a value by chance. */
-export const hasKey = (value: string, key: string): boolean =>
-  value === key || key.length >= 16 && holdsApart(value, key)
+const hasKey = (value: string, key: string): boolean => value === key || key.length >= 16 && holdsApart(value, key)
 
 // True for the key with something before or after it, such as "key-2": but not for "key2", which may be another call's.
 const holdsApart = (text: string, key: string): boolean => {

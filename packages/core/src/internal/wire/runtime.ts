@@ -15,7 +15,8 @@ export const reportsFetch = (): boolean => isReporting ??= isNode()
 
 const isNode = (): boolean => {
   const versions = at(globalAt("process"), "versions")
-  return at(versions, "node") !== undefined && at(versions, "bun") === undefined &&
+  return typeof at(globalAt("process"), "getBuiltinModule") === "function" && at(versions, "node") !== undefined &&
+    at(versions, "bun") === undefined &&
     at(versions, "deno") === undefined &&
     globalAt("WebSocketPair") === undefined
 }

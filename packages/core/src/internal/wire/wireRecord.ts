@@ -6,7 +6,7 @@ import type { WireRequest } from "../../WireRequest.ts"
 import { withoutSecretParts } from "../anyError/safeText.ts"
 import { both, type Effects } from "../failure/effects.ts"
 import { cut } from "../value/text.ts"
-import type { ActingRequests } from "./actingRequests.ts"
+import { type ActingRequests, byMethod } from "./actingRequests.ts"
 import { reportsFetch } from "./runtime.ts"
 
 /** The attempt that a record belongs to. */
@@ -107,6 +107,16 @@ const shownUrl = (url: string): string => {
 /** The records of all attempts that have not ended. */
 export const open = new Set<WireRecord>()
 
+/** Attempts that have ended with nothing done, by the keys that they have sent. A pool may send a request later. */
+const ended = new Map<string, WeakRef<WireRecord>>()
+const mostEnded = 1_000
+
+/** Returns the ended attempt that has sent a key. */
+export const endedWith = (key: string): WireRecord | undefined => ended.get(key)?.deref()
+
+/** True if a request may still be on its way from a pool's queue. */
+export const mayHaveQueued = (): boolean => ended.size > 0
+
 /** Those of tools that name the requests that act. */
 export const patterned = new Set<WireRecord>()
 
@@ -195,15 +205,21 @@ export class WireRecord {
     this.leave()
   }
 
+  /** Remembers the ended attempt by its key. */
+  remember(): void {
+    const { sentKey } = this.attempt
+    if (sentKey === undefined) return
+    ended.delete(sentKey)
+    ended.set(sentKey, new WeakRef(this))
+    if (ended.size <= mostEnded) return
+    const [oldest] = ended.keys()
+    if (oldest !== undefined) ended.delete(oldest)
+  }
+
   /** Notes that nobody waits for the attempt any more, which may never end. */
   leave(): void {
     open.delete(this)
     patterned.delete(this)
-  }
-
-  /** True if such a request acts for this tool. */
-  acts({ method, url }: Request): boolean {
-    return this.acting(method, url)
   }
 
   /** True if a request was seen that acts. */
@@ -222,7 +238,9 @@ export class WireRecord {
     const requests = this.#requests ?? []
     for (const request of requests) {
       const end = endOf(request, isSentAgain)
-      if (end === "acted" || isLeading(request) && request === requests.at(-1)) return "acted"
+      // A redirect leads to a request that may be none that the tool names.
+      const isLost = isLeading(request) && (this.acting !== byMethod || request === requests.at(-1))
+      if (end === "acted" || isLost) return "acted"
       isRefused ||= end === "refused"
     }
     if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"
