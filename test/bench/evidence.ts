@@ -7,19 +7,8 @@
  */
 import { Effect } from "effect"
 import { faults } from "../support/evidenceBank.ts"
-import {
-  described,
-  faultsOf,
-  hasActed,
-  play,
-  type Played,
-  type Refused,
-  refusedIn,
-  type Scenario,
-  scenario,
-  shrunk,
-  styles
-} from "../support/evidenceRuns.ts"
+import { faultsOf, hasActed, play, type Played, type Refused, refusedIn, shrunk } from "../support/evidenceRuns.ts"
+import { described, type Scenario, scenario, styles } from "../support/evidenceScenario.ts"
 import { search } from "./searching.ts"
 
 // -----------------------------------------------------------------------------

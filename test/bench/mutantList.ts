@@ -103,9 +103,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an interrupted handler did nothing",
     file: `${call}/ending.ts`,
-    text: `if (reason._tag !== "Fail") return reason._tag === "Die" && isSuspension(reason.defect) ? nothing : inDoubt`,
-    replacement:
-      `if (reason._tag !== "Fail") return reason._tag === "Interrupt" || isSuspension(reason.defect) ? nothing : inDoubt`
+    text: `return reason._tag === "Die" && isSuspension(reason.defect) && reading.wire !== "acted" ? nothing : inDoubt`,
+    replacement: `return reason._tag === "Interrupt" || isSuspension(reason.defect) ? nothing : inDoubt`
   },
   {
     name: "an unreadable result is a refusal",

@@ -19,6 +19,7 @@ export const faults = [
   "307 to a refusal, not done",
   "307 to the place that acts",
   ...refusals.map((status) => `${status}, not done` as const),
+  "408",
   "500",
   "502",
   "503",
@@ -64,6 +65,8 @@ export interface Asked {
   /** Gives the request up, as a client does whose time is up. */
   giveUp: (() => void) | undefined
   key: string | undefined
+  /** The status of its last answer. */
+  answered: number | undefined
   /** True once it has had its effect, or was answered with the effect of an earlier request with its key. */
   acted: boolean
 }
@@ -86,6 +89,8 @@ export class Account {
   readonly payments: Array<Payment> = []
   readonly known = new Map<string, Known>()
   late: Array<{ readonly asked: Asked; readonly body: string }> = []
+  /** Called when a payment has been asked for, and answered or left. */
+  onArrival: () => void = () => {}
   /** The number of events in the run so far. */
   #events = 0
   /** Requests for an order that had begun by this event are ruled out, if they have not been served. */
@@ -162,7 +167,11 @@ export const bankServer = (wire: Wire, asked: ReadonlyMap<string, Asked>, accoun
       if (one === undefined) return answer(response, 200, looked(accounts[Number(run)], order, word))
       const key = request.headers["idempotency-key"]
       one.key = typeof key === "string" ? key : undefined
+      response.on("finish", () => {
+        one.answered = response.statusCode
+      })
       serve(one, body, end, id, response)
+      if (one.kind === "pay") one.account.onArrival()
       if (one.account.rules.lateness === "next" && !one.fault.endsWith("later")) one.account.doLate(order)
     }, () => response.destroy())
   })
@@ -198,7 +207,7 @@ export const bankServer = (wire: Wire, asked: ReadonlyMap<string, Asked>, accoun
       if (known === undefined) account.learn(one, body, "running")
       return later(one, body, response)
     }
-    const path = `/${accounts.indexOf(account)}/${one.kind}/${one.order}`
+    const path = `/${accounts.indexOf(account)}/${one.kind.replace(" ", "-")}/${one.order}`
     if (fault === "307 to a refusal, not done") return redirect(response, 307, `${path}/declined`)
     if (fault === "307 to the place that acts") return redirect(response, 307, `${path}/again`)
     if (fault.endsWith("not done")) {
@@ -206,30 +215,20 @@ export const bankServer = (wire: Wire, asked: ReadonlyMap<string, Asked>, accoun
       return refuse(status, response)
     }
     act()
-    switch (fault) {
-      case "200, and the answer is cut off":
-        response.writeHead(200, { "content-type": "application/json", "content-length": "100" })
-        response.write("{\"receipt\": \"r")
-        return void setImmediate(() => response.destroy())
-      case "303 to a page that is missing":
-        return redirect(response, 303, `${path}/missing`)
-      case "201":
-        return answer(response, 201, receiptOf(one))
-      case "204":
-        return void response.writeHead(204).end()
-      case "500":
-      case "502":
-      case "503":
-        return refuse(status, response)
-      case "reset":
-        return reset(response)
-      case "hangs":
-        wire.held.add(id)
-        response.on("close", () => wire.held.delete(id))
-        return one.giveUp?.()
-      default:
-        return answer(response, 200, receiptOf(one))
+    if (fault === "reset") return reset(response)
+    if (fault === "303 to a page that is missing") return redirect(response, 303, `${path}/missing`)
+    if (fault === "hangs") {
+      wire.held.add(id)
+      response.on("close", () => wire.held.delete(id))
+      return one.giveUp?.()
     }
+    if (fault === "200, and the answer is cut off") {
+      response.writeHead(200, { "content-type": "application/json", "content-length": "100" })
+      response.write("{\"receipt\": \"r")
+      return void setImmediate(() => response.destroy())
+    }
+    if (status === 204) return void response.writeHead(204).end()
+    return status < 300 ? answer(response, status, receiptOf(one)) : refuse(status, response)
   }
   return server
 }

@@ -1,6 +1,7 @@
 /** Clients in the styles that people use. Each throws what its model in the wild throws. */
 import type { ToolCall } from "@fallible/core"
 import { Agent, request } from "node:http"
+import { connect } from "node:net"
 import { text } from "node:stream/consumers"
 
 /** A request to send. */
@@ -157,3 +158,59 @@ export const sdk = (client: Client, isKeyed: boolean, again: (ask: Ask) => Ask):
     throw new BankError(`The bank answered ${end.status}.`, typeOf(end.status), end.status)
   }
 }
+
+// -----------------------------------------------------------------------------
+// Out of sight
+// -----------------------------------------------------------------------------
+
+/** A worker that was there before any handler, and runs the tasks that handlers leave for it. */
+export class Queue {
+  readonly #tasks: Array<() => void> = []
+  #wake: () => void = () => {}
+
+  constructor() {
+    void this.#work()
+  }
+
+  run<A>(task: () => Promise<A>): Promise<A> {
+    return new Promise((resolve, reject) => {
+      this.#tasks.push(() => void task().then(resolve, reject))
+      this.#wake()
+    })
+  }
+
+  async #work(): Promise<never> {
+    for (;;) {
+      for (const task of this.#tasks.splice(0)) task()
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+}
+
+/** A client that writes HTTP to a socket itself. It follows no redirects. */
+export const overSocket: Client = ({ body = "", headers, method, signal, url }) =>
+  new Promise((resolve, reject) => {
+    const { host, hostname, pathname, port } = new URL(url)
+    const socket = connect({ host: hostname, port: Number(port), ...(signal === undefined ? {} : { signal }) })
+    let received = ""
+    const lines = Object.entries({
+      host,
+      connection: "close",
+      "content-length": `${Buffer.byteLength(body)}`,
+      ...headers
+    })
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.on("connect", () => socket.write(`${method} ${pathname} HTTP/1.1\r\n${lines.join("")}\r\n${body}`))
+    socket.on("data", (bytes) => {
+      received += bytes.toString()
+    })
+    socket.on("error", reject)
+    socket.on("close", () => {
+      const status = Number(/^HTTP\/1.1 (\d+)/.exec(received)?.[1])
+      const [, text = ""] = received.split("\r\n\r\n")
+      if (Number.isInteger(status)) resolve({ status, text, response: { status, ok: status < 300 } })
+      else reject(Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }))
+    })
+  })

@@ -176,26 +176,25 @@ export const careful: FakeModelServer.Script = (request, index) => {
 export class BookingError extends Error {}
 
 /** Makes a tool that books a room. Room A1 is taken. */
-export const booking =
-  (
-    taken: () => unknown,
-    definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {}; readonly refusesFirst?: boolean } = {}
-  ) =>
-  (
-    world: World
-  ) => [
-    Tool.promise("book_room", {
-      description: "Books a room",
-      parameters: room,
-      success: Schema.String,
-      ...definition
-    }, async ({ room }) => {
-      world.begin("book_room")
-      if (room === "A1") throw taken()
-      world.done.push(`booked ${room}`)
-      return `${room} is booked.`
-    })
-  ]
+export const booking = (
+  taken: () => unknown,
+  definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {}; readonly refusesFirst?: boolean } = {}
+) =>
+(
+  world: World
+) => [
+  Tool.promise("book_room", {
+    description: "Books a room",
+    parameters: room,
+    success: Schema.String,
+    ...definition
+  }, async ({ room }) => {
+    world.begin("book_room")
+    if (room === "A1") throw taken()
+    world.done.push(`booked ${room}`)
+    return `${room} is booked.`
+  })
+]
 
 /** Like {@link booking}, but a service says over HTTP that A1 is taken. `error` makes the error of its answer. */
 export const bookingByHttp =

@@ -2,8 +2,7 @@
  * What the running code belongs to. An `AsyncLocalStorage` carries it through promises, timers and fibers, where the
  * runtime has one.
  */
-import type { SeenRequest } from "./wireRecord.ts"
-import { WireRecord } from "./wireRecord.ts"
+import { type SeenRequest, WireRecord } from "./wireRecord.ts"
 
 /**
  * An attempt, a fiber that may become one, or one request of the context's `fetch`. `null` for code whose requests say
