@@ -230,7 +230,12 @@ describe("the requests of a handler", () => {
       assert.strictEqual(known(yield* outcomeOf(Tool.promise("pay", order, handler))), "unknown, hard")
       for (const pattern of ["POST /v1/charges/*", `POST ${host}/v1/*`, "127.0.0.1/v1/charges/402", `* ${url}/v1*`]) {
         const pay = Tool.promise("pay", { ...order, acts: { requests: [pattern] } }, handler)
-        assert.strictEqual(known(yield* outcomeOf(pay)), "not_executed", pattern)
+        const outcome = yield* outcomeOf(pay)
+        assert.strictEqual(known(outcome), "not_executed", pattern)
+        assert.deepStrictEqual(outcome.wire?.map(({ acts, status }) => [acts, status]), [[false, 200], [
+          undefined,
+          402
+        ]])
       }
       const other = Tool.promise("pay", { ...order, acts: { requests: ["PUT /v1/charges/*"] } }, handler)
       assert.strictEqual(known(yield* outcomeOf(other)), "unknown, soft")

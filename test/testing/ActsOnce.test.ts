@@ -46,6 +46,18 @@ const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fa
     }
   )
 
+/** Makes a tool that calls the service with the `fetch` of its own context. */
+const withOwnFetch = (sideEffect: SideEffect.SideEffect) => () =>
+  Tool.promise(
+    "pay",
+    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect },
+    async ({ order }, { fetch }) => {
+      const response = await fetch.withKey("https://pay.example/orders", { method: "POST", body: order })
+      if (!response.ok) throw response
+      return await response.json()
+    }
+  )
+
 /** Makes a tool that calls the service with Effect's HTTP client. */
 const calling = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
@@ -87,6 +99,9 @@ describe("H4 can this pay twice?", () => {
 
   for (
     const [how, make] of [["a client of its own", paying], ["fetch", fetching], [
+      "the fetch of its context",
+      withOwnFetch
+    ], [
       "a client of Effect",
       calling
     ]] as const

@@ -16,6 +16,7 @@
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -28,7 +29,7 @@ import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
 import { neverAwaited } from "./internal/value/neverAwaited.ts"
 import { type NotedRequest, type NoteOptions, noteRequest as noteInRecord } from "./internal/wire/noteRequest.ts"
-import { type CallFetch, ownFetch } from "./internal/wire/ownFetch.ts"
+import { baseFetch as base, type CallFetch, type Fetch, ownFetch } from "./internal/wire/ownFetch.ts"
 import { isUnwatched } from "./internal/wire/places.ts"
 import type { SemanticGarbage } from "./ToolFailure.ts"
 
@@ -312,10 +313,33 @@ export const fetch: Effect.Effect<CallFetch> = neverAwaited(
   "ToolCall.fetch",
   Effect.withFiber((fiber) => {
     const call = fiber.getRef(scope)
-    return Effect.succeed(ownFetch({ record: call.wireHere, signal: undefined, key: () => call.idempotencyKey }))
+    const base = fiber.getRef(baseFetch)
+    return Effect.succeed(ownFetch({ base, record: call.wireHere, signal: undefined, key: () => call.idempotencyKey }))
   }),
   "use the 'fetch' of the handler's second parameter"
 )
+
+/**
+ * The `fetch` that the context's `fetch` calls. Default: the global one.
+ *
+ * When to use: in a test, to play the service. `HttpStub` and `ActsOnce` of `@fallible/testing` provide it.
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolCall } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const pay = Tool.promise("pay", { description: "Pays", success: Schema.String }, async (_, { fetch }) =>
+ *   (await fetch("https://bank.example/pay", { method: "POST" })).text())
+ *
+ * const answer = pay.run({}).pipe(Effect.provideService(ToolCall.baseFetch, async () => new Response("paid")))
+ * await Effect.runPromise(answer) // => "paid"
+ * ```
+ *
+ * @category doing
+ * @since 0.1.0
+ */
+export const baseFetch: Context.Reference<Fetch | undefined> = base
 
 /**
  * Notes a request of the running handler, which the library cannot see by itself. Until its end is told, the request may

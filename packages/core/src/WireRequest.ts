@@ -24,6 +24,8 @@ export const WireRequest = Schema.Struct({
   sent: Schema.Boolean,
   /** The status of the answer. Absent if no answer came before the handler ended. */
   status: Schema.optionalKey(Schema.Int),
+  /** False if it does not act by the definition of its tool (`acts`). Then it proves nothing. */
+  acts: Schema.optionalKey(Schema.Literal(false)),
   /** True if it carried the idempotency key of the call in a header. */
   keyed: Schema.optionalKey(Schema.Literal(true)),
   /** When the request began, in milliseconds of the `Clock`. */

@@ -7,7 +7,8 @@
  *       arguments: { order: "7" }
  *     })
  *
- * The handler calls a fake service (`FakeService`). The service may act and drop the connection, act later,
+ * The handler calls a fake service (`FakeService`): with `service.fetch`, `service.client`, or the `fetch` of its own
+ * context. The service may act and drop the connection, act later,
  * answer 500 after it has acted, refuse a request, or be slow. A scripted model repeats its call until a call
  * succeeds. The process may stop in the middle of a step; a second process then continues from the journal. If the
  * tool is `"idempotent_by_key"`, the same job may also be delivered twice, under the same id.
@@ -44,6 +45,7 @@ import {
   LateResult,
   type Policy,
   type Tool,
+  ToolCall,
   type ToolFailure,
   Toolkit
 } from "@fallible/core"
@@ -518,7 +520,8 @@ const play = <T extends Tool.Any, R, Provided>(
     const run = (process: Process, options: Agent.RunOptions = {}) =>
       Effect.exit(answered(process, agent.stream("Go.", options))).pipe(
         Effect.provide(ScriptedModel.layer(script)),
-        Effect.provideService(Journal.current, process)
+        Effect.provideService(Journal.current, process),
+        Effect.provideService(ToolCall.baseFetch, fake.fetch)
       )
     const job = Effect.gen(function*() {
       const stopped = yield* Deferred.make<void>()

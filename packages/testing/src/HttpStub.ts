@@ -5,7 +5,7 @@
  *     quote.run({ symbol: "ACME" }).pipe(Effect.provide(HttpStub.layer(script)))
  *
  * The stub answers in the test's own process: it opens no socket, and its delays use Effect's `Clock`, so it works
- * under `TestClock`. It serves Effect's `HttpClient`, and `fetch` where a tool takes that as a parameter. For tools
+ * under `TestClock`. It serves Effect's `HttpClient`, the `fetch` of a handler's context, and `fetch` where a tool takes that as a parameter. For tools
  * that call the global `fetch`, or a library with its own connections, `HttpStubServer` plays the same script on
  * loopback.
  *
@@ -137,6 +137,8 @@ export const layer = (script: HttpScript.Script): Layer.Layer<HttpClient.HttpCli
       }
     )
     return Context.make(HttpClient.HttpClient, client).pipe(
-      Context.add(HttpStub, { requests: play.requests, fetch })
+      Context.add(HttpStub, { requests: play.requests, fetch }),
+      // The `fetch` of a handler's context is answered, too.
+      Context.add(ToolCall.baseFetch, fetch)
     )
   }))

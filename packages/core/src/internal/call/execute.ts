@@ -223,7 +223,7 @@ class Execution implements Attempt {
         effects,
         ...(isRefusal ? { refused: true } : {}),
         ...(isInDoubt(effects) ? { doubt: isSoft ? "soft" : "hard" } : {}),
-        ...(Exit.isFailure(exit) && record.isSpeaking ? { wire: record.data } : {}),
+        ...(Exit.isFailure(exit) && record.hasData ? { wire: record.data } : {}),
         ...(isLate ? { late: true } : {})
       },
       failure,

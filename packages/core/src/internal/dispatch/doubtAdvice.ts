@@ -14,4 +14,4 @@ export const adviceOnDoubt = (tool: Tool.Any): string | undefined => {
 }
 
 const waysOut =
-  "To find out what was done, declare 'check' or add Tool.reconcile. To say that nothing was done, use 'refuse' in its handler, or declare 'refuses' or 'acts'."
+  "To find out what was done, declare 'check' or add Tool.reconcile. To say that nothing was done, use 'refuse' in its handler, or declare 'refuses', or 'acts' with 'only'."

@@ -51,7 +51,7 @@ export const abandonable = <A, E, R>(
       const { wire } = limit
       wire?.leave()
       limit.close()
-      return late(wire?.isSpeaking === true ? wire.data : [])
+      return late(wire?.hasData === true ? wire.data : [])
     }
   })
 }

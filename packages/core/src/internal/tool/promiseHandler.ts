@@ -4,6 +4,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { askUser } from "../call/askUser.ts"
 import { refusalBecause, type RefuseOptions } from "../call/refuse.ts"
@@ -11,7 +12,7 @@ import { current, type Scope } from "../call/scope.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest } from "../wire/noteRequest.ts"
-import { type CallFetch, ownFetch } from "../wire/ownFetch.ts"
+import { baseFetch, type CallFetch, ownFetch } from "../wire/ownFetch.ts"
 import { within } from "../wire/places.ts"
 import type { WireRecord } from "../wire/wireRecord.ts"
 
@@ -75,7 +76,7 @@ export const promised = <Params, A>(
       endWith = (defect) => resume(Effect.die(defect))
       // If the handler throws synchronously, the promise rejects.
       promise ??= within(scope.wire, () =>
-        new Promise((resolve) => resolve(handler(params, new HandlerContext(scope, signal, ask)))))
+        new Promise((resolve) => resolve(handler(params, new HandlerContext(fiber, scope, signal, ask)))))
       void promise.then((value) =>
         resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
     })
@@ -100,6 +101,7 @@ export const promised = <Params, A>(
 
 /** The second argument of an async handler. Its parts are made when they are first read. */
 class HandlerContext implements PromiseCall {
+  readonly #fiber: Fiber.Fiber<unknown, unknown>
   readonly #scope: Scope
   readonly #record: WireRecord | undefined
   readonly signal: AbortSignal
@@ -107,7 +109,8 @@ class HandlerContext implements PromiseCall {
   readonly ask: PromiseCall["ask"]
   #fetch: CallFetch | undefined
 
-  constructor(scope: Scope, signal: AbortSignal, ask: PromiseCall["ask"]) {
+  constructor(fiber: Fiber.Fiber<unknown, unknown>, scope: Scope, signal: AbortSignal, ask: PromiseCall["ask"]) {
+    this.#fiber = fiber
     this.#scope = scope
     this.#record = scope.wire
     this.signal = signal
@@ -120,7 +123,12 @@ class HandlerContext implements PromiseCall {
   }
 
   get fetch(): CallFetch {
-    return this.#fetch ??= ownFetch({ record: this.#record, signal: this.signal, key: () => this.idempotencyKey })
+    return this.#fetch ??= ownFetch({
+      base: this.#fiber.getRef(baseFetch),
+      record: this.#record,
+      signal: this.signal,
+      key: () => this.idempotencyKey
+    })
   }
 
   get refuse(): PromiseCall["refuse"] {

@@ -198,7 +198,7 @@ const begin = (raw: object, begun: Begun, here: Place | undefined): ReadonlyArra
     if (record === undefined || request === undefined) return []
     const { sentKey } = record.attempt
     request.isKeyed = sentKey !== undefined && carries(begun.headers, sentKey)
-    if (!request.isKeyed) record.attempt.hearUnkeyed(request)
+    if (!request.isKeyed && !request.isPassive) record.attempt.hearUnkeyed(request)
     return [request]
   })
   if (requests.length > 0 || here !== undefined) seen.set(raw, requests)

@@ -2,8 +2,8 @@
  * Requests that a program notes itself: those of drivers, of clients with their own connections, and of stubs in tests.
  */
 import { carries } from "./owners.ts"
-import { recordHere } from "./places.ts"
-import type { WireRecord } from "./wireRecord.ts"
+import { here, OwnRequest, recordHere } from "./places.ts"
+import type { SeenRequest, WireRecord } from "./wireRecord.ts"
 import { beginIn } from "./witness.ts"
 
 /**
@@ -46,7 +46,7 @@ export const noteRequest = (
   { headers, method, sent, status, url }: NoteOptions,
   record: WireRecord | undefined
 ): NotedRequest => {
-  const requests = beginIn(record, method.toUpperCase(), () => url)
+  const requests = begunHere(method.toUpperCase(), url) ?? beginIn(record, method.toUpperCase(), () => url)
   const key = record?.attempt.sentKey ?? recordHere()?.attempt.sentKey
   if (key !== undefined && carries(headers, key)) { for (const request of requests) request.isKeyed = true }
   const failed: NotedRequest["failed"] = ({ sent = true } = {}) => requests.forEach((request) => request.fail(sent))
@@ -54,4 +54,13 @@ export const noteRequest = (
   if (status !== undefined) answered(status)
   else if (sent === false) failed({ sent: false })
   return { answered, failed }
+}
+
+// The context's `fetch` has noted the request already, if it calls a stub that notes it, too.
+const begunHere = (method: string, url: string): ReadonlyArray<SeenRequest> | undefined => {
+  const place = here()
+  if (!(place instanceof OwnRequest) || place.isReported) return undefined
+  if (!place.requests.every((request) => request.method === method && request.url() === url)) return undefined
+  place.isReported = true
+  return place.requests
 }

@@ -2,6 +2,7 @@
  * The `fetch` of a handler's context. It records its requests itself, so that they are seen on every runtime, over any
  * connection pool, and if a test has replaced the global `fetch`.
  */
+import * as Context from "effect/Context"
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
@@ -54,8 +55,15 @@ export type CallFetch = Fetch & {
   readonly withKey: Fetch
 }
 
+/** The `fetch` that the context's `fetch` calls. `undefined` for the global one. */
+export const baseFetch: Context.Reference<Fetch | undefined> = Context.Reference<Fetch | undefined>(
+  "@fallible/core/ToolCall/baseFetch",
+  { defaultValue: () => undefined }
+)
+
 /** What a `fetch` belongs to. */
 export interface FetchOf {
+  readonly base: Fetch | undefined
   /** Absent for a tool that only reads. */
   readonly record: WireRecord | undefined
   readonly signal: unknown
@@ -72,8 +80,9 @@ const asCallFetch = (fetch: unknown): CallFetch => fetch as CallFetch
 type Options = Readonly<Record<string, unknown>>
 
 const fetchWith =
-  ({ key, record, signal }: FetchOf, isKeyed: boolean) => async (input: unknown, init?: Options): Promise<unknown> => {
-    const fetch = at(globalThis, "fetch")
+  ({ base, key, record, signal }: FetchOf, isKeyed: boolean) =>
+  async (input: unknown, init?: Options): Promise<unknown> => {
+    const fetch: unknown = base ?? at(globalThis, "fetch")
     if (!Predicate.isFunction(fetch)) throw new TypeError("This runtime has no fetch.")
     const method = textOf(at(init, "method") ?? at(input, "method"), "GET").toUpperCase()
     const options = {
@@ -91,7 +100,7 @@ const fetchWith =
     const hasKey = isKeyed || sentKey !== undefined && isKeyedBy(options, input, sentKey)
     for (const request of requests) {
       request.isKeyed = hasKey
-      if (!hasKey) record.attempt.hearUnkeyed(request)
+      if (!hasKey && !request.isPassive) record.attempt.hearUnkeyed(request)
     }
     try {
       const response = await within(own, send)

@@ -45,6 +45,8 @@ export class SeenRequest {
   status: number | undefined = undefined
   /** True once the request has failed without an answer. */
   hasFailed = false
+  /** True if it does not act by the definition of its tool. */
+  isPassive = false
   /** True if it carries the key of the call. */
   isKeyed = false
   /** True if the context's `fetch` sends it, or the program has noted it: its end is noted, too. */
@@ -85,12 +87,13 @@ export class SeenRequest {
 
   /** The request as data. */
   get data(): WireRequest {
-    const { at, isKeyed, isLate, method, sent, status } = this
+    const { at, isKeyed, isLate, isPassive, method, sent, status } = this
     return {
       method: cut(method, 20),
       url: cut(shownUrl(this.url()), 200),
       sent: sent || !this.hasFailed,
       ...(status === undefined ? {} : { status }),
+      ...(isPassive ? { acts: false } : {}),
       ...(isKeyed ? { keyed: true } : {}),
       at,
       ...(isLate ? { late: true } : {})
@@ -137,6 +140,8 @@ export class WireRecord {
   isOvershadowed = false
   #sockets: Array<object> | undefined = undefined
   #inner: Array<Attempt> | undefined = undefined
+  /** Requests that do not act by the definition of the tool, although their method does more than read. */
+  #others: Array<SeenRequest> | undefined = undefined
   #isBlind = false
   #isHeardLate = false
   isEnded = false
@@ -149,7 +154,10 @@ export class WireRecord {
 
   /** Notes a request that begins. Returns `undefined` if it does not act. */
   begin({ method, url }: Request): SeenRequest | undefined {
-    if (!this.acting(method, url)) return undefined
+    if (!this.acting(method, url)) {
+      if (!this.isEnded && byMethod(method, url)) return this.#addOther(method, url)
+      return undefined
+    }
     const request = new SeenRequest(method, url, this.attempt.now, this.isEnded)
     if (!this.isEnded) (this.#requests ??= []).push(request)
     else if (!this.#isHeardLate) {
@@ -158,6 +166,14 @@ export class WireRecord {
       this.attempt.hearLate(request.data)
     }
     return request
+  }
+
+  #addOther(method: string, url: () => string): SeenRequest {
+    const other = new SeenRequest(method, url, this.attempt.now, false)
+    other.isPassive = true
+    const others = this.#others ??= []
+    if (others.length < mostShown) others.push(other)
+    return other
   }
 
   /** Notes that the handler does something that cannot be seen. */
@@ -227,6 +243,11 @@ export class WireRecord {
     return this.#requests !== undefined
   }
 
+  /** True if there is something to show. */
+  get hasData(): boolean {
+    return this.#requests !== undefined || this.#others !== undefined
+  }
+
   /**
    * Returns what the requests so far prove.
    *
@@ -252,7 +273,7 @@ export class WireRecord {
 
   /** The first requests and the last, as data. */
   get data(): ReadonlyArray<WireRequest> {
-    const requests = this.#requests ?? []
+    const requests = [...this.#requests ?? [], ...this.#others ?? []].toSorted((one, other) => one.at - other.at)
     const shown = requests.length <= mostShown
       ? requests
       : [...requests.slice(0, mostShown / 2), ...requests.slice(-mostShown / 2)]
