@@ -17,7 +17,7 @@ import {
 } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { ScriptedModel } from "@fallible/testing"
-import { Deferred, Effect, Fiber, Logger, Schema } from "effect"
+import { Deferred, Effect, Fiber, Logger, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as Http from "node:http"
 import { closedPort, serving } from "../support/http.ts"
@@ -239,6 +239,35 @@ describe("the requests of a handler", () => {
       }
       const other = Tool.promise("pay", { ...order, acts: { requests: ["PUT /v1/charges/*"] } }, handler)
       assert.strictEqual(known(yield* outcomeOf(other)), "unknown, soft")
+    }).pipe(Effect.scoped))
+
+  it.live("prove nothing by a conflict, if the key was sent before", () =>
+    Effect.gen(function*() {
+      const { url } = yield* bank
+      const keyed = { ...order, sideEffect: "idempotent_by_key" } as const
+      const retried = Tool.retry(Schedule.recurs(1))
+      let statuses: Array<number> = []
+      const inMemory = async () => Promise.reject({ status: statuses.shift() })
+      const byRequest = Tool.promise("pay", keyed, async () => {
+        const response = await post(`${url}/${statuses.shift()}`)
+        throw response.status === 429 ? response : new Error("There is one already.")
+      }).pipe(retried)
+      const byError = Tool.promise("pay", { ...keyed, refusesFirst: true }, inMemory)
+      const byInnerError = Tool.make("order", keyed, (params) =>
+        Effect.catchTag(byError.run(params), "SemanticGarbage", () =>
+          ToolCall.refuse("It is paid already."))).pipe(retried)
+      const ends = {
+        "its request": () =>
+          outcomeOf(byRequest),
+        "its error": () => outcomeOf(byError.pipe(retried)),
+        "an inner tool's error": () => outcomeOf(byInnerError)
+      }
+      for (const [what, end] of Object.entries(ends)) {
+        statuses = [409]
+        assert.strictEqual((yield* end()).certainty, "not_executed", what)
+        statuses = [429, 409]
+        assert.strictEqual((yield* end()).certainty, "unknown", what)
+      }
     }).pipe(Effect.scoped))
 
   it.live("prove by their silence only if the tool promises that nothing else acts", () =>

@@ -226,8 +226,10 @@ export const refusedIn = (scenario: Scenario, { asked, claims }: Played): Readon
     // A conflict may be about an earlier request with the same key.
     const isConflict = acting.some(({ answered }) => answered === 409 || answered === 422)
     if (isConflict && sideEffect === "idempotent_by_key" && (own.length > 1 || asked.indexOf(own[0]!) > 0)) return []
-    // A redirect that nobody follows leaves open what is there.
-    if (acting.some(({ answered }) => answered === 307)) return []
+    // A redirect that nobody follows leaves open what is there. One that is followed may lead to what `acts` does not name.
+    if (acting.some(({ answered, fault }) => answered === 307 || acts !== "nothing" && fault.startsWith("307"))) {
+      return []
+    }
     return [{ style, fault: last.fault, isDoubted: outcome.certainty !== "not_executed" }]
   })
 }
