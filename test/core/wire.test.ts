@@ -254,12 +254,14 @@ describe("the requests of a handler", () => {
       }).pipe(retried)
       const byError = Tool.promise("pay", { ...keyed, refusesFirst: true }, inMemory)
       const byInnerError = Tool.make("order", keyed, (params) =>
-        Effect.catchTag(byError.run(params), "SemanticGarbage", () =>
+        Effect.catchIf(byError.run(params), ({ code }) =>
+          code === "rejected", () =>
           ToolCall.refuse("It is paid already."))).pipe(retried)
       const ends = {
         "its request": () =>
           outcomeOf(byRequest),
-        "its error": () => outcomeOf(byError.pipe(retried)),
+        "its error": () =>
+          outcomeOf(byError.pipe(retried)),
         "an inner tool's error": () => outcomeOf(byInnerError)
       }
       for (const [what, end] of Object.entries(ends)) {

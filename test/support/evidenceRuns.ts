@@ -56,7 +56,7 @@ export interface Played {
 }
 
 const running = (run: Run) => {
-  const { isOverWire, isStandard, sequel } = run.scenario
+  const { interruptedAfter, isOverWire, isStandard, sequel } = run.scenario
   const standard = Policy.standard({ attemptTimeout: "2 seconds", totalTimeout: "20 seconds" })
   const tool = toolOf(run)
   const agent = Agent.make({
@@ -90,9 +90,12 @@ const running = (run: Run) => {
     })
   const whole = Effect.gen(function*() {
     if (sequel === "again") {
-      // The first run is interrupted when its first payment has arrived, and left without facts.
+      // The first run is interrupted when a request to pay has arrived, and left without facts.
       const arrived = yield* Deferred.make<undefined>()
-      run.account.onArrival = () => Deferred.doneUnsafe(arrived, Effect.undefined)
+      let left = interruptedAfter
+      run.account.onArrival = () => {
+        if (--left === 0) Deferred.doneUnsafe(arrived, Effect.undefined)
+      }
       yield* Effect.raceFirst(once({ id: run.url }), Deferred.await(arrived))
       run.part++
       yield* once({ id: run.url })

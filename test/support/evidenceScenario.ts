@@ -102,6 +102,8 @@ export interface Scenario extends BankRules {
   readonly isParallel: boolean
   readonly isOverWire: boolean
   readonly sequel: typeof sequels[number]
+  /** After how many requests to pay the first run is interrupted, if it is run again. */
+  readonly interruptedAfter: number
   /** The fault of each request for the first order, and for the second. Later requests succeed. */
   readonly faults: readonly [ReadonlyArray<Fault>, ReadonlyArray<Fault>]
 }
@@ -144,6 +146,7 @@ const drawn: fc.Arbitrary<Scenario> = fc.record({
   isParallel: fc.constantFrom(false, false, true),
   isOverWire: fc.constantFrom(false, false, false, false, false, false, false, true),
   sequel: fc.constantFrom("none", "none", "none", ...sequels),
+  interruptedAfter: fc.integer({ min: 1, max: 3 }),
   faults: fc.tuple(plan, plan),
   honoursKeys: fc.boolean(),
   storesRefusals: fc.boolean(),

@@ -279,7 +279,7 @@ export const stop = (reason: string): Effect.Effect<never> =>
 export const refuse = (detail: string, options?: RefuseOptions): Effect.Effect<never, SemanticGarbage> =>
   neverAwaited(
     "ToolCall.refuse",
-    Effect.suspend(() => Effect.fail(refusalBecause(detail, options))),
+    Effect.withFiber((fiber) => Effect.fail(refusalBecause(fiber.getRef(scope).wireHere, detail, options))),
     "call the 'refuse' of the handler's second parameter"
   )
 

@@ -27,6 +27,7 @@ import { asKnown } from "./known.ts"
 import { isLeft, isOpen } from "./mayBegin.ts"
 import { note, noteStart } from "./note.ts"
 import { refusalOf } from "./refusal.ts"
+import { hasRefused } from "./refuse.ts"
 import { answered, insteadOfAsync, judged } from "./runUserCode.ts"
 import type { Scope } from "./scope.ts"
 import { noteDoubted, noteUnkeyed } from "./seenMistakes.ts"
@@ -202,7 +203,7 @@ class Execution implements Attempt {
     const wire = Exit.isSuccess(exit) ? "silent" : record.verdict(isSentAgain, actsOnlyByRequests)
     record.end()
     const own = endingOf(exit, {
-      believes: quoted === undefined ? "author" : "none",
+      believes: quoted === undefined || hasRefused(record, this.#sole) ? "author" : "none",
       refusesFirst,
       wire,
       isSilenceProof: wire === "silent" && actsOnlyByRequests && !record.isOvershadowed && hearsSilence(),

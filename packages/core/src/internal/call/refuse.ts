@@ -1,8 +1,9 @@
 /*
  * The author's word that a tool has refused a call.
  */
-import { SemanticGarbage } from "../../ToolFailure.ts"
+import { SemanticGarbage, type ToolFailure } from "../../ToolFailure.ts"
 import { textOf } from "../failure/failureField.ts"
+import type { WireRecord } from "../wire/wireRecord.ts"
 
 /**
  * What a refusal says besides its sentence.
@@ -19,15 +20,29 @@ export interface RefuseOptions {
   readonly alternatives?: ReadonlyArray<string>
 }
 
-/** Returns the failure of a tool that has refused a call, and done nothing. */
+/**
+ * Returns the failure of a tool that has refused a call, and done nothing.
+ *
+ * @param record the record of the attempt whose handler refuses
+ */
 export const refusalBecause = (
+  record: WireRecord | undefined,
   detail: string,
   { code = "rejected", ...options }: RefuseOptions = {}
-): SemanticGarbage =>
-  new SemanticGarbage({
+): SemanticGarbage => {
+  const failure = new SemanticGarbage({
     ...options,
     code,
     detail: textOf(detail) ?? "The tool refused the call.",
     outcome: "not_executed",
     evidence: { refused: true }
   })
+  if (record !== undefined) refusedIn.set(failure, record)
+  return failure
+}
+
+const refusedIn = new WeakMap<ToolFailure, WireRecord>()
+
+/** True if the handler of this attempt has refused the call in these words, so that they quote no tool that it ran. */
+export const hasRefused = (record: WireRecord, failure: ToolFailure | undefined): boolean =>
+  failure !== undefined && refusedIn.get(failure) === record

@@ -132,16 +132,14 @@ class HandlerContext implements PromiseCall {
   }
 
   get refuse(): PromiseCall["refuse"] {
-    return refuse
+    return (detail, options) => {
+      throw refusalBecause(this.#record, detail, options)
+    }
   }
 
   get noteRequest(): PromiseCall["noteRequest"] {
     return (request) => noteRequest(request, this.#record)
   }
-}
-
-const refuse: PromiseCall["refuse"] = (detail, options) => {
-  throw refusalBecause(detail, options)
 }
 
 // A function that acted before it was aborted may still report "cancelled". So only an explicit `outcome` is trusted.

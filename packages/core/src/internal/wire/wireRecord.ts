@@ -34,6 +34,8 @@ export interface Attempt {
  */
 export type Verdict = "acted" | "blind" | "refused" | "unserved" | "silent"
 
+let begun = 0
+
 /** One request. What becomes of it is noted as it happens. */
 export class SeenRequest {
   readonly method: string
@@ -47,6 +49,8 @@ export class SeenRequest {
   hasFailed = false
   /** True if it does not act by the definition of its tool. */
   isPassive = false
+  /** The place of the request among those of this process. */
+  readonly number = ++begun
   /** True if it carries the key of the call. */
   isKeyed = false
   /** True if the context's `fetch` sends it, or the program has noted it: its end is noted, too. */
@@ -273,7 +277,9 @@ export class WireRecord {
 
   /** The first requests and the last, as data. */
   get data(): ReadonlyArray<WireRequest> {
-    const requests = [...this.#requests ?? [], ...this.#others ?? []].toSorted((one, other) => one.at - other.at)
+    const requests = [...this.#requests ?? [], ...this.#others ?? []].toSorted((one, other) =>
+      one.number - other.number
+    )
     const shown = requests.length <= mostShown
       ? requests
       : [...requests.slice(0, mostShown / 2), ...requests.slice(-mostShown / 2)]
