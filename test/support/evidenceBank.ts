@@ -181,7 +181,13 @@ export const bankServer = (wire: Wire, asked: ReadonlyMap<string, Asked>, accoun
   const serve = (one: Asked, body: string, end: string | undefined, id: string, response: ServerResponse): void => {
     const { account, fault } = one
     const act = () => account.act(one, body)
-    if (end === "declined") return answer(response, 402, declined)
+    const storeRefusal = () => {
+      if (account.rules.storesRefusals && account.knownTo(one) === undefined) account.learn(one, body, "refused")
+    }
+    if (end === "declined") {
+      storeRefusal()
+      return answer(response, 402, declined)
+    }
     if (account.isRuledOut(one)) return answer(response, 410, { code: "cancelled", message: "Ruled out." })
     if (end === "missing") return answer(response, 404, { message: "No such page." })
     if (end === "again") {
@@ -211,7 +217,7 @@ export const bankServer = (wire: Wire, asked: ReadonlyMap<string, Asked>, accoun
     if (fault === "307 to a refusal, not done") return redirect(response, 307, `${path}/declined`)
     if (fault === "307 to the place that acts") return redirect(response, 307, `${path}/again`)
     if (fault.endsWith("not done")) {
-      if (account.rules.storesRefusals && known === undefined) account.learn(one, body, "refused")
+      storeRefusal()
       return refuse(status, response)
     }
     act()

@@ -566,8 +566,11 @@ const makeTool = <
       const scope = fiber.getRef(current)
       if (acts || scope.isWatched) {
         const call = () => asOwnEffect(handler(params))
-        const rules = { refusesFirst, isUninterruptible, isHere, acting, actsOnlyByRequests }
-        return execute({ name, who: label, acts, token, call, ...rules }, scope, fiber)
+        return execute(
+          { name, who: label, acts, token, call, refusesFirst, isUninterruptible, isHere, acting, actsOnlyByRequests },
+          scope,
+          fiber
+        )
       }
       noteStart(scope)
       return (isHere ? endedHere : ended)(label, asOwnEffect(handler(params)), insteadOfAsync)

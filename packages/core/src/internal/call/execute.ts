@@ -75,10 +75,13 @@ export const execute = <A, E extends ToolFailure, R>(
     const answer = answered(handler.who, callHandler(handler), insteadOfAsync)
     return handler.isUninterruptible && !isExit(answer) ? runToEnd(answer, execution) : answer
   }
-  if (!handler.isHere) return containedCall<A, E, R>(call, execution)
+  // The requests of an acting handler are those of its own fiber.
+  if (!handler.isHere && scope.acts) return containedCall<A, E, R>(call, execution)
   execution.watch()
   const answer = call()
-  if (!isExit(answer)) fiber.addObserver((exit) => execution.end(exit))
+  if (isExit(answer)) return execution.judge(answer)
+  if (!handler.isHere) return containedCall<A, E, R>(() => answer, execution)
+  fiber.addObserver((exit) => execution.end(exit))
   return Effect.flatMap(Effect.exit(answer), (exit) => execution.judge(exit))
 }
 

@@ -77,20 +77,20 @@ export const accountOf = <A, E extends ToolFailure>(scope: Scope, exit: Exit.Exi
   const certainty = certaintyOf(scope.effects(Exit.isSuccess(exit)))
   const account = {
     exit,
-    ...effortOf(state, certainty),
-    ...shownDoubt(scope, certainty, Exit.isSuccess(exit)),
+    ...shownEffort(scope, certainty, Exit.isSuccess(exit)),
     executions: state.executions,
     caveats: Exit.isSuccess(exit) ? caveats(scope, certainty) : none
   }
   return state.source === undefined || Exit.isFailure(exit) ? account : { ...account, source: state.source }
 }
 
-// What the requests of the call show, if it has no answer or is in doubt.
-const shownDoubt = (call: Scope, certainty: Certainty, hasAnswer: boolean) => {
+// If the call has no answer or is in doubt, also what its requests show.
+const shownEffort = (call: Scope, certainty: Certainty, hasAnswer: boolean) => {
   const { wire } = call.state
-  if (certainty !== "unknown" && (hasAnswer || wire.length === 0)) return undefined
+  const effort = effortOf(call.state, certainty)
+  if (certainty !== "unknown" && (hasAnswer || wire.length === 0)) return effort
   const doubt = certainty === "unknown" ? call.doubt(call.effects(hasAnswer)) : undefined
-  return { ...(doubt === undefined ? {} : { doubt }), ...(wire.length === 0 ? {} : { wire }) }
+  return { ...effort, ...(doubt === undefined ? {} : { doubt }), ...(wire.length === 0 ? {} : { wire }) }
 }
 
 const effortOf = ({ attempts, fixing, handled, spent, waited }: CallState, certainty: Certainty) => {
@@ -109,7 +109,7 @@ const effortOf = ({ attempts, fixing, handled, spent, waited }: CallState, certa
 
 const account = (call: Scope, certainty: Certainty, hasAnswer = false) => {
   const { attempts, executions, repairs } = call.state
-  const effort = { ...effortOf(call.state, certainty), ...shownDoubt(call, certainty, hasAnswer) }
+  const effort = shownEffort(call, certainty, hasAnswer)
   const counted = executions === attempts ? effort : { ...effort, executions }
   const correction = call.correction
   if (correction !== undefined && !correction.isSecret) return { ...counted, repairs, arguments: correction.text }

@@ -43,7 +43,7 @@ export const carryBy = (carrier: Storage): void => {
 
 /** Runs code, whose requests are then noted in the record. */
 export const within = <A>(place: Place | undefined, run: () => A): A =>
-  place === undefined || storage === undefined ? run() : storage.run(place, run)
+  place === undefined || storage === undefined || storage.getStore() === place ? run() : storage.run(place, run)
 
 /** Runs code whose requests say nothing about the attempt that it belongs to. */
 export const unwatched = <A>(run: () => A): A => isInside() ? within(null, run) : run()
