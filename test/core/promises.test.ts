@@ -65,6 +65,15 @@ describe("an async handler", () => {
       assert.deepStrictEqual(seen, ["k 1", "k 2", "k 3"])
     }))
 
+  it.effect("may pass a copy of its context on", () =>
+    Effect.gen(function*() {
+      const pay = Tool.promise("pay", acting, async (_, { signal, ...rest }) => {
+        const { fetch, idempotencyKey, refuse } = { ...rest }
+        return `${signal.aborted} ${idempotencyKey} ${typeof fetch.withKey} ${typeof refuse}`
+      })
+      assert.strictEqual(yield* pay.run({}).pipe(ToolCall.withKey("k")), "false k function function")
+    }))
+
   it.effect("that throws at once is like one that rejects", () =>
     Effect.gen(function*() {
       const tool = Tool.promise("get", reading, (): Promise<string> => {

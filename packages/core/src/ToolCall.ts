@@ -314,7 +314,7 @@ export const fetch: Effect.Effect<CallFetch> = neverAwaited(
   Effect.withFiber((fiber) => {
     const call = fiber.getRef(scope)
     const base = fiber.getRef(baseFetch)
-    return Effect.succeed(ownFetch({ base, record: call.wireHere, signal: undefined, key: () => call.idempotencyKey }))
+    return Effect.succeed(ownFetch({ base, record: call.wireHere, signal: undefined, key: call.idempotencyKey }))
   }),
   "use the 'fetch' of the handler's second parameter"
 )

@@ -14,7 +14,6 @@ import { attempted, isA } from "../value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest } from "../wire/noteRequest.ts"
 import { baseFetch, type CallFetch, ownFetch } from "../wire/ownFetch.ts"
 import { within } from "../wire/places.ts"
-import type { WireRecord } from "../wire/wireRecord.ts"
 
 declare global {
   // Every runtime has this property, but TypeScript's ECMAScript libraries do not declare it.
@@ -76,7 +75,7 @@ export const promised = <Params, A>(
       endWith = (defect) => resume(Effect.die(defect))
       // If the handler throws synchronously, the promise rejects.
       promise ??= within(scope.wire, () =>
-        new Promise((resolve) => resolve(handler(params, new HandlerContext(fiber, scope, signal, ask)))))
+        new Promise((resolve) => resolve(handler(params, contextOf(fiber, scope, signal, ask)))))
       void promise.then((value) =>
         resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
     })
@@ -99,46 +98,24 @@ export const promised = <Params, A>(
     return Effect.uninterruptible(judged)
   })
 
-/** The second argument of an async handler. Its parts are made when they are first read. */
-class HandlerContext implements PromiseCall {
-  readonly #fiber: Fiber.Fiber<unknown, unknown>
-  readonly #scope: Scope
-  readonly #record: WireRecord | undefined
-  readonly signal: AbortSignal
-  readonly attempt: number
-  readonly ask: PromiseCall["ask"]
-  #fetch: CallFetch | undefined
-
-  constructor(fiber: Fiber.Fiber<unknown, unknown>, scope: Scope, signal: AbortSignal, ask: PromiseCall["ask"]) {
-    this.#fiber = fiber
-    this.#scope = scope
-    this.#record = scope.wire
-    this.signal = signal
-    this.attempt = scope.state.executions
-    this.ask = ask
-  }
-
-  get idempotencyKey(): string {
-    return this.#scope.idempotencyKey
-  }
-
-  get fetch(): CallFetch {
-    return this.#fetch ??= ownFetch({
-      base: this.#fiber.getRef(baseFetch),
-      record: this.#record,
-      signal: this.signal,
-      key: () => this.idempotencyKey
-    })
-  }
-
-  get refuse(): PromiseCall["refuse"] {
-    return (detail, options) => {
-      throw refusalBecause(this.#record, detail, options)
-    }
-  }
-
-  get noteRequest(): PromiseCall["noteRequest"] {
-    return (request) => noteRequest(request, this.#record)
+// A plain object: handlers may copy it.
+const contextOf = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  scope: Scope,
+  signal: AbortSignal,
+  ask: PromiseCall["ask"]
+): PromiseCall => {
+  const { idempotencyKey, state, wire: record } = scope
+  return {
+    signal,
+    idempotencyKey,
+    attempt: state.executions,
+    ask,
+    fetch: ownFetch({ base: fiber.getRef(baseFetch), record, signal, key: idempotencyKey }),
+    refuse: (detail, options) => {
+      throw refusalBecause(record, detail, options)
+    },
+    noteRequest: (request) => noteRequest(request, record)
   }
 }
 

@@ -67,7 +67,7 @@ export interface FetchOf {
   /** Absent for a tool that only reads. */
   readonly record: WireRecord | undefined
   readonly signal: unknown
-  readonly key: () => string
+  readonly key: string
 }
 
 /** Makes the `fetch` of a handler's context. */
@@ -89,7 +89,7 @@ const fetchWith =
       ...init,
       signal: joined(signal, at(init, "signal") ?? at(input, "signal")),
       ...(isKeyed && byMethod(method, () => "")
-        ? { headers: withKey(at(init, "headers") ?? at(input, "headers"), key()) }
+        ? { headers: withKey(at(init, "headers") ?? at(input, "headers"), key) }
         : {})
     }
     const send = (): Promise<unknown> => Promise.resolve(fetch(input, options))
