@@ -157,15 +157,19 @@ const drawn: fc.Arbitrary<Scenario> = fc.record({
 // An idempotency key needs a handler that sends it and a bank that honours it. A refusal that comes first needs a single
 // request that acts. A word that nothing was done, and a final check, need a handler that does nothing else; an SDK that
 // tries again on its own does not know what its first request did. A run that is made again has lost its facts, so it needs
-// keys, and a bank that stores what it has refused.
+// keys, and a bank that stores what it has refused. There, a failure by hand is the author's word about the key, which only
+// the bank's answer can give.
 const isHonest = (scenario: Scenario): boolean =>
   (scenario.sideEffect === "non_idempotent" || isKeyed(scenario)) &&
   (!scenario.refusesFirst || isSingle(scenario)) &&
   (scenario.word === "nothing" && scenario.check !== "is final" || !/mail \+|\+ mail/.test(scenario.shape)) &&
   (scenario.word === "nothing" || scenario.style !== "an SDK" || !scenario.isStuck || scenario.storesRefusals) &&
   (scenario.carrier === "the handler" || isModest(scenario)) &&
-  (scenario.sequel !== "again" ||
-    isKeyed(scenario) && scenario.storesRefusals && scenario.sideEffect === "idempotent_by_key")
+  (scenario.sequel !== "again" || mayBeginAgain(scenario))
+
+const mayBeginAgain = (scenario: Scenario): boolean =>
+  isKeyed(scenario) && scenario.storesRefusals && scenario.sideEffect === "idempotent_by_key" &&
+  scenario.throws !== "a failure by hand" && scenario.nesting !== "by hand"
 
 // Nothing sees the requests of a queue's worker, and nobody knows what a socket carries. So an author cannot promise
 // anything about them, and has to know what was done before calling a failure a refusal. A key lets one of the requests be
