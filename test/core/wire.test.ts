@@ -495,6 +495,16 @@ describe("the author's word", () => {
       assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["rejected"])
     }))
 
+  it.effect("is not missed where a part was done: there, the doubt is hard", () =>
+    Effect.gen(function*() {
+      const reserve = Tool.make("reserve", order, () => Effect.succeed("reserved"))
+      const pay = Tool.promise("pay", order, () => Promise.reject(new Error("No such card.")))
+      assert.strictEqual(known(yield* outcomeOf(pay)), "unknown, soft")
+      const both = Tool.make("both", { ...order, sideEffect: "none" }, (params) =>
+        Effect.andThen(reserve.run(params), pay.run(params)))
+      assert.strictEqual(known(yield* outcomeOf(both)), "unknown, hard")
+    }))
+
   it.effect("is needed in memory: a sentence keeps the key", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []

@@ -253,7 +253,8 @@ export const effectsIn = (done: Done, acts: boolean, hasAnswer: boolean): Effect
 }
 
 /**
- * Returns how strong the doubt about a call is; `undefined` if there is none. What still runs may yet act.
+ * Returns how strong the doubt about a call is; `undefined` if there is none. What still runs may yet act, and a call that
+ * has done a part was not refused.
  *
  * @param effects the combined effects of the call
  */
@@ -262,4 +263,8 @@ export const doubtIn = (
   effects: Effects,
   acts: boolean
 ): Doubt | undefined =>
-  !isInDoubt(effects) ? undefined : isHard || isAnswered || acting > 0 || acts && running > 0 ? "hard" : "soft"
+  !isInDoubt(effects)
+    ? undefined
+    : isHard || effects !== "maybe" || isAnswered || acting > 0 || acts && running > 0
+    ? "hard"
+    : "soft"
