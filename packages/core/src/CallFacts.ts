@@ -45,6 +45,7 @@ import { factOf } from "./internal/dispatch/callFact.ts"
 import { evidenceOf } from "./internal/failure/evidence.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
 import { versioned } from "./internal/value/versioned.ts"
+import { isRefusal } from "./internal/wire/wireRecord.ts"
 import type * as Tool from "./Tool.ts"
 import { isNotExecuted, SchemaMismatch, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import { executions as executionsOf, type Failed, Handled, type Intent, type ToolOutcome } from "./ToolOutcome.ts"
@@ -378,8 +379,7 @@ const keepsRefusal = (
 }
 
 // True for the refusal of a service that has looked at the key.
-const isFinal = (status: number): boolean =>
-  status >= 400 && status < 500 && !beforeTheKey.has(status) && !unserved.has(status)
+const isFinal = (status: number): boolean => isRefusal(status) && !beforeTheKey.has(status)
 
 /** Refusals of a gateway, and of callers without access: a service gives them before it looks at a key. */
 const beforeTheKey: ReadonlySet<number> = new Set([
@@ -397,9 +397,6 @@ const beforeTheKey: ReadonlySet<number> = new Set([
   428,
   431
 ])
-
-/** A timeout, a conflict, and requests that were not served. */
-const unserved: ReadonlySet<number> = new Set([408, 409, 422, 423, 425, 429])
 
 // Nothing has been sent yet under a new key, so nothing was refused under it. A non-idempotent tool may not repeat a
 // refused call under any key.

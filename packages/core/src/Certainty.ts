@@ -71,8 +71,8 @@
  * What is not seen proves nothing by its silence. On Bun and Deno, a refusal proves nothing either, unless the handler
  * sends all requests with the context's `fetch`, and its tool promises that nothing else acts (`acts.only`). On Node, what
  * is not seen is overlooked next to a request that was seen to be refused. Node 20 does not see the sockets of drivers. So a
- * row that was stored before a POST that is refused reads as `not_executed`. So does a tool with two effects of which one
- * is not a request. Such a handler says by an `outcome` what it did.
+ * row that was stored before a POST that is refused reads as `not_executed`. So does a tool with two effects, if one
+ * of them is not a request. Such a handler says by an `outcome` what it did.
  *
  * The library trusts what it cannot check: what a tool declares (`sideEffect`, `refusesFirst`, `refuses`, `acts`), and
  * the answer of a policy, or of a fallback that is not a tool. It cannot see whether the code of a policy or a fallback

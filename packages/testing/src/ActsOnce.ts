@@ -116,7 +116,7 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
 }
 
 /**
- * The result of a check: the service never acted twice, and each call was told truly.
+ * The result of a check: the service never acted twice, and no call that acted was told as not executed.
  *
  * @category models
  * @since 0.1.0
@@ -455,7 +455,7 @@ interface Played {
   readonly defect: string | undefined
   /** What the tool did, if it did not come to an end. */
   readonly unended: string | undefined
-  /** A call of which the library told a wrong thing. */
+  /** A call that was told as not executed, although its service had acted. */
   readonly wronglyTold: WronglyTold | undefined
   /** Whether the model received a success. */
   readonly isDone: boolean

@@ -82,7 +82,7 @@ export class PlayedSequence {
   }
 }
 
-/** A call of which the library told a wrong thing. */
+/** A call that was told as not executed, although its service had acted. */
 export interface WronglyTold {
   /** How often the service acted on a request of the call. */
   readonly times: number

@@ -19,12 +19,12 @@ export interface Begun {
 /** Returns the places that a request belongs to. What may be anybody's blinds all attempts. */
 export const ownersOf = (begun: Begun, here: Place | undefined): ReadonlyArray<Place> => {
   const sender = recordOf(here)
-  const values = valuesOf(begun.headers)
-  const key = sender?.attempt.sentKey
-  if (here !== undefined && key !== undefined && values.includes(key)) return [here]
   const own = here === undefined ? [] : [here]
   // Most requests only read.
   if (!mayAct(begun, sender)) return own
+  const values = valuesOf(begun.headers)
+  const key = sender?.attempt.sentKey
+  if (key !== undefined && values.includes(key)) return own
   // A key says whose request it is, whatever queue it was in. It may be named beside the sender's own.
   const named = withKeys(new Set(values))
   if (named.length > 0) {

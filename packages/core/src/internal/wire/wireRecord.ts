@@ -291,7 +291,7 @@ export class WireRecord {
 export const mostShown = 20
 
 const endOf = (
-  { hasFailed, sent, status }: SeenRequest,
+  { hasFailed, sent, status }: Pick<SeenRequest, "hasFailed" | "sent" | "status">,
   isSentAgain: boolean
 ): "acted" | "refused" | "unserved" => {
   if (status === undefined) return hasFailed && !sent ? "unserved" : "acted"
@@ -299,6 +299,10 @@ const endOf = (
   if (status < 400 || status === 408 || status >= 500) return "acted"
   return isSentAgain && (status === 409 || status === 422) ? "acted" : "refused"
 }
+
+/** True for the status of an answer that refuses a request for good, even if its key may have been sent before. */
+export const isRefusal = (status: number): boolean =>
+  endOf({ hasFailed: false, sent: true, status }, true) === "refused"
 
 // These redirects lead to the same request at another place. If that was not noted, it may have acted.
 const isLeading = ({ status }: SeenRequest): boolean => status === 307 || status === 308
