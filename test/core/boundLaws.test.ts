@@ -272,6 +272,20 @@ describe("no run", () => {
     assert.deepStrictEqual([costs[0]?.executions, Tool.explain(tool).attempts.most], [3, 3])
   })
 
+  it("has more attempts for different failures than its bound, if a part of its schedule refuses one", async () => {
+    const twice = (schedule: Retries) => Schedule.upTo(schedule, { times: 2 })
+    const parts = [twice(RetryPolicy.make({ attempts: 9, retryTimeouts: false })), twice(Schedule.spaced(200))] as const
+    const { costs, tool } = await play({
+      acts: [{ takes: 0, ends: "hangs" }, { takes: 0, ends: "hangs" }, { takes: 0, ends: "fails" }],
+      isDeaf: false,
+      sideEffect: "none",
+      policies: [written("timeout", Tool.timeout(50)), written("min", Tool.retry(Schedule.min(parts)))],
+      starts: [0],
+      seed: 1
+    })
+    assert.deepStrictEqual([costs[0]?.executions, Tool.explain(tool).attempts.most], [5, 5])
+  })
+
   it("exceeds its bounds, whatever the policies", { tags: "slow" }, async () => {
     const bounded = { attempts: 0, waiting: 0, time: 0, reached: 0 }
     await fc.assert(

@@ -29,8 +29,8 @@ export type Retries = Schedule.Schedule<unknown, ToolUnavailable, never, unknown
  *
  * Simulated attempts take no time, because that allows the largest number of attempts. The schedule is stepped with
  * the least and the greatest random draws. It is also stepped with the failures that policies of this library react
- * to: timeouts, and requests for the longest wait that a policy grants. If the schedule depends on anything else,
- * its waits are unknown and count as unbounded.
+ * to (timeouts, and requests for the longest wait that a policy grants), alone and one after the other. If the
+ * schedule depends on anything else, its waits are unknown and count as unbounded.
  */
 export const waitsOf = (schedule: Retries): Waits => {
   const probe = new Probe()
@@ -38,12 +38,16 @@ export const waitsOf = (schedule: Retries): Waits => {
   const leastDraws = run()
   const greatestDraws = leastDraws.isRandom ? run({ draw: greatest }) : leastDraws
   const decisive = decisiveFailures(probe, run)
-  const runs = [leastDraws, greatestDraws, ...decisive.map((failure) => run({ draw: greatest, failure }))]
+  const alone = [leastDraws, greatestDraws, ...decisive.map((failure) => run({ draw: greatest, failures: [failure] }))]
+  const isEndless = alone.some(({ isDone }) => !isDone)
+  const mixed = isEndless || decisive.length === 0 ? [] : longerSequences([plain, ...decisive], run)
+  const runs = [...alone, ...mixed.map((failures) => run({ draw: greatest, failures }))]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
-  const isEndless = runs.some(({ isDone }) => !isDone)
   // A schedule that reads the clock may wait longer if waits do not advance the clock, or if attempts take time.
   const isVaried = leastDraws.isRandom || decisive.length > 0
-  const stopped = isVaried ? [plain, ...decisive].map((failure) => ({ failure, isStill: true })) : []
+  const stopped = isVaried
+    ? [[plain], ...decisive.map((failure) => [failure]), ...mixed].map((failures) => ({ failures, isStill: true }))
+    : []
   const slow = isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt }))
   const all = [...runs, ...[...stopped, ...slow].map((conditions) => run({ draw: greatest, steps, ...conditions }))]
   const most = inEachStep(all, steps, Math.max, 0)
@@ -96,7 +100,8 @@ const anHour = 3_612_347
 const aDay = 86_412_347
 
 interface Conditions {
-  readonly failure?: ToolUnavailable
+  /** The failures, of which the last is repeated. Default: a failure that no policy reacts to. */
+  readonly failures?: ReadonlyArray<ToolUnavailable>
   /** The random draw, from 0 to 1. Default: 0, the least. */
   readonly draw?: number
   /** The time at which the clock starts, in milliseconds. Default: 0. */
@@ -119,11 +124,11 @@ interface Run {
 const step = (
   schedule: Retries,
   probe: Probe,
-  { attempt = 0, draw = 0, failure = plain, isStill = false, start = 0, steps = manySteps }: Conditions
+  { attempt = 0, draw = 0, failures = [plain], isStill = false, start = 0, steps = manySteps }: Conditions
 ): Run => {
   const waits: Array<number> = []
   const time = new SimulatedTime(start)
-  const shown = probe.showing(failure)
+  const shown = failures.map((failure) => probe.showing(failure))
   let isRandom = false
   const drawn = <A>(number: A): A => {
     isRandom = true
@@ -133,7 +138,7 @@ const step = (
     const next = yield* Schedule.toStep(schedule)
     while (waits.length < steps && time.now < Number.MAX_SAFE_INTEGER) {
       const failed = time.now += attempt
-      const wait = yield* Pull.matchEffect(next(failed, shown), {
+      const wait = yield* Pull.matchEffect(next(failed, shown[Math.min(waits.length, shown.length - 1)]!), {
         onSuccess: ([, wait]) => Effect.succeed(Math.max(0, Duration.toMillis(wait))),
         onFailure: Effect.failCause,
         // A schedule that is done counts as an infinite wait, since no retry ever starts such a wait.
@@ -235,9 +240,26 @@ const decisiveFailures = (
 ): ReadonlyArray<ToolUnavailable> => {
   const failures = probe.decisive
   if (failures.length === count) return failures
-  for (const failure of failures) run({ failure })
+  for (const failure of failures) run({ failures: [failure] })
   return decisiveFailures(probe, run, failures.length)
 }
+
+/**
+ * Finds sequences of different failures with more retries than the same failure has. One part of a schedule may
+ * refuse a failure that another part retries. The part that refused then has its retries left for later failures.
+ */
+const longerSequences = (
+  failures: ReadonlyArray<ToolUnavailable>,
+  run: (conditions: Conditions) => Run,
+  before: ReadonlyArray<ToolUnavailable> = []
+): ReadonlyArray<ReadonlyArray<ToolUnavailable>> =>
+  failures.flatMap((failure) => {
+    const { waits } = run({ draw: greatest, failures: [...before, failure] })
+    if (waits.length <= before.length) return []
+    const sequence = [...before, ...Array.from({ length: waits.length - before.length }, () => failure)]
+    const others = failures.filter((other) => other !== failure)
+    return [...(before.length === 0 ? [] : [sequence]), ...longerSequences(others, run, sequence)]
+  })
 
 /** Fields that are the same for every retried failure. A schedule may read them without depending on the failure. */
 const constants: ReadonlySet<PropertyKey> = new Set(["_tag", "transient"])
