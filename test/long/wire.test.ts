@@ -8,7 +8,7 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { folder, installed, play, type Played, type Run, runtimes, shown } from "../support/wireRows.ts"
+import { folder, installed, play, type Played, playQueues, type Run, runtimes, shown } from "../support/wireRows.ts"
 
 /** Rows that may lie, and why. */
 const limits: ReadonlyArray<{ readonly why: string; readonly on: RegExp; readonly rows: RegExp }> = [
@@ -98,6 +98,13 @@ describe("a handler with a real client", () => {
       })
 
       if (runtime.startsWith("Node")) {
+        it("is known by its request, whatever pool the request was queued in", () => {
+          const { elsewhere, sentByCode, wrong } = playQueues(runtime)
+          assert.deepStrictEqual(wrong, [])
+          assert.isAbove(elsewhere, 100)
+          assert.isAbove(sentByCode, 500)
+        })
+
         it("is known to have done nothing, if it is an everyday one that the service refused", () => {
           const everyday = run.rows.filter(({ row }) => row.startsWith("everyday: "))
           const precise = everyday.filter(({ certainty }) => certainty === "not_executed")

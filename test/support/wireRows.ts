@@ -2,7 +2,7 @@
  * Plays the rows of `bench/wire` in other runtimes, with the packages as published. Their libraries are outside the
  * workspace: `installed` installs them, and the packed core beside them.
  */
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -115,6 +115,27 @@ export const play = async (runtime: string): Promise<Run> => {
   const code = await ended
   return { rows, ...end, wrong: code === 0 ? wrong : [...wrong, { code }] }
 }
+
+/** What is said of requests that begin in pools of undici's. */
+export interface Queues {
+  readonly sentByCode: number
+  readonly elsewhere: number
+  readonly wrong: ReadonlyArray<string>
+}
+
+/** Sends requests at random over pools of undici's, in a runtime. */
+export const playQueues = (runtime: string): Queues => {
+  const [command = "", ...args] = runtimes[runtime]!()
+  const text = execFileSync(command, [...args, join(folder, "queues.mjs")], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "ignore"],
+    env: environment({})
+  })
+  return asQueues(text.toString())
+}
+
+// `queues.mjs` prints it so.
+const asQueues = (text: string): Queues => JSON.parse(text) as Queues
 
 const parsed = (text: string): object => {
   try {

@@ -3,12 +3,20 @@
  * `node:http2`. What is not a request of HTTP, such as a database's socket or a child process, blinds the attempt.
  */
 import { attempted } from "../value/untrusted.ts"
-import { isOutOfQueue } from "./outOfQueue.ts"
-import { type Begun, blindAll, carries, ownersOf } from "./owners.ts"
+import {
+  type Dispatched,
+  type Execution,
+  noteCreated,
+  noteFinished,
+  noteGoingOn,
+  queueCheck,
+  toldBy
+} from "./outOfQueue.ts"
+import { Begun, blindAll, ownersOf } from "./owners.ts"
 import { carryBy, here, OwnRequest, type Place, recordOf, type Storage } from "./places.ts"
 import { at, globalAt } from "./runtime.ts"
 import { provesUnsent } from "./unsent.ts"
-import { claim, mayHaveQueued, open, type SeenRequest } from "./wireRecord.ts"
+import { claim, type HttpSocket, mayHaveQueued, open, type SeenRequest } from "./wireRecord.ts"
 
 interface Channels {
   readonly subscribe: (channel: string, hear: (message: unknown) => void) => void
@@ -16,7 +24,7 @@ interface Channels {
 
 /** Subscribes to the channels. Returns false if the runtime has none. */
 export const subscribe = (): boolean => {
-  const hooks = builtin<{ readonly AsyncLocalStorage: new() => Storage }>("node:async_hooks")
+  const hooks = builtin<Execution & { readonly AsyncLocalStorage: new() => Storage }>("node:async_hooks")
   const channels = builtin<Channels>("node:diagnostics_channel")
   if (hooks === undefined || channels === undefined) return false
   for (const [channel, hear] of listeners) {
@@ -36,11 +44,23 @@ export const subscribe = (): boolean => {
   for (const [channel, hear] of sequels) {
     channels.subscribe(channel, (message) => {
       const { request = asMessage(message).stream } = asMessage(message)
-      const requests = request === undefined ? undefined : seen.get(request)
-      if (requests !== undefined) attempted(() => requests.forEach((one) => hear(one, asMessage(message))))
+      const requests = request?.[seen]
+      if (requests === undefined) return
+      attempted(() => {
+        for (const one of requests) hear(one, asMessage(message))
+      })
     })
   }
+  // After the others, which tell by these whether another request is under way.
+  for (const [channel, hear] of progress) {
+    channels.subscribe(channel, (message) => {
+      const { request } = asMessage(message)
+      if (request !== undefined) attempted(() => hear(request))
+    })
+  }
+  for (const channel of turns) channels.subscribe(channel, noteGoingOn)
   carryBy(new hooks.AsyncLocalStorage())
+  toldBy(hooks)
   return true
 }
 
@@ -55,20 +75,20 @@ const builtin = <Module>(name: string): Module | undefined => {
 interface Message {
   readonly request?: Request
   readonly response?: { readonly statusCode?: number; readonly status?: number }
-  readonly socket?: object
-  readonly stream?: object
+  readonly socket?: HttpSocket
+  readonly stream?: Noted
   readonly headers?: string | Readonly<Record<string, unknown>>
   readonly error?: unknown
 }
 
-interface Request {
+interface Request extends Noted, Dispatched {
   readonly method?: string
   readonly origin?: string | URL
   readonly path?: string
   readonly protocol?: string
   readonly upgrade?: unknown
   readonly headers?: unknown
-  readonly socket?: object | null
+  readonly socket?: Socket | null
   readonly getHeaders?: () => Readonly<Record<string, unknown>>
   readonly getHeader?: (name: string) => unknown
   readonly once?: (event: string, listener: (socket: Socket) => void) => unknown
@@ -78,7 +98,7 @@ interface URL {
   readonly toString: () => string
 }
 
-interface Socket {
+interface Socket extends HttpSocket {
   readonly connecting?: boolean
   readonly encrypted?: boolean
   readonly secureConnecting?: boolean
@@ -88,8 +108,12 @@ interface Socket {
 // Node's messages have no types.
 const asMessage = (message: unknown): Message => message as Message
 
-/** The requests that are noted for a request of Node's: one for each record. */
-const seen = new WeakMap<object, ReadonlyArray<SeenRequest>>()
+/** A request of Node's, with what is noted of it: one for each record. A property is much cheaper than a `WeakMap`. */
+interface Noted {
+  [seen]?: ReadonlyArray<SeenRequest>
+}
+
+const seen = Symbol("@fallible/core/seen")
 
 /** True while undici opens a connection: the next socket carries HTTP. */
 let isConnecting = false
@@ -108,10 +132,13 @@ const listeners: ReadonlyArray<readonly [channel: string, hear: Hear]> = [
     if (request === undefined) return
     if (isUpgrade(request.upgrade)) recordOf(here)?.blind()
     // A full pool creates a queued request in the context of the request that frees a connection.
+    const isOutOfQueue = queueCheck(here)
+    markConnecting(here)
     const { headers, method = "GET" } = request
-    begin(request, { method: method.toUpperCase(), url: urlOfUndici(request), headers, isOutOfQueue }, here)
+    begin(request, new Begun(method, urlOfUndici(request), headers, isOutOfQueue), here)
   }],
-  ["undici:client:beforeConnect", () => {
+  ["undici:client:beforeConnect", (_, here) => {
+    markConnecting(here)
     isConnecting = true
     afterThisStep(() => void (isConnecting = false))
   }],
@@ -126,15 +153,13 @@ const listeners: ReadonlyArray<readonly [channel: string, hear: Hear]> = [
   ...["http.client.request.created", "http.client.request.start"].map((channel): readonly [string, Hear] => [
     channel,
     ({ request }, here) => {
-      if (request === undefined || seen.has(request)) return
+      if (request === undefined || request[seen] !== undefined) return
       if (here !== undefined) {
         if (isUpgrade(request.getHeader?.("upgrade"))) recordOf(here)?.blind()
         onSocket(request, claim)
       }
       const { method = "GET" } = request
-      const headers = request.getHeaders?.()
-      const begun = { method: method.toUpperCase(), url: urlOfHttp(request), headers, isOutOfQueue: no }
-      for (const one of begin(request, begun, here)) {
+      for (const one of begin(request, new Begun(method, urlOfHttp(request), request.getHeaders?.()), here)) {
         onSocket(request, (socket) => onConnected(socket, () => void (one.sent = true)))
       }
     }
@@ -145,7 +170,7 @@ const listeners: ReadonlyArray<readonly [channel: string, hear: Hear]> = [
     if (stream === undefined || isUndicis || typeof headers === "string") return
     const url = () => `${text(headers[":scheme"])}://${text(headers[":authority"])}${text(headers[":path"])}`
     const method = text(headers[":method"]) || "GET"
-    for (const one of begin(stream, { method, url, headers, isOutOfQueue: no }, here)) one.sent = true
+    for (const one of begin(stream, new Begun(method, url, headers), here)) one.sent = true
   }],
   ["net.client.socket", ({ socket }, here) => {
     if (isConnecting) {
@@ -172,9 +197,21 @@ const sequels: ReadonlyArray<readonly [channel: string, hear: (request: SeenRequ
   ["http2.client.stream.error", (request) => request.fail()]
 ]
 
-const text = (value: unknown): string => typeof value === "string" ? value : ""
+/** What undici does with any request. */
+const progress: ReadonlyArray<readonly [channel: string, hear: (request: Dispatched) => void]> = [
+  ["undici:request:create", noteCreated],
+  ["undici:request:trailers", noteFinished],
+  ["undici:request:error", noteFinished]
+]
 
-const no = (): boolean => false
+/** The events after which undici goes on with its queue in the same step. */
+const turns: ReadonlyArray<string> = ["undici:request:error", "undici:client:connected", "undici:client:connectError"]
+
+const markConnecting = (here: Place | undefined): void => {
+  if (here !== undefined && here !== null) here.hasConnected = true
+}
+
+const text = (value: unknown): string => typeof value === "string" ? value : ""
 
 const isUpgrade = (value: unknown): boolean => typeof value === "string" && value !== "" || value === true
 
@@ -187,31 +224,36 @@ const urlOfHttp = (request: Request) => () => {
 }
 
 // Notes a request in the records of the attempts that it belongs to.
-const begin = (raw: object, begun: Begun, here: Place | undefined): ReadonlyArray<SeenRequest> => {
-  const requests = ownersOf(begun, here).flatMap((owner) => {
+const begin = (raw: Noted, begun: Begun, here: Place | undefined): ReadonlyArray<SeenRequest> => {
+  const requests: Array<SeenRequest> = []
+  for (const owner of ownersOf(begun, here)) {
     if (owner instanceof OwnRequest && !owner.isReported) {
       owner.isReported = true
-      return owner.requests
+      requests.push(...owner.requests)
+    } else {
+      const request = beginOf(owner, begun)
+      if (request !== undefined) requests.push(request)
     }
-    const record = recordOf(owner)
-    const request = record?.begin(begun)
-    if (record === undefined || request === undefined) return []
-    const { sentKey } = record.attempt
-    request.isKeyed = sentKey !== undefined && carries(begun.headers, sentKey)
-    if (!request.isKeyed && !request.isPassive) record.attempt.hearUnkeyed(request)
-    return [request]
-  })
-  if (requests.length > 0 || here !== undefined) seen.set(raw, requests)
+  }
+  if (requests.length > 0 || here !== undefined) raw[seen] = requests
   return requests
+}
+
+const beginOf = (owner: Place, begun: Begun): SeenRequest | undefined => {
+  const record = recordOf(owner)
+  const request = record?.begin(begun)
+  if (record === undefined || request === undefined) return undefined
+  const { sentKey } = record.attempt
+  request.isKeyed = sentKey !== undefined && begun.carries(sentKey)
+  if (!request.isKeyed && !request.isPassive) record.attempt.hearUnkeyed(request)
+  return request
 }
 
 const onSocket = (request: Request, hear: (socket: Socket) => void): void => {
   const { socket } = request
-  if (socket !== undefined && socket !== null) hear(asSocket(socket))
+  if (socket !== undefined && socket !== null) hear(socket)
   else request.once?.("socket", hear)
 }
-
-const asSocket = (socket: object): Socket => socket as Socket
 
 // A TLS connection carries nothing before both sides have agreed on it.
 const onConnected = (socket: Socket, hear: () => void): void => {

@@ -1,7 +1,7 @@
 /*
  * Requests that a program notes itself: those of drivers, of clients with their own connections, and of stubs in tests.
  */
-import { carries } from "./owners.ts"
+import { carries, valuesOf } from "./owners.ts"
 import { here, OwnRequest, recordHere } from "./places.ts"
 import type { SeenRequest, WireRecord } from "./wireRecord.ts"
 import { beginIn } from "./witness.ts"
@@ -48,7 +48,7 @@ export const noteRequest = (
 ): NotedRequest => {
   const requests = begunHere(method.toUpperCase(), url) ?? beginIn(record, method.toUpperCase(), () => url)
   const key = record?.attempt.sentKey ?? recordHere()?.attempt.sentKey
-  if (key !== undefined && carries(headers, key)) { for (const request of requests) request.isKeyed = true }
+  if (key !== undefined && carries(valuesOf(headers), key)) { for (const request of requests) request.isKeyed = true }
   const failed: NotedRequest["failed"] = ({ sent = true } = {}) => requests.forEach((request) => request.fail(sent))
   const answered: NotedRequest["answered"] = (status) => requests.forEach((request) => request.answer(status))
   if (status !== undefined) answered(status)

@@ -3,17 +3,38 @@
  */
 import * as Predicate from "effect/Predicate"
 import { byMethod } from "./actingRequests.ts"
+import { no } from "./outOfQueue.ts"
 import { type Place, recordOf } from "./places.ts"
-import { endedWith, open, patterned, type WireRecord } from "./wireRecord.ts"
+import { endedWith, mayHaveQueued, open, patterned, type WireRecord } from "./wireRecord.ts"
 
 /** A request that begins. */
-export interface Begun {
+export class Begun {
   /** In upper case. */
   readonly method: string
   readonly url: () => string
-  readonly headers: unknown
+  readonly #headers: unknown
   /** True if it was in a queue, and begins in the context of another request. */
   readonly isOutOfQueue: () => boolean
+  #values: ReadonlyArray<string> | undefined = undefined
+  #carried: readonly [key: string, isCarried: boolean] | undefined = undefined
+
+  constructor(method: string, url: () => string, headers: unknown, isOutOfQueue: () => boolean = no) {
+    this.method = method.toUpperCase()
+    this.url = url
+    this.#headers = headers
+    this.isOutOfQueue = isOutOfQueue
+  }
+
+  /** The values of its headers. */
+  get values(): ReadonlyArray<string> {
+    return this.#values ??= valuesOf(this.#headers)
+  }
+
+  /** True if a header has the key. */
+  carries(key: string): boolean {
+    if (this.#carried?.[0] !== key) this.#carried = [key, carries(this.values, key)]
+    return this.#carried[1]
+  }
 }
 
 /** Returns the places that a request belongs to. What may be anybody's blinds all attempts. */
@@ -22,24 +43,27 @@ export const ownersOf = (begun: Begun, here: Place | undefined): ReadonlyArray<P
   const own = here === undefined ? [] : [here]
   // Most requests only read.
   if (!mayAct(begun, sender)) return own
-  const values = valuesOf(begun.headers)
+  const values = begun.values
   const key = sender?.attempt.sentKey
   if (key !== undefined && values.includes(key)) return own
   // A key says whose request it is, whatever queue it was in. It may be named beside the sender's own.
-  const named = withKeys(new Set(values))
+  const named = isAlone(sender) ? [] : withKeys(new Set(values))
   if (named.length > 0) {
     const isSenders = sender === undefined || named.includes(sender) || begun.isOutOfQueue()
     return isSenders ? named : [...named, ...own]
   }
   // An attempt that has ended hears of what a pool sends for it now.
-  const late = values.flatMap((value) => endedWith(value) ?? [])
+  const late = mayHaveQueued() ? values.flatMap((value) => endedWith(value) ?? []) : []
   if (late.length > 0) return late
-  if (key !== undefined && values.some((value) => hasKey(value, key))) return own
+  if (key !== undefined && begun.carries(key)) return own
   for (const record of patterned) if (record !== sender && acts(begun, record)) record.isOvershadowed = true
   if (!begun.isOutOfQueue()) return own
   blindFor(begun)
   return []
 }
+
+const isAlone = (sender: WireRecord | undefined): boolean =>
+  open.size === 0 || open.size === 1 && sender !== undefined && open.has(sender)
 
 const mayAct = (begun: Begun, sender: WireRecord | undefined): boolean =>
   byMethod(begun.method, begun.url) || sender !== undefined && acts(begun, sender) ||
@@ -73,11 +97,12 @@ const blindFor = ({ method, url }: Begun): void => {
 // Keys in headers
 // -----------------------------------------------------------------------------
 
-/** True if a header has the key. */
-export const carries = (headers: unknown, key: string): boolean => valuesOf(headers).some((value) => hasKey(value, key))
+/** True if one of the values is the key, or contains it. */
+export const carries = (values: ReadonlyArray<string>, key: string): boolean =>
+  values.some((value) => hasKey(value, key))
 
-// Undici has headers as a list of names and values, or as one text; Node as an object.
-const valuesOf = (headers: unknown): ReadonlyArray<string> => {
+/** The values of headers. Undici has a list of names and values, or one text; Node an object. */
+export const valuesOf = (headers: unknown): ReadonlyArray<string> => {
   if (typeof headers === "string") return headers.split("\r\n").map((line) => line.replace(/^[^:]*: /, ""))
   const values: ReadonlyArray<unknown> = Array.isArray(headers)
     ? headers

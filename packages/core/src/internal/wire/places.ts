@@ -15,6 +15,8 @@ export class Slot {
   record: WireRecord | undefined = undefined
   /** The attempt around the fiber. */
   readonly outer = recordHere()
+  /** True once undici may have opened a connection from here. */
+  hasConnected = false
 }
 
 /** A request that is already noted. The first request that the runtime reports inside is the same one. */
@@ -22,6 +24,8 @@ export class OwnRequest {
   readonly record: WireRecord
   readonly requests: ReadonlyArray<SeenRequest>
   isReported = false
+  /** True once undici may have opened a connection from here. */
+  hasConnected = false
 
   constructor(record: WireRecord, requests: ReadonlyArray<SeenRequest>) {
     this.record = record

@@ -142,7 +142,9 @@ export class WireRecord {
    * sent it for this attempt, too.
    */
   isOvershadowed = false
-  #sockets: Array<object> | undefined = undefined
+  /** True once undici may have opened a connection from the code of the attempt. */
+  hasConnected = false
+  #sockets: Array<HttpSocket> | undefined = undefined
   #inner: Array<Attempt> | undefined = undefined
   /** Requests that do not act by the definition of the tool, although their method does more than read. */
   #others: Array<SeenRequest> | undefined = undefined
@@ -201,7 +203,7 @@ export class WireRecord {
   }
 
   /** Notes a socket. Unless HTTP claims it, something else uses it, such as a database's driver. */
-  addSocket(socket: object): void {
+  addSocket(socket: HttpSocket): void {
     if (this.isEnded) return
     const sockets = this.#sockets ??= []
     sockets.push(socket)
@@ -268,7 +270,7 @@ export class WireRecord {
       if (end === "acted" || isLost) return "acted"
       isRefused ||= end === "refused"
     }
-    if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"
+    if (this.#isBlind || this.#sockets?.some((socket) => socket[isClaimed] !== true) === true) return "blind"
     // Beside a request that was refused, another one may have acted that this runtime does not report.
     if (!reportsFetch() && !(promisesOnly && this.isOwnOnly)) return "silent"
     if (isRefused) return "refused"
@@ -310,15 +312,19 @@ const isLeading = ({ status }: SeenRequest): boolean => status === 307 || status
 /** Locked, too early, too many requests: the service has not served the request. */
 const unserved: ReadonlySet<number> = new Set([423, 425, 429])
 
-/** The sockets that carry HTTP. */
-const claimed = new WeakSet()
-
-/** Notes that a socket carries HTTP. */
-export const claim = (socket: unknown): void => {
-  // A TLS socket may be on top of one that a proxy's agent has opened.
-  for (let below = socket; typeof below === "object" && below !== null; below = parentOf(below)) claimed.add(below)
+/** A socket. It is marked if it carries HTTP. */
+export interface HttpSocket {
+  [isClaimed]?: true
+  /** The socket below one of TLS. */
+  readonly _parent?: HttpSocket | null
 }
 
-const isClaimed = (socket: object): boolean => claimed.has(socket)
+const isClaimed = Symbol("@fallible/core/isClaimed")
 
-const parentOf = (socket: object): unknown => "_parent" in socket ? socket._parent : undefined
+/** Notes that a socket carries HTTP. */
+export const claim = (socket: HttpSocket | null | undefined): void => {
+  // A TLS socket may be on top of one that a proxy's agent has opened.
+  for (let below = socket; below !== undefined && below !== null && below[isClaimed] !== true; below = below._parent) {
+    below[isClaimed] = true
+  }
+}
