@@ -47,7 +47,11 @@ export const carryBy = (carrier: Storage): void => {
 
 /** Runs code, whose requests are then noted in the record. */
 export const within = <A>(place: Place | undefined, run: () => A): A =>
-  place === undefined || storage === undefined || storage.getStore() === place ? run() : storage.run(place, run)
+  place === undefined || storage === undefined || isAt(place, storage.getStore()) ? run() : storage.run(place, run)
+
+// A change of the place is the largest part of what an acting call pays.
+const isAt = (place: Place, now: Place | undefined): boolean =>
+  now === place || now instanceof Slot && now.record === place
 
 /** Runs code whose requests say nothing about the attempt that it belongs to. */
 export const unwatched = <A>(run: () => A): A => isInside() ? within(null, run) : run()

@@ -241,7 +241,7 @@ export class WireRecord {
   /** Notes that nobody waits for the attempt any more, which may never end. */
   leave(): void {
     open.delete(this)
-    patterned.delete(this)
+    if (this.acting !== byMethod) patterned.delete(this)
   }
 
   /** True if a request was seen that acts. */
