@@ -253,7 +253,7 @@ describe("the requests of a handler", () => {
         throw response.status === 429 ? response : new Error("There is one already.")
       }).pipe(retried)
       const byError = Tool.promise("pay", { ...keyed, refusesFirst: true }, inMemory)
-      const byInnerError = Tool.make("order", keyed, (params) =>
+      const byInnerError = Tool.make("order", { ...keyed, refusesFirst: true }, (params) =>
         Effect.catchIf(byError.run(params), ({ code }) =>
           code === "rejected", () =>
           ToolCall.refuse("It is paid already."))).pipe(retried)

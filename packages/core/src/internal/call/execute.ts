@@ -70,9 +70,15 @@ export const execute = <A, E extends ToolFailure, R>(
   const refusal = refusalOf(handler, scope, fiber)
   if (refusal !== undefined) return Effect.fail(asFailureOf<E>(refusal))
   noteStart(scope)
+  const begun = scope.acts ? undefined : answerOf(handler)
+  // Fast path: most answers of tools that only read are plain.
+  if (begun !== undefined && isExit(begun) && Exit.isSuccess(begun) && !isPromise(begun.value)) {
+    note(scope, succeeded)
+    return begun
+  }
   const execution = new Execution(scope, fiber, handler)
   const call = (): Effect.Effect<A, E, R> => {
-    const answer = answered(handler.who, callHandler(handler), insteadOfAsync)
+    const answer = begun ?? answerOf(handler)
     return handler.isUninterruptible && !isExit(answer) ? runToEnd(answer, execution) : answer
   }
   // The requests of an acting handler are those of its own fiber.
@@ -100,9 +106,9 @@ const isAlone = (innermost: Scope): boolean => {
 const succeeded: CallEvent = { _tag: "AttemptEnded", end: "succeeded" }
 const succeededActing: CallEvent = { ...succeeded, effects: "done" }
 
-const callHandler = <A, E extends ToolFailure, R>({ call }: Handler<A, E, R>): Effect.Effect<A, E, R> => {
+const answerOf = <A, E extends ToolFailure, R>({ call, who }: Handler<A, E, R>): Effect.Effect<A, E, R> => {
   try {
-    return call()
+    return answered(who, call(), insteadOfAsync)
   } catch (defect) {
     return Effect.die(defect)
   }

@@ -257,9 +257,10 @@ export class CallAdmission {
 
   // A request after the end of the call puts it in doubt, which its outcome cannot say any more.
   #watchLate({ id, number }: Intent): void {
+    if (!this.#call.acts) return
     const scope = this.#options.facts?.scope
     const intended = this.#intended
-    if (scope === undefined || number === undefined || intended === undefined || !this.#call.acts) return
+    if (scope === undefined || number === undefined || intended === undefined) return
     this.#call.onLateRequest = () => {
       const text = this.#tool.sideEffect === "idempotent_by_key" ? attempted(() => intended.again) : undefined
       noteLateDoubt(scope, { id, number, text })

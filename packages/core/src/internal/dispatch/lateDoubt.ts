@@ -31,7 +31,8 @@ export const noteLateDoubt = (scope: string, doubt: LateDoubt): void => {
 
 /** Returns the facts with the doubts that have come late. */
 export const withLateDoubts = (facts: CallFacts): CallFacts => {
-  const late = facts.scope === undefined ? undefined : doubts.get(facts.scope)
+  // Nearly always, there are none.
+  const late = doubts.size === 0 || facts.scope === undefined ? undefined : doubts.get(facts.scope)
   if (late === undefined) return facts
   return {
     ...facts,

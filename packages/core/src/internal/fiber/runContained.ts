@@ -48,9 +48,9 @@ export const containedCall = <A, E, R>(
       return isExit(self) || isTooDeep() ? self : started(restore(self), currentContext<R>(), uninterruptible)
     }
     const begun = watcher.within === undefined ? start() : watcher.within(start)
-    const judge = (exit: Exit.Exit<A, E>) => watcher.judge(exit)
     if (!Fiber.isFiber(begun)) {
-      return isExit(begun) ? watcher.judge(begun) : Effect.flatMap(Effect.exit(restore(begun)), judge)
+      if (isExit(begun)) return watcher.judge(begun)
+      return Effect.flatMap(Effect.exit(restore(begun)), (exit) => watcher.judge(exit))
     }
     const exit = begun.pollUnsafe()
     if (exit !== undefined) return watcher.judge(exit)
@@ -64,7 +64,7 @@ export const containedCall = <A, E, R>(
         watcher.leave?.()
         return Effect.flatMap(interrupted(interruptors), defectsOf)
       }),
-      judge
+      (exit) => watcher.judge(exit)
     )
   })
 
