@@ -388,6 +388,25 @@ describe("the requests of a handler", () => {
       assert.deepStrictEqual(seen.map(({ path }) => path), ["/402", "/late"])
     }).pipe(Effect.scoped))
 
+  it.live("are known by the key if a queue sends them late, also after a check has found nothing", () =>
+    Effect.gen(function*() {
+      const { url } = yield* bank
+      const told = yield* Deferred.make<LateResult.LateResult>()
+      let queued: () => Promise<unknown> = () => Promise.resolve()
+      const pay = Tool.promise("pay", order, async (_, { idempotencyKey }) => {
+        queued = () => fetch(`${url}/late`, { method: "POST", headers: { "Idempotency-Key": idempotencyKey } })
+        throw new Error("There is no quote.")
+      }).pipe(Tool.reconcile(() => Effect.succeedNone, { final: true }))
+      const outcome = yield* outcomeOf(pay).pipe(
+        Effect.provideService(LateResult.reporter, (result) => Deferred.succeed(told, result))
+      )
+      assert.strictEqual(known(outcome), "not_executed")
+      yield* Effect.promise(queued)
+      const { certainty, request } = yield* Deferred.await(told)
+      assert.deepInclude(request, { url: `${url}/late`, late: true })
+      assert.strictEqual(certainty, "unknown")
+    }).pipe(Effect.scoped))
+
   it.live("let a later call keep the key if they begin late, although it had been refused", () =>
     Effect.gen(function*() {
       const { seen, url } = yield* bank

@@ -241,7 +241,7 @@ class Execution implements Attempt {
     )
     if (isInDoubt(effects) && tool.token !== undefined) noteDoubted(tool.token)
     if (wire === "acted" && own.effects === "none") this.#warnOfContradiction(record)
-    if (effects === "none") record.remember()
+    if (effects !== "done") record.remember()
     if (isLate) this.#report(certaintyOf(effects), failure)
   }
 

@@ -114,7 +114,7 @@ const shownUrl = (url: string): string => {
 /** The records of all attempts that have not ended. */
 export const open = new Set<WireRecord>()
 
-/** Attempts that have ended with nothing done, by the keys that they have sent. A pool may send a request later. */
+/** Attempts that have ended without success, by the keys that they have sent. A pool or a queue may send a request later. */
 const ended = new Map<string, WeakRef<WireRecord>>()
 const mostEnded = 1_000
 
