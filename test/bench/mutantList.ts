@@ -55,8 +55,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a handler that may quote an inner tool is believed",
     file: `${call}/execute.ts`,
-    text: `quoted === undefined ? "author" : "none"`,
-    replacement: `quoted === null ? "none" : "author"`
+    text: `quoted === undefined || hasRefused(record, this.#sole) ? "author" : "none"`,
+    replacement: `"author"`
   },
   {
     name: "changed arguments get a new key although an earlier call is in doubt",
@@ -153,6 +153,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: `${call}/mayBegin.ts`,
     text: `if (scope.phase === "closed") return "abandoned"`,
     replacement: `if (scope.wasLeft) return "abandoned"`
+  },
+  {
+    name: "an attempt in doubt does not hear of what a queue sends late",
+    file: `${call}/execute.ts`,
+    text: `if (effects !== "done") record.remember()`,
+    replacement: `if (effects === "none") record.remember()`
   },
   {
     name: "an inner tool forgets that its key was sent",
