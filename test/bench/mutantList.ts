@@ -229,7 +229,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a socket of something else blinds nothing",
     file: `${wire}/wireRecord.ts`,
-    text: `if (this.#isBlind || this.#sockets?.some((socket) => !isClaimed(socket)) === true) return "blind"`,
+    text: `if (this.#isBlind || this.#sockets?.some((socket) => socket[isClaimed] !== true) === true) return "blind"`,
     replacement: `if (this.#isBlind) return "blind"`
   },
   {

@@ -203,6 +203,20 @@ describe("CallFacts", () => {
       assert.strictEqual(executions(), 5)
     }))
 
+  it.effect("keeps the doubt about a read-only tool that has run one which acts", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("non_idempotent", lost)
+      const outer = Tool.make(
+        "orders",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        (params) => tool.run(params)
+      )
+      const { certainties, texts } = yield* playCalls(outer, { order: 7 }, { order: 7 })
+      assert.deepStrictEqual(certainties, ["unknown", "unknown"])
+      assert.include(texts[1], "may already have taken effect")
+      assert.strictEqual(executions(), 1)
+    }))
+
   it.effect("applies within a turn: after a failed acting call, an equal second one is not run", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", lost)

@@ -77,16 +77,20 @@ type Failure = Failed["failure"]
 /**
  * Returns a failure with all that is known of its call. A read-only tool did nothing, whatever its handler says. If the
  * outcome of a non-idempotent tool is unknown, the failure becomes permanent, because the tool must not run again.
+ *
+ * @param isRefused true if the call was refused before it ran: then the failure may be about an earlier call, in which a
+ * read-only tool ran another tool that acts
  */
 export const fullyKnown = <F extends Failure>(
   failure: F,
   scope: Scope,
-  effects = scope.effects(false)
+  effects = scope.effects(false),
+  isRefused = false
 ): F | ToolUnavailable => {
   const { tool: { sideEffect } } = scope
   const known = knownIn(failure, scope, effects)
   if (known.outcome !== "unknown") return known
-  if (effects === "none" && sideEffect === "none") return telling(known, { outcome: "not_executed" })
+  if (effects === "none" && sideEffect === "none" && !isRefused) return telling(known, { outcome: "not_executed" })
   // A refusal that is not proved keeps its words: they say why the tool may have refused.
   return known._tag !== "ToolUnavailable" || sideEffect !== "non_idempotent" || known.code === "defect" ||
       isRepeat(known) || scope.doubt(effects) === "soft"
@@ -111,7 +115,7 @@ export const toldAtLast = (
 ): { readonly failure: Failure; readonly certainty: Certainty } => {
   const effects = scope.effects(false)
   const told = certaintyOf(effects)
-  const known = fullyKnown(failure, scope, effects)
+  const known = fullyKnown(failure, scope, effects, isRefused)
   const { outcome } = known
   // An earlier call with the same intent took effect, not this one. With `unknown`, the effect is not counted twice.
   const isOfEarlier = isRefused && outcome === "executed" && effects === "none"
