@@ -16,7 +16,7 @@ import { Begun, blindAll, ownersOf } from "./owners.ts"
 import { carryBy, here, OwnRequest, type Place, recordOf, type Storage } from "./places.ts"
 import { at, globalAt } from "./runtime.ts"
 import { provesUnsent } from "./unsent.ts"
-import { claim, type HttpSocket, mayHaveQueued, open, type SeenRequest } from "./wireRecord.ts"
+import { claim, type HttpSocket, mayHaveQueued, open, type SeenRequest, type WireRecord } from "./wireRecord.ts"
 
 interface Channels {
   readonly subscribe: (channel: string, hear: (message: unknown) => void) => void
@@ -229,6 +229,7 @@ const begin = (raw: Noted, begun: Begun, here: Place | undefined): ReadonlyArray
   for (const owner of ownersOf(begun, here)) {
     if (owner instanceof OwnRequest && !owner.isReported) {
       owner.isReported = true
+      for (const request of owner.requests) noteKey(request, owner.record, begun)
       requests.push(...owner.requests)
     } else {
       const request = beginOf(owner, begun)
@@ -243,11 +244,12 @@ const beginOf = (owner: Place, begun: Begun): SeenRequest | undefined => {
   const record = recordOf(owner)
   const request = record?.begin(begun)
   if (record === undefined || request === undefined) return undefined
-  const { sentKey } = record.attempt
-  request.isKeyed = sentKey !== undefined && begun.carries(sentKey)
-  if (!request.isKeyed && !request.isPassive) record.attempt.hearUnkeyed(request)
+  noteKey(request, record, begun)
   return request
 }
+
+const noteKey = (request: SeenRequest, { attempt }: WireRecord, begun: Begun): void =>
+  request.noteKey(attempt, attempt.sentKey !== undefined && begun.carries(attempt.sentKey))
 
 const onSocket = (request: Request, hear: (socket: Socket) => void): void => {
   const { socket } = request

@@ -46,7 +46,7 @@ export const noteRequest = (
   { headers, method, sent, status, url }: NoteOptions,
   record: WireRecord | undefined
 ): NotedRequest => {
-  const requests = begunHere(method.toUpperCase(), url) ?? beginIn(record, method.toUpperCase(), () => url)
+  const requests = begunHere(method.toUpperCase(), url, headers) ?? beginIn(record, method.toUpperCase(), () => url)
   const key = record?.attempt.sentKey ?? recordHere()?.attempt.sentKey
   if (key !== undefined && carries(valuesOf(headers), key)) { for (const request of requests) request.isKeyed = true }
   const failed: NotedRequest["failed"] = ({ sent = true } = {}) => requests.forEach((request) => request.fail(sent))
@@ -57,10 +57,17 @@ export const noteRequest = (
 }
 
 // The context's `fetch` has noted the request already, if it calls a stub that notes it, too.
-const begunHere = (method: string, url: string): ReadonlyArray<SeenRequest> | undefined => {
+const begunHere = (
+  method: string,
+  url: string,
+  headers: NoteOptions["headers"]
+): ReadonlyArray<SeenRequest> | undefined => {
   const place = here()
   if (!(place instanceof OwnRequest) || place.isReported) return undefined
   if (!place.requests.every((request) => request.method === method && request.url() === url)) return undefined
   place.isReported = true
+  const { attempt } = place.record
+  const isKeyed = attempt.sentKey !== undefined && carries(valuesOf(headers), attempt.sentKey)
+  if (headers !== undefined) { for (const request of place.requests) request.noteKey(attempt, isKeyed) }
   return place.requests
 }

@@ -10,7 +10,7 @@ import { carries, valuesOf } from "./owners.ts"
 import { OwnRequest, within } from "./places.ts"
 import { at } from "./runtime.ts"
 import { provesUnsent } from "./unsent.ts"
-import type { WireRecord } from "./wireRecord.ts"
+import type { SeenRequest, WireRecord } from "./wireRecord.ts"
 import { beginIn } from "./witness.ts"
 
 /**
@@ -96,21 +96,26 @@ const fetchWith =
     const requests = beginIn(record, method, () => urlOf(input))
     if (record === undefined || requests.length === 0) return await within(record, send)
     const own = new OwnRequest(record, requests)
-    const { sentKey } = record.attempt
-    const hasKey = isKeyed || sentKey !== undefined && isKeyedBy(options, input, sentKey)
-    for (const request of requests) {
-      request.isKeyed = hasKey
-      if (!hasKey && !request.isPassive) record.attempt.hearUnkeyed(request)
-    }
     try {
       const response = await within(own, send)
-      if (!own.isReported) { for (const request of requests) request.answer(statusOf(response)) }
+      noteEnd(own, options, input, (request) => request.answer(statusOf(response)))
       return response
     } catch (error) {
-      if (!own.isReported) { for (const request of requests) request.fail(!provesUnsent(error)) }
+      noteEnd(own, options, input, (request) => request.fail(!provesUnsent(error)))
       throw error
     }
   }
+
+// Notes a request that the runtime does not report.
+const noteEnd = (own: OwnRequest, options: Options, input: unknown, end: (request: SeenRequest) => void): void => {
+  if (own.isReported) return
+  const { attempt } = own.record
+  const isKeyed = attempt.sentKey !== undefined && isKeyedBy(options, input, attempt.sentKey)
+  for (const request of own.requests) {
+    request.noteKey(attempt, isKeyed)
+    end(request)
+  }
+}
 
 const textOf = (value: unknown, instead: string): string => typeof value === "string" ? value : instead
 

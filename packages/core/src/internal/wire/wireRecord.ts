@@ -78,6 +78,12 @@ export class SeenRequest {
     if (this.status === undefined) this.hasFailed = true
   }
 
+  /** Notes whether it carries the key of the call. */
+  noteKey(attempt: Attempt, isKeyed: boolean): void {
+    this.isKeyed = isKeyed
+    if (!isKeyed && !this.isPassive) attempt.hearUnkeyed(this)
+  }
+
   /** True if it has no answer yet. */
   get isWaiting(): boolean {
     return this.status === undefined && !this.hasFailed

@@ -30,13 +30,17 @@ export const beginIn = (
   record: WireRecord | undefined,
   method: string,
   url: () => string
-): ReadonlyArray<SeenRequest> =>
-  Array.from(new Set([record, recordHere()])).flatMap((record) => {
-    const request = record?.begin({ method, url })
-    if (request === undefined) return []
+): ReadonlyArray<SeenRequest> => {
+  const here = recordHere()
+  const requests: Array<SeenRequest> = []
+  for (const one of here === record ? [record] : [record, here]) {
+    const request = one?.begin({ method, url })
+    if (request === undefined) continue
     request.isOwn = true
-    return [request]
-  })
+    requests.push(request)
+  }
+  return requests
+}
 
 /**
  * True if silence can be heard: all requests of this process are reported, also those of `fetch`, which nobody has
