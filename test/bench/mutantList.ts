@@ -155,10 +155,10 @@ export const mutants: ReadonlyArray<Mutant> = [
     replacement: `if (scope.wasLeft) return "abandoned"`
   },
   {
-    name: "an attempt in doubt does not hear of what a queue sends late",
+    name: "an attempt that a check has settled does not hear of what a queue sends late",
     file: `${call}/execute.ts`,
-    text: `if (effects !== "done") record.remember()`,
-    replacement: `if (effects === "none") record.remember()`
+    text: `else scope.record.live.lost = record`,
+    replacement: ``
   },
   {
     name: "an inner tool forgets that its key was sent",

@@ -346,6 +346,33 @@ describe("the requests of a handler", () => {
       assert.strictEqual(known(yield* outcomeOf(model)), "not_executed")
     }).pipe(Effect.scoped))
 
+  it.live("count beside what an inner tool has done in a program of its own, whatever policies are around", () =>
+    Effect.gen(function*() {
+      const { url } = yield* bank
+      const inner = Tool.make(
+        "pay",
+        order,
+        () => Effect.promise(() => post(`${url}/200`)).pipe(Effect.as("paid"))
+      )
+      const outer = Tool.promise("order", order, async (params) => {
+        await Effect.runPromise(inner.run(params))
+        return throwing(await post(`${url}/402`))
+      })
+      const asEffect = Tool.make("order", { ...order, uninterruptible: true }, (params) =>
+        Effect.tryPromise({
+          try: async () => {
+            await Effect.runPromise(inner.run(params))
+            return throwing(await post(`${url}/402`))
+          },
+          catch: (error) => ToolFailure.from(error)
+        }))
+      for (const tool of [outer, asEffect]) {
+        for (const around of [tool, Tool.timeout(tool, "5 seconds"), Tool.retry(tool, RetryPolicy.transient)]) {
+          assert.strictEqual((yield* outcomeOf(around)).certainty, "executed")
+        }
+      }
+    }).pipe(Effect.scoped))
+
   it.live("are pending until their answer comes: a handler that does not wait is in doubt", () =>
     Effect.gen(function*() {
       const { url } = yield* bank

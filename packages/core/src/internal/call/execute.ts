@@ -18,7 +18,7 @@ import { evidenceOf } from "../failure/evidence.ts"
 import { containedCall, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import type { ActingRequests } from "../wire/actingRequests.ts"
-import { recordAround, within } from "../wire/places.ts"
+import { recordAround, type Slot, within } from "../wire/places.ts"
 import { type Attempt, open, type SeenRequest, WireRecord } from "../wire/wireRecord.ts"
 import { hearsSilence, watch } from "../wire/witness.ts"
 import { wasSent } from "./callState.ts"
@@ -103,6 +103,9 @@ const isAlone = (innermost: Scope): boolean => {
   return scope.around === undefined
 }
 
+const slotOf = ({ ownsRecord, parent, slot }: Scope): Slot | undefined =>
+  slot ?? (ownsRecord || parent === undefined ? undefined : slotOf(parent))
+
 const succeeded: CallEvent = { _tag: "AttemptEnded", end: "succeeded" }
 const succeededActing: CallEvent = { ...succeeded, effects: "done" }
 
@@ -149,7 +152,7 @@ class Execution implements Attempt {
     this.#record = scope.acts ? new WireRecord(handler.acting, this) : undefined
     scope.wire = this.#record
     if (this.#record === undefined) return
-    if (isAlone(scope)) recordAround()?.addInner(this)
+    if (isAlone(scope)) recordAround(slotOf(scope))?.addInner(this)
     if (handler.actsOnlyByRequests) {
       this.#record.isOvershadowed = Array.from(open).some((record) => record.isWaitingFor(handler.acting))
     }
@@ -241,7 +244,9 @@ class Execution implements Attempt {
     )
     if (isInDoubt(effects) && tool.token !== undefined) noteDoubted(tool.token)
     if (wire === "acted" && own.effects === "none") this.#warnOfContradiction(record)
-    if (effects !== "done") record.remember()
+    if (effects === "none") record.remember()
+    else if (effects === "done") record.forget()
+    else scope.record.live.lost = record
     if (isLate) this.#report(certaintyOf(effects), failure)
   }
 
@@ -259,6 +264,7 @@ class Execution implements Attempt {
   #endPlainly<A, E>(exit: Exit.Exit<A, E>): Exit.Exit<A, E> {
     this.#hasEnded = true
     this.#record?.end()
+    this.#record?.forget()
     note(this.#scope, this.#scope.acts ? succeededActing : succeeded)
     return exit
   }

@@ -1,5 +1,6 @@
 import type { SchemaMismatch } from "../../ToolFailure.ts"
 import type { Reply } from "../../ToolOutcome.ts"
+import type { WireRecord } from "../wire/wireRecord.ts"
 import type { AbandonedAttempts } from "./abandonedAttempts.ts"
 
 /**
@@ -17,6 +18,8 @@ export class Live {
   quoted: "nothing" | "rejection" | undefined = undefined
   /** The rejection with which the latest run of the handler ended; `"none"` if it has not ended with one. */
   rejection: SchemaMismatch | "none" | undefined = undefined
+  /** The requests of the latest attempt that ended in doubt. */
+  lost: WireRecord | undefined = undefined
   // Both fields are reset for each attempt, so that a repeated attempt gets the same replies, and its
   // inner tools the same keys.
   #used: Set<Reply> | undefined = undefined

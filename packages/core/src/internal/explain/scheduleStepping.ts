@@ -40,7 +40,9 @@ export const waitsOf = (schedule: Retries): Waits => {
   const decisive = decisiveFailures(probe, run)
   const alone = [leastDraws, greatestDraws, ...decisive.map((failure) => run({ draw: greatest, failures: [failure] }))]
   const isEndless = alone.some(({ isDone }) => !isDone)
-  const mixed = isEndless || decisive.length === 0 ? [] : longerSequences([plain, ...decisive], run)
+  const mixed = isEndless || decisive.length === 0
+    ? []
+    : longerSequences([plain, ...decisive], run, { left: mostMixed })
   const runs = [...alone, ...mixed.map((failures) => run({ draw: greatest, failures }))]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
   // A schedule that reads the clock may wait longer if waits do not advance the clock, or if attempts take time.
@@ -251,15 +253,20 @@ const decisiveFailures = (
 const longerSequences = (
   failures: ReadonlyArray<ToolUnavailable>,
   run: (conditions: Conditions) => Run,
+  tries: { left: number },
   before: ReadonlyArray<ToolUnavailable> = []
 ): ReadonlyArray<ReadonlyArray<ToolUnavailable>> =>
   failures.flatMap((failure) => {
+    if (tries.left-- <= 0) return []
     const { waits } = run({ draw: greatest, failures: [...before, failure] })
     if (waits.length <= before.length) return []
     const sequence = [...before, ...Array.from({ length: waits.length - before.length }, () => failure)]
     const others = failures.filter((other) => other !== failure)
-    return [...(before.length === 0 ? [] : [sequence]), ...longerSequences(others, run, sequence)]
+    return [...(before.length === 0 ? [] : [sequence]), ...longerSequences(others, run, tries, sequence)]
   })
+
+/** How many sequences are tried: enough for four policies that each react to another failure. */
+const mostMixed = 400
 
 /** Fields that are the same for every retried failure. A schedule may read them without depending on the failure. */
 const constants: ReadonlySet<PropertyKey> = new Set(["_tag", "transient"])

@@ -148,6 +148,8 @@ export class Reconciliation<R> {
             note(scope, { _tag: "OutcomeSettled", effects: "none" })
             // Even then, something else in the call may have taken effect.
             if (scope.certainty !== "not_executed") return Effect.fail(failure)
+            // A queue may still send what the attempt has left in it.
+            scope.record.live.lost?.remember()
             return Effect.fail(isRefusal ? provedRefusal(failure) : notExecuted(failure))
           case "NotKnown":
             if (finding.problem !== undefined) noteHandled(scope, finding.problem, { by: "reconcile" })

@@ -3,15 +3,7 @@
  * `node:http2`. What is not a request of HTTP, such as a database's socket or a child process, blinds the attempt.
  */
 import { attempted } from "../value/untrusted.ts"
-import {
-  type Dispatched,
-  type Execution,
-  noteCreated,
-  noteFinished,
-  noteGoingOn,
-  queueCheck,
-  toldBy
-} from "./outOfQueue.ts"
+import { type Execution, noteGoingOn, queueCheck, toldBy } from "./outOfQueue.ts"
 import { Begun, blindAll, ownersOf } from "./owners.ts"
 import { carryBy, here, OwnRequest, type Place, recordOf, type Storage } from "./places.ts"
 import { at, globalAt } from "./runtime.ts"
@@ -51,13 +43,6 @@ export const subscribe = (): boolean => {
       })
     })
   }
-  // After the others, which tell by these whether another request is under way.
-  for (const [channel, hear] of progress) {
-    channels.subscribe(channel, (message) => {
-      const { request } = asMessage(message)
-      if (request !== undefined) attempted(() => hear(request))
-    })
-  }
   for (const channel of turns) channels.subscribe(channel, noteGoingOn)
   carryBy(new hooks.AsyncLocalStorage())
   toldBy(hooks)
@@ -81,7 +66,7 @@ interface Message {
   readonly error?: unknown
 }
 
-interface Request extends Noted, Dispatched {
+interface Request extends Noted {
   readonly method?: string
   readonly origin?: string | URL
   readonly path?: string
@@ -132,13 +117,10 @@ const listeners: ReadonlyArray<readonly [channel: string, hear: Hear]> = [
     if (request === undefined) return
     if (isUpgrade(request.upgrade)) recordOf(here)?.blind()
     // A full pool creates a queued request in the context of the request that frees a connection.
-    const isOutOfQueue = queueCheck(here)
-    markConnecting(here)
     const { headers, method = "GET" } = request
-    begin(request, new Begun(method, urlOfUndici(request), headers, isOutOfQueue), here)
+    begin(request, new Begun(method, urlOfUndici(request), headers, queueCheck(here)), here)
   }],
-  ["undici:client:beforeConnect", (_, here) => {
-    markConnecting(here)
+  ["undici:client:beforeConnect", () => {
     isConnecting = true
     afterThisStep(() => void (isConnecting = false))
   }],
@@ -197,19 +179,14 @@ const sequels: ReadonlyArray<readonly [channel: string, hear: (request: SeenRequ
   ["http2.client.stream.error", (request) => request.fail()]
 ]
 
-/** What undici does with any request. */
-const progress: ReadonlyArray<readonly [channel: string, hear: (request: Dispatched) => void]> = [
-  ["undici:request:create", noteCreated],
-  ["undici:request:trailers", noteFinished],
-  ["undici:request:error", noteFinished]
-]
-
 /** The events after which undici goes on with its queue in the same step. */
-const turns: ReadonlyArray<string> = ["undici:request:error", "undici:client:connected", "undici:client:connectError"]
-
-const markConnecting = (here: Place | undefined): void => {
-  if (here !== undefined && here !== null) here.hasConnected = true
-}
+const turns: ReadonlyArray<string> = [
+  "undici:client:connected",
+  "undici:client:connectError",
+  "undici:request:bodySent",
+  "undici:request:trailers",
+  "undici:request:error"
+]
 
 const text = (value: unknown): string => typeof value === "string" ? value : ""
 

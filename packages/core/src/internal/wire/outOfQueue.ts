@@ -25,28 +25,8 @@ export const toldBy = (teller: Execution): void => {
   execution = teller
 }
 
-/** A request of undici's. It is marked while undici may write it to a connection, or wait for one. */
-export interface Dispatched {
-  [isUnderWay]?: boolean
-}
-
-const isUnderWay = Symbol("@fallible/core/isUnderWay")
-
-let countUnderWay = 0
-
-/** True in the step in which a request has failed, or a connection has opened. Undici then goes on with its queue. */
+/** True in the step in which undici is done with a part of its work, and then goes on with its queue. */
 let isGoingOn = false
-
-export const noteCreated = (request: Dispatched): void => {
-  countUnderWay++
-  request[isUnderWay] = true
-}
-
-export const noteFinished = (request: Dispatched): void => {
-  if (request[isUnderWay] !== true) return
-  request[isUnderWay] = false
-  countUnderWay--
-}
 
 export const noteGoingOn = (): void => {
   if (isGoingOn) return
@@ -56,17 +36,11 @@ export const noteGoingOn = (): void => {
 
 /**
  * Returns how to find out whether the request that is created here was in a queue. A pool takes one out of its queue while
- * it handles an event of a connection, in the context of the code that opened this connection. So these requests were in
- * none:
- *
- * - the first one of a place, which has no connection yet;
- * - one that the job of a promise sends while undici has no other request under way.
+ * it handles an event of a socket or a timer, or in the step in which it ends a part of its work. So a request was in no
+ * queue if the job of a promise begins it outside such a step.
  */
-export const queueCheck = (place: Place | undefined): () => boolean => {
-  const isFirst = place !== undefined && place !== null && !place.hasConnected
-  const isSentByCode = isFirst || countUnderWay === 0 && isPromiseJob()
-  return isSentByCode && !isGoingOn ? no : isOutOfQueue
-}
+export const queueCheck = (place: Place | undefined): () => boolean =>
+  place !== undefined && !isGoingOn && isPromiseJob() ? no : isOutOfQueue
 
 export const no = (): boolean => false
 
@@ -102,8 +76,9 @@ const isHeardEvent = (names: ReadonlyArray<string>, index: number): boolean =>
 const isOutOfQueue = (): boolean => {
   const names = callers() ??
     Array.from(String(new Error().stack).matchAll(/ at (?:\S+\.)?(\S+)/g), ([, name]) => name ?? "")
-  return names.some((name, index) => /^\[?onDrain\]?$/.test(name) || isHeardEvent(names, index)) &&
-    !names.includes("runInAsyncScope")
+  const drain = names.findIndex((name, index) => /^\[?onDrain\]?$/.test(name) || isHeardEvent(names, index))
+  // Below it, that is how a microtask runs.
+  return drain >= 0 && !names.slice(0, drain).includes("runInAsyncScope")
 }
 
 // The names of the functions on the stack, which are cheaper to read than its text. A program may have frozen `Error`.

@@ -95,6 +95,7 @@ const fetchWith =
     const send = (): Promise<unknown> => Promise.resolve(fetch(input, options))
     const requests = beginIn(record, method, () => urlOf(input))
     if (record === undefined || requests.length === 0) return await within(record, send)
+    for (const request of requests) request.isKeyed = isKeyed
     const own = new OwnRequest(record, requests)
     try {
       const response = await within(own, send)

@@ -15,8 +15,6 @@ export class Slot {
   record: WireRecord | undefined = undefined
   /** The attempt around the fiber. */
   readonly outer = recordHere()
-  /** True once undici may have opened a connection from here. */
-  hasConnected = false
 }
 
 /** A request that is already noted. The first request that the runtime reports inside is the same one. */
@@ -24,8 +22,6 @@ export class OwnRequest {
   readonly record: WireRecord
   readonly requests: ReadonlyArray<SeenRequest>
   isReported = false
-  /** True once undici may have opened a connection from here. */
-  hasConnected = false
 
   constructor(record: WireRecord, requests: ReadonlyArray<SeenRequest>) {
     this.record = record
@@ -47,11 +43,7 @@ export const carryBy = (carrier: Storage): void => {
 
 /** Runs code, whose requests are then noted in the record. */
 export const within = <A>(place: Place | undefined, run: () => A): A =>
-  place === undefined || storage === undefined || isAt(place, storage.getStore()) ? run() : storage.run(place, run)
-
-// A change of the place is the largest part of what an acting call pays.
-const isAt = (place: Place, now: Place | undefined): boolean =>
-  now === place || now instanceof Slot && now.record === place
+  place === undefined || storage === undefined || storage.getStore() === place ? run() : storage.run(place, run)
 
 /** Runs code whose requests say nothing about the attempt that it belongs to. */
 export const unwatched = <A>(run: () => A): A => isInside() ? within(null, run) : run()
@@ -68,10 +60,14 @@ export const here = (): Place | undefined => storage?.getStore() ?? undefined
 /** Returns the record of the attempt that the running code belongs to, if the runtime can tell. */
 export const recordHere = (): WireRecord | undefined => recordOf(here())
 
-/** Returns the record of the attempt around the one that begins here, if the runtime can tell. */
-export const recordAround = (): WireRecord | undefined => {
+/**
+ * Returns the record of the attempt around the one that begins here, if the runtime can tell.
+ *
+ * @param own the slot of the attempt that begins
+ */
+export const recordAround = (own: Slot | undefined): WireRecord | undefined => {
   const place = here()
-  return place instanceof Slot ? place.outer : recordOf(place)
+  return place instanceof Slot && place === own ? place.outer : recordOf(place)
 }
 
 export const recordOf = (place: Place | undefined): WireRecord | undefined => {

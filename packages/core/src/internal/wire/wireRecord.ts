@@ -120,7 +120,7 @@ const shownUrl = (url: string): string => {
 /** The records of all attempts that have not ended. */
 export const open = new Set<WireRecord>()
 
-/** Attempts that have ended without success, by the keys that they have sent. A pool or a queue may send a request later. */
+/** Attempts that did nothing, by the keys that they have sent. A pool or a queue may send a request later. */
 const ended = new Map<string, WeakRef<WireRecord>>()
 const mostEnded = 1_000
 
@@ -148,8 +148,6 @@ export class WireRecord {
    * sent it for this attempt, too.
    */
   isOvershadowed = false
-  /** True once undici may have opened a connection from the code of the attempt. */
-  hasConnected = false
   #sockets: Array<HttpSocket> | undefined = undefined
   #inner: Array<Attempt> | undefined = undefined
   /** Requests that do not act by the definition of the tool, although their method does more than read. */
@@ -242,6 +240,12 @@ export class WireRecord {
     if (ended.size <= mostEnded) return
     const [oldest] = ended.keys()
     if (oldest !== undefined) ended.delete(oldest)
+  }
+
+  /** Forgets the earlier attempts with its key. Their call is done, so no request puts it in doubt any more. */
+  forget(): void {
+    const { sentKey } = ended.size === 0 ? {} : this.attempt
+    if (sentKey !== undefined) ended.delete(sentKey)
   }
 
   /** Notes that nobody waits for the attempt any more, which may never end. */
