@@ -430,6 +430,23 @@ describe("an ordinary program", () => {
       assert.deepInclude(yield* outcomeOf(puts), { _tag: "Completed", certainty: "executed", caveats: [] })
     }))
 
+  it.effect("may hedge a tool, but a second attempt clears no doubt of the first one", () =>
+    Effect.gen(function*() {
+      const mail = counted("mail", Effect.fail(lost), "idempotent").tool
+      let runs = 0
+      const orders = doing(
+        Effect.suspend((): Run =>
+          ++runs === 1
+            ? Effect.andThen(Effect.ignore(mail.run(paris)), Effect.delay(Effect.succeed("ordered"), 30))
+            : Effect.never
+        ),
+        "idempotent",
+        "order"
+      ).pipe(Tool.with(custom((run) => Effect.race(run, Effect.delay(run, 10)))))
+      const outcome = yield* outcomeOf(orders)
+      assert.deepInclude(outcome, { _tag: "Completed", certainty: "unknown" })
+    }))
+
   it.effect("may handle an inner refusal, and try once more", () =>
     Effect.gen(function*() {
       const coupon = counted("coupon", Effect.fail(unknownCity)).tool

@@ -210,8 +210,8 @@ class Execution implements Attempt {
     const record = this.#record
     if (record === undefined) return note(scope, event, failure, this.#attempt)
     const { actsOnlyByRequests, isUninterruptible, refusesFirst } = this.#handler
-    const { quoted, record: { state }, tool } = scope
-    const isSentAgain = tool.sideEffect === "idempotent_by_key" && wasSent(state)
+    const { quoted, record: { state: ofCall }, state, tool } = scope
+    const isSentAgain = tool.sideEffect === "idempotent_by_key" && wasSent(ofCall)
     const wire = Exit.isSuccess(exit) ? "silent" : record.verdict(isSentAgain, actsOnlyByRequests)
     record.end()
     const own = endingOf(exit, {
@@ -223,6 +223,7 @@ class Execution implements Attempt {
       isSentAgain,
       since: this.#since
     }, this.#sole)
+    // Of this run: an attempt beside it begins the call's own count anew.
     const inside = both(state.done.inside, record.innerEffects)
     const effects = both(own.effects, inside)
     const isRefusal = own.isRefusal && !refusesFirst
