@@ -175,7 +175,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a service that refuses a key in use refuses the call",
     file: `${call}/execute.ts`,
-    text: `const isSentAgain = tool.sideEffect === "idempotent_by_key" && wasSent(state)`,
+    text: `const isSentAgain = tool.sideEffect === "idempotent_by_key" && wasSent(ofCall)`,
     replacement: `const isSentAgain = false`
   },
   {

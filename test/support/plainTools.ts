@@ -175,14 +175,12 @@ export const careful: FakeModelServer.Script = (request, index) => {
 
 export class BookingError extends Error {}
 
-/** Makes a tool that books a room. Room A1 is taken. */
-export const booking = (
-  taken: () => unknown,
-  definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {}; readonly refusesFirst?: boolean } = {}
-) =>
-(
-  world: World
-) => [
+interface Booking {
+  readonly tell?: ToolFailure.FromOptions["tell"] & {}
+  readonly refusesFirst?: boolean
+}
+
+const bookingBy = (ask: (room: string, world: World) => Promise<void>, definition: Booking) => (world: World) => [
   Tool.promise("book_room", {
     description: "Books a room",
     parameters: room,
@@ -190,29 +188,24 @@ export const booking = (
     ...definition
   }, async ({ room }) => {
     world.begin("book_room")
-    if (room === "A1") throw taken()
+    await ask(room, world)
     world.done.push(`booked ${room}`)
     return `${room} is booked.`
   })
 ]
 
+/** Makes a tool that books a room. Room A1 is taken. */
+export const booking = (taken: () => unknown, definition: Booking = {}) =>
+  bookingBy(async (room) => {
+    if (room === "A1") throw taken()
+  }, definition)
+
 /** Like {@link booking}, but a service says over HTTP that A1 is taken. `error` makes the error of its answer. */
-export const bookingByHttp =
-  (error: (sentence: string) => unknown, definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {} } = {}) =>
-  (world: World) => [
-    Tool.promise("book_room", {
-      description: "Books a room",
-      parameters: room,
-      success: Schema.String,
-      ...definition
-    }, async ({ room }) => {
-      world.begin("book_room")
-      const response = await fetch(`${world.url}/rooms/${room}`, { method: "POST" })
-      if (!response.ok) throw error(await response.text())
-      world.done.push(`booked ${room}`)
-      return `${room} is booked.`
-    })
-  ]
+export const bookingByHttp = (error: (sentence: string) => unknown, definition: Booking = {}) =>
+  bookingBy(async (room, world) => {
+    const response = await fetch(`${world.url}/rooms/${room}`, { method: "POST" })
+    if (!response.ok) throw error(await response.text())
+  }, definition)
 
 /** A1 is taken: the first request is refused, and says so. */
 export const takenAtFirst = (request: number): Behaviour => (response) =>

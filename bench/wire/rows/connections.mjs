@@ -271,6 +271,26 @@ const bare = async (path, headers = {}) => {
 
 const queueOf = async (concurrency) => new (await lib("p-queue"))({ concurrency })
 
+/** Two callers, whose loads are one batch. */
+const batched = (load) => ({
+  before: async () => {
+    const DataLoader = await lib("dataloader")
+    return new DataLoader(load)
+  },
+  calls: 2,
+  isOf: () => true
+})
+
+const payingAll = async (numbers) => {
+  await bare("/pay/batch")
+  return numbers
+}
+
+const refusedAll = async (numbers) => {
+  const status = await bare("/refuse/402")
+  return numbers.map(() => new Error(`HTTP ${status}`))
+}
+
 const queueRows = [
   row("a queue with a worker from before, 200, then an error", async (_, queue) => {
     await queue.add(() => bare("/pay"))
@@ -345,42 +365,12 @@ const queueRows = [
   row("DataLoader: two callers, one batch, 200, then an error", async (_, loader, number) => {
     await loader.load(number)
     missing()
-  }, {
-    before: async () => {
-      const DataLoader = await lib("dataloader")
-      return new DataLoader(async (numbers) => {
-        await bare("/pay/batch")
-        return numbers
-      })
-    },
-    calls: 2,
-    isOf: () => true
-  }),
-  row("DataLoader: two callers, one batch, 402", async (_, loader, number) => loader.load(number), {
-    before: async () => {
-      const DataLoader = await lib("dataloader")
-      return new DataLoader(async (numbers) => {
-        const status = await bare("/refuse/402")
-        return numbers.map(() => new Error(`HTTP ${status}`))
-      })
-    },
-    calls: 2,
-    isOf: () => true
-  }),
+  }, batched(payingAll)),
+  row("DataLoader: two callers, one batch, 402", async (_, loader, number) => loader.load(number), batched(refusedAll)),
   row("DataLoader: two callers, one batch pays, then 402", async (_, loader, number) => {
     await loader.load(number)
     refused({ status: await bare("/refuse/402") })
-  }, {
-    before: async () => {
-      const DataLoader = await lib("dataloader")
-      return new DataLoader(async (numbers) => {
-        await bare("/pay/batch")
-        return numbers
-      })
-    },
-    calls: 2,
-    isOf: () => true
-  }),
+  }, batched(payingAll)),
   row("one token for three calls, refused and then paid", async (_, shared, number) => {
     shared.token ??= bare("/oauth/token")
     await shared.token

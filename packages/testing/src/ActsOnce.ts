@@ -8,10 +8,10 @@
  *     })
  *
  * The handler calls a fake service (`FakeService`): with `service.fetch`, `service.client`, or the `fetch` of its own
- * context. The service may act and drop the connection, act later,
- * answer 500 after it has acted, refuse a request, or be slow. A scripted model repeats its call until a call
- * succeeds. The process may stop in the middle of a step; a second process then continues from the journal. If the
- * tool is `"idempotent_by_key"`, the same job may also be delivered twice, under the same id.
+ * context. The service may act and drop the connection, act later, answer 500 after it has acted, refuse a request, or be
+ * slow. A scripted model repeats its call until a call succeeds. The process may stop in the middle of a step; a second
+ * process then continues from the journal. If the tool is `"idempotent_by_key"`, the same job may also be delivered twice,
+ * under the same id.
  *
  * In every case, two things must hold:
  *

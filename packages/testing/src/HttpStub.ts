@@ -5,9 +5,9 @@
  *     quote.run({ symbol: "ACME" }).pipe(Effect.provide(HttpStub.layer(script)))
  *
  * The stub answers in the test's own process: it opens no socket, and its delays use Effect's `Clock`, so it works
- * under `TestClock`. It serves Effect's `HttpClient`, the `fetch` of a handler's context, and `fetch` where a tool takes that as a parameter. For tools
- * that call the global `fetch`, or a library with its own connections, `HttpStubServer` plays the same script on
- * loopback.
+ * under `TestClock`. It serves Effect's `HttpClient`, the `fetch` of a handler's context, and `fetch` where a tool takes
+ * that as a parameter. For tools that call the global `fetch`, or a library with its own connections, `HttpStubServer`
+ * plays the same script on loopback.
  *
  * {@link HttpScript} lists the moves; this module exports them, too.
  *

@@ -43,12 +43,15 @@ export const waitsOf = (schedule: Retries): Waits => {
   const mixed = isEndless || decisive.length === 0
     ? []
     : longerSequences([plain, ...decisive], run, { left: mostMixed })
-  const runs = [...alone, ...mixed.map((failures) => run({ draw: greatest, failures }))]
+  const runs = [...alone, ...mixed.map(({ run }) => run)]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
   // A schedule that reads the clock may wait longer if waits do not advance the clock, or if attempts take time.
   const isVaried = leastDraws.isRandom || decisive.length > 0
   const stopped = isVaried
-    ? [[plain], ...decisive.map((failure) => [failure]), ...mixed].map((failures) => ({ failures, isStill: true }))
+    ? [[plain], ...decisive.map((failure) => [failure]), ...mixed.map(({ failures }) => failures)].map((failures) => ({
+      failures,
+      isStill: true
+    }))
     : []
   const slow = isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt }))
   const all = [...runs, ...[...stopped, ...slow].map((conditions) => run({ draw: greatest, steps, ...conditions }))]
@@ -102,7 +105,7 @@ const anHour = 3_612_347
 const aDay = 86_412_347
 
 interface Conditions {
-  /** The failures, of which the last is repeated. Default: a failure that no policy reacts to. */
+  /** The failures, in order. The last one is repeated. Default: one failure that no policy reacts to. */
   readonly failures?: ReadonlyArray<ToolUnavailable>
   /** The random draw, from 0 to 1. Default: 0, the least. */
   readonly draw?: number
@@ -255,14 +258,19 @@ const longerSequences = (
   run: (conditions: Conditions) => Run,
   tries: { left: number },
   before: ReadonlyArray<ToolUnavailable> = []
-): ReadonlyArray<ReadonlyArray<ToolUnavailable>> =>
+): ReadonlyArray<{ readonly failures: ReadonlyArray<ToolUnavailable>; readonly run: Run }> =>
   failures.flatMap((failure) => {
     if (tries.left-- <= 0) return []
-    const { waits } = run({ draw: greatest, failures: [...before, failure] })
-    if (waits.length <= before.length) return []
-    const sequence = [...before, ...Array.from({ length: waits.length - before.length }, () => failure)]
+    const sequence = [...before, failure]
+    const longer = run({ draw: greatest, failures: sequence })
+    const more = longer.waits.length - before.length
+    if (more <= 0) return []
     const others = failures.filter((other) => other !== failure)
-    return [...(before.length === 0 ? [] : [sequence]), ...longerSequences(others, run, tries, sequence)]
+    const whole = [...before, ...Array.from({ length: more }, () => failure)]
+    return [
+      ...(before.length === 0 ? [] : [{ failures: sequence, run: longer }]),
+      ...longerSequences(others, run, tries, whole)
+    ]
   })
 
 /** How many sequences are tried: enough for four policies that each react to another failure. */

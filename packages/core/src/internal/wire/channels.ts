@@ -6,7 +6,7 @@ import { attempted } from "../value/untrusted.ts"
 import { type Execution, noteGoingOn, queueCheck, toldBy } from "./outOfQueue.ts"
 import { Begun, blindAll, ownersOf } from "./owners.ts"
 import { carryBy, here, OwnRequest, type Place, recordOf, type Storage } from "./places.ts"
-import { at, globalAt } from "./runtime.ts"
+import { afterThisStep, at, globalAt } from "./runtime.ts"
 import { provesUnsent } from "./unsent.ts"
 import { claim, type HttpSocket, mayHaveQueued, open, type SeenRequest, type WireRecord } from "./wireRecord.ts"
 
@@ -100,14 +100,11 @@ interface Noted {
 
 const seen = Symbol("@fallible/core/seen")
 
-/** True while undici opens a connection: the next socket carries HTTP. */
+/** True in the step in which undici opens a connection: the next socket carries HTTP. */
 let isConnecting = false
 
-/** True while undici sends a request over HTTP/2: the next stream is that request, which is noted already. */
+/** True in the step in which undici sends a request over HTTP/2: the next stream is that request, noted already. */
 let isSendingStream = false
-
-// In the same step, the socket or the stream is made.
-const afterThisStep = (run: () => void): void => void Promise.resolve().then(run)
 
 type Hear = (message: Message, here: Place | undefined) => void
 
@@ -116,7 +113,6 @@ const listeners: ReadonlyArray<readonly [channel: string, hear: Hear]> = [
   ["undici:request:create", ({ request }, here) => {
     if (request === undefined) return
     if (isUpgrade(request.upgrade)) recordOf(here)?.blind()
-    // A full pool creates a queued request in the context of the request that frees a connection.
     const { headers, method = "GET" } = request
     begin(request, new Begun(method, urlOfUndici(request), headers, queueCheck(here)), here)
   }],
@@ -226,7 +222,7 @@ const beginOf = (owner: Place, begun: Begun): SeenRequest | undefined => {
 }
 
 const noteKey = (request: SeenRequest, { attempt }: WireRecord, begun: Begun): void =>
-  request.noteKey(attempt, attempt.sentKey !== undefined && begun.carries(attempt.sentKey))
+  request.noteKey(attempt, (key) => begun.carries(key))
 
 const onSocket = (request: Request, hear: (socket: Socket) => void): void => {
   const { socket } = request

@@ -3,7 +3,7 @@
  */
 import { carries, valuesOf } from "./owners.ts"
 import { here, OwnRequest, recordHere } from "./places.ts"
-import type { SeenRequest, WireRecord } from "./wireRecord.ts"
+import type { WireRecord } from "./wireRecord.ts"
 import { beginIn } from "./witness.ts"
 
 /**
@@ -46,9 +46,15 @@ export const noteRequest = (
   { headers, method, sent, status, url }: NoteOptions,
   record: WireRecord | undefined
 ): NotedRequest => {
-  const requests = begunHere(method.toUpperCase(), url, headers) ?? beginIn(record, method.toUpperCase(), () => url)
+  const own = ownHere(method.toUpperCase(), url)
+  const requests = own?.requests ?? beginIn(record, method.toUpperCase(), () => url)
+  const hasKey = (key: string) => carries(valuesOf(headers), key)
   const key = record?.attempt.sentKey ?? recordHere()?.attempt.sentKey
-  if (key !== undefined && carries(valuesOf(headers), key)) { for (const request of requests) request.isKeyed = true }
+  for (const request of requests) {
+    // A request without headers, such as a driver's, cannot show a key.
+    if (own !== undefined && headers !== undefined) request.noteKey(own.record.attempt, hasKey)
+    else if (key !== undefined && hasKey(key)) request.isKeyed = true
+  }
   const failed: NotedRequest["failed"] = ({ sent = true } = {}) => requests.forEach((request) => request.fail(sent))
   const answered: NotedRequest["answered"] = (status) => requests.forEach((request) => request.answer(status))
   if (status !== undefined) answered(status)
@@ -57,17 +63,10 @@ export const noteRequest = (
 }
 
 // The context's `fetch` has noted the request already, if it calls a stub that notes it, too.
-const begunHere = (
-  method: string,
-  url: string,
-  headers: NoteOptions["headers"]
-): ReadonlyArray<SeenRequest> | undefined => {
+const ownHere = (method: string, url: string): OwnRequest | undefined => {
   const place = here()
   if (!(place instanceof OwnRequest) || place.isReported) return undefined
   if (!place.requests.every((request) => request.method === method && request.url() === url)) return undefined
   place.isReported = true
-  const { attempt } = place.record
-  const isKeyed = attempt.sentKey !== undefined && carries(valuesOf(headers), attempt.sentKey)
-  if (headers !== undefined) { for (const request of place.requests) request.noteKey(attempt, isKeyed) }
-  return place.requests
+  return place
 }

@@ -7,6 +7,7 @@
  */
 import { attempted } from "../value/untrusted.ts"
 import type { Place } from "./places.ts"
+import { afterThisStep } from "./runtime.ts"
 
 // -----------------------------------------------------------------------------
 // Requests that cannot be out of a queue
@@ -31,7 +32,7 @@ let isGoingOn = false
 export const noteGoingOn = (): void => {
   if (isGoingOn) return
   isGoingOn = true
-  void Promise.resolve().then(() => void (isGoingOn = false))
+  afterThisStep(() => void (isGoingOn = false))
 }
 
 /**

@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
-import { carries, valuesOf } from "./owners.ts"
+import { carries } from "./owners.ts"
 import { OwnRequest, within } from "./places.ts"
 import { at } from "./runtime.ts"
 import { provesUnsent } from "./unsent.ts"
@@ -110,10 +110,8 @@ const fetchWith =
 // Notes a request that the runtime does not report.
 const noteEnd = (own: OwnRequest, options: Options, input: unknown, end: (request: SeenRequest) => void): void => {
   if (own.isReported) return
-  const { attempt } = own.record
-  const isKeyed = attempt.sentKey !== undefined && isKeyedBy(options, input, attempt.sentKey)
   for (const request of own.requests) {
-    request.noteKey(attempt, isKeyed)
+    request.noteKey(own.record.attempt, (key) => isKeyedBy(options, input, key))
     end(request)
   }
 }
@@ -152,5 +150,5 @@ const withKey = (headers: unknown, key: string): HeaderList => {
 const isKeyedBy = (options: Options, input: unknown, key: string): boolean => {
   const Headers = at(globalThis, "Headers") as new(init?: unknown) => { readonly values: () => Iterable<string> }
   const headers = options["headers"] ?? at(input, "headers") ?? undefined
-  return carries(valuesOf(attempted(() => Array.from(new Headers(headers).values()))), key)
+  return carries(attempted(() => Array.from(new Headers(headers).values())) ?? [], key)
 }

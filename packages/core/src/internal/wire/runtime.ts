@@ -21,6 +21,9 @@ const isNode = (): boolean => {
     globalAt("WebSocketPair") === undefined
 }
 
+/** Runs code once the running step is over: as the job of a promise. */
+export const afterThisStep = (run: () => void): void => void Promise.resolve().then(run)
+
 /** A global variable, which the types of this package may not know. */
 export const globalAt = (key: string): unknown => at(globalThis, key)
 

@@ -79,9 +79,10 @@ export class SeenRequest {
   }
 
   /** Notes whether it carries the key of the call. */
-  noteKey(attempt: Attempt, isKeyed: boolean): void {
-    this.isKeyed = isKeyed
-    if (!isKeyed && !this.isPassive) attempt.hearUnkeyed(this)
+  noteKey(attempt: Attempt, carries: (key: string) => boolean): void {
+    const { sentKey } = attempt
+    this.isKeyed = sentKey !== undefined && carries(sentKey)
+    if (!this.isKeyed && !this.isPassive) attempt.hearUnkeyed(this)
   }
 
   /** True if it has no answer yet. */
