@@ -156,7 +156,10 @@ const facts: CallFacts.CallFacts = {
   intents: HashMap.make<ReadonlyArray<readonly [string, CallFacts.Fact]>>(["a digest", {
     number: 2,
     done: { run: 0, answer: "\"paid\"" },
+    settled: { certainty: "executed", by: "check:payment_status" },
+    written: ["a digest of a text"],
     failed: {
+      tool: "pay",
       run: 1,
       executions: 2,
       certainty: "unknown",

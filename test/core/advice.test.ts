@@ -154,7 +154,8 @@ describe("the advice to a model", () => {
         "Call mirror instead.",
         "Call mirror instead.",
         "Call look to find out.",
-        "Call look to find out."
+        "Call look to find out.",
+        "Call mirror instead."
       ])
       assert.deepStrictEqual(contradictions(outcomes), [])
     }))

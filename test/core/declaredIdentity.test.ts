@@ -117,7 +117,8 @@ describe("H3 an identity", () => {
           order
         ))
       const answer = yield* playing(strict, [{ order: "x" }, order, { order: "x" }])
-      assert.strictEqual(lettered(keys), "a b a")
+      // The third text is the same as the first, whatever its correction would be now.
+      assert.strictEqual(lettered(keys), "a b")
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call", "repeated_call"])
       keys.length = 0
       const outer = Tool.make("outer", { description: "", success: Schema.String, sideEffect: "idempotent" }, () =>

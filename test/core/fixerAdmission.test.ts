@@ -177,7 +177,12 @@ describe("C3: a correction is known to", () => {
       const sent: Array<string> = []
       const pay = Tool.make(
         "pay",
-        { description: "", parameters: Schema.Struct({ to: Schema.String }), success: Schema.String },
+        {
+          description: "",
+          parameters: Schema.Struct({ to: Schema.String }),
+          success: Schema.String,
+          identity: ({ to }) => to
+        },
         ({ to }) =>
           Effect.suspend((): Effect.Effect<string, Mistake> => {
             if (to !== "DE1") return Effect.andThen(ToolCall.ask("Sure?"), Effect.fail(uncapitalized(to)))

@@ -36,8 +36,10 @@ describe("a call that was running when its process ended", () => {
       assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "outcome_unknown")
       assert.strictEqual(paid, 0)
       yield* health.enable("pay")
-      const next = yield* call(CallFacts.ended(scoped, outcome, { sideEffect: "non_idempotent" }), { wasBegun: false })
-      assert.strictEqual(next.outcome._tag === "Failed" && next.outcome.failure.code, "repeated_call")
+      const next = yield* call(CallFacts.ended(scoped, outcome, { name: "pay", sideEffect: "non_idempotent" }), {
+        wasBegun: false
+      })
+      assert.strictEqual(next.outcome._tag === "Failed" && next.outcome.failure.code, "in_doubt")
       assert.strictEqual(next.paid, 0)
     }).pipe(Effect.provide(ToolHealth.layer)))
 
@@ -83,7 +85,7 @@ describe("a call that was running when its process ended", () => {
         Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay", arguments: JSON.stringify({ order }) }, options)
       const lost = yield* paying("7", { facts: scoped, wasBegun: true })
       const outcome = yield* paying("07", { facts: CallFacts.ended(scoped, lost, pay) })
-      assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "repeated_call")
+      assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "in_doubt")
       assert.strictEqual(paid, 0)
     }))
 

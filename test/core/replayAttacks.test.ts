@@ -100,7 +100,7 @@ describe("a replay", () => {
       const paid = service()
       const answer = yield* broken(fixed(paid), [{ oder: "7" }, { order: "7" }], { step: 2, hasRun: true })
       assert.strictEqual(paid.acted, 1)
-      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "in_doubt"])
     }))
 
   const rejecting = (
@@ -147,7 +147,7 @@ describe("a replay", () => {
     Effect.gen(function*() {
       const first = rejecting("non_idempotent", ["rejects", "rejects"])
       const answer = yield* broken(Tool.fix(first.pay, seven), [{ order: "8" }, { order: "7" }], stop)
-      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "in_doubt"])
       assert.strictEqual(first.paid.length, 1)
       // The service is up again.
       const second = rejecting("idempotent_by_key", ["is down"])
@@ -181,7 +181,7 @@ describe("a replay", () => {
         )
       const answer = yield* broken(pay, [{ oder: "7" }, { order: "7" }], { step: 2, hasRun: true })
       assert.deepStrictEqual(paid, ["7"])
-      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "in_doubt"])
     }))
 
   it.effect("runs no call that is no longer readable because its tool changed or disappeared", () =>
@@ -253,7 +253,7 @@ describe("a replay", () => {
       }
       const answer = yield* played(pay, [note("a"), note("a"), note("b")], {}, journal)
       assert.strictEqual(paid, 0)
-      assert.deepStrictEqual(codesOf(answer), ["defect", "repeated_call", "repeated_call"])
+      assert.deepStrictEqual(codesOf(answer), ["defect", "in_doubt", "in_doubt"])
       const events = yield* Stream.runCollect(Agent.make({ toolkit: Toolkit.make(pay) }).stream("Go.")).pipe(
         Effect.provideService(Journal.current, journal),
         Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay", note("a")), ScriptedModel.text("Done.")]))

@@ -579,7 +579,7 @@ describe("the author's word", () => {
       for (const failed of [failure, new SemanticGarbage({ ...failure }), stored]) {
         const outcome = yield* outcomeOf(Tool.make("pay", order, () => Effect.fail(failed)), scoped)
         assert.strictEqual(outcome.certainty, "not_executed")
-        const facts = CallFacts.ended(scoped, outcome, { sideEffect: "non_idempotent" })
+        const facts = CallFacts.ended(scoped, outcome, { name: "pay", sideEffect: "non_idempotent" })
         const again = yield* outcomeOf(Tool.make("pay", order, () => Effect.succeed("paid")), facts)
         assert.strictEqual(again._tag === "Failed" ? again.failure.code : again._tag, "repeated_call")
       }

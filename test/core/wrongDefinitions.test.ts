@@ -149,7 +149,7 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
         () => Effect.succeed("")
       ),
     "Tool 'read' has no option 'inputSchema'. Its options are 'description', 'parameters', 'success', 'sideEffect', " +
-    "'instead', 'check', 'refusesFirst', 'acts', 'identity', 'repeats', 'failureLimit', 'volatile', 'poll', 'empty', 'pages', " +
+    "'instead', 'check', 'settles', 'refusesFirst', 'acts', 'identity', 'repeats', 'joins', 'failureLimit', 'volatile', 'poll', 'empty', 'pages', " +
     "'asOf', 'freshness', 'invariants', 'size', 'uninterruptible'."
   ],
   [

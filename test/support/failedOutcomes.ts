@@ -74,7 +74,8 @@ export const called = Effect.fnUntraced(function*<T extends Tool.Any>(tool: T, t
     outcomes.push(outcome)
     facts = CallFacts.ended(facts, outcome, tool)
   }
-  return outcomes
+  const reworded = yield* Dispatch.call(tools, { ...call, arguments: text.replace("Paris", "Rome") }, { facts })
+  return [...outcomes, reworded]
 })
 
 export const detail = "No."

@@ -92,7 +92,12 @@ export const payments = (end: (sent: ReadonlyArray<string>) => Effect.Effect<str
   const sent: Array<string> = []
   const tool = Tool.make(
     "pay",
-    { description: "", parameters: Schema.Struct({ to: Schema.String }), success: Schema.String },
+    {
+      description: "",
+      parameters: Schema.Struct({ to: Schema.String }),
+      success: Schema.String,
+      identity: ({ to }) => to
+    },
     ({ to }) =>
       Effect.suspend(() => {
         if (!to.startsWith("DE")) return Effect.fail(uncapitalized(to))

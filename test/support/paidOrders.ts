@@ -30,7 +30,7 @@ export const Payment = Schema.Struct({
 })
 
 export type Options =
-  & Partial<Pick<Tool.Definition<string, typeof Payment.Type>, "identity" | "repeats" | "failureLimit">>
+  & Partial<Pick<Tool.Definition<string, typeof Payment.Type>, "identity" | "repeats" | "joins" | "failureLimit">>
   & {
     readonly sideEffect?: SideEffect.SideEffect
   }

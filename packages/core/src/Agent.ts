@@ -31,9 +31,10 @@ import { PolledResults } from "./internal/agent/polledResults.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
 import { newId } from "./internal/agent/runId.ts"
-import { refusedContinuation, refusedOpening, refusedPostponement } from "./internal/agent/runInput.ts"
+import { refusedBeside, refusedContinuation, refusedOpening, refusedPostponement } from "./internal/agent/runInput.ts"
 import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
+import { alone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
 import { withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
@@ -47,6 +48,7 @@ import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
 import * as ResultSize from "./ResultSize.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
+import type { SideEffect } from "./SideEffect.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import * as Toolkit from "./Toolkit.ts"
@@ -70,6 +72,12 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
    * such an answer. Default: `"fail"`.
    */
   readonly onLimit?: "fail" | "conclude"
+  /**
+   * What happens to a call that a doubt about an earlier call holds back. `"refuse"`: the model is told so. `"ask"`: the run
+   * asks its user first what became of the earlier call (`RunSuspended`), and the reply `"yes"` or `"no"` settles it; any
+   * other reply leaves the doubt. Ask only a user who can know, such as an operator. Default: `"refuse"`.
+   */
+  readonly onDoubt?: "refuse" | "ask"
   /**
    * The guard against repeated calls that add nothing (`LoopGuard`): its thresholds, or `"off"`. Default: the model is
    * told the third time, the call is refused the fourth time, its tool is withdrawn the fifth time, and the run ends
@@ -267,6 +275,12 @@ export const make: {
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
   const resultSize = options.results === "whole" ? undefined : ResultSize.make(options.results)
   const own = equipped(options)
+  const namesOf = (...sideEffects: ReadonlyArray<SideEffect>): ReadonlySet<string> =>
+    new Set(
+      Array.from(own.tools.values()).filter((tool) => sideEffects.includes(tool.sideEffect)).map(({ name }) => name)
+    )
+  const acting = namesOf("non_idempotent", "idempotent_by_key")
+  const unkeyed = namesOf("non_idempotent")
   // A rendering of the user's own may hide fields, which `read_more` would show.
   const isOwnRendering = options.rendering !== undefined && options.rendering !== Rendering.json &&
     options.rendering !== Rendering.prose
@@ -298,6 +312,7 @@ export const make: {
       rendering: options.rendering ?? Rendering.json,
       budget,
       concludes,
+      onDoubt: options.onDoubt ?? "refuse",
       guard,
       offersAvailable: options.offer === "available",
       modelOptions: { ...options.modelOptions, ...modelOptions },
@@ -307,10 +322,18 @@ export const make: {
     }
   }
 
+  // The services of a key remember what was done under it. Any other effect of a later run is not known to a resumed one.
+  const aloneAgain = <A, E, R>(waiting: Suspension | Postponement, run: Effect.Effect<A, E, R>) =>
+    alone(
+      waiting.facts,
+      run,
+      (why) => why === "running" || unkeyed.size > 0 ? refusedBeside(why, waiting, true) : undefined
+    )
+
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
       const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
-      const refusal = refusedOpening({ ...options, question, transcript })
+      const refusal = refusedOpening({ ...options, question, transcript }, acting)
       if (refusal !== undefined) return Effect.fail(refusal)
       const message = typeof question === "string" ? { text: question } : question
       const state = beginning(transcript.append({ role: "user", ...message }), facts)
@@ -321,18 +344,21 @@ export const make: {
             id === undefined
               ? newId(state, message.text)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
-            ({ id, mayHaveRun }) =>
-              inRunContext(id, budget, state.account, 0, concludes, (context) =>
-                turn(begin(id, model, modelOptions, watch, context, options?.transcript), {
-                  ...state,
-                  facts: CallFacts.beginning(
-                    withLateDoubts(facts),
-                    scope ?? facts.scope ?? id,
-                    // If the caller names the run, or passes a scope with empty facts, this run may have been
-                    // started before.
-                    scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
-                  )
-                }))
+            ({ id, mayHaveRun }) => {
+              // If the caller names the run, or passes a scope with empty facts, this run may have been started before.
+              const begun = CallFacts.beginning(
+                withLateDoubts(facts),
+                scope ?? facts.scope ?? id,
+                scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
+              )
+              const run = inRunContext(id, budget, state.account, 0, concludes, (context) =>
+                turn(begin(id, model, modelOptions, watch, context, options?.transcript), { ...state, facts: begun }))
+              // Nobody else can know a scope that is drawn only now.
+              return begun.scope === id && options?.id === undefined
+                ? run
+                : alone(begun, run, (why) =>
+                  why === "running" ? refusedBeside(why, { transcript, facts }) : undefined)
+            }
           )
       )
     })
@@ -344,18 +370,21 @@ export const make: {
       return Effect.flatMap(
         Model,
         (model) =>
-          inRunContext(
-            suspension.runId,
-            budget,
-            Account.from(suspension.ledger),
-            Duration.toMillis(suspension.used),
-            concludes,
-            (context) =>
-              resume(
-                begin(suspension.runId, model, options?.modelOptions, watch, context, suspension.transcript),
-                suspension,
-                reply
-              )
+          aloneAgain(
+            suspension,
+            inRunContext(
+              suspension.runId,
+              budget,
+              Account.from(suspension.ledger),
+              Duration.toMillis(suspension.used),
+              concludes,
+              (context) =>
+                resume(
+                  begin(suspension.runId, model, options?.modelOptions, watch, context, suspension.transcript),
+                  suspension,
+                  reply
+                )
+            )
           )
       )
     })
@@ -368,14 +397,17 @@ export const make: {
       return Effect.flatMap(
         Model,
         (model) =>
-          inRunContext(
-            runId,
-            budget,
-            Account.from(ledger),
-            Duration.toMillis(used),
-            concludes,
-            (context) =>
-              goOn(begin(runId, model, options?.modelOptions, watch, context, postponement.transcript), postponement)
+          aloneAgain(
+            postponement,
+            inRunContext(
+              runId,
+              budget,
+              Account.from(ledger),
+              Duration.toMillis(used),
+              concludes,
+              (context) =>
+                goOn(begin(runId, model, options?.modelOptions, watch, context, postponement.transcript), postponement)
+            )
           )
       )
     })
@@ -408,6 +440,7 @@ const names: Names<Options<Tool.Any, unknown, unknown>> = {
   toolkit: true,
   limits: true,
   onLimit: true,
+  onDoubt: true,
   loopGuard: true,
   results: true,
   policies: true,
@@ -421,7 +454,7 @@ const names: Names<Options<Tool.Any, unknown, unknown>> = {
 
 // The compiler checks these types, but it does not check plain JavaScript.
 const problemIn = (
-  { instructions, limits, loopGuard, onLimit, onModelFailure, rendering, results, toolkit }: Options<
+  { instructions, limits, loopGuard, onDoubt, onLimit, onModelFailure, rendering, results, toolkit }: Options<
     Tool.Any,
     unknown,
     unknown
@@ -438,6 +471,9 @@ const problemIn = (
   }
   if (!Predicate.isUndefined(onLimit) && onLimit !== "fail" && onLimit !== "conclude") {
     return `An agent's onLimit must be "fail" or "conclude"; got ${excerpt(onLimit)}.`
+  }
+  if (!Predicate.isUndefined(onDoubt) && onDoubt !== "refuse" && onDoubt !== "ask") {
+    return `An agent's onDoubt must be "refuse" or "ask"; got ${excerpt(onDoubt)}.`
   }
   if (!Predicate.isUndefined(onModelFailure) && !Predicate.isFunction(onModelFailure)) {
     return `An agent's onModelFailure must be a function; got ${kind(onModelFailure)}.`

@@ -277,10 +277,12 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "AttemptAbandoned":
     case "AttemptEnded":
     case "AttemptStarted":
+    case "CallJoined":
     case "CallRefused":
     case "CallRepeated":
     case "CaveatAdded":
     case "CircuitChanged":
+    case "DoubtSettled":
     case "FixerAsked":
     case "FixerSpent":
     case "InnerActs":

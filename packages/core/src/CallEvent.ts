@@ -222,6 +222,20 @@ const CallRepeated = Schema.Struct({
   doubt: Schema.optionalKey(Doubt)
 })
 
+/** An equal call of the same turn ran in place of this one, which shares its outcome. */
+const CallJoined = Schema.Struct({ _tag: Schema.tag("CallJoined") })
+
+/** This call has settled the doubt about an earlier one: as a check, or by the user's word. */
+const DoubtSettled = Schema.Struct({
+  _tag: Schema.tag("DoubtSettled"),
+  /** The tool whose call was in doubt. */
+  about: Schema.String,
+  /** Whether that call took effect. */
+  certainty: Schema.Literals(["executed", "not_executed"]),
+  /** Who says so: `"check:…"` with the name of the tool that found out, or `"person"`. */
+  by: Schema.String
+})
+
 /** A breaker's circuit has changed its state. */
 const CircuitChanged = Schema.Struct({
   _tag: Schema.tag("CircuitChanged"),
@@ -314,6 +328,8 @@ export const schema = Schema.Union([
   RetryRefused,
   CallRefused,
   CallRepeated,
+  CallJoined,
+  DoubtSettled,
   CircuitChanged,
   WaitStarted,
   WaitEnded,

@@ -15,6 +15,7 @@
  * | succeeded in an earlier run of the scope                     | `already_done`, unless `repeats: true` or `"idempotent"`       |
  * | may have taken effect, and the tool is `"non_idempotent"`    | `repeated_call`                                                |
  * | may have taken effect, and the tool is `"idempotent_by_key"` | runs again, with the same key and the earlier call's arguments |
+ * | was settled as executed                                      | `already_done`, unless `repeats: true` or `"idempotent"`       |
  * | was certainly refused by a `"non_idempotent"` tool           | `repeated_call` if the arguments are the same                  |
  * | failed in as many executions as the tool's `failureLimit`    | `repeated_call`                                                |
  *
@@ -34,21 +35,29 @@
  *
  * @since 0.1.0
  */
+import * as Data from "effect/Data"
 import * as HashMap from "effect/HashMap"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Struct from "effect/Struct"
-import { Certainty, join } from "./Certainty.ts"
+import { Certainty, type Doubt as Strength, join } from "./Certainty.ts"
 import { isConflict, statusBelow } from "./internal/anyError/recognize.ts"
 import { factOf } from "./internal/dispatch/callFact.ts"
 import { evidenceOf } from "./internal/failure/evidence.ts"
-import { cut, mostDetail } from "./internal/value/text.ts"
+import { cut, excerpt, mostDetail } from "./internal/value/text.ts"
 import { versioned } from "./internal/value/versioned.ts"
 import { isRefusal } from "./internal/wire/wireRecord.ts"
 import type * as Tool from "./Tool.ts"
 import { isNotExecuted, SchemaMismatch, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
-import { executions as executionsOf, type Failed, Handled, type Intent, type ToolOutcome } from "./ToolOutcome.ts"
+import {
+  executions as executionsOf,
+  type Failed,
+  Handled,
+  type Intent,
+  Settlement,
+  type ToolOutcome
+} from "./ToolOutcome.ts"
 
 // -----------------------------------------------------------------------------
 // Models
@@ -71,6 +80,8 @@ export interface FailedCall extends Schema.Schema.Type<typeof FailedCall> {}
  * @since 0.1.0
  */
 export const FailedCall = Schema.Struct({
+  /** The name of the tool that was called. */
+  tool: Schema.String,
   /** The index (0-based), within the scope, of the run that first made this call. */
   run: Count,
   /** How many times the handler ran, over all calls with this intent. Reset to 1 when a later run begins. */
@@ -81,7 +92,10 @@ export const FailedCall = Schema.Struct({
   doubt: Schema.optionalKey(Schema.Literal("soft")),
   /** The digest of the arguments of the first call under the current idempotency key; empty after a suspension. */
   arguments: Schema.String,
-  /** The same arguments as text, kept if a repetition must send the service exactly the same arguments. */
+  /**
+   * The same arguments as text, kept if the call is in doubt: whole, if a repetition must send the service exactly the same
+   * arguments; otherwise cut, for whoever settles the doubt.
+   */
   text: Schema.optionalKey(Schema.String),
   /** The digest of the arguments that the tool last refused. */
   refused: Schema.optionalKey(Schema.String),
@@ -114,7 +128,11 @@ export const Fact = Schema.Struct({
   /** The last success: the index of its run, and its shortened answer as JSON. Absent if no call succeeded. */
   done: Schema.optionalKey(Schema.Struct({ run: Count, answer: Schema.optionalKey(Schema.String) })),
   /** The failed calls since the last success. Absent if there were none. */
-  failed: Schema.optionalKey(FailedCall)
+  failed: Schema.optionalKey(FailedCall),
+  /** How the last doubt was settled, and by whom. Absent if there was none, and after another success or failure. */
+  settled: Schema.optionalKey(Schema.Struct({ certainty: Settlement.fields.certainty, by: Schema.String })),
+  /** The digests of texts of arguments that a fixer corrected to this intent, the latest last. */
+  written: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
 /**
@@ -175,7 +193,7 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of calls", 2, {
+export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of calls", 3, {
   scope: Schema.optionalKey(Schema.String),
   run: Count,
   mayHaveRun: Schema.Literals(["no", "unlikely", "likely"]),
@@ -321,32 +339,167 @@ export const numbered = (facts: CallFacts, intent: Intent | undefined): CallFact
  * @since 0.1.0
  */
 export const ended = (
-  facts: CallFacts,
+  earlier: CallFacts,
   outcome: ToolOutcome,
-  tool: Pick<Tool.Any, "sideEffect">
+  tool: Pick<Tool.Any, "name" | "sideEffect">
 ): CallFacts => {
   const { intent } = outcome
+  const facts = outcome.settled?.reduce(withSettlement, earlier) ?? earlier
   if (intent === undefined || wasNotRun(outcome)) return facts
   // A call that was refused at `admit` although it ran: it first ran and did nothing, and then its corrected
   // arguments were refused.
   if (outcome._tag === "Failed" && outcome.stage === "admit") {
-    return ended(facts, asRejected(outcome), tool)
+    return ended(earlier, asRejected(outcome), tool)
   }
   const before: Fact = factOf(facts, intent.id)
   const { number = before.number } = intent
+  const written = writtenAs(before.written, intent)
   const failure = failureOf(outcome)
   if (failure !== undefined) {
     const earlier = number === before.number ? before.failed : underNewKey(before.failed, tool)
-    const failed = failedCallOf(facts.run, earlier, intent, failure, outcome)
+    const failed = failedCallOf(facts.run, earlier, intent, failure, outcome, tool)
     const kept = keepsRefusal(facts, tool, failure, outcome.wire) ? failed : Struct.omit(failed, ["refused"])
-    const fact = { ...before, number, failed: kept }
+    const fact = { ...Struct.omit(before, ["settled"]), ...written, number, failed: kept }
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
   // An effect that has been in doubt since an earlier run counts as done in that earlier run.
   const run = before.failed?.run ?? facts.run
   const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
-  return { ...facts, intents: HashMap.set(facts.intents, intent.id, { number: number + 1, done }) }
+  const settled = outcome.handled.some(({ by }) => by === "reconcile") && { settled: settledByReconcile }
+  const fact = { ...written, ...settled, number: number + 1, done }
+  return { ...facts, intents: HashMap.set(facts.intents, intent.id, fact) }
+}
+
+const settledByReconcile = { certainty: "executed", by: "reconcile" } as const
+
+// A text that a fixer corrects differently the next time is still the same call.
+const writtenAs = (before: Fact["written"] = [], { written }: Intent): Pick<Fact, "written"> => {
+  const all = written === undefined || before.includes(written) ? before : [...before, written].slice(-mostWritten)
+  return all.length === 0 ? {} : { written: all }
+}
+
+/** How many texts are kept for one intent. Far fewer calls than this have failed by then. */
+const mostWritten = 20
+
+// -----------------------------------------------------------------------------
+// Doubts
+// -----------------------------------------------------------------------------
+
+/**
+ * A call that may have taken effect. Nobody knows yet whether it has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Doubt extends Pick<FailedCall, "tool" | "run" | "code" | "detail"> {
+  /** The id of the intent, by which the doubt is settled. */
+  readonly id: string
+  /** A hard doubt closes a tool without an identity. A soft one is a refusal that is not proved. */
+  readonly strength: Strength
+  /** The arguments of the call, as text. Absent if they hold a secret, or were lost with the process of the call. */
+  readonly arguments?: string
+}
+
+/**
+ * Lists the calls that are in doubt, in no particular order.
+ *
+ * When to use: after a run, to show a person what has to be settled; before a run, to settle it by a program.
+ *
+ * @example
+ * ```ts
+ * import { Agent, CallFacts, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import { Effect, Result, Schema } from "effect"
+ *
+ * const pay = Tool.make("pay", {
+ *   description: "Pays an order",
+ *   parameters: Schema.Struct({ order: Schema.String, note: Schema.String }),
+ *   success: Schema.String,
+ *   identity: ({ order }) => order
+ * }, () => Effect.fail(new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })))
+ *
+ * const model = ScriptedModel.layer([
+ *   ScriptedModel.call("pay", { order: "7", note: "lunch" }),
+ *   ScriptedModel.text("I do not know whether it was paid.")
+ * ])
+ * const { facts } = await Effect.runPromise(
+ *   Agent.make({ toolkit: Toolkit.make(pay) }).run("Pay 7.").pipe(Effect.provide(model))
+ * )
+ *
+ * const [doubt] = CallFacts.inDoubt(facts)
+ * doubt?.tool // => "pay"
+ * doubt?.arguments // => "{\"order\":\"7\",\"note\":\"lunch\"}"
+ *
+ * const settled = Result.getOrThrow(CallFacts.settle(facts, doubt!.id, { certainty: "executed", by: "Ada" }))
+ * CallFacts.inDoubt(settled) // => []
+ * ```
+ *
+ * @category doubts
+ * @since 0.1.0
+ */
+export const inDoubt = (facts: CallFacts): ReadonlyArray<Doubt> =>
+  Array.from(facts.intents).flatMap(([id, { failed }]) => {
+    if (failed?.certainty !== "unknown") return []
+    const { code, detail, doubt: strength = "hard", run, text, tool } = failed
+    return { id, tool, run, strength, code, detail, ...(text === undefined ? {} : { arguments: text }) }
+  })
+
+/**
+ * There is no such doubt: its call is not known, or the doubt has been settled already.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class NotInDoubt extends Data.TaggedError("NotInDoubt")<{ readonly id: string }> {
+  override get message(): string {
+    return `No call with the id '${cut(this.id, 60)}' is in doubt. CallFacts.inDoubt lists the calls that are.`
+  }
+}
+
+/**
+ * Settles a doubt: from then on, the facts say whether the call took effect, and who says so.
+ *
+ * When to use: in a program that has found out what became of a call, or in which an operator says so. Pass the new facts
+ * to the next run.
+ *
+ * If the call took effect, an equal call gets `already_done`, unless the tool has `repeats: true`. If it did not, the tool
+ * runs again, and an equal call has the same idempotency key. So a service that has acted after all does not act twice.
+ *
+ * Fails with {@link NotInDoubt} if the call is not in doubt.
+ *
+ * @param id the `id` of a {@link Doubt}
+ * @param settlement `certainty`: what became of the call; `by`: who says so; `answer`: what the model is told of an effect,
+ * as text, at most 300 characters of it; default: nothing
+ * @category doubts
+ * @since 0.1.0
+ */
+export const settle = (
+  facts: CallFacts,
+  id: string,
+  settlement: Omit<Settlement, "id">
+): Result.Result<CallFacts, NotInDoubt> => {
+  const { answer, by, certainty } = settlement
+  if (certainty !== "executed" && certainty !== "not_executed") {
+    throw new TypeError(`A doubt is settled as "executed" or "not_executed"; got ${excerpt(certainty)}.`)
+  }
+  if (typeof by !== "string" || by.trim() === "") {
+    throw new TypeError(`A settlement needs 'by', the name of who settles the doubt; got ${excerpt(by)}.`)
+  }
+  const { failed }: Fact = factOf(facts, id)
+  return failed?.certainty === "unknown"
+    ? Result.succeed(withSettlement(facts, { id, certainty, by, ...(answer === undefined ? {} : { answer }) }))
+    : Result.fail(new NotInDoubt({ id }))
+}
+
+// A doubt can be settled once: the first word holds.
+const withSettlement = (facts: CallFacts, { answer, by, certainty, id }: Settlement): CallFacts => {
+  const { failed, number, ...rest }: Fact = factOf(facts, id)
+  if (failed?.certainty !== "unknown") return facts
+  const done = { run: failed.run, ...(answer === undefined ? {} : { answer: cut(answer, 300) }) }
+  // If nothing was done, the key stays: should the service have acted after all, it does not act again.
+  const fact = certainty === "executed" ? { ...rest, number: number + 1, done } : { ...rest, number }
+  return { ...facts, intents: HashMap.set(facts.intents, id, { ...fact, settled: { certainty, by } }) }
 }
 
 /**
@@ -414,7 +567,8 @@ const failedCallOf = (
   failed: FailedCall | undefined,
   intent: Intent,
   failure: ToolFailure,
-  outcome: ToolOutcome
+  outcome: ToolOutcome,
+  { name }: Pick<Tool.Any, "name">
 ): FailedCall => {
   const { certainty: last } = outcome
   const { _tag: tag, code, detail } = failure
@@ -430,6 +584,7 @@ const failedCallOf = (
   const first = wasServed && failed.arguments !== "" ? failed : undefined
   const text = certainty === "not_executed" ? undefined : first?.text ?? intent.text
   return {
+    tool: name,
     run: failed?.run ?? run,
     executions: (failed?.executions ?? 0) + executionsOf(outcome),
     certainty,

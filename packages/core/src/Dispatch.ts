@@ -19,6 +19,7 @@
  * @since 0.1.0
  */
 import { hasSecrets } from "@fallible/arguments"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -43,6 +44,7 @@ import { callScope } from "./internal/call/partScope.ts"
 import { current, detached, type Scope, type Subject } from "./internal/call/scope.ts"
 import { CallAdmission, lostInProcess } from "./internal/dispatch/callAdmission.ts"
 import { adviceOnDoubt } from "./internal/dispatch/doubtAdvice.ts"
+import type { EarlierCall } from "./internal/dispatch/equalCalls.ts"
 import { countInHealth } from "./internal/dispatch/healthCount.ts"
 import { outcomeOfCause } from "./internal/dispatch/outcomeOfCause.ts"
 import { advised, cutOffNote, doubted } from "./internal/dispatch/toolHints.ts"
@@ -109,11 +111,23 @@ export interface CallOptions {
     & Partial<Pick<Suspended, "certainty">>
   /** True if the call was running when an earlier process ended, so that it may have taken effect. Default: `false`. */
   readonly wasBegun?: boolean
+  /**
+   * The earlier calls of the same turn that have ended, with their outcomes. If one of them is equal to this call,
+   * and the tool acts, this call does not run, and shares that outcome (`joins`). Default: none.
+   */
+  readonly turn?: ReadonlyArray<EarlierCall> | undefined
+  /**
+   * What happens to a call that a doubt about an earlier call holds back: `"refuse"`, or `"ask"` the user first what became
+   * of that call. Default: `"refuse"`, since the user may not be able to know.
+   */
+  readonly onDoubt?: "refuse" | "ask" | undefined
   /** Receives each event of the call as it happens. Default: the current `CallEvent.watcher`. */
   readonly onEvent?: CallEvent.Watcher | undefined
   /** The annotations of the call's log lines. Default: the tool's name and the call's `id`. */
   readonly annotations?: Readonly<Record<string, unknown>>
 }
+
+export type { EarlierCall } from "./internal/dispatch/equalCalls.ts"
 
 /**
  * Runs one tool call and returns its outcome. The Effect never fails.
@@ -176,22 +190,34 @@ const runCall = <T extends Tool.Any>(
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     const outer = fiber.getRef(current)
     if (outer !== detached) scope.around = outer
-    const admission = new CallAdmission(scope, tool, options, health, outer)
+    const clock = fiber.getRef(Clock.Clock)
+    const { settles }: Tool.Any = tool
+    const begun = settles === undefined ? 0n : clock.monotonicTimeNanosUnsafe()
+    const now = () => clock.monotonicTimeNanosUnsafe()
+    const admission = new CallAdmission(scope, tool, call.arguments, options, health, outer, now)
     const limited = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
     const corrections = new CorrectionStage(tool, scope, fiber, limited, admission)
     const named = (outcome: ToolOutcome) => options.facts === undefined ? outcome : admission.named(outcome)
     // Suspended, so that an error thrown while decoding is caught below, too.
     const run = Effect.suspend(() =>
-      Effect.flatMap(corrections.from(text, admission.read(() => decodeArguments(text, tool, before))), (value) => {
-        admission.stage = "guard"
-        return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
-          if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
-          const outcome = completedOutcome(scope, json)
-          return outcome.certainty === "unknown"
-            ? Effect.map(doubted(outcome, tool, toolkit), named)
-            : Effect.succeed(named(outcome))
-        })
-      })
+      Effect.flatMap(
+        corrections.from(text, admission.read((again = text) => decodeArguments(again, tool, before))),
+        (value) => {
+          admission.stage = "guard"
+          return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
+            if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
+            const complete = (): Effect.Effect<ToolOutcome> => {
+              const outcome = completedOutcome(scope, json)
+              return outcome.certainty === "unknown"
+                ? Effect.map(doubted(outcome, tool, toolkit), named)
+                : Effect.succeed(named(outcome))
+            }
+            return settles === undefined
+              ? complete()
+              : Effect.andThen(admission.settleBy(value, toolkit, begun), Effect.suspend(complete))
+          })
+        }
+      )
     )
     const total = Effect.catchCause(run, (cause) =>
       Effect.flatMapEager(
@@ -211,7 +237,10 @@ const runCall = <T extends Tool.Any>(
       ))
     const counted = health === undefined
       ? outcome
-      : Effect.tap(outcome, (outcome) => countInHealth(outcome, tool, scope, health, fiber))
+      : Effect.tap(
+        outcome,
+        (outcome) => outcome.joined === true ? Effect.void : countInHealth(outcome, tool, scope, health, fiber)
+      )
     const reported = reportingInterruption(counted, scope)
     return outer === detached ? reported : reportToOuter(outer, scope, reported)
   })
@@ -244,7 +273,9 @@ const reportToOuter = <R>(
       const failed = ended?._tag === "Failed" ? ended : undefined
       if (failed !== undefined) mayBeQuoted(failed.failure, outer)
       // The certainty of a refused call may be about an earlier call with the same intent, which already reported it.
-      const told = ended === undefined || failed?.stage === "admit" ? "none" : effectsOf(ended.certainty)
+      const told = ended === undefined || ended.joined === true || failed?.stage === "admit"
+        ? "none"
+        : effectsOf(ended.certainty)
       const effects = both(scope.effects(ended?._tag === "Completed"), told)
       scope.end()
       if (scope.isKnownToAct || effects !== "none") noteEnd(scope, outer, effects, true)
@@ -259,7 +290,10 @@ const mergedAnnotations = (outer: Readonly<Record<string, unknown>>, inner: Read
 // only the log may show.
 const logged = (outcome: ToolOutcome, tool: Tool.Any | undefined, scope: Scope): Effect.Effect<ToolOutcome> => {
   const { askedKey: key, tool: { name } } = scope
-  if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
+  if (
+    outcome._tag !== "Failed" || outcome.joined === true || outcome.failure.code === "defect" ||
+    outcome.stage === "guard"
+  ) {
     return Effect.succeed(outcome)
   }
   const isInDoubt = outcome.certainty === "unknown"

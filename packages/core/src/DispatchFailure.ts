@@ -20,6 +20,7 @@
  * | `repeated_call`     | `ToolUnavailable` | the same call was made too many times in a row (`AgentBudget`)                          |
  * | `repeated_call`     | `ToolUnavailable` | the same call has failed too often, if the earlier call failed with `ToolUnavailable` or may have taken effect    |
  * | `already_done`      | `ToolUnavailable` | the same call has already succeeded, and must not be repeated                           |
+ * | `in_doubt`          | `ToolUnavailable` | another call of the tool may have taken effect, and the tool cannot tell calls apart    |
  * | `loop_detected`     | `ToolUnavailable` | the run is stuck, and the same call would add nothing (`LoopGuard`)                     |
  *
  * Two calls are the same if they have the same intent: the effect that they are meant to have (`CallFacts`).
@@ -63,7 +64,15 @@ export type Mismatch = SchemaMismatch & {
  * @since 0.1.0
  */
 export type Unavailable = ToolUnavailable & {
-  readonly code: "defect" | "not_run" | "disabled" | "call_limit" | "repeated_call" | "already_done" | "loop_detected"
+  readonly code:
+    | "defect"
+    | "not_run"
+    | "disabled"
+    | "call_limit"
+    | "repeated_call"
+    | "already_done"
+    | "in_doubt"
+    | "loop_detected"
 }
 
 /**
@@ -308,6 +317,32 @@ export const alreadyDone = (answer: string | undefined) =>
     transient: false,
     scope: "arguments",
     outcome: "executed"
+  })
+
+/**
+ * Creates the failure for a call of a tool that is closed: an earlier call of it may have taken effect, and nothing says
+ * whether this call is meant to do the same.
+ *
+ * @param earlier the failure of the earlier call
+ * @param hint what settles the doubt
+ * @category constructors
+ * @since 0.1.0
+ */
+export const inDoubt = (
+  tool: string,
+  earlier: { readonly code: string; readonly detail: string },
+  hint?: string
+) =>
+  unavailable({
+    code: "in_doubt",
+    detail: `This call was not run: an earlier call of ${
+      cut(oneLine(tool), 80)
+    } may have taken effect, and this one might do it again. That call failed with ${cut(oneLine(earlier.code), 60)}: ${
+      cut(oneLine(earlier.detail), 300)
+    }`,
+    transient: false,
+    outcome: "unknown",
+    ...(hint === undefined ? {} : { hint })
   })
 
 /**

@@ -219,6 +219,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
   }
   if (outcome.doubt === "soft" && failure._tag !== "PartialData") return unprovedRefusal
   if (certainty === "unknown" && !isTransient(failure)) {
+    if (failure.code === "in_doubt") {
+      return "Do not call this tool with other arguments until it is known what became of the earlier call: it may already have taken effect. Find out whether it has, or tell the user."
+    }
     if (failure.code === "repeated_call" && failure.hint !== undefined) {
       return "Do not repeat this call with these arguments: it may already have taken effect."
     }

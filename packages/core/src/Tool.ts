@@ -49,7 +49,7 @@ import {
   type Pages
 } from "./internal/result/resultContract.ts"
 import type { Any } from "./internal/tool/anyTool.ts"
-import { demand, demandParts, demands } from "./internal/tool/definition.ts"
+import { demand, demandParts, demands, demandSettles } from "./internal/tool/definition.ts"
 import type { PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
 import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
 import {
@@ -62,7 +62,7 @@ import {
   tokenOf,
   withPolicy
 } from "./internal/tool/toolParts.ts"
-import { finite } from "./internal/value/numberOption.ts"
+import { finite, positive } from "./internal/value/numberOption.ts"
 import { byMethod, named } from "./internal/wire/actingRequests.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
@@ -105,12 +105,16 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly instead: ReadonlyArray<string>
   /** The name of the tool that reports whether a call to this tool took effect. */
   readonly check: string | undefined
+  /** What a result of this tool says about calls in doubt of the tools that name it as their `check`. */
+  readonly settles: Settles | undefined
   /** The name of the parameter that limits the size of a result. */
   readonly size: string | undefined
   /** Selects the arguments that identify the intended effect. By default, all arguments do. */
   readonly identity: ((params: Params) => unknown) | undefined
   /** Whether the same call may run again after it has succeeded. */
   readonly repeats: boolean | undefined
+  /** Whether equal calls of one turn run once. */
+  readonly joins: boolean
   /** How many executions may fail in one run before the same call is refused. */
   readonly failureLimit: number
   /** The names of the fields of a result that change with every call, although the data stays the same. */
@@ -212,6 +216,13 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly check?: string
   /**
+   * Declares, for a tool that others name as their `check`, what its result says about a call in doubt. The doubt is then
+   * settled: the acting tool is open again, or its call counts as done. The result counts for a call with the same identity,
+   * so give both tools an `identity` that returns the same value: `({ order }) => order`. Only for a read-only tool.
+   * Default: the model reads the result, and the doubt stays.
+   */
+  readonly settles?: SettlesOptions<NoInfer<A>>
+  /**
    * Declares that when the tool refuses a call, it does so before any side effect. A refusal of its service (an
    * HTTP status, an SQLSTATE, an SMTP code) then proves that nothing was done. So does a failure that the handler
    * makes itself, and a `not_executed` failure of an inner tool (a tool that the handler runs). The sentence of an
@@ -243,6 +254,12 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * (`already_done`).
    */
   readonly repeats?: boolean
+  /**
+   * Whether equal calls of one turn run once, and share their outcome. The model has seen no result between them, and some
+   * providers send a call twice. Set it to `false` if a model means each of them: two pizzas. An `"idempotent"` tool always
+   * runs each call. Default: `true`.
+   */
+  readonly joins?: boolean
   /**
    * How many executions may fail in one run before the same call is refused (`repeated_call`). Each retry
    * is an execution, too. At least 1. Default: 3, or 9 if the tool is `"idempotent_by_key"`.
@@ -285,6 +302,42 @@ export interface ActsOptions {
    * did nothing. Default: `false`.
    */
   readonly only?: boolean
+}
+
+/**
+ * What the result of a check says about a call in doubt.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SettlesOptions<in A> {
+  /**
+   * Returns what became of the call: `"executed"`, `"not_executed"`, or `undefined` if the result does not say. It
+   * receives the decoded result.
+   */
+  readonly outcome: (result: A) => "executed" | "not_executed" | undefined
+  /**
+   * The longest time that an effect can take to become visible to the check. A `"not_executed"` counts only if the check
+   * began at least this long after the call had ended, in this process. Default: none.
+   */
+  readonly settle?: Duration.Input
+  /**
+   * Whether a `"not_executed"` always counts: you promise that an effect that the check does not find will not happen.
+   * Default: `false`. With neither `settle` nor `final`, only `"executed"` counts.
+   */
+  readonly final?: boolean
+}
+
+/**
+ * {@link SettlesOptions} with all values filled in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Settles {
+  readonly outcome: (result: never) => unknown
+  readonly settle: Duration.Duration | undefined
+  readonly final: boolean
 }
 
 /**
@@ -493,10 +546,12 @@ const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & FromOp
   sideEffect: true,
   instead: true,
   check: true,
+  settles: true,
   refusesFirst: true,
   acts: true,
   identity: true,
   repeats: true,
+  joins: true,
   failureLimit: true,
   volatile: true,
   poll: true,
@@ -544,7 +599,7 @@ const makeTool = <
 > => {
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
   const { identity, repeats, uninterruptible: isUninterruptible = false } = definition
-  const { failureLimit = failureLimitOf(sideEffect), volatile = [] } = definition
+  const { failureLimit = failureLimitOf(sideEffect), joins = true, volatile = [] } = definition
   const poll = definition.poll === undefined ? undefined : pollingOf(definition.poll)
   const declared = {
     ...definition,
@@ -556,6 +611,7 @@ const makeTool = <
     sideEffect
   }
   demand([...demands(name, declared), ...contractDemands(declared)])
+  const settles = definition.settles === undefined ? undefined : settlesOf(definition.settles, sideEffect)
   const label = `The handler of '${name}'`
   const acts = sideEffect !== "none"
   const acting = definition.acts === undefined ? byMethod : named(definition.acts.requests)
@@ -591,9 +647,11 @@ const makeTool = <
     sideEffect,
     instead,
     check,
+    settles,
     size,
     identity,
     repeats,
+    joins,
     failureLimit,
     volatile,
     poll
@@ -605,6 +663,11 @@ const makeTool = <
     defaults: [],
     fixers: { own: [] }
   })
+}
+
+const settlesOf = <A>(options: SettlesOptions<A>, sideEffect: SideEffect): Settles => {
+  const { final = false, outcome, settle } = demandSettles(options, sideEffect)
+  return { outcome, final, settle: settle === undefined ? undefined : positive("time to settle", settle) }
 }
 
 const pollingOf = (options: PollOptions): Polling => {

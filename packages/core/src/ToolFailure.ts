@@ -143,6 +143,7 @@ export type Code =
   | "no_identity"
   | "repeated_call"
   | "already_done"
+  | "in_doubt"
   | "loop_detected"
   | "call_limit"
   | "fixer_failed"

@@ -76,8 +76,35 @@ export const Intent = Schema.Struct({
    * All arguments as JSON. Kept if a repeated call must send the service exactly the same arguments, because both
    * calls share one key. Never contains secrets.
    */
-  text: Schema.optionalKey(Schema.String)
+  text: Schema.optionalKey(Schema.String),
+  /** A digest of the model's text, if a fixer corrected the arguments. */
+  written: Schema.optionalKey(Schema.String)
 })
+
+/**
+ * The schema of a {@link Settlement}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Settlement = Schema.Struct({
+  /** The id of the intent of the call that was in doubt. */
+  id: Schema.String,
+  /** Whether that call took effect. */
+  certainty: Schema.Literals(["executed", "not_executed"]),
+  /** Who says so: `"check:…"` with the name of the tool that found out, `"reconcile"`, `"person"`, or a program's word. */
+  by: Schema.String,
+  /** What was found, as JSON text. */
+  answer: Schema.optionalKey(Schema.String)
+})
+
+/**
+ * How a doubt about an earlier call was settled.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Settlement extends Schema.Schema.Type<typeof Settlement> {}
 
 /**
  * The effect that a call was meant to have.
@@ -99,6 +126,10 @@ const effort = {
   wire: Schema.optionalKey(Schema.Array(WireRequest)),
   /** The effect that the call was meant to have. Absent for most read-only calls, and for unreadable arguments. */
   intent: Schema.optionalKey(Intent),
+  /** True if an equal call of the same turn ran in place of this one, which shares its outcome. */
+  joined: Schema.optionalKey(Schema.Literal(true)),
+  /** The doubts about earlier calls that this call has settled. Absent if there were none. */
+  settled: Schema.optionalKey(Schema.Array(Settlement)),
   /** The changes to the model's arguments, including changes that the model is not shown. Absent if there were none. */
   repairs: Schema.optionalKey(Schema.Array(Repair)),
   /**

@@ -160,8 +160,9 @@ const forgetOthers = (seen: Array<Seen>): void => {
   if (last !== undefined) seen.push(last)
 }
 
-/** True for a call that no tool has seen, for a reason outside the call. */
-const isIgnored = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.failure.code === "not_run"
+/** True for a call that no tool has seen, for a reason outside the call: it was held back, or an equal one ran in its place. */
+const isIgnored = (outcome: ToolOutcome): boolean =>
+  outcome.joined === true || outcome._tag === "Failed" && outcome.failure.code === "not_run"
 
 const isRepetition = (outcome: Completed | Failed): boolean =>
   outcome._tag === "Failed" && outcome.attempts === 0 && repetitions.has(outcome.failure.code)
@@ -170,7 +171,7 @@ const isRepetition = (outcome: Completed | Failed): boolean =>
 const isWithdrawn = (outcome: Completed | Failed): boolean =>
   isRepetition(outcome) && outcome._tag === "Failed" && outcome.failure.code === "loop_detected"
 
-const repetitions: ReadonlySet<string> = new Set(["repeated_call", "already_done", "loop_detected"])
+const repetitions: ReadonlySet<string> = new Set(["repeated_call", "already_done", "in_doubt", "loop_detected"])
 
 /** True if the success of a tool is an effect that may be meant once more. */
 export const isNewEffect = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>

@@ -9,9 +9,10 @@ import * as CallFacts from "../../CallFacts.ts"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import * as Transcript from "../../Transcript.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
-import { firstIssue } from "../value/text.ts"
+import { cut, firstIssue, list, oneLine } from "../value/text.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 import { Account } from "./runLedger.ts"
+import type { WhyNotBeside } from "./scopeRuns.ts"
 
 /** The input of a new run. */
 export interface Opening {
@@ -22,14 +23,19 @@ export interface Opening {
   readonly facts?: CallFacts.CallFacts | undefined
 }
 
-/** Returns the refusal of a new run with invalid input; `undefined` if the input is valid. */
-export const refusedOpening = (opening: Opening): RunRefused | undefined => {
+/**
+ * Returns the refusal of a new run with invalid input; `undefined` if the input is valid.
+ *
+ * @param acting the names of the tools that may act twice if their earlier calls are not known
+ */
+export const refusedOpening = (opening: Opening, acting: ReadonlySet<string>): RunRefused | undefined => {
   const { facts, id, question, scope, transcript } = opening
   const unknown = unknownOption("A run", opening, names)
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most inputs are this simple, and need no check by a schema.
   const isSimple = id === undefined && scope === undefined && facts === undefined && unknown === undefined
-  if (typeof question === "string" && isTranscript && isSimple) return undefined
+  const forgotten = isTranscript && facts === undefined ? actingIn(transcript, acting) : []
+  if (typeof question === "string" && isTranscript && isSimple && forgotten.length === 0) return undefined
   const carried = {
     transcript: isTranscript ? transcript : Transcript.make([]),
     // A refused run passes the facts of earlier runs on, so that they are not lost.
@@ -38,11 +44,46 @@ export const refusedOpening = (opening: Opening): RunRefused | undefined => {
   if (unknown !== undefined) return refusalOf(`${what}: ${unknown}`, [], carried)
   const refusal = refused(what, ofOpening, opening, carried)
   if (refusal !== undefined) return refusal
+  if (forgotten.length > 0) return refusalOf(`${what}: ${withoutFacts(forgotten)}`, [forgottenFacts], carried)
   const wrong = wrongScope(opening)
   return wrong === undefined ? undefined : refusalOf(`${what}: ${firstIssue([wrong])}.`, [wrong], carried)
 }
 
 const what = "The run was not started"
+
+// Without their facts, the effects of these calls could be repeated, even those in doubt.
+const actingIn = (transcript: Transcript.Transcript, acting: ReadonlySet<string>): ReadonlyArray<string> =>
+  acting.size === 0 ? [] : Array.from(
+    new Set(
+      Array.from(transcript).flatMap((message) =>
+        message.role === "assistant" ? message.calls.map(({ name }) => name).filter((name) => acting.has(name)) : []
+      )
+    )
+  )
+
+const withoutFacts = (tools: ReadonlyArray<string>): string =>
+  `its transcript has calls of ${
+    list(tools)
+  }, and it has no facts of them, so their effects could be repeated. Pass the 'facts' of the run that made them. Where there are none, pass CallFacts.empty: then nothing is known of those calls.`
+
+const forgottenFacts: FieldIssue = {
+  path: ["facts"],
+  expected: "the facts of the transcript's calls",
+  actual: "nothing"
+}
+
+/** Returns the refusal of a run beside another one of its scope. */
+export const refusedBeside = (
+  why: WhyNotBeside,
+  { facts, transcript }: Carried,
+  isResumed = false
+): RunRefused => {
+  const scope = cut(oneLine(facts.scope ?? ""), 60)
+  const reason = why === "running"
+    ? `another run of the scope '${scope}' has not ended. Runs of one scope need each other's facts, so run one after the other.`
+    : `a later run of the scope '${scope}' has begun, and its effects are not known here. Ask again in a new run, with the facts of that run.`
+  return refusalOf(`${isResumed ? notResumed : what}: ${reason}`, [], { facts, transcript })
+}
 
 const names: Names<Opening & { readonly modelOptions: unknown }> = {
   question: true,

@@ -32,6 +32,8 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly budget: AgentBudget
   /** True if the model is asked for a last answer when a limit is reached, or when the run is stuck. */
   readonly concludes: boolean
+  /** What happens to a call that a doubt about an earlier one holds back. */
+  readonly onDoubt: "refuse" | "ask"
   /** Absent if repeated calls are not watched. */
   readonly guard: LoopGuard.LoopGuard | undefined
   /** Absent if results are never cut. */

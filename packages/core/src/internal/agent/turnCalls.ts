@@ -15,6 +15,7 @@ import * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import { isNotRun, ordered } from "../dispatch/concurrentCalls.ts"
+import { endedIn } from "../dispatch/equalCalls.ts"
 import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { joined } from "./joinedOutcome.ts"
 import { journaled } from "./journaled.ts"
@@ -52,11 +53,13 @@ export const runCalls = <T extends Tool.Any>(
 ): Effect.Effect<Called, never, Tool.Requirements<T>> =>
   Effect.suspend(() => {
     let facts = before
+    let ended: ReadonlyArray<Dispatch.EarlierCall> = []
     const perform: Perform<T> = (call, index, suspended) => {
       const tool = run.toolkit.tools.get(call.name)
       const isExempt = tool !== undefined && isExemptFromLimits(tool)
       const admission = {
         facts,
+        turn: ended,
         refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
         loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool)
       }
@@ -68,7 +71,15 @@ export const runCalls = <T extends Tool.Any>(
         return outcome
       })
     }
-    return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({
+    const one = choose(perform)
+    const each = calls.length === 1 ?
+      one :
+      (call: ToolCall.ToolCall, index: number) =>
+        Effect.map(one(call, index), (outcome) => {
+          ended = [...ended, ...endedIn(call, outcome)]
+          return outcome
+        })
+    return Effect.map(ordered(run.toolkit, calls, each), (outcomes) => ({
       outcomes,
       // In the order of the calls, so that a replay, which may be faster, counts the same.
       facts: run.budget.consecutive === Infinity ? facts : outcomes.reduce(CallFacts.inARow, facts)
@@ -138,13 +149,14 @@ export const afterCall = <T extends Tool.Any>(
   outcome: ToolOutcome.ToolOutcome
 ): CallFacts.CallFacts => {
   // A tool that is no longer in the toolkit counts as non-idempotent, because its side effect is unknown.
-  const tool = toolkit.tools.get(name) ?? { sideEffect: "non_idempotent" }
+  const tool = toolkit.tools.get(name) ?? { name, sideEffect: "non_idempotent" } as const
   return CallFacts.ended(facts, outcome, tool)
 }
 
 /** What decides whether a call may run. */
 interface Admission {
   readonly facts: CallFacts.CallFacts
+  readonly turn: ReadonlyArray<Dispatch.EarlierCall>
   readonly refusal: DispatchFailure.DispatchFailure | undefined
   readonly loopRefusal: DispatchFailure.DispatchFailure | undefined
 }
@@ -165,6 +177,8 @@ const runCall = <T extends Tool.Any>(
   const options: Dispatch.CallOptions = {
     id,
     facts: admission.facts,
+    turn: admission.turn,
+    onDoubt: run.onDoubt,
     refusal: admission.refusal,
     loopRefusal: admission.loopRefusal,
     consecutive: run.budget.consecutive,

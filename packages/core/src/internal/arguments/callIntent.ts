@@ -34,7 +34,12 @@ export class Intended {
 
   /** The digest of the intended effect, which is the same for all calls with this intent. */
   get id(): string {
-    return this.#id ??= digestOf("intent", this.#tool.name, this.#identity.effect ?? "")
+    return this.#id ??= intentIdOf(this.#tool.name, this.#identity.effect ?? "")
+  }
+
+  /** The intended effect itself; `undefined` if the arguments do not say which. */
+  get effect(): string | undefined {
+    return this.#identity.effect
   }
 
   /** The digest of all arguments. */
@@ -58,6 +63,9 @@ export class Intended {
     return this.#id !== undefined
   }
 }
+
+/** Returns the id of the intent to have an effect by a tool. */
+export const intentIdOf = (tool: string, effect: string): string => digestOf("intent", tool, effect)
 
 /** Returns the id that stands for any call to a tool. It is used if the intent of a call is unknown. */
 export const anyCallOf = (tool: string): string => digestOf("intent", tool)

@@ -42,11 +42,11 @@ export interface TextRepair extends Schema.Schema.Type<typeof TextRepair> {}
  */
 export const ValueRepair = Schema.Struct({
   /**
-   * The kind of the change. `RULES.md` of `@fallible/arguments` has examples of all kinds except two.
+   * The kind of the change. `RULES.md` of `@fallible/arguments` has examples of all kinds except three.
    * `"fixed"`: a fixer corrected the arguments (`Tool.fix`). `"repeated"`: the call repeats an
-   * earlier call, and uses that call's key and arguments.
+   * earlier call, and uses that call's key and arguments. `"joined"`: an equal call of the same turn ran in its place.
    */
-  kind: Schema.Literals([...valueRepairKinds, "fixed", "repeated"]),
+  kind: Schema.Literals([...valueRepairKinds, "fixed", "repeated", "joined"]),
   /** The path to the value: keys and indices from the root, as the model wrote them. */
   path: FieldIssue.fields.path,
   /** A short sentence for the model. Absent if the change is not worth mentioning. */

@@ -161,8 +161,10 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       return withDone(state, event)
     case "AttemptAbandoned":
       return event.wire === undefined ? state : withWire(state, event.wire)
+    case "CallJoined":
     case "CallRefused":
     case "CircuitChanged":
+    case "DoubtSettled":
     case "FixerAsked":
     case "InnerStarted":
     case "RetryRefused":

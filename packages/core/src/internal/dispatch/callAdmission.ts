@@ -1,24 +1,34 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Arguments from "../../Arguments.ts"
 import * as Availability from "../../Availability.ts"
 import * as CallFacts from "../../CallFacts.ts"
+import type { Fact } from "../../CallFacts.ts"
+import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolHealth } from "../../ToolHealth.ts"
-import type { Intent, Stage, ToolOutcome } from "../../ToolOutcome.ts"
+import type * as Toolkit from "../../Toolkit.ts"
+import type { Intent, Settlement, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { note } from "../call/note.ts"
 import { detached, type Scope } from "../call/scope.ts"
+import { SuspendSignal } from "../failure/controlSignal.ts"
 import { effectsOf } from "../failure/effects.ts"
+import { cut } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
+import { factOf } from "./callFact.ts"
+import { noteEnd } from "./doubtAge.ts"
+import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equalCalls.ts"
 import { disabledRefusal } from "./healthCount.ts"
 import { noteLateDoubt } from "./lateDoubt.ts"
-import { type Admission, admissionOf, type Repeated } from "./repeatedCall.ts"
+import { type Admission, admissionOf, admissionOfText, type Repeated, writtenOf } from "./repeatedCall.ts"
+import { certaintyIn, questionAbout, settledNote, verdictOf } from "./settlement.ts"
 
 /** The options of a call that decide whether the call may run. */
 interface Options {
@@ -30,6 +40,8 @@ interface Options {
   readonly loopRefusal?: DispatchFailure.DispatchFailure | undefined
   readonly before?: { readonly intent?: Intent | undefined }
   readonly wasBegun?: boolean
+  readonly turn?: ReadonlyArray<EarlierCall> | undefined
+  readonly onDoubt?: "refuse" | "ask" | undefined
 }
 
 /**
@@ -53,17 +65,36 @@ export class CallAdmission {
   #number: number | undefined = undefined
   #repeats: Repeated | undefined = undefined
   #isIntentUnknown = false
+  /** The earlier call of the same turn whose outcome this call shares. */
+  #joined: EarlierCall | undefined = undefined
+  /** The facts, with the doubts that this call has settled. */
+  #facts: CallFacts.CallFacts | undefined
+  readonly #settled: Array<Settlement> = []
+  readonly #now: () => bigint
+  /** The arguments as the model wrote them. */
+  readonly #written: string | undefined
+  /** The arguments of an earlier call, which this call repeats although a fixer might correct its text otherwise. */
+  #again: string | undefined = undefined
 
+  /**
+   * @param written the arguments as the model wrote them
+   * @param now reads the monotonic clock
+   */
   constructor(
     call: Scope,
     tool: Tool.Any,
+    written: string | undefined,
     options: Options,
     health: ToolHealth["Service"] | undefined,
-    outer: Scope
+    outer: Scope,
+    now: () => bigint
   ) {
-    const { before, id } = options
+    const { before, facts, id } = options
+    this.#now = now
     this.#call = call
     this.#tool = tool
+    this.#written = written
+    this.#facts = facts
     this.#options = options
     this.#health = health
     this.#outer = outer === detached || id !== undefined ? undefined : outer
@@ -92,11 +123,11 @@ export class CallAdmission {
   }
 
   #byFacts(params: unknown, text: string | undefined): Admission {
-    const { before, consecutive = Infinity, facts: given, loopRefusal, refusal } = this.#options
+    const { before, consecutive = Infinity, loopRefusal, refusal } = this.#options
     const wasAdmitted = this.#isAdmitted
     this.#isAdmitted = false
     // A resumed call keeps the number that its key was derived from.
-    const facts = given === undefined ? undefined : CallFacts.numbered(given, before?.intent)
+    const facts = this.#facts === undefined ? undefined : CallFacts.numbered(this.#facts, before?.intent)
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
     if (facts === undefined || this.#intended === undefined) return wasAdmitted ? {} : { refusal }
     if (!wasAdmitted) {
@@ -121,8 +152,8 @@ export class CallAdmission {
     loopRefusal: DispatchFailure.DispatchFailure | undefined
   ): Admission {
     const admission: Admission = attempted(() => admissionOf(facts, this.#tool, intended)) ?? {}
-    const { doubt, refusal, repeated } = admission
-    if (refusal !== undefined) return { refusal }
+    const { doubt, refusal, refusedBy, repeated } = admission
+    if (refusal !== undefined) return { refusal, refusedBy }
     if (limit !== undefined) return { refusal: doubt ?? limit }
     const isSafe = repeated !== undefined && repeated.certainty !== "not_executed"
     return isSafe ? admission : { refusal: doubt ?? loopRefusal }
@@ -143,7 +174,11 @@ export class CallAdmission {
   refuse(params: unknown, text: string | undefined): ToolFailure | undefined {
     this.stage = "admit"
     const before = this.#intended
-    const { refusal, repeated } = this.#decide(params, text)
+    const wasAdmitted = this.#isAdmitted
+    let decided = this.#decide(params, this.#again ?? text)
+    if (!wasAdmitted && this.#joins()) return joinedCall
+    while (this.#isSettledByUser(decided)) decided = this.#decide(params, this.#again ?? text)
+    const { refusal, repeated } = decided
     if (refusal !== undefined) {
       // The call already ran with its earlier arguments, and these still determine its intent.
       if (this.#call.state.executions > 0) this.#intended = before
@@ -152,6 +187,75 @@ export class CallAdmission {
     }
     this.#repeats = repeated
     return undefined
+  }
+
+  // ---------------------------------------------------------------------------
+  // Equal calls of one turn
+  // ---------------------------------------------------------------------------
+
+  /** True if an equal call of the same turn ran in place of this one. */
+  get isJoined(): boolean {
+    return this.#joined !== undefined
+  }
+
+  #joins(): boolean {
+    const { turn } = this.#options
+    const intended = this.#intended
+    if (turn === undefined || turn.length === 0 || intended === undefined || !isJoinable(this.#tool)) return false
+    if (attempted(() => intended.isEmpty) !== false) return false
+    return this.#join(turn.find(({ outcome }) => outcome.intent?.id === intended.id))
+  }
+
+  #join(earlier: EarlierCall | undefined): boolean {
+    if (earlier === undefined) return false
+    this.#joined = earlier
+    note(this.#call, { _tag: "CallJoined" })
+    return true
+  }
+
+  // ---------------------------------------------------------------------------
+  // Doubts
+  // ---------------------------------------------------------------------------
+
+  // Asks the user what became of the call in doubt that refuses this one. Only the words yes and no settle it.
+  #isSettledByUser({ refusal, refusedBy: id }: Admission): boolean {
+    const facts = this.#facts
+    if (this.#options.onDoubt !== "ask" || refusal === undefined || id === undefined || facts === undefined) {
+      return false
+    }
+    const question = questionAbout(facts, id)
+    if (question === undefined) return false
+    const { id: call, live } = this.#call
+    const reply = live.replyTo(call, question)
+    if (reply === undefined) throw new SuspendSignal(question, call)
+    const certainty = certaintyIn(reply)
+    if (certainty !== undefined) this.#settle({ id, certainty, by: "person" })
+    return certainty !== undefined
+  }
+
+  #settle(settlement: Settlement): void {
+    if (this.#facts === undefined) return
+    const { failed }: Fact = factOf(this.#facts, settlement.id)
+    this.#facts = Result.getOrElse(CallFacts.settle(this.#facts, settlement.id, settlement), () => this.#facts)
+    this.#settled.push(settlement)
+    const { by, certainty } = settlement
+    note(this.#call, { _tag: "DoubtSettled", about: failed?.tool ?? "", certainty, by })
+  }
+
+  /** Settles the doubts that the result of this call, a check, says something about. Only a fresh result says anything. */
+  settleBy(result: unknown, toolkit: Toolkit.Toolkit, now: bigint): Effect.Effect<void> {
+    return Effect.catchCause(
+      Effect.sync(() => {
+        const facts = this.#facts
+        const effect = this.#intended?.effect
+        if (facts === undefined || effect === undefined || !isFresh(this.#call)) return
+        const { settled, wait } = verdictOf(this.#tool, result, effect, facts, toolkit, now)
+        for (const { id, certainty, by } of settled) this.#settle({ id, certainty, by })
+        const text = settled.length > 0 ? settledNote(settled) : wait
+        if (text !== undefined) note(this.#call, { _tag: "CaveatAdded", text })
+      }),
+      (cause) => Defect.report(`The 'settles' of the tool ${this.#tool.name} failed with an internal error`, cause)
+    )
   }
 
   /** Returns the parameters to run with: those of an earlier call, if this call repeats it. */
@@ -193,13 +297,13 @@ export class CallAdmission {
     })
   }
 
-  #noteRepetition({ certainty, doubt, isChanged, text }: Repeated): void {
+  #noteRepetition({ certainty, doubt, isChanged, isOnlyChecked, text }: Repeated): void {
     note(this.#call, {
       _tag: "CallRepeated",
       effects: effectsOf(certainty),
       ...(doubt === undefined ? {} : { doubt })
     })
-    if (certainty === "not_executed") return
+    if (certainty === "not_executed" || isOnlyChecked === true) return
     const same =
       `An earlier call of ${this.#tool.name} may already have taken effect. Both calls share one idempotency key, so the effect happens only once`
     const sentence = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
@@ -217,8 +321,10 @@ export class CallAdmission {
    * its arguments decode, and if no fixer is asked about failed executions (the option `on`). This is safe, because
    * a handler that rejected these arguments rejects them again.
    */
-  read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
-    if (!this.#wasBegun) return decode()
+  read<A, E>(decode: (again?: string) => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
+    const early = this.#before()
+    if (early.refusal !== undefined) return Effect.fail(early.refusal)
+    if (!this.#wasBegun) return decode(early.text)
     // The refusal of a disabled tool would say that the call did nothing.
     if (this.#disabled !== undefined) return this.#failUnread
     const { fixers = [], sideEffect } = this.#tool
@@ -227,6 +333,26 @@ export class CallAdmission {
     return fixers.length === 0 && isIdempotent(sideEffect)
       ? decode()
       : Effect.catchEager(decode(), () => this.#failUnread)
+  }
+
+  // What the text alone says, before anything is made of it. A fixer may correct the same text differently the next time.
+  #before(): { readonly refusal?: ToolFailure; readonly text?: string | undefined } {
+    const { before, turn } = this.#options
+    const { fixers = [], name } = this.#tool
+    if (before !== undefined) return {}
+    const written = this.#written
+    const isSame = ({ call }: EarlierCall) => call.name === name && call.arguments === written
+    if (turn !== undefined && isJoinable(this.#tool) && this.#join(turn.find(isSame))) return { refusal: joinedCall }
+    if (fixers.length === 0 || written === undefined || !this.#call.acts) return {}
+    const known = () =>
+      this.#facts === undefined ? {} : admissionOfText(this.#facts, this.#tool, writtenOf(name, written))
+    let admission = known()
+    while (this.#isSettledByUser(admission)) admission = known()
+    const { refusal, text } = admission
+    if (refusal === undefined) return { text: this.#again = text }
+    this.stage = "admit"
+    note(this.#call, { _tag: "CallRefused", code: refusal.code })
+    return { refusal }
   }
 
   /** Returns true if the call would reach the tool now: the tool is available, and the call is not refused. */
@@ -247,12 +373,32 @@ export class CallAdmission {
 
   /** Adds the intent of the call to the outcome, if later calls may need the intent. */
   named(outcome: ToolOutcome): ToolOutcome {
+    if (this.#joined !== undefined) return joinedOutcome(this.#joined, outcome, this.#written)
+    this.#settleByReconcile(outcome)
+    // The replies of a suspended call say the same again when it is resumed.
+    const settled = this.#settled.length > 0 && outcome._tag !== "Suspended" && { settled: this.#settled }
     const intent = this.#intended === undefined
       ? this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
       : this.#intentOf(this.#intended, outcome)
-    if (intent === undefined) return outcome
-    this.#watchLate(intent)
-    return { ...outcome, intent }
+    if (intent !== undefined) {
+      this.#watchLate(intent)
+      if (outcome.doubt !== undefined) this.#noteDoubtAge(intent)
+    }
+    return intent === undefined && settled === false
+      ? outcome
+      : { ...outcome, ...settled, ...(intent === undefined ? {} : { intent }) }
+  }
+
+  // Nothing else than a check clears the doubt about an earlier call that this one repeats.
+  #settleByReconcile({ certainty }: ToolOutcome): void {
+    if (this.#repeats?.certainty !== "unknown" || certainty !== "not_executed" || this.#intended === undefined) return
+    this.#settle({ id: this.#intended.id, certainty, by: "reconcile" })
+  }
+
+  #noteDoubtAge({ id }: Intent): void {
+    const { facts: { scope } = {} } = this.#options
+    if (scope === undefined || !this.#call.acts) return
+    noteEnd(scope, id, this.#now(), this.#call.hasLeftSome ? () => this.#call.hasLeftSome : undefined)
   }
 
   // A request after the end of the call puts it in doubt, which its outcome cannot say any more.
@@ -262,14 +408,15 @@ export class CallAdmission {
     const intended = this.#intended
     if (scope === undefined || number === undefined || intended === undefined) return
     this.#call.onLateRequest = () => {
-      const text = this.#tool.sideEffect === "idempotent_by_key" ? attempted(() => intended.again) : undefined
-      noteLateDoubt(scope, { id, number, text })
+      noteLateDoubt(scope, { id, number, text: attempted(() => this.#textOf(intended)) })
     }
   }
 
   #intentOf(intended: Intended, outcome: ToolOutcome): Intent | undefined {
     const { acts, askedKey: key, state } = this.#call
     const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
+    // A call that asks what became of an earlier one has not been admitted.
+    if (outcome._tag === "Suspended" && this.stage === "admit") return undefined
     // An `identity` that throws has already been reported.
     if (!isNeeded || attempted(() => intended.isEmpty) !== false) {
       // The intent of a suspended call records that the call was admitted.
@@ -277,18 +424,35 @@ export class CallAdmission {
     }
     const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
       (outcome._tag !== "Completed" || outcome.certainty === "unknown")
-    const text = isSentAgain ? intended.again : undefined
+    const text = acts && (outcome.doubt !== undefined || isSentAgain) ? this.#textOf(intended) : undefined
     const number = this.#number
+    const { fixers = [], name } = this.#tool
+    const isCorrected = fixers.length > 0 && acts && this.#call.correction !== undefined && this.#written !== undefined
     return {
       id: intended.id,
       arguments: intended.arguments,
       ...(number === undefined ? {} : { number }),
       ...(key === undefined ? {} : { key }),
       ...(isLasting(state.done) || state.done.wasLasting ? { lasting: true } : {}),
-      ...(text === undefined ? {} : { text })
+      ...(text === undefined ? {} : { text }),
+      ...(isCorrected ? { written: writtenOf(name, this.#written) } : {})
     }
   }
+
+  // Only a call that is sent again needs its whole text. For any other, the text is for whoever settles the doubt.
+  #textOf(intended: Intended): string | undefined {
+    const { again } = intended
+    return again === undefined || this.#tool.sideEffect === "idempotent_by_key" ? again : cut(again, mostShown)
+  }
 }
+
+// True if the result is the handler's own, from this call: an answer from a cache or a fallback may be from before.
+const isFresh = ({ state: { attempts, executions, handled, source } }: Scope): boolean =>
+  executions > 0 && attempts === executions && source?.age === undefined &&
+  handled.toArray().every(({ by }) => by === "retry")
+
+/** How many characters are kept of arguments that are only shown. */
+const mostShown = 1_000
 
 /** Returns the failure of a call that was running when its process ended and cannot run again. */
 export const lostInProcess = (tool: string): ToolUnavailable =>

@@ -8,8 +8,9 @@ import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type * as Tool from "../../Tool.ts"
 import { anyCallOf, type Intended } from "../arguments/callIntent.ts"
+import { isIdentified } from "../arguments/freeText.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
-import { keyOfIntent } from "../call/idempotencyKey.ts"
+import { digestOf, keyOfIntent } from "../call/idempotencyKey.ts"
 import { factOf } from "./callFact.ts"
 import { withLateDoubts } from "./lateDoubt.ts"
 
@@ -25,6 +26,8 @@ export interface Admission {
   readonly repeated?: Repeated | undefined
   /** The refusal of the call if something else refuses it. Present if the earlier call is in doubt. */
   readonly doubt?: DispatchFailure.DispatchFailure | undefined
+  /** The id of the call in doubt that refuses this one. If that doubt is settled, this call may run. */
+  readonly refusedBy?: string | undefined
 }
 
 /** An earlier call whose key is used again. */
@@ -39,6 +42,8 @@ export interface Repeated {
   readonly isChanged: boolean
   /** The failure of the new call if the earlier arguments no longer decode. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
+  /** True if the handler must not run again: only the tool's check (`Tool.reconcile`) finds out what became of it. */
+  readonly isOnlyChecked?: boolean
 }
 
 /** Decides from the facts of a scope whether a call may run, and under which key. */
@@ -51,20 +56,34 @@ export const admissionOf = (
   const { name, repeats, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
   if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
-  const { done, failed, number: numberBefore }: Fact = factOf(facts, call.id)
+  const { done, failed, number: numberBefore, settled }: Fact = factOf(facts, call.id)
   const isChanged = failed?.arguments !== call.arguments
   const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
   const refusal = failed === undefined ? undefined : refusalOf(failed, sideEffect, isChanged)
   if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(sideEffect, failed, call))) {
-    return { refusal }
+    if (!isInDoubt || failed.certainty === "executed") return { refusal }
+    if (isReconciled(tool) && failed.lasting === undefined) {
+      const key = () => keyOfIntent(facts.scope ?? "", call.id, numberBefore)
+      const { certainty, doubt } = failed
+      return {
+        key,
+        number: numberBefore,
+        repeated: { certainty, doubt, isChanged: false, isOnlyChecked: true },
+        doubt: refusal
+      }
+    }
+    return { refusal, refusedBy: call.id }
   }
+  // The model has not seen a success that was settled later. So it repeats the call to have it once.
+  const wasUnseen = settled?.certainty === "executed" && settled.by !== "reconcile"
   const isDone = done !== undefined && !isInDoubt &&
-    (repeats === undefined ? done.run < facts.run && sideEffect !== "idempotent" : !repeats)
+    (repeats === undefined ? (done.run < facts.run || wasUnseen) && sideEffect !== "idempotent" : !repeats)
   if (isDone) return { refusal: DispatchFailure.alreadyDone(done.answer) }
   if (sideEffect === "none") return {}
-  const { failed: lost }: Fact = factOf(facts, anyCallOf(name))
-  if (lost !== undefined && sideEffect !== "idempotent") {
-    return { refusal: DispatchFailure.repeatedCall({ ...lost, isChanged: true }) }
+  const closed = closedBy(facts, tool, call.id)
+  if (closed !== undefined) {
+    const [refusedBy, earlier] = closed
+    return { refusal: DispatchFailure.inDoubt(name, earlier, wayOut(tool)), refusedBy }
   }
   if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(noKeyText(name))
   // If the service has refused a call, a call with other arguments gets the next number: the service may have stored
@@ -82,6 +101,73 @@ export const admissionOf = (
     : { certainty: "not_executed", isChanged: false } as const
   return { key, number, repeated, doubt: isInDoubt ? refusal : undefined }
 }
+
+/**
+ * Returns what is known of a call whose text of arguments is the same, byte for byte, as that of an earlier call that a
+ * fixer corrected. The earlier arguments count, whatever a fixer would make of the text now.
+ */
+export const admissionOfText = (
+  known: CallFacts,
+  tool: Tool.Any,
+  written: string
+): Pick<Admission, "refusal" | "refusedBy"> & { readonly text?: string } => {
+  const facts = withLateDoubts(known)
+  for (const [id, fact] of facts.intents) {
+    if (fact.written?.includes(written) !== true) continue
+    const { done, failed } = fact
+    if (failed !== undefined && failed.certainty !== "not_executed") {
+      const { lasting, text } = failed
+      if (tool.sideEffect === "idempotent_by_key" && text !== undefined && lasting === undefined) return { text }
+      if (tool.sideEffect === "idempotent") return {}
+      return { refusal: refusalOf(failed, tool.sideEffect, false), refusedBy: id }
+    }
+    const isDone = done !== undefined && done.run < facts.run && tool.repeats !== true &&
+      tool.sideEffect !== "idempotent"
+    return isDone ? { refusal: DispatchFailure.alreadyDone(done.answer) } : {}
+  }
+  return {}
+}
+
+/** Returns the digest by which {@link admissionOfText} finds a text again. */
+export const writtenOf = (tool: string, text: string): string => digestOf("written", tool, text)
+
+// Returns the call in hard doubt that closes its tool for this call. Without an identity, nothing says that a call with
+// other words is another effect. A call whose arguments are lost may have been any call.
+const closedBy = (
+  facts: CallFacts,
+  tool: Tool.Any,
+  id: string
+): readonly [id: string, failed: FailedCall] | undefined => {
+  if (facts.failures === 0 || tool.sideEffect === "idempotent") return undefined
+  const lost = anyCallOf(tool.name)
+  const { failed }: Fact = factOf(facts, lost)
+  if (failed !== undefined) return [lost, failed]
+  return isIdentified(tool) ? undefined : closing(facts, tool, id)
+}
+
+const closing = (
+  { intents }: CallFacts,
+  { name }: Tool.Any,
+  ownId: string
+): readonly [string, FailedCall] | undefined => {
+  for (const [id, { failed }] of intents) {
+    if (failed?.tool === name && failed.certainty === "unknown" && failed.doubt !== "soft" && id !== ownId) {
+      return [id, failed]
+    }
+  }
+  return undefined
+}
+
+const isReconciled = ({ policies, sideEffect }: Tool.Any): boolean =>
+  sideEffect === "non_idempotent" && policies.some(({ kind }) => kind === "reconcile")
+
+// If the tool has a check, the toolkit's advice names it.
+const wayOut = (tool: Tool.Any): string | undefined =>
+  isReconciled(tool)
+    ? `To find out what became of it, repeat that call with exactly its arguments: ${tool.name} only checks it then.`
+    : tool.check === undefined
+    ? `Tell the user that the earlier call may have worked, and that no call of ${tool.name} runs until somebody has checked.`
+    : undefined
 
 // True if this run counts as having sent its keys before. Two runs rarely continue from the same stored facts.
 // So if a service reports a conflict in the `"unlikely"` case, that counts as a rejection. With an `identity`,

@@ -18,11 +18,10 @@ export const refusal = (
 export const isRefusal = ({ code }: { readonly code: string }): boolean => codes.some((refusal) => refusal === code)
 
 /**
- * True if a call was refused because an identical call came before it. The earlier call's effect is not an
- * effect of this call.
+ * True if a call was refused because of an earlier call. The earlier call's effect is not an effect of this call.
  */
 export const isRepeat = ({ code }: { readonly code: string }): boolean =>
-  code === "repeated_call" || code === "already_done"
+  code === "repeated_call" || code === "already_done" || code === "in_doubt"
 
 /** True if a permanent failure concerns the arguments alone: the tool works, and other arguments may succeed. */
 export const isAboutArguments = ({ scope, transient }: Pick<ToolUnavailable, "scope" | "transient">): boolean =>

@@ -58,6 +58,8 @@ export interface Admission {
   readonly refuse: (params: unknown, text: string | undefined) => ToolFailure | undefined
   /** Returns the parameters to run with, once they have been admitted. */
   readonly admitted: (params: unknown) => Effect.Effect<unknown, ToolFailure>
+  /** True if an equal call of the same turn ran in place of this one. */
+  readonly isJoined: boolean
   /** Whether the tool may be called now. If not, no fixer is asked. */
   readonly isCalled: Effect.Effect<boolean>
 }
@@ -219,7 +221,8 @@ export class CorrectionStage<R> {
     const { params, repairs, shown, text } = answer
     const refusal = this.#admission?.refuse(params, text)
     if (refusal !== undefined) {
-      this.#noteRepairs([correctionRepair("refused", answer)])
+      const isJoined = this.#admission?.isJoined === true
+      this.#noteRepairs([correctionRepair(isJoined ? "used" : "refused", answer)])
       noteHandled(this.#scope, failure, { by: "ignored" })
       return Effect.fail(refusal)
     }

@@ -12,6 +12,13 @@ interface Polling {
   readonly atMost: Duration.Duration
 }
 
+/** What a result of a tool says about a call in doubt of another tool. */
+interface Settles {
+  readonly outcome: (result: never) => unknown
+  readonly settle: Duration.Duration | undefined
+  readonly final: boolean
+}
+
 /**
  * A tool of any type, as a toolkit holds it.
  *
@@ -29,6 +36,8 @@ export interface Any {
   readonly size: string | undefined
   readonly identity?: ((params: never) => unknown) | undefined
   readonly repeats?: boolean | undefined
+  readonly joins?: boolean
+  readonly settles?: Settles | undefined
   readonly failureLimit?: number
   readonly volatile?: ReadonlyArray<string>
   readonly poll?: Polling | undefined

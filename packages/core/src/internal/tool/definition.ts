@@ -115,6 +115,7 @@ export const demands = (
     identity,
     instead,
     isUninterruptible,
+    joins,
     poll,
     refusesFirst,
     repeats,
@@ -148,6 +149,7 @@ export const demands = (
   ["A tool's 'uninterruptible' must be a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
   ["A tool's 'identity' must be a function", identity === undefined || Predicate.isFunction(identity), identity],
   ["A tool's 'repeats' must be a boolean", repeats === undefined || Predicate.isBoolean(repeats), repeats],
+  ["A tool's 'joins' must be a boolean", joins === undefined || Predicate.isBoolean(joins), joins],
   [
     "A tool's 'failureLimit' must be a whole number of at least 1",
     Number.isInteger(failureLimit) && Number(failureLimit) >= 1,
@@ -164,6 +166,24 @@ export const demands = (
     sideEffect
   ]
 ]
+
+/** Throws a `TypeError` unless a tool's `settles` has what it needs. */
+export const demandSettles = <Options>(options: Options, sideEffect: SideEffect): Options => {
+  demand([
+    [
+      "A tool's 'settles' must be an object such as { outcome: ({ paid }) => paid ? \"executed\" : \"not_executed\", final: true }",
+      Predicate.hasProperty(options, "outcome") && Predicate.isFunction(options.outcome),
+      options
+    ],
+    ["A tool with 'settles' must be read-only (sideEffect: \"none\")", sideEffect === "none", sideEffect]
+  ])
+  const { final, settle } = options as { readonly final?: unknown; readonly settle?: unknown }
+  demand([
+    ["The 'final' of a tool's 'settles' must be a boolean", final === undefined || Predicate.isBoolean(final), final],
+    ["A tool's 'settles' has either 'final' or 'settle'", final !== true || settle === undefined, settle]
+  ])
+  return options
+}
 
 const isActs = (acts: unknown): boolean =>
   acts === undefined ||

@@ -1,0 +1,45 @@
+/*
+ * The runs of each scope in this process. Runs of one scope share their facts, so each needs those of the run before it:
+ * two at the same time would not know of each other's effects. Other processes are not seen.
+ */
+import * as Effect from "effect/Effect"
+import type { CallFacts } from "../../CallFacts.ts"
+import { current, detached } from "../call/scope.ts"
+
+const open = new Set<string>()
+const latest = new Map<string, number>()
+
+/** How many scopes are kept whose runs have ended. */
+const mostScopes = 10_000
+
+/** Why a run must not go on beside others of its scope. */
+export type WhyNotBeside = "running" | "later_run"
+
+/**
+ * Runs the only run of a scope. A run inside a tool call is not counted: its call decides whether it may run.
+ *
+ * @param refuse returns the failure of the run if it must not run now
+ */
+export const alone = <A, E, R, E2>(
+  { run, scope }: Pick<CallFacts, "run" | "scope">,
+  effect: Effect.Effect<A, E, R>,
+  refuse: (why: WhyNotBeside) => E2 | undefined
+): Effect.Effect<A, E | E2, R> =>
+  Effect.flatMap(current, (call): Effect.Effect<A, E | E2, R> => {
+    if (call !== detached || scope === undefined) return effect
+    const why = open.has(scope) ? "running" : (latest.get(scope) ?? run) > run ? "later_run" : undefined
+    const refusal = why === undefined ? undefined : refuse(why)
+    if (refusal !== undefined) return Effect.fail(refusal)
+    open.add(scope)
+    noteLatest(scope, run)
+    return Effect.ensuring(effect, Effect.sync(() => open.delete(scope)))
+  })
+
+const noteLatest = (scope: string, run: number): void => {
+  const before = latest.get(scope) ?? run
+  latest.delete(scope)
+  latest.set(scope, Math.max(before, run))
+  if (latest.size <= mostScopes) return
+  const [oldest] = latest.keys()
+  if (oldest !== undefined) latest.delete(oldest)
+}

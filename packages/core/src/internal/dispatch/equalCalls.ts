@@ -1,0 +1,92 @@
+/*
+ * Equal calls of one turn. The model has seen no result between them, and some providers send a call twice. So the first
+ * call runs, and the others share its outcome.
+ */
+import * as Duration from "effect/Duration"
+import * as Predicate from "effect/Predicate"
+import * as Arguments from "../../Arguments.ts"
+import * as DispatchFailure from "../../DispatchFailure.ts"
+import type * as Tool from "../../Tool.ts"
+import type * as ToolCall from "../../ToolCall.ts"
+import type { Completed, Failed, Repair, ToolOutcome } from "../../ToolOutcome.ts"
+import { canonical } from "../value/canonical.ts"
+import { list } from "../value/text.ts"
+import { attempted } from "../value/untrusted.ts"
+
+/** A call of the same turn that has ended. */
+export interface EarlierCall {
+  readonly call: ToolCall.ToolCall
+  readonly outcome: Completed | Failed
+}
+
+/** Returns the calls of a turn that later calls may join: those that have an answer or a failure of their own. */
+export const endedIn = (call: ToolCall.ToolCall, outcome: ToolOutcome): ReadonlyArray<EarlierCall> =>
+  outcome._tag === "Suspended" || outcome._tag === "Stopped" ||
+    outcome._tag === "Failed" && outcome.failure.code === "not_run"
+    ? []
+    : [{ call, outcome }]
+
+/** True if equal calls of one turn are joined. An idempotent tool may set a value, set another, and set the first again. */
+export const isJoinable = ({ joins, sideEffect }: Tool.Any): boolean =>
+  joins !== false && (sideEffect === "non_idempotent" || sideEffect === "idempotent_by_key")
+
+/** Ends a call that was joined. Its outcome is that of the earlier call. */
+export const joinedCall: DispatchFailure.Unavailable = DispatchFailure.notRun("An equal call")
+
+/**
+ * Returns the outcome of a joined call: how the earlier call ended, and a note that says so. What the earlier call did,
+ * spent and settled is told once, in its own outcome.
+ */
+export const joinedOutcome = (
+  { call, outcome }: EarlierCall,
+  own: ToolOutcome,
+  written: string | undefined
+): ToolOutcome => {
+  const note = noteOn(call.arguments, written)
+  const repairs: ReadonlyArray<Repair> = [...own.repairs ?? [], { kind: "joined", path: [], note }]
+  const { certainty, doubt } = outcome
+  const account = {
+    certainty,
+    ...(doubt === undefined ? {} : { doubt }),
+    joined: true,
+    repairs,
+    attempts: 0,
+    waited: Duration.zero,
+    handled: []
+  } as const
+  if (outcome._tag === "Failed") {
+    const { failure, stage } = outcome
+    return { _tag: "Failed", failure, stage, ...account }
+  }
+  const { caveats, source, value } = outcome
+  return {
+    _tag: "Completed",
+    value,
+    caveats: [...repairs.flatMap(({ note }) => note ?? []), ...caveats],
+    ...(source === undefined ? {} : { source }),
+    ...account
+  }
+}
+
+const noteOn = (sent: string | undefined, written: string | undefined): string => {
+  const fields = differing(sent, written)
+  const difference = fields.length === 0
+    ? ""
+    : ` The arguments of the first call were sent. Different here: ${list(fields)}.`
+  return `This turn has the same call twice, and it ran once: this is its one result.${difference} To do it twice, call it again in the next turn`
+}
+
+// The names of the arguments that differ. They differ if the tool's identity does not contain them.
+const differing = (one: string | undefined, other: string | undefined): ReadonlyArray<string> => {
+  const [first, second] = [fieldsOf(one), fieldsOf(other)]
+  return Array.from(new Set([...Object.keys(first), ...Object.keys(second)])).filter((name) =>
+    canonical(first[name]) !== canonical(second[name])
+  )
+}
+
+const fieldsOf = (text: string | undefined): { readonly [name: string]: unknown } =>
+  attempted(() => {
+    const parsed = Arguments.parse(text)
+    const value: unknown = parsed._tag === "Success" ? parsed.success.value : undefined
+    return Predicate.isObject(value) ? value : undefined
+  }) ?? {}

@@ -1,0 +1,381 @@
+/** A doubt is settled: by a check, by a person, by a program, by `Tool.reconcile`. Until then, its tool is closed. */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, type AgentEvent, CallFacts, Dispatch, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Option, Result, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { codesOf } from "../support/toldFailures.ts"
+
+const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
+const Payment = Schema.Struct({ order: Schema.String, note: Schema.optionalKey(Schema.String) })
+
+/** A payment tool whose first answer is lost. */
+const paymentTool = (definition: Partial<Tool.Definition<string, typeof Payment.Type>> = {}) => {
+  const paid: Array<string> = []
+  let number = 0
+  const pay = Tool.make(
+    "pay",
+    { description: "Pays an order", parameters: Payment, success: Schema.String, ...definition },
+    ({ order }) =>
+      Effect.suspend(() => {
+        paid.push(order)
+        return ++number === 1 ? Effect.fail(lost) : Effect.succeed("receipt")
+      })
+  )
+  return { paid, pay }
+}
+
+const statusTool = (
+  status: () => string,
+  settles: Omit<Tool.SettlesOptions<string>, "outcome"> = {},
+  definition: Partial<Tool.Definition<string, { readonly order: string }>> = {}
+) =>
+  Tool.make("payment_status", {
+    description: "Whether an order is paid",
+    parameters: Schema.Struct({ order: Schema.String }),
+    success: Schema.String,
+    sideEffect: "none",
+    identity: ({ order }) => order,
+    settles: {
+      outcome: (status) => status === "paid" ? "executed" : status === "open" ? "not_executed" : undefined,
+      ...settles
+    },
+    ...definition
+  }, () => Effect.sync(status))
+
+const byOrder = { identity: ({ order }: typeof Payment.Type) => order, check: "payment_status" }
+
+type Move = readonly [tool: string, args: object]
+
+const scripted = (moves: ReadonlyArray<Move>) =>
+  ScriptedModel.layer([...moves.map(([tool, args]) => ScriptedModel.call(tool, args)), ScriptedModel.text("Done.")])
+
+const events = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, moves: ReadonlyArray<Move>) =>
+  Agent.make({ toolkit, limits: { turns: 20 } }).stream("Go.").pipe(
+    Stream.runCollect,
+    Effect.map((events) => ({ events, answer: answerIn(events) })),
+    Effect.provide(scripted(moves))
+  )
+
+const answerIn = (events: ReadonlyArray<AgentEvent.AgentEvent>) => {
+  const last = events.at(-1)
+  return last?._tag === "RunEnded" ? last.answer : assert.fail("The run has no answer.")
+}
+
+const settledIn = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
+  events.flatMap((event) => event._tag === "DoubtSettled" ? [[event.about, event.certainty, event.by]] : [])
+
+const pay = (order: string, note = ""): Move => ["pay", note === "" ? { order } : { order, note }]
+const status = (order: string): Move => ["payment_status", { order }]
+
+describe("a tool in hard doubt", () => {
+  it.effect("is closed without an identity, whatever the arguments are", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool()
+      const { answer } = yield* events(Toolkit.make(tool), [pay("7", "a"), pay("7", "b"), pay("8"), pay("7", "a")])
+      assert.deepStrictEqual(paid, ["7"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "in_doubt", "in_doubt", "repeated_call"])
+      const texts = JSON.stringify(Array.from(answer.transcript))
+      assert.include(texts, "Tell the user that the earlier call may have worked")
+    }))
+
+  it.effect("holds back only the same intent with an identity", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
+      const { answer } = yield* events(Toolkit.make(tool), [pay("7", "a"), pay("7", "b"), pay("8")])
+      assert.deepStrictEqual(paid, ["7", "8"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+    }))
+
+  it.effect("stays closed in later runs of its scope, also from stored facts", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool()
+      const toolkit = Toolkit.make(tool)
+      const { answer: { facts, transcript } } = yield* events(toolkit, [pay("7")])
+      const stored = Schema.decodeUnknownSync(CallFacts.schema)(
+        JSON.parse(JSON.stringify(Schema.encodeSync(CallFacts.schema)(facts)))
+      )
+      const later = yield* Agent.make({ toolkit }).run("Go on.", { facts: stored, transcript }).pipe(
+        Effect.provide(scripted([pay("8"), pay("7", "again")]))
+      )
+      assert.deepStrictEqual(codesOf(later), ["in_doubt", "in_doubt"])
+      assert.deepStrictEqual(paid, ["7"])
+    }))
+
+  it.effect("does not close other tools", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool()
+      const other = Tool.make("mail", { description: "", success: Schema.String }, () => Effect.succeed("sent"))
+      const { answer } = yield* events(Toolkit.make(tool, other), [pay("7"), ["mail", {}], ["mail", {}]])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown"])
+      assert.deepStrictEqual(paid, ["7"])
+    }))
+
+  it.effect("is not closed by a soft doubt", () =>
+    Effect.gen(function*() {
+      let calls = 0
+      const tool = Tool.promise("pay", { description: "", parameters: Payment, success: Schema.String }, async () => {
+        if (++calls === 1) throw new Error("The card is not accepted here.")
+        return "receipt"
+      })
+      const { answer } = yield* events(Toolkit.make(tool), [pay("7"), pay("7"), pay("8")])
+      assert.strictEqual(calls, 2)
+      assert.strictEqual(answer.ledger.failures.length, 2)
+      assert.deepStrictEqual(CallFacts.inDoubt(answer.facts).map(({ strength }) => strength), ["soft"])
+    }))
+})
+
+describe("a check that settles", () => {
+  it.effect("opens the tool if nothing was done, and says by whom", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool(byOrder)
+      const toolkit = Toolkit.make(tool, statusTool(() => "open", { final: true }))
+      const { answer, events: all } = yield* events(toolkit, [pay("7"), status("7"), pay("7", "again"), status("7")])
+      assert.deepStrictEqual(paid, ["7", "7"])
+      assert.deepStrictEqual(settledIn(all), [["pay", "not_executed", "check:payment_status"]])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown"])
+      assert.include(JSON.stringify(Array.from(answer.transcript)), "has not taken effect, so it may be called again")
+      assert.deepStrictEqual(CallFacts.inDoubt(answer.facts), [])
+    }))
+
+  it.effect("counts the call as done if it was executed: the same call gets already_done", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool(byOrder)
+      const toolkit = Toolkit.make(tool, statusTool(() => "paid"))
+      const { answer, events: all } = yield* events(toolkit, [pay("7"), status("7"), pay("7", "again"), pay("8")])
+      assert.deepStrictEqual(paid, ["7", "8"])
+      assert.deepStrictEqual(settledIn(all), [["pay", "executed", "check:payment_status"]])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "already_done"])
+      const settled = Array.from(answer.facts.intents).flatMap(([, { settled }]) => settled ?? [])
+      assert.deepStrictEqual(settled, [{ certainty: "executed", by: "check:payment_status" }])
+    }))
+
+  it.effect("says nothing about another order, nor by an answer that leaves it open", () =>
+    Effect.gen(function*() {
+      for (const [about, says] of [["8", "open"], ["7", "pending"]] as const) {
+        const { paid, pay: tool } = paymentTool(byOrder)
+        const toolkit = Toolkit.make(tool, statusTool(() => says, { final: true }))
+        const { events: all } = yield* events(toolkit, [pay("7"), status(about), pay("7", "again")])
+        assert.deepStrictEqual(settledIn(all), [])
+        assert.deepStrictEqual(paid, ["7"])
+      }
+    }))
+
+  it.effect("proves nothing by finding nothing, without a promise", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool(byOrder)
+      const toolkit = Toolkit.make(tool, statusTool(() => "open"))
+      const { answer } = yield* events(toolkit, [pay("7"), status("7"), pay("7", "again")])
+      assert.deepStrictEqual(paid, ["7"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+    }))
+
+  it.effect("proves something by finding nothing only once the time to settle is up", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool(byOrder)
+      const slow = Tool.make(
+        "wait",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.as(TestClock.adjust("11 seconds"), "waited")
+      )
+      const toolkit = Toolkit.make(tool, slow, statusTool(() => "open", { settle: "10 seconds" }))
+      const { answer, events: all } = yield* events(toolkit, [
+        pay("7"),
+        status("7"),
+        pay("7", "again"),
+        ["wait", {}],
+        status("7"),
+        pay("7", "again")
+      ])
+      assert.deepStrictEqual(paid, ["7", "7"])
+      assert.deepStrictEqual(settledIn(all), [["pay", "not_executed", "check:payment_status"]])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+      assert.include(JSON.stringify(Array.from(answer.transcript)), "Call payment_status again in 10s")
+    }))
+
+  it.effect("waits the whole time again in another process", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool(byOrder)
+      const toolkit = Toolkit.make(tool, statusTool(() => "open", { settle: "10 seconds" }))
+      const { answer: { facts, transcript } } = yield* events(toolkit, [pay("7")])
+      yield* TestClock.adjust("1 hour")
+      // Another process knows nothing of the scope: here, the same facts under another name.
+      const elsewhere: CallFacts.CallFacts = { ...facts, scope: "elsewhere" }
+      const later = yield* Agent.make({ toolkit }).run("Go on.", { facts: elsewhere, transcript }).pipe(
+        Effect.provide(scripted([status("7"), pay("7", "again")]))
+      )
+      assert.deepStrictEqual(codesOf(later), ["repeated_call"])
+      assert.deepStrictEqual(paid, ["7"])
+    }))
+
+  it.effect("does not count if its answer is not fresh", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool(byOrder)
+      const failing = Tool.make("payment_status", {
+        description: "",
+        parameters: Schema.Struct({ order: Schema.String }),
+        success: Schema.String,
+        sideEffect: "none",
+        identity: ({ order }) => order,
+        settles: { outcome: () => "not_executed", final: true }
+      }, () => Effect.fail(lost)).pipe(Tool.fallback(() => Effect.succeed("open")))
+      const { events: all } = yield* events(Toolkit.make(tool, failing), [pay("7"), status("7"), pay("7", "again")])
+      assert.deepStrictEqual(settledIn(all), [])
+      assert.deepStrictEqual(paid, ["7"])
+    }))
+
+  it.effect("keeps its answer if 'settles' throws or is ill-typed", () =>
+    Effect.gen(function*() {
+      for (
+        const outcome of [
+          () => assert.fail("boom"),
+          () => "maybe" as never,
+          (() => Promise.resolve("executed")) as never
+        ]
+      ) {
+        const { paid, pay: tool } = paymentTool(byOrder)
+        const toolkit = Toolkit.make(tool, statusTool(() => "open", {}, { settles: { outcome, final: true } }))
+        const { answer } = yield* events(toolkit, [pay("7"), status("7"), pay("7", "again")])
+        assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+        assert.deepStrictEqual(paid, ["7"])
+      }
+    }))
+
+  it("is refused when it is made, unless it only reads, and has a function", () => {
+    const parts = { description: "", success: Schema.String }
+    assert.throws(
+      () => Tool.make("a", { ...parts, settles: { outcome: () => "executed" } }, () => Effect.succeed("")),
+      /read-only/
+    )
+    assert.throws(
+      () => Tool.make("a", { ...parts, sideEffect: "none", settles: {} as never }, () => Effect.succeed("")),
+      /'settles' must be an object such as/
+    )
+    assert.throws(
+      () =>
+        Tool.make(
+          "a",
+          { ...parts, sideEffect: "none", settles: { outcome: () => "executed", final: true, settle: "1 second" } },
+          () => Effect.succeed("")
+        ),
+      /either 'final' or 'settle'/
+    )
+  })
+})
+
+describe("a person", () => {
+  const asking = Effect.fnUntraced(function*(replies: ReadonlyArray<string>, moves: ReadonlyArray<Move>) {
+    const { paid, pay: tool } = paymentTool()
+    const agent = Agent.make({ toolkit: Toolkit.make(tool), onDoubt: "ask" })
+    const remaining = [...replies]
+    const asked: Array<string> = []
+    const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+      Effect.catchTag(run, "RunSuspended", ({ question, suspension }) => {
+        asked.push(question)
+        return answered(agent.resume(suspension, remaining.shift() ?? assert.fail("Nobody answers.")))
+      })
+    const answer = yield* answered(agent.run("Go.")).pipe(Effect.provide(scripted(moves)))
+    return { answer, asked, paid }
+  })
+
+  it.effect("is asked what became of the call, and opens the tool", () =>
+    Effect.gen(function*() {
+      const { answer, asked, paid } = yield* asking(["No."], [pay("7", "a"), pay("7", "b"), pay("8")])
+      assert.deepStrictEqual(asked, [
+        "pay was called with {\"order\":\"7\",\"note\":\"a\"}, and failed with outcome_unknown: Reset. Nobody knows whether it took effect. Did it? Answer \"yes\" or \"no\"."
+      ])
+      assert.deepStrictEqual(paid, ["7", "7", "8"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown"])
+      const settled = Array.from(answer.facts.intents).flatMap(([, { settled }]) => settled ?? [])
+      assert.deepStrictEqual(settled, [{ certainty: "not_executed", by: "person" }])
+    }))
+
+  it.effect("says that it took effect: the same call is not made again, others are", () =>
+    Effect.gen(function*() {
+      const same = yield* asking(["yes"], [pay("7"), pay("7")])
+      assert.deepStrictEqual(same.paid, ["7"])
+      assert.deepStrictEqual(codesOf(same.answer), ["outcome_unknown", "already_done"])
+      const other = yield* asking(["YES!"], [pay("7"), pay("8")])
+      assert.deepStrictEqual(other.paid, ["7", "8"])
+    }))
+
+  it.effect("settles nothing with any other words", () =>
+    Effect.gen(function*() {
+      const { answer, asked, paid } = yield* asking(["I think no, not yet"], [pay("7"), pay("8")])
+      assert.strictEqual(asked.length, 1)
+      assert.deepStrictEqual(paid, ["7"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "in_doubt"])
+      assert.strictEqual(CallFacts.inDoubt(answer.facts).length, 1)
+    }))
+})
+
+describe("a program", () => {
+  it.effect("lists what is in doubt, and settles it once", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool()
+      const toolkit = Toolkit.make(tool)
+      const { answer: { facts, transcript } } = yield* events(toolkit, [pay("7", "a")])
+      const [doubt] = CallFacts.inDoubt(facts)
+      assert.deepInclude(doubt, { tool: "pay", strength: "hard", code: "outcome_unknown", run: 0 })
+      assert.deepStrictEqual(doubt?.arguments, "{\"order\":\"7\",\"note\":\"a\"}")
+      const id = doubt!.id
+      const settled = Result.getOrThrow(CallFacts.settle(facts, id, { certainty: "not_executed", by: "ops" }))
+      assert.deepStrictEqual(CallFacts.inDoubt(settled), [])
+      const twice = CallFacts.settle(settled, id, { certainty: "executed", by: "ops" })
+      assert.isTrue(Result.isFailure(twice))
+      assert.throws(() => CallFacts.settle(facts, id, { certainty: "unknown" as never, by: "ops" }), TypeError)
+      assert.throws(() => CallFacts.settle(facts, id, { certainty: "executed", by: " " }), TypeError)
+      const later = yield* Agent.make({ toolkit }).run("Go on.", { facts: settled, transcript }).pipe(
+        Effect.provide(scripted([pay("7", "b")]))
+      )
+      assert.deepStrictEqual(codesOf(later), [])
+      assert.deepStrictEqual(paid, ["7", "7"])
+    }))
+
+  it.effect("settles the doubt about a call whose arguments are lost", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
+      const fixed = tool.pipe(Tool.fix(() => ({ order: "7" })))
+      const begun: CallFacts.CallFacts = CallFacts.beginning(CallFacts.empty, "s")
+      const lost = yield* Dispatch.call(Toolkit.make(fixed), { id: "1", name: "pay", arguments: "{" }, {
+        facts: begun,
+        wasBegun: true
+      })
+      const facts = CallFacts.ended(begun, lost, fixed)
+      const call = { id: "2", name: "pay", arguments: "{\"order\":\"8\"}" }
+      const refused = yield* Dispatch.call(Toolkit.make(fixed), call, { facts })
+      assert.strictEqual(refused._tag === "Failed" && refused.failure.code, "in_doubt")
+      const [doubt] = CallFacts.inDoubt(facts)
+      const settled = Result.getOrThrow(CallFacts.settle(facts, doubt!.id, { certainty: "not_executed", by: "ops" }))
+      yield* Dispatch.call(Toolkit.make(fixed), call, { facts: settled })
+      assert.deepStrictEqual(paid, ["8"])
+    }))
+})
+
+describe("Tool.reconcile", () => {
+  it.effect("is asked again when the same call is repeated in doubt, and the handler does not run", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
+      let looks = 0
+      const checked = tool.pipe(
+        Tool.reconcile(() => ++looks === 1 ? Effect.fail(lost) : Effect.succeed(Option.some("found receipt")))
+      )
+      const { answer } = yield* events(Toolkit.make(checked), [pay("7"), pay("7", "again"), pay("7", "once more")])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown"])
+      assert.deepStrictEqual(paid, ["7", "7"])
+      assert.strictEqual(looks, 2)
+      assert.include(JSON.stringify(Array.from(answer.transcript)), "found receipt")
+    }))
+
+  it.effect("proves that nothing was done under its law, and then the tool may run again", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
+      let looks = 0
+      const checked = tool.pipe(
+        Tool.reconcile(() => ++looks === 1 ? Effect.fail(lost) : Effect.succeed(Option.none()), { final: true })
+      )
+      const { answer } = yield* events(Toolkit.make(checked), [pay("7"), pay("7", "b"), pay("7", "c")])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "not_executed"])
+      assert.deepStrictEqual(paid, ["7", "7"])
+    }))
+})
