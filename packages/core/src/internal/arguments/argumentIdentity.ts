@@ -29,7 +29,7 @@ import { schemaOf } from "./jsonSchema.ts"
 export interface Identified {
   readonly name: string
   readonly parameters: Schema.ConstraintDecoder<unknown>
-  readonly identity?: ((params: never) => unknown) | undefined
+  readonly identity?: ((params: never) => unknown) | "all" | undefined
 }
 
 /** The identity of a call, computed from its arguments. */
@@ -59,7 +59,7 @@ export const identityOf = (tool: Identified, params: unknown, text: string | und
   const canonicalText = unfit === "drawn" || !isKept ? undefined : canonical(json ?? params)
   const whole = canonicalText ?? asWritten(tool, text)
   const { identity } = tool
-  if (identity === undefined) return { effect: whole, whole, isFit: unfit === undefined && isKept }
+  if (!Predicate.isFunction(identity)) return { effect: whole, whole, isFit: unfit === undefined && isKept }
   const declared: unknown = identity(params as never)
   if (isEmpty(declared)) return { effect: undefined, whole, isFit: true }
   const effect = isPromise(declared) || Effect.isEffect(declared) ? undefined : canonical(declared)

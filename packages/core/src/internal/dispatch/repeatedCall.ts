@@ -2,6 +2,7 @@
  * Decides from the earlier calls of a scope whether a call may run: the table of `CallFacts` in code. Also chooses
  * the number that the call's idempotency key is derived from.
  */
+import * as Predicate from "effect/Predicate"
 import type { CallFacts, Fact, FailedCall } from "../../CallFacts.ts"
 import type { Certainty } from "../../Certainty.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
@@ -49,7 +50,7 @@ export const admissionOf = (
 ): Admission => {
   const facts = withLateDoubts(known)
   const { name, repeats, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
-  if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
+  if (sideEffect === "none" && facts.failures === 0 && !Predicate.isFunction(tool.identity)) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
   const { done, failed, number: numberBefore }: Fact = factOf(facts, call.id)
   const isChanged = failed?.arguments !== call.arguments
@@ -84,10 +85,10 @@ export const admissionOf = (
 }
 
 // True if this run counts as having sent its keys before. Two runs rarely continue from the same stored facts.
-// So if a service reports a conflict in the `"unlikely"` case, that counts as a rejection. With an `identity`,
+// So if a service reports a conflict in the `"unlikely"` case, that counts as a rejection. With an `identity` function,
 // it does not: there, one key may have been sent with different bodies.
 const mayHaveBeenSent = ({ mayHaveRun }: CallFacts, { identity }: Tool.Any): boolean =>
-  mayHaveRun === "likely" || mayHaveRun === "unlikely" && identity !== undefined
+  mayHaveRun === "likely" || mayHaveRun === "unlikely" && Predicate.isFunction(identity)
 
 // Returns the refusal of a repeated call. Arguments that hold a secret are not stored. So if it is safe to send them
 // again, a hint asks the model to do that.

@@ -27,7 +27,7 @@ export interface Any {
   readonly instead: ReadonlyArray<string>
   readonly check: string | undefined
   readonly size: string | undefined
-  readonly identity?: ((params: never) => unknown) | undefined
+  readonly identity?: ((params: never) => unknown) | "all" | undefined
   readonly repeats?: boolean | undefined
   readonly failureLimit?: number
   readonly volatile?: ReadonlyArray<string>
