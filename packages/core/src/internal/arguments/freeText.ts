@@ -20,7 +20,7 @@ const cache = new WeakMap<object, boolean>()
 
 /**
  * Whether any parameter is free text: a string without an enum, a pattern or a format, or any value. The keys of a record
- * are free text, too.
+ * are free text, too. What counts is what the model is shown: Effect shows a pattern only if it has the flag `u`.
  */
 export const hasFreeText = (parameters: Schema.Constraint): boolean => {
   const known = cache.get(parameters)
