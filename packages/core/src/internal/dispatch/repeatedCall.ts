@@ -67,7 +67,9 @@ export const admissionOf = (
   if (lost !== undefined && sideEffect !== "idempotent") {
     return { refusal: DispatchFailure.repeatedCall({ ...lost, isChanged: true }) }
   }
-  if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(noKeyText(name))
+  if (sideEffect === "idempotent_by_key" && !call.isFit) {
+    throw new TypeError(`'${name}' needs an 'identity' without its secrets.`)
+  }
   // If the service has refused a call, a call with other arguments gets the next number: the service may have stored
   // the old key together with the refused request. A request that was not served has stored nothing.
   const isFree = failed?.refused !== undefined && !isInDoubt && isChanged
@@ -99,9 +101,6 @@ const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolea
   const hint = isSafe ? "Call it with exactly the arguments of the earlier call: that is safe." : undefined
   return DispatchFailure.repeatedCall({ ...failed, isChanged, ...(hint === undefined ? {} : { hint }) })
 }
-
-const noKeyText = (name: string): string =>
-  `'${name}' needs an 'identity': no idempotency key can be made from its arguments, because they do not decode to the same value again.`
 
 // Returns the next number if this call sent its key before its arguments were corrected. Otherwise returns 1.
 const numberAfterSent = ({ id, sent }: Intended): number => sent === undefined || sent.id !== id ? 1 : sent.number + 1
