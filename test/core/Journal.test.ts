@@ -27,7 +27,7 @@ const world = () => {
   const acting = (name: string, sideEffect: Tool.Any["sideEffect"]) =>
     Tool.make(
       name,
-      { description: name, parameters: Order, success: Schema.String, sideEffect },
+      { description: name, parameters: Order, success: Schema.String, sideEffect, identity: "all" },
       () =>
         Effect.map(ToolCall.current, ({ idempotencyKey }) => {
           acted.push(`${name} ${idempotencyKey}`)
@@ -170,7 +170,13 @@ describe("a run that stops at any of its steps, and is replayed", () => {
       const paid: Array<string> = []
       const pay = Tool.make(
         "pay",
-        { description: "", parameters: Order, success: Schema.String, sideEffect: "idempotent_by_key" },
+        {
+          description: "",
+          parameters: Order,
+          success: Schema.String,
+          sideEffect: "idempotent_by_key",
+          identity: "all"
+        },
         () => Effect.map(ToolCall.current, ({ idempotencyKey }) => (paid.push(idempotencyKey), "paid"))
       )
       const twice: ScriptedModel.Script = ({ messages }) =>

@@ -42,6 +42,7 @@ const returning = (
     parameters: Schema.Struct({ limit: Schema.optionalKey(Schema.Int) }),
     success: Schema.Json,
     sideEffect,
+    identity: "all",
     ...(size === undefined ? {} : { size: "limit" as const })
   }, () => Effect.succeed(value))
 }

@@ -81,7 +81,7 @@ const charging = (sideEffect: SideEffect.SideEffect, end: keyof typeof endsAfter
     }))
   const subject = Tool.make(
     "subject",
-    { description: "", parameters, success: Schema.String, sideEffect },
+    { description: "", parameters, success: Schema.String, sideEffect, identity: "all" },
     () =>
       Effect.gen(function*() {
         // After the reply, the handler fails before it comes to charge.
@@ -196,7 +196,7 @@ const outcomeOf = async ({ copy, failure, place, refusesFirst, sideEffect, stack
   )
   const subject: Subject = Tool.make(
     "subject",
-    { description: "", parameters, success: Schema.String, sideEffect, refusesFirst },
+    { description: "", parameters, success: Schema.String, sideEffect, identity: "all", refusesFirst },
     (params): Effect.Effect<string, Failure> =>
       place === "handler"
         ? Effect.suspend(() => Effect.fail(copy(failure())))
@@ -329,7 +329,7 @@ const watched = (
   )
   const bare: Subject = Tool.make(
     "subject",
-    { description: "", parameters, success: Schema.String, sideEffect },
+    { description: "", parameters, success: Schema.String, sideEffect, identity: "all" },
     (params) => {
       const body = Effect.gen(function*() {
         if (runsInner) yield* Effect.ignore(inner.run(params))

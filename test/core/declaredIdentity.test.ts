@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { SchemaMismatch, Tool, ToolCall, type ToolUnavailable } from "@fallible/core"
-import { Effect, Random, Redacted, Schema, SchemaGetter } from "effect"
+import { Effect, Random, Redacted, Schema } from "effect"
 import { lettered } from "../support/lettered.ts"
 import { declined, order, Payment, payments, playing, textsOf } from "../support/paidOrders.ts"
 import { lost } from "../support/sequence.ts"
@@ -126,75 +126,6 @@ describe("H3 an identity", () => {
       yield* playing(outer, [{}])
       assert.strictEqual(lettered(keys), "a b")
     }))
-
-  describe("is required by Tool.make for a tool that is idempotent by key,", () => {
-    const make = (parameters: Schema.ConstraintDecoder<unknown>) => () =>
-      Tool.make(
-        "pay",
-        { description: "", parameters, success: Schema.Void, sideEffect: "idempotent_by_key" },
-        () => Effect.void
-      )
-    const drawn = Schema.Int.pipe(Schema.withDecodingDefaultKey(Random.nextInt))
-    const oneWay = Schema.String.pipe(Schema.decodeTo(Schema.Int, {
-      decode: SchemaGetter.transform((text: string) => text.length),
-      encode: SchemaGetter.forbidden(() => "one way")
-    }))
-    const omitted = Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("x"), { encodingStrategy: "omit" }))
-    const why: Readonly<Record<string, readonly [Schema.ConstraintDecoder<unknown>, string]>> = {
-      "if its arguments hold a secret": [Schema.Struct({ a: Schema.Redacted(Schema.String) }), "they hold a secret"],
-      "if a default is drawn": [
-        Schema.Struct({ a: Schema.Array(Schema.Struct({ b: drawn })) }),
-        "they have a default that may differ each time"
-      ],
-      "if a class has no codec": [
-        Schema.Struct({ a: Schema.instanceOf(Opaque) }),
-        "they cannot be encoded again without loss"
-      ],
-      "if they decode one way alone": [Schema.Struct({ a: oneWay }), "they cannot be encoded again without loss"],
-      "if encoding leaves something out": [Schema.Struct({ a: omitted }), "they cannot be encoded again without loss"]
-    }
-    for (const [name, [parameters, reason]] of Object.entries(why)) {
-      it(name, () => {
-        assert.throws(
-          make(parameters),
-          `'pay' needs an 'identity', since no idempotency key can be made of its arguments as they are: ${reason}.`
-        )
-      })
-    }
-
-    it("and for no other", () => {
-      class Money extends Schema.Class<Money>("Money")({ cents: Schema.Int }) {}
-      for (
-        const field of [
-          Schema.Date,
-          Schema.BigInt,
-          Schema.BigDecimal,
-          Schema.URL,
-          Schema.Duration,
-          Schema.FiniteFromString,
-          Schema.Option(Schema.Int),
-          Schema.OptionFromOptionalKey(Schema.Int),
-          Schema.HashMap(Schema.String, Schema.Duration),
-          Schema.Uint8ArrayFromBase64,
-          Schema.Trim,
-          Schema.optional(Schema.String),
-          Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("x"))),
-          Money
-        ]
-      ) {
-        assert.doesNotThrow(make(Schema.Struct({ field })))
-      }
-      assert.doesNotThrow(() =>
-        Tool.make("pay", {
-          description: "",
-          parameters: Schema.Struct({ order: Schema.String, at: drawn }),
-          success: Schema.Void,
-          sideEffect: "idempotent_by_key",
-          identity: ({ order }) => order
-        }, () => Effect.void)
-      )
-    })
-  })
 
   it.effect("is the text if a default is random", () =>
     Effect.gen(function*() {

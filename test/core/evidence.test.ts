@@ -109,7 +109,8 @@ describe("evidence", () => {
       const pay = Tool.make("pay", {
         description: "Pays",
         success: Schema.String,
-        sideEffect: "idempotent_by_key"
+        sideEffect: "idempotent_by_key",
+        identity: "all"
       }, () =>
         Effect.fail(
           new SchemaMismatch({ side: "arguments", code: "rejected", detail: "In use.", cause: { status: 409 } })

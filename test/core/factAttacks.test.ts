@@ -13,10 +13,11 @@ describe("facts", () => {
     Effect.gen(function*() {
       let paid = 0
       const stopping = (sideEffect: "non_idempotent" | "idempotent_by_key") =>
-        Tool.make("pay", { description: "", parameters: Payment, success: Schema.String, sideEffect }, () =>
-          Effect.suspend(() =>
-            ++paid === 1 ? ToolCall.stop("Enough.") : Effect.succeed("receipt")
-          ))
+        Tool.make(
+          "pay",
+          { description: "", parameters: Payment, success: Schema.String, sideEffect, identity: "all" },
+          () => Effect.suspend(() => ++paid === 1 ? ToolCall.stop("Enough.") : Effect.succeed("receipt"))
+        )
       for (const sideEffect of ["non_idempotent", "idempotent_by_key"] as const) {
         paid = 0
         const tool = stopping(sideEffect)

@@ -202,7 +202,7 @@ describe("C3: a correction is known to", () => {
         const [settings, end, code, keys] of [
           [{}, Effect.fail(lostAnswer), "repeated_call", 1],
           [{ repeats: false }, Effect.succeed("paid"), "already_done", 1],
-          [{ sideEffect: "idempotent_by_key" }, Effect.fail(lostAnswer), "timeout", 2]
+          [{ sideEffect: "idempotent_by_key", identity: "all" }, Effect.fail(lostAnswer), "timeout", 2]
         ] as const
       ) {
         const sent: Array<string> = []

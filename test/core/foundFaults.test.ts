@@ -37,10 +37,11 @@ describe("a keyed tool whose attempt was abandoned while an inner tool still run
   it.effect("is not tried again by a retry", () =>
     Effect.gen(function*() {
       const { done, tool } = slow()
-      const outer = Tool.make("outer", { ...definition, sideEffect: "idempotent_by_key" }, () => tool.run({})).pipe(
-        Tool.timeout(900),
-        Tool.retry(Schedule.recurs(2))
-      )
+      const outer = Tool.make("outer", { ...definition, sideEffect: "idempotent_by_key", identity: "all" }, () =>
+        tool.run({})).pipe(
+          Tool.timeout(900),
+          Tool.retry(Schedule.recurs(2))
+        )
       yield* ended(call(outer))
       assert.strictEqual(done.length, 1)
     }))
@@ -48,9 +49,10 @@ describe("a keyed tool whose attempt was abandoned while an inner tool still run
   it.effect("is not called again by the model", () =>
     Effect.gen(function*() {
       const { done, tool } = slow()
-      const outer = Tool.make("outer", { ...definition, sideEffect: "idempotent_by_key" }, () => tool.run({})).pipe(
-        Tool.timeout(900)
-      )
+      const outer = Tool.make("outer", { ...definition, sideEffect: "idempotent_by_key", identity: "all" }, () =>
+        tool.run({})).pipe(
+          Tool.timeout(900)
+        )
       const facts = CallFacts.beginning(CallFacts.empty, "scope")
       const first = yield* ended(call(outer, { facts }))
       yield* ended(call(outer, { facts: CallFacts.ended(facts, first, outer) }))

@@ -49,7 +49,7 @@ const written = fc.record({
 const decode = Schema.decodeUnknownSync(Schema.toCodecJson(Arguments))
 
 const tool = { name: "pay", parameters: Arguments }
-const effectOf = (json: object) => identityOf(tool, decode(json), undefined).effect
+const effectOf = (json: object) => identityOf(tool, decode(json), JSON.stringify(json)).effect
 
 const turned = (value: unknown): unknown =>
   Array.isArray(value)
@@ -105,7 +105,7 @@ describe("the identity of arguments", () => {
 
   it("distinguishes secrets, and then cannot serve as a key", () => {
     const secret = { name: "pay", parameters: Schema.Struct({ pin: Schema.Redacted(Schema.String) }) }
-    const of = (pin: string) => identityOf(secret, { pin: Redacted.make(pin) }, undefined)
+    const of = (pin: string) => identityOf(secret, { pin: Redacted.make(pin) }, JSON.stringify({ pin }))
     assert.strictEqual(of("1").effect, of("1").effect)
     assert.notStrictEqual(of("1").effect, of("2").effect)
     assert.isFalse(of("1").isFit)
@@ -125,6 +125,5 @@ describe("the identity of arguments", () => {
     const of = (text: string) => identityOf(opaque, { a: new Opaque(1) }, text)
     assert.strictEqual(of("{\"a\":1,\"b\":2}").whole, of("{ \"b\": 2, \"a\": 1 }").whole)
     assert.notStrictEqual(of("{\"a\":1}").whole, of("{\"a\":2}").whole)
-    assert.isFalse(of("{\"a\":1}").isFit)
   })
 })

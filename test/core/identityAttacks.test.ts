@@ -1,22 +1,19 @@
 /** Findings of attacks: ways in which one payment was mistaken for two, or two for one. */
 import { assert, describe, it } from "@effect/vitest"
-import { Tool, ToolUnavailable } from "@fallible/core"
-import { Effect, Option, Schema, SchemaGetter } from "effect"
+import { Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+import { Clock, Context, Effect, Option, Random, Schema, SchemaGetter } from "effect"
+import { TestClock } from "effect/testing"
 import { note, Payment, played } from "../support/keyedService.ts"
+import { lettered } from "../support/lettered.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
 describe("the same payment", () => {
   const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
-  const paidBy = Effect.fnUntraced(
+  // A call that counts as the same gets `repeated_call`, and another one `in_doubt`.
+  const codesFor = Effect.fnUntraced(
     function*(parameters: Schema.ConstraintDecoder<unknown>, ...calls: ReadonlyArray<object>) {
-      let paid = 0
-      const pay = Tool.make("pay", { description: "", parameters, success: Schema.String }, () =>
-        Effect.suspend(() => {
-          paid++
-          return Effect.fail(lost)
-        }))
-      yield* played(pay, calls)
-      return paid
+      const pay = Tool.make("pay", { description: "", parameters, success: Schema.String }, () => Effect.fail(lost))
+      return codesOf(yield* played(pay, calls))
     }
   )
   let draws = 0
@@ -25,9 +22,9 @@ describe("the same payment", () => {
   it.effect("is recognized if another part of it is random, however it is written", () =>
     Effect.gen(function*() {
       const parameters = Schema.Struct({ order: Schema.String, amount: Schema.Finite, at: drawn })
-      assert.strictEqual(
-        yield* paidBy(parameters, { order: "7", amount: 5 }, { order: "7", amount: "5" }, { Amount: 5, order: "7" }),
-        1
+      assert.deepStrictEqual(
+        yield* codesFor(parameters, { order: "7", amount: 5 }, { order: "7", amount: "5" }, { Amount: 5, order: "7" }),
+        ["outcome_unknown", "repeated_call", "repeated_call"]
       )
     }))
 
@@ -37,12 +34,12 @@ describe("the same payment", () => {
         of: Schema.Array(Schema.ReadonlySet(Schema.String)),
         by: Schema.ReadonlyMap(Schema.String, Schema.Int)
       })
-      assert.strictEqual(
-        yield* paidBy(parameters, { of: [["a", "b"]], by: [["x", 1], ["y", 2]] }, {
+      assert.deepStrictEqual(
+        yield* codesFor(parameters, { of: [["a", "b"]], by: [["x", 1], ["y", 2]] }, {
           of: [["b", "a"]],
           by: [["y", 2], ["x", 1]]
         }),
-        1
+        ["outcome_unknown", "repeated_call"]
       )
     }))
 
@@ -53,49 +50,114 @@ describe("the same payment", () => {
         encode: SchemaGetter.transform((amount: number) => amount.toFixed(0))
       }))
       const parameters = Schema.Struct({ amount: rounding })
-      assert.strictEqual(yield* paidBy(parameters, { amount: "5.1" }, { amount: "5.4" }, { amount: "5.1" }), 2)
-    }))
-
-  it.effect("needs an identity if its tool is idempotent by key and its codec is lossy", () =>
-    Effect.gen(function*() {
-      const forgetful = Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
-        decode: SchemaGetter.transform(Number),
-        encode: SchemaGetter.transform(() => "")
-      }))
-      let paid = 0
-      const pay = Tool.make("pay", {
-        description: "",
-        parameters: Schema.Struct({ amount: forgetful }),
-        success: Schema.String,
-        sideEffect: "idempotent_by_key"
-      }, () => Effect.sync(() => `${++paid}`))
-      assert.deepStrictEqual(codesOf(yield* played(pay, [{ amount: "5" }])), ["defect"])
-      assert.strictEqual(paid, 0)
-      const counting = Schema.optionalKey(Schema.Int).pipe(Schema.decodeTo(Schema.Int, {
-        decode: SchemaGetter.transformOptional(Option.orElseSome(() => ++draws)),
-        encode: SchemaGetter.passthrough()
-      }))
-      assert.throws(
-        () =>
-          Tool.make("pay", {
-            description: "",
-            parameters: Schema.Struct({ reference: counting }),
-            success: Schema.Void,
-            sideEffect: "idempotent_by_key"
-          }, () => Effect.void),
-        /they have a default that may differ each time/
+      assert.deepStrictEqual(
+        yield* codesFor(parameters, { amount: "5.1" }, { amount: "5.4" }, { amount: "5.1" }),
+        ["outcome_unknown", "in_doubt", "repeated_call"]
       )
-      for (const json of [Schema.Json, Schema.Unknown]) {
-        assert.doesNotThrow(() =>
-          Tool.make("pay", {
-            description: "",
-            parameters: Schema.Struct({ json }),
-            success: Schema.Void,
-            sideEffect: "idempotent_by_key"
-          }, () => Effect.void)
-        )
-      }
     }))
+})
+
+describe("all arguments", () => {
+  class Opaque {
+    readonly #order: unknown
+    constructor(order: unknown) {
+      this.#order = order
+    }
+    get order() {
+      return this.#order
+    }
+  }
+  class Service extends Context.Service<Service, string>()("Service") {}
+  const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+  const transforming = (decode: (text: string) => number, encode: (length: number) => string) =>
+    Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
+      decode: SchemaGetter.transform(decode),
+      encode: SchemaGetter.transform(encode)
+    }))
+  let count = 0
+
+  const odd: Readonly<Record<string, Schema.ConstraintDecoder<unknown>>> = {
+    "a random default": Schema.Finite.pipe(Schema.withDecodingDefaultKey(Random.next)),
+    "a default that is the time": Schema.Finite.pipe(Schema.withDecodingDefaultKey(Clock.currentTimeMillis)),
+    "a default that counts": Schema.Finite.pipe(Schema.withDecodingDefaultKey(Effect.sync(() => ++count))),
+    "a field that counts without an Effect": Schema.optionalKey(Schema.Finite).pipe(
+      Schema.decodeTo(Schema.Finite, {
+        decode: SchemaGetter.transformOptional(Option.orElseSome(() => ++count)),
+        encode: SchemaGetter.passthrough()
+      })
+    ),
+    "a nested random default": Schema.Struct({
+      of: Schema.Finite.pipe(Schema.withDecodingDefaultKey(Random.next))
+    }).pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+    "a default that encoding leaves out": Schema.Finite.pipe(
+      Schema.withDecodingDefaultKey(Random.next, { encodingStrategy: "omit" })
+    ),
+    "a class without a codec": Schema.optionalKey(Schema.instanceOf(Opaque)),
+    "any value": Schema.optionalKey(Schema.Unknown)
+  }
+
+  const payingBy = (field: Schema.ConstraintDecoder<unknown>) => {
+    const keys: Array<string> = []
+    const pay = Tool.make("pay", {
+      description: "",
+      parameters: Schema.Struct({ order: Schema.String, amount: Schema.Finite, field }),
+      success: Schema.String,
+      sideEffect: "idempotent_by_key",
+      identity: "all",
+      failureLimit: 20
+    }, () =>
+      Effect.gen(function*() {
+        keys.push((yield* ToolCall.current).idempotencyKey)
+        yield* TestClock.adjust("1 minute")
+        return yield* Effect.fail(busy)
+      }))
+    return { keys, pay }
+  }
+
+  for (const [what, field] of Object.entries(odd)) {
+    it.effect(`make the same key each time, however they are written, with ${what}`, () =>
+      Effect.gen(function*() {
+        const { keys, pay } = payingBy(field)
+        yield* played(pay, [
+          { order: "7", amount: 5 },
+          { order: "7", amount: 5 },
+          "{\"amount\": \"5\",  \"order\":\"7\"}",
+          { order: "8", amount: 5 },
+          { order: "7", amount: 5 }
+        ])
+        assert.strictEqual(lettered(keys), "a a a b a")
+      }))
+  }
+
+  const required: Readonly<Record<string, Schema.ConstraintDecoder<unknown>>> = {
+    "forgets the value when it is encoded": transforming(Number, () => ""),
+    "rounds": transforming(Number, (amount) => amount.toFixed(0)),
+    "cannot be encoded": Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
+      decode: SchemaGetter.transform(() => 1),
+      encode: SchemaGetter.forbidden(() => "one way")
+    })),
+    "throws when it is encoded": transforming(() => 1, () => {
+      throw new Error("bug")
+    }),
+    "needs a service to be encoded": Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
+      decode: SchemaGetter.transform(() => 1),
+      encode: SchemaGetter.transformEffect((_: number) => Effect.map(Service, String))
+    })) as unknown as Schema.ConstraintDecoder<unknown>,
+    "is encoded later": Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
+      decode: SchemaGetter.transform(() => 1),
+      encode: SchemaGetter.transformEffect((_: number) => Effect.as(Effect.sleep("1 second"), ""))
+    }))
+  }
+
+  for (const [what, field] of Object.entries(required)) {
+    it.effect(`make another key for another text, and the same for the same, with a field that ${what}`, () =>
+      Effect.gen(function*() {
+        const { keys, pay } = payingBy(field)
+        const order = { order: "7", amount: 5 }
+        yield* played(pay, ["1.1", "1.4", "1.1", "1.4"].map((field) => ({ ...order, field })))
+        assert.strictEqual(lettered(keys), "a b a b")
+      }))
+  }
 })
 
 it.live("an identity that rejects later does not end the process", () =>

@@ -69,7 +69,10 @@ describe("H3 an idempotency key", () => {
 
   it.effect("stays the same after a failure or a doubt, and changes after a success", () =>
     Effect.gen(function*() {
-      const { keys, pay } = payments([busy, lost, "paid", more, "paid"], { sideEffect: "idempotent_by_key" })
+      const { keys, pay } = payments([busy, lost, "paid", more, "paid"], {
+        sideEffect: "idempotent_by_key",
+        identity: "all"
+      })
       yield* playing(pay, [order, order, order, order, order])
       assert.strictEqual(lettered(keys), "a a a b c")
     }))
@@ -90,7 +93,7 @@ describe("H3 an idempotency key", () => {
       const answer = yield* playing(unkeyed.pay, [[order, order]])
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
       assert.strictEqual(unkeyed.keys.length, 1)
-      const keyed = payments([lost], { sideEffect: "idempotent_by_key", joins: false })
+      const keyed = payments([lost], { sideEffect: "idempotent_by_key", identity: "all", joins: false })
       const [, second] = textsOf(yield* playing(keyed.pay, [[order, order]]))
       assert.strictEqual(lettered(keyed.keys), "a a")
       assert.deepStrictEqual(JSON.parse(second!), {
@@ -117,7 +120,7 @@ describe("H3 an idempotency key", () => {
 
   it.effect("is the same for every attempt, and for the check of a call", () =>
     Effect.gen(function*() {
-      const { keys, pay } = payments([lost, lost], { sideEffect: "idempotent_by_key" })
+      const { keys, pay } = payments([lost, lost], { sideEffect: "idempotent_by_key", identity: "all" })
       const checked = pay.pipe(
         Tool.reconcile(() =>
           Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
@@ -198,7 +201,13 @@ describe("H3 an inner call", () => {
   const keyed = (name: string, keys: Array<string>) =>
     Tool.make(
       name,
-      { description: "", parameters: Payment, success: Schema.String, sideEffect: "idempotent_by_key" },
+      {
+        description: "",
+        parameters: Payment,
+        success: Schema.String,
+        sideEffect: "idempotent_by_key",
+        identity: "all"
+      },
       ({ order }) =>
         Effect.map(ToolCall.current, ({ idempotencyKey }) => {
           keys.push(`${order} ${idempotencyKey}`)

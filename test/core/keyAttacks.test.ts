@@ -64,7 +64,7 @@ describe("one key has one body", () => {
         const sideEffect = "idempotent_by_key"
         const pay = Tool.make(
           "pay",
-          { description: "", parameters, success: Schema.String, sideEffect },
+          { description: "", parameters, success: Schema.String, sideEffect, identity: "all" },
           ({ value }) =>
             Effect.flatMap(
               ToolCall.current,

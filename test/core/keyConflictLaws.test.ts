@@ -68,7 +68,13 @@ const play = ({ deeds, hasIdentity, outer, runs }: Scenario) =>
         takes
       )
     }
-    const definition = { description: "", parameters, success: Schema.String, sideEffect: "idempotent_by_key" } as const
+    const definition = {
+      description: "",
+      parameters,
+      success: Schema.String,
+      sideEffect: "idempotent_by_key",
+      identity: "all"
+    } as const
     const paying = Tool.make(
       "paying",
       definition,

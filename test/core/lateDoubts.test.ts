@@ -11,7 +11,7 @@ describe("an interrupted call", () => {
       let goOn = () => {}
       const pay = Tool.promise(
         "pay",
-        { description: "", success: Schema.String, sideEffect: "idempotent_by_key" },
+        { description: "", success: Schema.String, sideEffect: "idempotent_by_key", identity: "all" },
         async (_, { ask, attempt }) => {
           if (attempts.push(attempt) === 1) throw lost
           await new Promise<void>((resolve) => {

@@ -69,7 +69,12 @@ const reading = <E extends SemanticGarbage | PartialData<string> | ToolUnavailab
 const acting = <E extends SemanticGarbage | ToolUnavailable>(
   handler: () => Effect.Effect<string, E>,
   sideEffect: "non_idempotent" | "idempotent_by_key" = "non_idempotent"
-) => Tool.make("pay", { description: "Pays", parameters: City, success: Schema.String, sideEffect }, handler)
+) =>
+  Tool.make(
+    "pay",
+    { description: "Pays", parameters: City, success: Schema.String, sideEffect, identity: "all" },
+    handler
+  )
 
 const paris = { city: "Paris" }
 

@@ -14,9 +14,14 @@ import { adding, byHand, quote, timely, twice } from "../support/explained.ts"
 
 const codes = <T extends Tool.Any>(tool: T) => Tool.explain(tool).warnings.map(({ code }) => code)
 
-describe("no_identity", () => {
-  const parameters = Schema.Struct({ pin: Schema.Redacted(Schema.String) })
-  const codes = (sideEffect: SideEffect.SideEffect, identity?: () => unknown) =>
+describe("free_text_identity", () => {
+  const Note = Schema.Struct({ order: Schema.Int, note: Schema.String })
+  const Order = Schema.Struct({ order: Schema.Int })
+  const codes = (
+    parameters: Schema.ConstraintDecoder<unknown>,
+    sideEffect: SideEffect.SideEffect,
+    identity?: (() => unknown) | "all"
+  ) =>
     Tool.explain(
       Tool.make("pay", {
         description: "",
@@ -27,14 +32,18 @@ describe("no_identity", () => {
       }, () => Effect.void)
     ).warnings.map(({ code }) => code)
 
-  it("warns of a tool that acts and whose arguments make no key", () => {
-    assert.deepStrictEqual(codes("non_idempotent"), ["no_identity"])
-    assert.deepStrictEqual(codes("idempotent"), ["no_identity"])
+  it("warns of a tool that acts, takes free text, and does not select the arguments that count", () => {
+    assert.deepStrictEqual(codes(Note, "non_idempotent"), ["free_text_identity"])
+    assert.deepStrictEqual(codes(Note, "non_idempotent", "all"), ["free_text_identity"])
+    assert.deepStrictEqual(codes(Note, "idempotent_by_key", "all"), ["free_text_identity"])
   })
 
-  it("does not warn of a tool that reads, nor of one with a declared identity", () => {
-    assert.deepStrictEqual(codes("none"), [])
-    assert.deepStrictEqual(codes("non_idempotent", () => "7"), [])
+  it("does not warn of a tool that may be repeated, nor of one whose calls are told apart", () => {
+    assert.deepStrictEqual(codes(Note, "none"), [])
+    assert.deepStrictEqual(codes(Note, "idempotent"), [])
+    assert.deepStrictEqual(codes(Note, "idempotent_by_key", () => "7"), [])
+    assert.deepStrictEqual(codes(Order, "idempotent_by_key", "all"), [])
+    assert.deepStrictEqual(codes(Order, "non_idempotent"), [])
   })
 })
 

@@ -117,7 +117,12 @@ describe("a conflict", () => {
       const paid: Array<string> = []
       const hanging = Deferred.makeUnsafe<string>()
       let isOpen = false
-      const pay = Tool.make("pay", { description: "", success: Schema.String, sideEffect: "idempotent_by_key" }, () =>
+      const pay = Tool.make("pay", {
+        description: "",
+        success: Schema.String,
+        sideEffect: "idempotent_by_key",
+        identity: "all"
+      }, () =>
         Effect.flatMap(ToolCall.current, ({ idempotencyKey: key }) => {
           if (isOpen) {
             return refusal(409)
@@ -126,9 +131,7 @@ describe("a conflict", () => {
             return Effect.succeed("paid")
           }
           if (Deferred.isDoneUnsafe(hanging)) {
-            return Effect.sync(() =>
-              `${paid.push(key)}`
-            )
+            return Effect.sync(() => `${paid.push(key)}`)
           }
           isOpen = true
           return Effect.andThen(Deferred.succeed(hanging, key), Effect.never)

@@ -27,10 +27,9 @@ describe("a run that may have begun before", () => {
       const again = yield* played(paying(paid), [note("b"), note("c")], { facts })
       assert.strictEqual(paid.acted, 1)
       assert.deepStrictEqual(certaintiesOf(again), ["unknown", "unknown"])
-      const { identity: _, ...whole } = byKey
       const pay = Tool.make(
         "pay",
-        { description: "", parameters: Payment, success: Schema.String, ...whole },
+        { description: "", parameters: Payment, success: Schema.String, ...byKey, identity: "all" },
         () =>
           Effect.fail(
             new SchemaMismatch({
@@ -61,7 +60,7 @@ describe("a run that may have begun before", () => {
         let asked = 0
         const desk = Tool.make(
           "desk",
-          { description: "", parameters: Payment, success: Schema.String, sideEffect },
+          { description: "", parameters: Payment, success: Schema.String, sideEffect, identity: "all" },
           () => {
             asked++
             const calls = asked === 1 ? [note("a")] : [note("b"), note("c")]
@@ -111,7 +110,7 @@ describe("a replay", () => {
     let ran = 0
     const pay = Tool.make(
       "pay",
-      { description: "", parameters: Payment, success: Schema.String, sideEffect },
+      { description: "", parameters: Payment, success: Schema.String, sideEffect, identity: "all" },
       ({ order }) =>
         Effect.flatMap(
           ToolCall.current,
@@ -192,7 +191,7 @@ describe("a replay", () => {
         const payBy = (parameters: typeof Payment | typeof changed) =>
           Tool.make(
             "pay",
-            { description: "", parameters, success: Schema.String, sideEffect },
+            { description: "", parameters, success: Schema.String, sideEffect, identity: "all" },
             () => Effect.sync(() => `receipt ${++paid}`)
           )
         const other = Tool.make("other", { description: "", success: Schema.String }, () => Effect.succeed(""))

@@ -36,7 +36,7 @@ describe("a payment in doubt", () => {
   for (const sideEffect of acting) {
     it.effect(`keeps its doubt if a limit refuses it: ${sideEffect}`, () =>
       Effect.gen(function*() {
-        const pay = Tool.make("pay", { ...definition, sideEffect }, () => Effect.fail(lost))
+        const pay = Tool.make("pay", { ...definition, sideEffect, identity: "all" }, () => Effect.fail(lost))
         for (const limits of [{ consecutive: 1 }, { callsPerTool: 1 }, { calls: 1 }]) {
           const agent = Agent.make({ toolkit: Toolkit.make(pay), limits })
           const [, second = ""] = yield* read(agent, "pay", 2)

@@ -244,7 +244,7 @@ describe("the requests of a handler", () => {
   it.live("prove nothing by a conflict, if the key was sent before", () =>
     Effect.gen(function*() {
       const { url } = yield* bank
-      const keyed = { ...order, sideEffect: "idempotent_by_key" } as const
+      const keyed = { ...order, sideEffect: "idempotent_by_key", identity: "all" } as const
       const retried = Tool.retry(Schedule.recurs(1))
       let statuses: Array<number> = []
       const inMemory = async () => Promise.reject({ status: statuses.shift() })
@@ -643,7 +643,7 @@ describe("the fetch of a handler's context", () => {
       const { seen, url } = yield* bank
       const pay = Tool.promise(
         "pay",
-        { ...order, sideEffect: "idempotent_by_key" },
+        { ...order, sideEffect: "idempotent_by_key", identity: "all" },
         async (_, { fetch, idempotencyKey }) => {
           await fetch.withKey(`${url}/a`, { method: "POST" })
           await fetch.withKey(`${url}/b`, { method: "POST", headers: { "Idempotency-Key": "own" } })
@@ -682,10 +682,14 @@ describe("explain", () => {
       const { url } = yield* bank
       const codes = (tool: Tool.Any) => Tool.explain(tool).warnings.map(({ code }) => code)
       const make = (send: (url: string, call: Tool.PromiseCall) => Promise<unknown>) =>
-        Tool.promise("pay", { ...order, sideEffect: "idempotent_by_key", check: "status" }, async (_, call) => {
-          await send(`${url}/pay`, call)
-          return "paid"
-        })
+        Tool.promise(
+          "pay",
+          { ...order, sideEffect: "idempotent_by_key", identity: () => "7", check: "status" },
+          async (_, call) => {
+            await send(`${url}/pay`, call)
+            return "paid"
+          }
+        )
       for (const without of [make((url) => post(url)), make((url, { fetch }) => fetch(url, { method: "POST" }))]) {
         assert.deepStrictEqual(codes(without), [])
         yield* outcomeOf(without)

@@ -100,6 +100,25 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
     "A tool's sideEffect must be one of 'none', 'idempotent', 'idempotent_by_key', 'non_idempotent'; got \"read_only\"."
   ],
   [
+    "an identity that is a name",
+    defined({ identity: "order" }),
+    "A tool's 'identity' must be a function or \"all\"; got \"order\"."
+  ],
+  [
+    "keys without an identity",
+    defined({ sideEffect: "idempotent_by_key" }),
+    "'read' needs an 'identity': the arguments that identify the effect, such as ({ order }) => order, or \"all\"."
+  ],
+  [
+    "keys from a secret",
+    defined({
+      parameters: Schema.Struct({ pin: Schema.Redacted(Schema.String) }),
+      sideEffect: "idempotent_by_key",
+      identity: "all"
+    }),
+    "'read' needs an 'identity' without its secrets: the arguments that identify the effect, such as ({ order }) => order."
+  ],
+  [
     "an option with a typing mistake",
     defined({ sideEffects: "none" }),
     "Tool 'read' has no option 'sideEffects'. Did you mean 'sideEffect'?"

@@ -343,7 +343,7 @@ const definitionOf = ({ acts, hasIdentity, refusesFirst, repeats, sentence, side
   success: Schema.String,
   sideEffect,
   refusesFirst,
-  ...(hasIdentity ? { identity: ({ order }: Params) => order } : {}),
+  identity: hasIdentity ? ({ order }: Params) => order : "all" as const,
   ...(repeats === "never" ? { repeats: false } : {}),
   ...(acts === "nothing"
     ? {}

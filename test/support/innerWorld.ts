@@ -417,7 +417,7 @@ const toolOf = ({ inners, policies, scripts, sideEffect }: Scenario) => {
     wrapped(
       Tool.make(
         `inner_${index}`,
-        { description: "", parameters, success: Schema.String, sideEffect },
+        { description: "", parameters, success: Schema.String, sideEffect, identity: "all" },
         () => perform(index, sideEffect, acts)
       ),
       policies
@@ -482,7 +482,11 @@ const toolOf = ({ inners, policies, scripts, sideEffect }: Scenario) => {
       }))
   })
   return wrapped(
-    Tool.make("outer", { description: "", parameters, success: Schema.String, sideEffect }, () => handler),
+    Tool.make(
+      "outer",
+      { description: "", parameters, success: Schema.String, sideEffect, identity: "all" },
+      () => handler
+    ),
     policies
   )
 }

@@ -235,9 +235,7 @@ const toolOf = ({ identity, kind }: Scenario, url: string) =>
       parameters: Payment,
       success: Receipt,
       sideEffect: kind === "by key" ? "idempotent_by_key" : "non_idempotent",
-      ...(identity === "all arguments"
-        ? {}
-        : { identity: ({ amount, order }: typeof Payment.Type) => ({ order, amount }) })
+      identity: identity === "all arguments" ? "all" : ({ amount, order }) => ({ order, amount })
     },
     (params) =>
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>

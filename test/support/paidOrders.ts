@@ -42,7 +42,7 @@ export const payments = (ends: ReadonlyArray<End>, options: Options = {}) => {
   const remaining = [...ends]
   const pay = Tool.make(
     "pay",
-    { description: "Pays an order", parameters: Payment, success: Schema.String, ...options },
+    { description: "Pays an order", parameters: Payment, success: Schema.String, identity: "all", ...options },
     (params) =>
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
         keys.push(idempotencyKey)

@@ -230,7 +230,7 @@ export const play = ({ acts, deadline, leaves, policies, seed, sideEffect }: Sce
     const world = new World()
     const bare: Subject = Tool.make(
       "subject",
-      { description: "", success: Schema.String, sideEffect },
+      { description: "", success: Schema.String, sideEffect, identity: "all" },
       () => Effect.suspend(() => perform(acts[world.executions.length % acts.length]!, world))
     )
     const tool = policies.reduce((tool, [, change]) => change(tool), bare)

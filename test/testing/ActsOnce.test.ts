@@ -22,7 +22,7 @@ const args = { arguments: { order: "7" } }
 const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect },
+    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect, identity: "all" },
     ({ order }) =>
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
         Effect.mapError(service.act({ key: idempotencyKey, body: order }), (error) =>
@@ -33,7 +33,7 @@ const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fake
 const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.promise(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect },
+    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect, identity: "all" },
     async ({ order }, { idempotencyKey, signal }) => {
       const response = await service.fetch("https://pay.example/orders", {
         method: "POST",
@@ -50,7 +50,7 @@ const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fa
 const withOwnFetch = (sideEffect: SideEffect.SideEffect) => () =>
   Tool.promise(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect },
+    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect, identity: "all" },
     async ({ order }, { fetch }) => {
       const response = await fetch.withKey("https://pay.example/orders", { method: "POST", body: order })
       if (!response.ok) throw response
@@ -62,7 +62,7 @@ const withOwnFetch = (sideEffect: SideEffect.SideEffect) => () =>
 const calling = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect },
+    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect, identity: "all" },
     ({ order }) =>
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
         HttpClient.execute(
@@ -152,7 +152,13 @@ describe("H4 can this pay twice?", () => {
       const tool = (service: FakeService.FakeService) =>
         Tool.make(
           "pay",
-          { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect: "idempotent_by_key" },
+          {
+            description: "Pays",
+            parameters: Order,
+            success: Schema.Unknown,
+            sideEffect: "idempotent_by_key",
+            identity: "all"
+          },
           () => Effect.mapError(service.act({ key: `${++number}` }), (error) => ToolFailure.from(error))
         )
       assert.isAtMost((yield* twice({ ...args, tool })).sequence.length, 4)
@@ -416,7 +422,13 @@ describe("H4 can this pay twice?", () => {
         tool: () =>
           Tool.make(
             "pay",
-            { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect: "idempotent_by_key" },
+            {
+              description: "Pays",
+              parameters: Order,
+              success: Schema.Unknown,
+              sideEffect: "idempotent_by_key",
+              identity: "all"
+            },
             () =>
               Effect.flatMap(
                 Bank,
@@ -544,7 +556,8 @@ describe("H4 can this pay twice?", () => {
           description: "Pays",
           parameters: Order,
           success: Schema.Unknown,
-          sideEffect: "idempotent_by_key"
+          sideEffect: "idempotent_by_key",
+          identity: "all"
         }, () =>
           Effect.flatMap(
             Shop,

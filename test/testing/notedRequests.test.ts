@@ -22,22 +22,26 @@ type Fetch = typeof globalThis.fetch
 
 /** Makes a tool that sends its requests with a `fetch`: a given one, or that of its own context. */
 const fetching = (address: string, { requests, retries, sideEffect }: Handler, given?: Fetch) =>
-  Tool.promise("pay", { ...definition, sideEffect }, async ({ order }, { fetch, idempotencyKey, signal }) => {
-    for (let number = 1; number <= requests; number++) {
-      const response = await (given ?? fetch)(`${address}/orders/${number}`, {
-        method: "POST",
-        headers: { "idempotency-key": idempotencyKey },
-        body: order,
-        signal
-      })
-      if (!response.ok) throw response
+  Tool.promise(
+    "pay",
+    { ...definition, sideEffect, identity: "all" },
+    async ({ order }, { fetch, idempotencyKey, signal }) => {
+      for (let number = 1; number <= requests; number++) {
+        const response = await (given ?? fetch)(`${address}/orders/${number}`, {
+          method: "POST",
+          headers: { "idempotency-key": idempotencyKey },
+          body: order,
+          signal
+        })
+        if (!response.ok) throw response
+      }
+      throw new Error("There is no receipt.")
     }
-    throw new Error("There is no receipt.")
-  }).pipe(Tool.retry(Schedule.recurs(retries)))
+  ).pipe(Tool.retry(Schedule.recurs(retries)))
 
 /** Makes a tool that sends its requests with Effect's client. */
 const calling = (address: string, { requests, retries, sideEffect }: Handler) =>
-  Tool.make("pay", { ...definition, sideEffect }, ({ order }) =>
+  Tool.make("pay", { ...definition, sideEffect, identity: "all" }, ({ order }) =>
     Effect.gen(function*() {
       const { idempotencyKey } = yield* ToolCall.current
       const headers = { "idempotency-key": idempotencyKey }

@@ -141,7 +141,7 @@ export interface Warning {
  * | `unbounded_fallback`         | the tool has a time limit, and the tool of its fallback has none                        |
  * | `fallback_of_acting_tool`    | the fallback may repeat an effect that the tool has already had                         |
  * | `catch_of_acting_tool`       | the catch answers whether or not the tool has taken effect                              |
- * | `no_identity`                | the tool acts (has side effects), and no idempotency key can be made from its arguments |
+ * | `free_text_identity`         | the tool acts, and a call with other words in a free text counts as another call        |
  * | `missing_tool`               | the definition's `check` or `instead` names a tool that is not in the toolkit           |
  * | `request_without_key`        | seen in this process: a request of the tool left without the key of its call            |
  * | `doubt_not_settled`          | seen in this process: a call was in doubt, and the tool declares nothing to settle it   |
@@ -164,7 +164,7 @@ export type WarningCode =
   | "unbounded_fallback"
   | "fallback_of_acting_tool"
   | "catch_of_acting_tool"
-  | "no_identity"
+  | "free_text_identity"
   | "missing_tool"
   | "request_without_key"
   | "doubt_not_settled"

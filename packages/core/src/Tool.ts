@@ -29,7 +29,6 @@ import type * as Types from "effect/Types"
 import type { Source } from "./CallEvent.ts"
 import type { Certainty, Doubt } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
-import { whyUnfit } from "./internal/arguments/argumentIdentity.ts"
 import { execute } from "./internal/call/execute.ts"
 import { failureLimitOf } from "./internal/call/failureLimit.ts"
 import { framed } from "./internal/call/framedRun.ts"
@@ -49,7 +48,7 @@ import {
   type Pages
 } from "./internal/result/resultContract.ts"
 import type { Any } from "./internal/tool/anyTool.ts"
-import { demand, demandParts, demands, demandSettles } from "./internal/tool/definition.ts"
+import { demand, demandIdentity, demandParts, demands, demandSettles } from "./internal/tool/definition.ts"
 import type { PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
 import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
 import {
@@ -109,8 +108,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly settles: Settles | undefined
   /** The name of the parameter that limits the size of a result. */
   readonly size: string | undefined
-  /** Selects the arguments that identify the intended effect. By default, all arguments do. */
-  readonly identity: ((params: Params) => unknown) | undefined
+  /** Selects the arguments that identify the intended effect. `"all"`, and by default: all of them do. */
+  readonly identity: ((params: Params) => unknown) | "all" | undefined
   /** Whether the same call may run again after it has succeeded. */
   readonly repeats: boolean | undefined
   /** Whether equal calls of one turn run once. */
@@ -240,13 +239,15 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * with equal identities are taken to intend the same effect. They share one idempotency key until one of
    * them succeeds; a later call intends a new effect.
    *
-   * By default, all arguments identify the effect, regardless of key order or spacing.
+   * `"all"` says that all arguments identify the effect, regardless of key order or spacing. That is also the default,
+   * but an `"idempotent_by_key"` tool must say it. If one of the arguments is free text, such as a note, select the others:
+   * a call with another note counts as another effect otherwise.
    *
    * The function returns data that consists of JSON, dates, bigints, Maps and Sets. It must not change the
    * parameters. If the identity contains nothing but `undefined`, `null` and blank strings, the call is
    * refused (`no_identity`).
    */
-  readonly identity?: (params: NoInfer<Params>) => unknown
+  readonly identity?: ((params: NoInfer<Params>) => unknown) | "all"
   /**
    * Whether the same call may run again after it has succeeded. Within one run, the default is `true`,
    * since two identical orders may be intended. In a later run of the same scope (`RunOptions.scope`), the
@@ -612,6 +613,7 @@ const makeTool = <
   }
   demand([...demands(name, declared), ...contractDemands(declared)])
   const settles = definition.settles === undefined ? undefined : settlesOf(definition.settles, sideEffect)
+  demandIdentity(name, definition)
   const label = `The handler of '${name}'`
   const acts = sideEffect !== "none"
   const acting = definition.acts === undefined ? byMethod : named(definition.acts.requests)
@@ -632,12 +634,6 @@ const makeTool = <
       return (isHere ? endedHere : ended)(label, asOwnEffect(handler(params)), insteadOfAsync)
     })
   const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
-  const unfit = sideEffect === "idempotent_by_key" && identity === undefined ? whyUnfit(parameters) : undefined
-  if (unfit !== undefined) {
-    throw new TypeError(
-      `'${name}' needs an 'identity', since no idempotency key can be made of its arguments as they are: ${unfit}.`
-    )
-  }
   const runContract = (isHere: boolean) => keeping({ ...definition, name, parameters, sideEffect }, runHandler(isHere))
   return assemble({
     name,

@@ -254,7 +254,8 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  *     description: "Pays an order",
  *     parameters: Schema.Struct({ order: Schema.String }),
  *     success: Schema.Unknown,
- *     sideEffect
+ *     sideEffect,
+ *     identity: ({ order }) => order
  *   }, ({ order }) =>
  *     Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
  *       Effect.mapError(service.act({ key: idempotencyKey, body: order }), (error) => ToolFailure.from(error)))

@@ -75,7 +75,7 @@ const isLongEnum = (ast: SchemaAST.AST): ast is SchemaAST.Union => {
 const needsDescription = (ast: SchemaAST.AST): boolean => isSecret(ast) || isLongEnum(ast) || shownAs(ast) !== undefined
 
 /** Returns the id of one of Effect's own declarations; `undefined` for any other declaration. */
-export const idOf = ({ annotations }: SchemaAST.Declaration): unknown => {
+const idOf = ({ annotations }: SchemaAST.Declaration): unknown => {
   const representation: unknown = annotations?.["representation"]
   return Predicate.hasProperty(representation, "id") ? representation.id : undefined
 }

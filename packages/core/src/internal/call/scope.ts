@@ -25,7 +25,7 @@ export interface Subject {
   /** Identifies the tool's handler. A copy of the tool may have a different name, but has the same token. */
   readonly token?: object | undefined
   /** Returns a string that identifies the effect intended by the arguments; `undefined` if they do not say. */
-  readonly effectOf?: ((params: unknown) => string | undefined) | undefined
+  readonly effectOf?: ((params: unknown, text?: string) => string | undefined) | undefined
 }
 
 /** Hears the events of a call, each with its failure (if any) and the number of its attempt. */
@@ -184,7 +184,7 @@ export class Scope {
   adopt(correction: Correction, params?: unknown): void {
     this.correction = correction
     if (params === undefined) return
-    const what = this.tool.effectOf?.(params) ?? "corrected"
+    const what = this.tool.effectOf?.(params, correction.text) ?? "corrected"
     if (this.parent !== undefined) {
       this.mark = JSON.stringify([this.mark, what])
       this.askedKey = undefined

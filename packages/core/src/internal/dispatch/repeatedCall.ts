@@ -2,6 +2,7 @@
  * Decides from the earlier calls of a scope whether a call may run: the table of `CallFacts` in code. Also chooses
  * the number that the call's idempotency key is derived from.
  */
+import * as Predicate from "effect/Predicate"
 import type { CallFacts, Fact, FailedCall } from "../../CallFacts.ts"
 import type { Certainty } from "../../Certainty.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
@@ -54,7 +55,7 @@ export const admissionOf = (
 ): Admission => {
   const facts = withLateDoubts(known)
   const { name, repeats, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
-  if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
+  if (sideEffect === "none" && facts.failures === 0 && !Predicate.isFunction(tool.identity)) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
   const { done, failed, number: numberBefore, settled }: Fact = factOf(facts, call.id)
   const isChanged = failed?.arguments !== call.arguments
@@ -85,7 +86,9 @@ export const admissionOf = (
     const [refusedBy, earlier] = closed
     return { refusal: DispatchFailure.inDoubt(name, earlier, wayOut(tool)), refusedBy }
   }
-  if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(noKeyText(name))
+  if (sideEffect === "idempotent_by_key" && !call.isFit) {
+    throw new TypeError(`'${name}' needs an 'identity' without its secrets.`)
+  }
   // If the service has refused a call, a call with other arguments gets the next number: the service may have stored
   // the old key together with the refused request. A request that was not served has stored nothing.
   const isFree = failed?.refused !== undefined && !isInDoubt && isChanged
@@ -170,10 +173,10 @@ const wayOut = (tool: Tool.Any): string | undefined =>
     : undefined
 
 // True if this run counts as having sent its keys before. Two runs rarely continue from the same stored facts.
-// So if a service reports a conflict in the `"unlikely"` case, that counts as a rejection. With an `identity`,
+// So if a service reports a conflict in the `"unlikely"` case, that counts as a rejection. With an `identity` function,
 // it does not: there, one key may have been sent with different bodies.
 const mayHaveBeenSent = ({ mayHaveRun }: CallFacts, { identity }: Tool.Any): boolean =>
-  mayHaveRun === "likely" || mayHaveRun === "unlikely" && identity !== undefined
+  mayHaveRun === "likely" || mayHaveRun === "unlikely" && Predicate.isFunction(identity)
 
 // Returns the refusal of a repeated call. Arguments that hold a secret are not stored. So if it is safe to send them
 // again, a hint asks the model to do that.
@@ -184,9 +187,6 @@ const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolea
   const hint = isSafe ? "Call it with exactly the arguments of the earlier call: that is safe." : undefined
   return DispatchFailure.repeatedCall({ ...failed, isChanged, ...(hint === undefined ? {} : { hint }) })
 }
-
-const noKeyText = (name: string): string =>
-  `'${name}' needs an 'identity': no idempotency key can be made from its arguments, because they do not decode to the same value again.`
 
 // Returns the next number if this call sent its key before its arguments were corrected. Otherwise returns 1.
 const numberAfterSent = ({ id, sent }: Intended): number => sent === undefined || sent.id !== id ? 1 : sent.number + 1

@@ -2,7 +2,8 @@ import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../../Explanation.ts"
 import type * as Policy from "../../Policy.ts"
-import { type Identified, whyUnfit } from "../arguments/argumentIdentity.ts"
+import type { Identified } from "../arguments/argumentIdentity.ts"
+import { hasFreeText, isIdentified } from "../arguments/freeText.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
 import { seenOf } from "../call/seenMistakes.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
@@ -55,13 +56,12 @@ export const explained = (tool: Explained, token?: object): Explanation => {
   }
 }
 
-// Only a warning. If the tool is `idempotent_by_key`, `Tool.make` has already thrown.
-const identityWarnings = ({ identity, parameters, sideEffect }: Explained): ReadonlyArray<Warning> => {
-  const why = sideEffect === "none" || identity !== undefined ? undefined : whyUnfit(parameters)
-  return why === undefined ? [] : [{
-    code: "no_identity",
-    detail:
-      `No idempotency key can be made from the tool's arguments, because ${why}. A repeated call gets another key.`,
+// A tool that reads does nothing twice, and an idempotent one may do so.
+const identityWarnings = (tool: Explained): ReadonlyArray<Warning> => {
+  const isSafe = tool.sideEffect === "none" || tool.sideEffect === "idempotent"
+  return isSafe || isIdentified(tool) || !hasFreeText(tool.parameters) ? [] : [{
+    code: "free_text_identity",
+    detail: "A call with other words counts as another call.",
     hint: "Declare the tool's identity: the arguments that identify the effect."
   }]
 }

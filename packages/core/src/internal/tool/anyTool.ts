@@ -34,7 +34,7 @@ export interface Any {
   readonly instead: ReadonlyArray<string>
   readonly check: string | undefined
   readonly size: string | undefined
-  readonly identity?: ((params: never) => unknown) | undefined
+  readonly identity?: ((params: never) => unknown) | "all" | undefined
   readonly repeats?: boolean | undefined
   readonly joins?: boolean
   readonly settles?: Settles | undefined

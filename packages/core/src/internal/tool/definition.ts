@@ -2,7 +2,7 @@
  * What is checked of a definition when a tool is made. The compiler checks most of it, but it does not check plain
  * JavaScript. Each message begins with its subject, says what is wrong, and what to write instead.
  */
-import { didYouMean } from "@fallible/arguments"
+import { didYouMean, hasSecrets } from "@fallible/arguments"
 import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -147,7 +147,11 @@ export const demands = (
     whyNoActs(acts)
   ],
   ["A tool's 'uninterruptible' must be a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
-  ["A tool's 'identity' must be a function", identity === undefined || Predicate.isFunction(identity), identity],
+  [
+    "A tool's 'identity' must be a function or \"all\"",
+    identity === undefined || identity === "all" || Predicate.isFunction(identity),
+    identity
+  ],
   ["A tool's 'repeats' must be a boolean", repeats === undefined || Predicate.isBoolean(repeats), repeats],
   ["A tool's 'joins' must be a boolean", joins === undefined || Predicate.isBoolean(joins), joins],
   [
@@ -183,6 +187,25 @@ export const demandSettles = <Options>(options: Options, sideEffect: SideEffect)
     ["A tool's 'settles' has either 'final' or 'settle'", final !== true || settle === undefined, settle]
   ])
   return options
+}
+
+interface Identifiable {
+  readonly identity?: unknown
+  readonly parameters?: Schema.Constraint
+  readonly sideEffect?: SideEffect
+}
+
+/** Throws a `TypeError` if an idempotency key cannot be made, because the tool does not say from which arguments. */
+export const demandIdentity = (
+  name: string,
+  { identity, parameters, sideEffect }: Identifiable
+): void => {
+  if (sideEffect !== "idempotent_by_key" || Predicate.isFunction(identity)) return
+  const what = "the arguments that identify the effect, such as ({ order }) => order"
+  if (identity === undefined) throw new TypeError(`'${name}' needs an 'identity': ${what}, or "all".`)
+  // A key leaves the process, so it must not be made from a secret.
+  if (parameters === undefined || !hasSecrets(schemaOf(parameters))) return
+  throw new TypeError(`'${name}' needs an 'identity' without its secrets: ${what}.`)
 }
 
 const isActs = (acts: unknown): boolean =>

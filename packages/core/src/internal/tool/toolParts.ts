@@ -37,7 +37,7 @@ export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: obj
   name: tool.name,
   sideEffect: tool.sideEffect,
   token,
-  effectOf: (params) => effectOf(tool, params)
+  effectOf: (params, text) => effectOf(tool, params, text)
 })
 
 /** The parts of a tool. They are kept because a policy that is added later may belong inside an earlier one. */
