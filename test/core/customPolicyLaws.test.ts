@@ -259,6 +259,8 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
         break
       case "AttemptAbandoned":
       case "AttemptEnded":
+      case "CallJoined":
+      case "DoubtSettled":
       case "ArgumentsCorrected":
       case "ArgumentsRepaired":
       case "CallRefused":

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, type AgentEvent, CallFacts, Dispatch, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Option, Result, Schema, Stream } from "effect"
+import { Effect, Fiber, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -224,6 +224,76 @@ describe("a check that settles", () => {
       assert.deepStrictEqual(paid, ["7"])
     }))
 
+  it.effect("proves nothing by finding nothing while the handler still runs: it may act later", () =>
+    Effect.gen(function*() {
+      for (const promise of [{ final: true }, { settle: "1 second" }] as const) {
+        const paid: Array<string> = []
+        const tool = Tool.make("pay", {
+          description: "",
+          parameters: Payment,
+          success: Schema.String,
+          uninterruptible: true,
+          ...byOrder
+        }, ({ order }) => Effect.andThen(Effect.sleep("1 minute"), Effect.sync(() => `receipt ${paid.push(order)}`)))
+          .pipe(
+            Tool.timeout("1 second")
+          )
+        const wait = Tool.make(
+          "wait",
+          { description: "", success: Schema.String, sideEffect: "none" },
+          () => Effect.as(Effect.sleep("10 seconds"), "waited")
+        )
+        const toolkit = Toolkit.make(tool, wait, statusTool(() => "open", promise))
+        const moves = [pay("7"), ["wait", {}] as const, status("7"), pay("7", "again")]
+        const run = yield* Effect.forkChild(events(toolkit, moves))
+        yield* TestClock.adjust("20 seconds")
+        const { answer, events: all } = yield* Fiber.join(run)
+        assert.deepStrictEqual(settledIn(all), [])
+        assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+        yield* TestClock.adjust("2 minutes")
+        assert.deepStrictEqual(paid, ["7"])
+      }
+    }))
+
+  it.effect("settles a doubt that came only after the call had ended", () =>
+    Effect.gen(function*() {
+      for (const [says, count] of [["paid", 1], ["open", 2]] as const) {
+        let calls = 0
+        let later = async (): Promise<unknown> => undefined
+        const tool = Tool.promise(
+          "pay",
+          { description: "", parameters: Payment, success: Schema.String, ...byOrder },
+          async (_, { noteRequest, refuse }) => {
+            if (++calls > 1) return "receipt"
+            later = async () => noteRequest({ method: "POST", url: "https://bank.example/pay", status: 200 })
+            return refuse("Not now.")
+          }
+        )
+        const late = Tool.promise(
+          "late",
+          { description: "", success: Schema.String, sideEffect: "none" },
+          async () => {
+            await later()
+            return "sent"
+          }
+        )
+        const toolkit = Toolkit.make(tool, late, statusTool(() => says, { final: true }))
+        const { answer, events: all } = yield* events(toolkit, [
+          pay("7"),
+          ["late", {}],
+          pay("7", "b"),
+          status("7"),
+          pay("7", "c")
+        ])
+        assert.deepStrictEqual(settledIn(all).length, 1)
+        assert.strictEqual(calls, count)
+        assert.deepStrictEqual(
+          codesOf(answer),
+          says === "paid" ? ["rejected", "repeated_call", "already_done"] : ["rejected", "repeated_call"]
+        )
+      }
+    }))
+
   it.effect("keeps its answer if 'settles' throws or is ill-typed", () =>
     Effect.gen(function*() {
       for (
@@ -297,6 +367,24 @@ describe("a person", () => {
       assert.deepStrictEqual(codesOf(same.answer), ["outcome_unknown", "already_done"])
       const other = yield* asking(["YES!"], [pay("7"), pay("8")])
       assert.deepStrictEqual(other.paid, ["7", "8"])
+    }))
+
+  it.effect("is asked about a text that a fixer corrected, and any other word leaves it refused after the resume", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const { paid, pay: tool } = paymentTool({ identity: ({ note }) => note ?? "none" })
+      const fixed = tool.pipe(Tool.fix(() => ({ order: "7", note: ["for Ada", "to Ada"][asked++] ?? "" })))
+      const agent = Agent.make({ toolkit: Toolkit.make(fixed), onDoubt: "ask" })
+      const wrong = ScriptedModel.call("pay", "{\"ordr\":\"7\"}")
+      const failure = yield* Effect.flip(agent.run("Go.")).pipe(
+        Effect.provide(ScriptedModel.layer([wrong, wrong]))
+      )
+      if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+      const answer = yield* agent.resume(failure.suspension, "perhaps").pipe(
+        Effect.provide(ScriptedModel.layer([ScriptedModel.text("Done.")]))
+      )
+      assert.deepStrictEqual([asked, paid], [1, ["7"]])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
     }))
 
   it.effect("settles nothing with any other words", () =>

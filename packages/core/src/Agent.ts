@@ -327,7 +327,7 @@ export const make: {
     alone(
       waiting.facts,
       run,
-      (why) => why === "running" || unkeyed.size > 0 ? refusedBeside(why, waiting, true) : undefined
+      (why) => why === "running" || unkeyed.size > 0 ? refusedBeside(why, waiting.facts, waiting, true) : undefined
     )
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
@@ -357,7 +357,7 @@ export const make: {
               return begun.scope === id && options?.id === undefined
                 ? run
                 : alone(begun, run, (why) =>
-                  why === "running" ? refusedBeside(why, { transcript, facts }) : undefined)
+                  why === "running" ? refusedBeside(why, begun, { transcript, facts }) : undefined)
             }
           )
       )

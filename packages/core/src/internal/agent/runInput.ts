@@ -75,10 +75,11 @@ const forgottenFacts: FieldIssue = {
 /** Returns the refusal of a run beside another one of its scope. */
 export const refusedBeside = (
   why: WhyNotBeside,
+  { scope: name = "" }: Pick<CallFacts.CallFacts, "scope">,
   { facts, transcript }: Carried,
   isResumed = false
 ): RunRefused => {
-  const scope = cut(oneLine(facts.scope ?? ""), 60)
+  const scope = cut(oneLine(name), 60)
   const reason = why === "running"
     ? `another run of the scope '${scope}' has not ended. Runs of one scope need each other's facts, so run one after the other.`
     : `a later run of the scope '${scope}' has begun, and its effects are not known here. Ask again in a new run, with the facts of that run.`

@@ -16,6 +16,7 @@ import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import { isNotRun, ordered } from "../dispatch/concurrentCalls.ts"
 import { endedIn } from "../dispatch/equalCalls.ts"
+import { withLateDoubts } from "../dispatch/lateDoubt.ts"
 import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { joined } from "./joinedOutcome.ts"
 import { journaled } from "./journaled.ts"
@@ -57,6 +58,7 @@ export const runCalls = <T extends Tool.Any>(
     const perform: Perform<T> = (call, index, suspended) => {
       const tool = run.toolkit.tools.get(call.name)
       const isExempt = tool !== undefined && isExemptFromLimits(tool)
+      facts = withLateDoubts(facts)
       const admission = {
         facts,
         turn: ended,

@@ -1,34 +1,29 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as Arguments from "../../Arguments.ts"
 import * as Availability from "../../Availability.ts"
 import * as CallFacts from "../../CallFacts.ts"
-import type { Fact } from "../../CallFacts.ts"
-import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolHealth } from "../../ToolHealth.ts"
 import type * as Toolkit from "../../Toolkit.ts"
-import type { Intent, Settlement, Stage, ToolOutcome } from "../../ToolOutcome.ts"
+import type { Intent, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { note } from "../call/note.ts"
 import { detached, type Scope } from "../call/scope.ts"
-import { SuspendSignal } from "../failure/controlSignal.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { cut } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
-import { factOf } from "./callFact.ts"
 import { noteEnd } from "./doubtAge.ts"
 import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equalCalls.ts"
 import { disabledRefusal } from "./healthCount.ts"
+import { KnownFacts } from "./knownFacts.ts"
 import { noteLateDoubt } from "./lateDoubt.ts"
 import { type Admission, admissionOf, admissionOfText, type Repeated, writtenOf } from "./repeatedCall.ts"
-import { certaintyIn, questionAbout, settledNote, verdictOf } from "./settlement.ts"
 
 /** The options of a call that decide whether the call may run. */
 interface Options {
@@ -38,7 +33,7 @@ interface Options {
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
   readonly consecutive?: number | undefined
   readonly loopRefusal?: DispatchFailure.DispatchFailure | undefined
-  readonly before?: { readonly intent?: Intent | undefined }
+  readonly before?: { readonly intent?: Intent | undefined; readonly arguments?: string | undefined }
   readonly wasBegun?: boolean
   readonly turn?: ReadonlyArray<EarlierCall> | undefined
   readonly onDoubt?: "refuse" | "ask" | undefined
@@ -67,9 +62,7 @@ export class CallAdmission {
   #isIntentUnknown = false
   /** The earlier call of the same turn whose outcome this call shares. */
   #joined: EarlierCall | undefined = undefined
-  /** The facts, with the doubts that this call has settled. */
-  #facts: CallFacts.CallFacts | undefined
-  readonly #settled: Array<Settlement> = []
+  readonly #facts: KnownFacts
   readonly #now: () => bigint
   /** The arguments as the model wrote them. */
   readonly #written: string | undefined
@@ -89,12 +82,12 @@ export class CallAdmission {
     outer: Scope,
     now: () => bigint
   ) {
-    const { before, facts, id } = options
+    const { before, facts, id, onDoubt } = options
     this.#now = now
     this.#call = call
     this.#tool = tool
     this.#written = written
-    this.#facts = facts
+    this.#facts = new KnownFacts(call, facts, onDoubt === "ask")
     this.#options = options
     this.#health = health
     this.#outer = outer === detached || id !== undefined ? undefined : outer
@@ -127,7 +120,8 @@ export class CallAdmission {
     const wasAdmitted = this.#isAdmitted
     this.#isAdmitted = false
     // A resumed call keeps the number that its key was derived from.
-    const facts = this.#facts === undefined ? undefined : CallFacts.numbered(this.#facts, before?.intent)
+    const known = this.#facts.current
+    const facts = known === undefined ? undefined : CallFacts.numbered(known, before?.intent)
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
     if (facts === undefined || this.#intended === undefined) return wasAdmitted ? {} : { refusal }
     if (!wasAdmitted) {
@@ -177,7 +171,7 @@ export class CallAdmission {
     const wasAdmitted = this.#isAdmitted
     let decided = this.#decide(params, this.#again ?? text)
     if (!wasAdmitted && this.#joins()) return joinedCall
-    while (this.#isSettledByUser(decided)) decided = this.#decide(params, this.#again ?? text)
+    while (this.#facts.areSettledByUser(decided)) decided = this.#decide(params, this.#again ?? text)
     const { refusal, repeated } = decided
     if (refusal !== undefined) {
       // The call already ran with its earlier arguments, and these still determine its intent.
@@ -213,49 +207,9 @@ export class CallAdmission {
     return true
   }
 
-  // ---------------------------------------------------------------------------
-  // Doubts
-  // ---------------------------------------------------------------------------
-
-  // Asks the user what became of the call in doubt that refuses this one. Only the words yes and no settle it.
-  #isSettledByUser({ refusal, refusedBy: id }: Admission): boolean {
-    const facts = this.#facts
-    if (this.#options.onDoubt !== "ask" || refusal === undefined || id === undefined || facts === undefined) {
-      return false
-    }
-    const question = questionAbout(facts, id)
-    if (question === undefined) return false
-    const { id: call, live } = this.#call
-    const reply = live.replyTo(call, question)
-    if (reply === undefined) throw new SuspendSignal(question, call)
-    const certainty = certaintyIn(reply)
-    if (certainty !== undefined) this.#settle({ id, certainty, by: "person" })
-    return certainty !== undefined
-  }
-
-  #settle(settlement: Settlement): void {
-    if (this.#facts === undefined) return
-    const { failed }: Fact = factOf(this.#facts, settlement.id)
-    this.#facts = Result.getOrElse(CallFacts.settle(this.#facts, settlement.id, settlement), () => this.#facts)
-    this.#settled.push(settlement)
-    const { by, certainty } = settlement
-    note(this.#call, { _tag: "DoubtSettled", about: failed?.tool ?? "", certainty, by })
-  }
-
-  /** Settles the doubts that the result of this call, a check, says something about. Only a fresh result says anything. */
+  /** Settles the doubts that the result of this call, a check, says something about. */
   settleBy(result: unknown, toolkit: Toolkit.Toolkit, now: bigint): Effect.Effect<void> {
-    return Effect.catchCause(
-      Effect.sync(() => {
-        const facts = this.#facts
-        const effect = this.#intended?.effect
-        if (facts === undefined || effect === undefined || !isFresh(this.#call)) return
-        const { settled, wait } = verdictOf(this.#tool, result, effect, facts, toolkit, now)
-        for (const { id, certainty, by } of settled) this.#settle({ id, certainty, by })
-        const text = settled.length > 0 ? settledNote(settled) : wait
-        if (text !== undefined) note(this.#call, { _tag: "CaveatAdded", text })
-      }),
-      (cause) => Defect.report(`The 'settles' of the tool ${this.#tool.name} failed with an internal error`, cause)
-    )
+    return this.#facts.settleBy(this.#tool, result, () => this.#intended?.effect, toolkit, now)
   }
 
   /** Returns the parameters to run with: those of an earlier call, if this call repeats it. */
@@ -339,15 +293,17 @@ export class CallAdmission {
   #before(): { readonly refusal?: ToolFailure; readonly text?: string | undefined } {
     const { before, turn } = this.#options
     const { fixers = [], name } = this.#tool
-    if (before !== undefined) return {}
+    if (this.#isAdmitted || before?.arguments !== undefined) return {}
     const written = this.#written
     const isSame = ({ call }: EarlierCall) => call.name === name && call.arguments === written
     if (turn !== undefined && isJoinable(this.#tool) && this.#join(turn.find(isSame))) return { refusal: joinedCall }
     if (fixers.length === 0 || written === undefined || !this.#call.acts) return {}
-    const known = () =>
-      this.#facts === undefined ? {} : admissionOfText(this.#facts, this.#tool, writtenOf(name, written))
+    const known = () => {
+      const { current } = this.#facts
+      return current === undefined ? {} : admissionOfText(current, this.#tool, writtenOf(name, written))
+    }
     let admission = known()
-    while (this.#isSettledByUser(admission)) admission = known()
+    while (this.#facts.areSettledByUser(admission)) admission = known()
     const { refusal, text } = admission
     if (refusal === undefined) return { text: this.#again = text }
     this.stage = "admit"
@@ -376,7 +332,8 @@ export class CallAdmission {
     if (this.#joined !== undefined) return joinedOutcome(this.#joined, outcome, this.#written)
     this.#settleByReconcile(outcome)
     // The replies of a suspended call say the same again when it is resumed.
-    const settled = this.#settled.length > 0 && outcome._tag !== "Suspended" && { settled: this.#settled }
+    const { settled: all } = this.#facts
+    const settled = all.length > 0 && outcome._tag !== "Suspended" && { settled: all }
     const intent = this.#intended === undefined
       ? this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
       : this.#intentOf(this.#intended, outcome)
@@ -392,7 +349,7 @@ export class CallAdmission {
   // Nothing else than a check clears the doubt about an earlier call that this one repeats.
   #settleByReconcile({ certainty }: ToolOutcome): void {
     if (this.#repeats?.certainty !== "unknown" || certainty !== "not_executed" || this.#intended === undefined) return
-    this.#settle({ id: this.#intended.id, certainty, by: "reconcile" })
+    this.#facts.settle({ id: this.#intended.id, certainty, by: "reconcile" })
   }
 
   #noteDoubtAge({ id }: Intent): void {
@@ -445,11 +402,6 @@ export class CallAdmission {
     return again === undefined || this.#tool.sideEffect === "idempotent_by_key" ? again : cut(again, mostShown)
   }
 }
-
-// True if the result is the handler's own, from this call: an answer from a cache or a fallback may be from before.
-const isFresh = ({ state: { attempts, executions, handled, source } }: Scope): boolean =>
-  executions > 0 && attempts === executions && source?.age === undefined &&
-  handled.toArray().every(({ by }) => by === "retry")
 
 /** How many characters are kept of arguments that are only shown. */
 const mostShown = 1_000

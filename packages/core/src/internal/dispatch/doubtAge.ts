@@ -24,6 +24,9 @@ export const noteEnd = (scope: string, id: string, at: bigint, isRunning: (() =>
   if (oldest !== undefined) ends.delete(oldest)
 }
 
+/** True if something that a call in doubt has left behind is still running: it may act later. */
+export const isRunning = (scope: string, id: string): boolean => ends.get(nameOf(scope, id))?.isRunning?.() === true
+
 /** Returns how long ago a call has ended, in milliseconds; 0 if this process learns of it only now. */
 export const ageOf = (scope: string, id: string, now: bigint): number => {
   const end = ends.get(nameOf(scope, id))

@@ -29,6 +29,12 @@ export const noteLateDoubt = (scope: string, doubt: LateDoubt): void => {
   if (oldest !== undefined) doubts.delete(oldest)
 }
 
+/** Forgets a doubt that has been settled. */
+export const forgetLateDoubt = (scope: string, id: string): void => {
+  const before = doubts.get(scope)
+  if (before !== undefined) doubts.set(scope, before.filter((doubt) => doubt.id !== id))
+}
+
 /** Returns the facts with the doubts that have come late. */
 export const withLateDoubts = (facts: CallFacts): CallFacts => {
   // Nearly always, there are none.

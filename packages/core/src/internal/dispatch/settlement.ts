@@ -11,7 +11,7 @@ import { IllTyped, noun, outright } from "../call/runUserCode.ts"
 import { durationText } from "../value/durationText.ts"
 import { cut, list, oneLine } from "../value/text.ts"
 import { factOf } from "./callFact.ts"
-import { ageOf } from "./doubtAge.ts"
+import { ageOf, isRunning } from "./doubtAge.ts"
 
 /** What a check says about the calls in doubt. */
 export interface Verdict {
@@ -46,12 +46,13 @@ export const verdictOf = (
   const certainty = saidBy(name, outcomeOf(settles)(result))
   if (certainty === undefined) return none
   const { final, settle } = settles
-  const restOf = (id: string): number =>
-    certainty === "executed" || final
-      ? 0
-      : settle === undefined
-      ? Infinity
-      : Duration.toMillis(settle) - ageOf(facts.scope ?? "", id, now)
+  const { scope = "" } = facts
+  // How long it takes until the answer counts.
+  const restOf = (id: string): number => {
+    if (certainty === "executed") return 0
+    if (final) return isRunning(scope, id) ? Infinity : 0
+    return settle === undefined ? Infinity : Duration.toMillis(settle) - ageOf(scope, id, now)
+  }
   const settled = doubts.filter(({ id }) => restOf(id) <= 0)
   if (settled.length > 0) {
     return { settled: settled.map(({ id, tool }) => ({ id, tool, certainty, by: `check:${name}` })) }

@@ -1,0 +1,91 @@
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as CallFacts from "../../CallFacts.ts"
+import * as Defect from "../../Defect.ts"
+import type * as Tool from "../../Tool.ts"
+import type * as Toolkit from "../../Toolkit.ts"
+import type { Settlement } from "../../ToolOutcome.ts"
+import { note } from "../call/note.ts"
+import type { Scope } from "../call/scope.ts"
+import { SuspendSignal } from "../failure/controlSignal.ts"
+import { factOf } from "./callFact.ts"
+import { forgetLateDoubt } from "./lateDoubt.ts"
+import type { Admission } from "./repeatedCall.ts"
+import { certaintyIn, questionAbout, settledNote, verdictOf } from "./settlement.ts"
+
+/** The facts that a call knows: those before it, with the doubts that it has settled since. */
+export class KnownFacts {
+  /** The facts; `undefined` if the call was made without any. */
+  current: CallFacts.CallFacts | undefined
+  /** The doubts that this call has settled. */
+  readonly settled: Array<Settlement> = []
+  readonly #call: Scope
+  readonly #asks: boolean
+
+  /** @param asks whether the user is asked about a doubt that refuses the call */
+  constructor(call: Scope, facts: CallFacts.CallFacts | undefined, asks: boolean) {
+    this.#call = call
+    this.current = facts
+    this.#asks = asks
+  }
+
+  /**
+   * Asks the user what became of the call in doubt that refuses this one. Returns true if the reply has settled the doubt:
+   * only the words yes and no do. Throws the question if there is no reply yet.
+   */
+  areSettledByUser({ refusal, refusedBy: id }: Pick<Admission, "refusal" | "refusedBy">): boolean {
+    const facts = this.current
+    if (!this.#asks || refusal === undefined || id === undefined || facts === undefined) return false
+    const question = questionAbout(facts, id)
+    if (question === undefined) return false
+    const { id: call, live } = this.#call
+    const reply = live.replyTo(call, question)
+    if (reply === undefined) throw new SuspendSignal(question, call)
+    const certainty = certaintyIn(reply)
+    if (certainty !== undefined) this.settle({ id, certainty, by: "person" })
+    return certainty !== undefined
+  }
+
+  /**
+   * Settles the doubts that the result of this call, a check, says something about. Only a fresh result says anything.
+   *
+   * @param effect the identity of the check's call
+   * @param now the time at which the check began, by the monotonic clock
+   */
+  settleBy(
+    check: Tool.Any,
+    result: unknown,
+    effect: () => string | undefined,
+    toolkit: Toolkit.Toolkit,
+    now: bigint
+  ): Effect.Effect<void> {
+    return Effect.catchCause(
+      Effect.sync(() => {
+        const facts = this.current
+        const about = facts === undefined || !isFresh(this.#call) ? undefined : effect()
+        if (facts === undefined || about === undefined) return
+        const { settled, wait } = verdictOf(check, result, about, facts, toolkit, now)
+        for (const { id, certainty, by } of settled) this.settle({ id, certainty, by })
+        const text = settled.length > 0 ? settledNote(settled) : wait
+        if (text !== undefined) note(this.#call, { _tag: "CaveatAdded", text })
+      }),
+      (cause) => Defect.report(`The 'settles' of the tool ${check.name} failed with an internal error`, cause)
+    )
+  }
+
+  settle(settlement: Settlement): void {
+    const facts = this.current
+    if (facts === undefined) return
+    const { by, certainty, id } = settlement
+    const { failed }: CallFacts.Fact = factOf(facts, id)
+    this.current = Result.getOrElse(CallFacts.settle(facts, id, settlement), () => facts)
+    this.settled.push(settlement)
+    if (facts.scope !== undefined) forgetLateDoubt(facts.scope, id)
+    note(this.#call, { _tag: "DoubtSettled", about: failed?.tool ?? "", certainty, by })
+  }
+}
+
+// True if the result is the handler's own, from this call: an answer from a cache or a fallback may be from before.
+const isFresh = ({ state: { attempts, executions, handled, source } }: Scope): boolean =>
+  executions > 0 && attempts === executions && source?.age === undefined &&
+  handled.toArray().every(({ by }) => by === "retry")

@@ -1,0 +1,173 @@
+/** Facts are not forgotten by omission: each run of a scope has those of the run before it, or is refused. */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, type AgentFailure, CallFacts, Tool, ToolCall, Toolkit, type ToolUnavailable } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Deferred, Effect, Fiber, Schema } from "effect"
+import { codesOf } from "../support/toldFailures.ts"
+
+const Payment = Schema.Struct({ order: Schema.String })
+
+const paymentTool = <E extends ToolUnavailable>(
+  handler: (order: string) => Effect.Effect<string, E>,
+  definition: Partial<Tool.Definition<string, typeof Payment.Type>> = {}
+) =>
+  Tool.make(
+    "pay",
+    { description: "", parameters: Payment, success: Schema.String, identity: ({ order }) => order, ...definition },
+    ({ order }) => handler(order)
+  )
+
+const paysOnce = ScriptedModel.layer(({ messages }) =>
+  messages.at(-1)?.role === "user" ? ScriptedModel.call("pay", { order: "7" }) : ScriptedModel.text("Done.")
+)
+
+const refusalOf = <A, R>(run: Effect.Effect<A, AgentFailure.AgentFailure, R>) =>
+  Effect.map(
+    Effect.flip(run),
+    (failure) => failure._tag === "RunRefused" ? failure : assert.fail(`It failed with ${failure._tag}.`)
+  )
+
+describe("a run with a transcript but no facts", () => {
+  const paying = (definition: Partial<Tool.Definition<string, typeof Payment.Type>> = {}) => {
+    const paid: Array<string> = []
+    const pay = paymentTool((order) => Effect.sync(() => `receipt ${paid.push(order)}`), definition)
+    return { paid, agent: Agent.make({ toolkit: Toolkit.make(pay) }) }
+  }
+
+  it.effect("is refused if its effects could be repeated, says what to pass, and loses nothing", () =>
+    Effect.gen(function*() {
+      for (const sideEffect of ["non_idempotent", "idempotent_by_key"] as const) {
+        const { agent, paid } = paying({ sideEffect })
+        const { facts, transcript } = yield* agent.run("Pay 7.")
+        for (const options of [{ transcript }, { transcript, facts: undefined } as never, { transcript, id: "job" }]) {
+          const refused = yield* refusalOf(agent.run("And now?", options))
+          assert.strictEqual(
+            refused.detail,
+            "The run was not started: its transcript has calls of 'pay', and it has no facts of them, so their effects could be repeated. Pass the 'facts' of the run that made them. Where there are none, pass CallFacts.empty: then nothing is known of those calls."
+          )
+          assert.deepStrictEqual(refused.issues.map(({ path }) => path), [["facts"]])
+          assert.strictEqual(refused.transcript, transcript)
+        }
+        assert.deepStrictEqual(paid, ["7"])
+        const known = yield* agent.run("And now?", { transcript, facts })
+        assert.deepStrictEqual(codesOf(known), ["already_done"])
+        yield* agent.run("And now?", { transcript, facts: CallFacts.empty })
+        assert.deepStrictEqual(paid, ["7", "7"])
+      }
+    }).pipe(Effect.provide(paysOnce)))
+
+  it.effect("begins if its tools only read or are idempotent, if it has no calls, or if the tool is gone", () =>
+    Effect.gen(function*() {
+      for (const sideEffect of ["none", "idempotent"] as const) {
+        const { agent } = paying({ sideEffect })
+        const { transcript } = yield* agent.run("Pay 7.")
+        yield* agent.run("And now?", { transcript })
+      }
+      const { agent } = paying()
+      const { transcript } = yield* agent.run("Pay 7.")
+      yield* Agent.make({ toolkit: Toolkit.empty }).run("And now?", { transcript }).pipe(
+        Effect.provide(ScriptedModel.layer([ScriptedModel.text("Nothing.")]))
+      )
+      const talk = yield* agent.run("Hi.").pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.text("Hi.")])))
+      yield* agent.run("Pay 7.", { transcript: talk.transcript })
+    }).pipe(Effect.provide(paysOnce)))
+})
+
+describe("two runs of one scope at the same time", () => {
+  const waiting = Effect.fnUntraced(function*() {
+    const begun = yield* Deferred.make<void>()
+    const end = yield* Deferred.make<void>()
+    const paid: Array<string> = []
+    const pay = paymentTool((order) =>
+      Effect.gen(function*() {
+        paid.push(order)
+        yield* Deferred.succeed(begun, undefined)
+        yield* Deferred.await(end)
+        return "receipt"
+      })
+    )
+    return { begun, end, paid, agent: Agent.make({ toolkit: Toolkit.make(pay) }) }
+  })
+
+  it.effect("are refused, by name of a scope, of facts or of a run, until the first has ended", () =>
+    Effect.gen(function*() {
+      const known = { facts: { ...CallFacts.empty, scope: "by facts" } }
+      for (const options of [{ scope: "by scope", facts: CallFacts.empty }, known, { id: "by id" }]) {
+        const { agent, begun, end, paid } = yield* waiting()
+        const first = yield* Effect.forkChild(agent.run("Pay.", options))
+        yield* Deferred.await(begun)
+        const refused = yield* refusalOf(agent.run("Pay.", options))
+        assert.match(refused.detail, /^The run was not started: another run of the scope 'by \w+' has not ended\./)
+        assert.deepStrictEqual(paid, ["7"])
+        yield* Deferred.succeed(end, undefined)
+        const { facts } = yield* Fiber.join(first)
+        const second = yield* agent.run("Pay.", { facts })
+        assert.deepStrictEqual(codesOf(second), ["already_done"])
+      }
+    }).pipe(Effect.provide(paysOnce)))
+
+  it.effect("are free again once the first is interrupted", () =>
+    Effect.gen(function*() {
+      const { agent, begun, end } = yield* waiting()
+      const first = yield* Effect.forkChild(agent.run("Pay.", { id: "interrupted" }))
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(first)
+      yield* Deferred.succeed(end, undefined)
+      yield* agent.run("Pay.", { id: "interrupted" })
+    }).pipe(Effect.provide(paysOnce)))
+
+  it.effect("are two scopes if neither is named", () =>
+    Effect.gen(function*() {
+      const { agent, end, paid } = yield* waiting()
+      const runs = yield* Effect.forkChild(Effect.all([agent.run("Pay."), agent.run("Pay.")], { concurrency: 2 }))
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(end, undefined)
+      yield* Fiber.join(runs)
+      assert.deepStrictEqual(paid, ["7", "7"])
+    }).pipe(Effect.provide(paysOnce)))
+})
+
+describe("a suspended run beside a new one", () => {
+  const asking = (sideEffect: "non_idempotent" | "idempotent_by_key") => {
+    const keys: Array<string> = []
+    const pay = Tool.make(
+      "pay",
+      { description: "", parameters: Payment, success: Schema.String, identity: ({ order }) => order, sideEffect },
+      () =>
+        Effect.gen(function*() {
+          yield* ToolCall.ask("Sure?")
+          keys.push((yield* ToolCall.current).idempotencyKey)
+          return "receipt"
+        })
+    )
+    return { keys, agent: Agent.make({ toolkit: Toolkit.make(pay) }) }
+  }
+  const suspended = <A, R>(run: Effect.Effect<A, AgentFailure.AgentFailure, R>) =>
+    Effect.map(
+      Effect.flip(run),
+      (failure) => failure._tag === "RunSuspended" ? failure : assert.fail(`It failed with ${failure._tag}.`)
+    )
+
+  it.effect("is refused once a later run of its scope has begun in this process", () =>
+    Effect.gen(function*() {
+      const { agent, keys } = asking("non_idempotent")
+      const first = yield* suspended(agent.run("Pay."))
+      const { facts, suspension, transcript } = first
+      const second = yield* suspended(agent.run("Pay!", { facts, transcript }))
+      yield* agent.resume(second.suspension, "yes")
+      const refused = yield* refusalOf(agent.resume(suspension, "yes"))
+      assert.match(refused.detail, /^The run was not resumed: a later run of the scope '[\w-]+' has begun/)
+      assert.strictEqual(keys.length, 1)
+    }).pipe(Effect.provide(paysOnce)))
+
+  it.effect("goes on with keys: both runs send the same one", () =>
+    Effect.gen(function*() {
+      const { agent, keys } = asking("idempotent_by_key")
+      const { facts, suspension, transcript } = yield* suspended(agent.run("Pay."))
+      const second = yield* suspended(agent.run("Pay!", { facts, transcript }))
+      yield* agent.resume(second.suspension, "yes")
+      yield* agent.resume(suspension, "yes")
+      assert.strictEqual(keys.length, 2)
+      assert.strictEqual(new Set(keys).size, 1)
+    }).pipe(Effect.provide(paysOnce)))
+})
