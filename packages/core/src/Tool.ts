@@ -493,7 +493,8 @@ export const make = <
  * const bookRoom = Tool.promise("book_room", {
  *   description: "Books a meeting room",
  *   parameters: Schema.Struct({ room: Schema.String }),
- *   success: Schema.String
+ *   success: Schema.String,
+ *   identity: ({ room }) => room
  * }, async ({ room }, { refuse, signal }) => {
  *   signal.throwIfAborted()
  *   if (room === "A1") return refuse("Room A1 is already booked.", { alternatives: ["B2", "C3"] })
@@ -1064,7 +1065,8 @@ export const mapFailure: {
  * const pay = Tool.make("pay", {
  *   description: "Pays an order",
  *   parameters: Schema.Struct({ order: Schema.String }),
- *   success: Schema.String
+ *   success: Schema.String,
+ *   identity: ({ order }) => order
  * }, ({ order }) =>
  *   Effect.suspend(() => {
  *     paid.set(order, "receipt 1")
