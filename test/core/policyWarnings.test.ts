@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  Agent,
   Policy,
   RetryPolicy,
   type SemanticGarbage,
@@ -233,6 +234,30 @@ describe("Tool.explain", () => {
         ["missing_tool", "The 'check' of pay names payment_sttaus, which is not in the toolkit."],
         ["missing_tool", "The 'instead' of pay names pay_later, which is not in the toolkit."]
       ])
+    })
+
+    it("a missing check, which no agent accepts", () => {
+      const reading = (name: string) =>
+        Tool.make(name, { description: "", success: Schema.Void, sideEffect: "none" }, () => Effect.void)
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        success: Schema.Void,
+        check: "payment_status",
+        instead: ["pay_later"]
+      }, () => Effect.void)
+      const agent = (...tools: ReadonlyArray<Tool.Any>) => () => Agent.make({ toolkit: Toolkit.make(pay, ...tools) })
+      assert.throws(
+        agent(reading("payment_sttaus")),
+        TypeError,
+        /^The 'check' of 'pay' names 'payment_status', which is not in the toolkit\. Did you mean 'payment_sttaus'\?$/
+      )
+      assert.throws(
+        agent(reading("weather")),
+        TypeError,
+        /^The 'check' of 'pay' names 'payment_status', which is not in the toolkit\.$/
+      )
+      // An alternative may be missing.
+      assert.doesNotThrow(agent(reading("payment_status")))
     })
 
     it("the warnings of a custom policy", () => {

@@ -208,7 +208,8 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   readonly instead?: ReadonlyArray<string>
   /**
    * The name of a second tool, which reports whether a call to this tool took effect. If it is unknown
-   * whether a call took effect, the model is told about the second tool.
+   * whether a call took effect, the model is told about the second tool. `Agent.make` throws if its toolkit does not
+   * have that tool.
    */
   readonly check?: string
   /**
