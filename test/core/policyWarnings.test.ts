@@ -187,6 +187,35 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual([before(10_000), before(10_001)], [["settle_longer_than_timeout"], []])
     })
 
+    it("a time to settle that is shorter than an attempt", () => {
+      const warning = "settle_shorter_than_timeout"
+      const settling = (settle: Duration.Input) => (tool: Tool.Tool<string, {}, number, ToolUnavailable>) =>
+        Tool.reconcile(tool, () => Effect.succeedNone, { settle })
+      const acts = timely("non_idempotent")
+      assert.deepStrictEqual(codes(settling(4_999)(acts)), [warning])
+      assert.deepStrictEqual(codes(settling(5_000)(acts)), [])
+      assert.deepStrictEqual(codes(settling(50)(timely("idempotent_by_key"))), [warning])
+      // What only reads need not settle, and an attempt without a limit is no measure.
+      assert.deepStrictEqual(codes(settling(50)(timely())), [])
+      assert.deepStrictEqual(codes(settling(50)(quote("non_idempotent"))), [])
+      // The tightest limit counts, whatever else is inside the reconcile.
+      assert.deepStrictEqual(codes(settling(2_000)(acts.pipe(Tool.timeout("2 seconds")))), [])
+      assert.deepStrictEqual(codes(settling(1_999)(acts.pipe(Tool.deadline("2 seconds")))), [warning])
+      const retried = acts.pipe(Tool.retry(RetryPolicy.transient))
+      assert.deepStrictEqual(codes(settling(5_000)(retried)), ["retry_of_acting_tool"])
+      assert.deepStrictEqual(codes(settling(4_000)(retried)), ["retry_of_acting_tool", warning])
+      const queued = acts.pipe(Tool.concurrency(1, { maxWait: "1 minute" }))
+      assert.deepStrictEqual(codes(settling(5_000)(queued)), [])
+      // A limit around the reconcile is one for the check, too.
+      assert.deepStrictEqual(codes(settling(50)(quote("non_idempotent")).pipe(Tool.timeout("5 seconds"))), [
+        "timeout_around_reconcile"
+      ])
+      // A default goes inside. It says nothing about this tool, unless it was meant for the tools of one service.
+      const byDefault = (policies: ReadonlyArray<Policy.Policy>) =>
+        codes(settling(50)(quote("non_idempotent")).pipe(Tool.withDefaults(policies)))
+      assert.deepStrictEqual([byDefault(Policy.standard()), byDefault([Policy.timeout("5 seconds")])], [[], [warning]])
+    })
+
     it("a deadline that ends an attempt before it could be reconciled", () => {
       const final = { final: true }
       const checked = <T extends Tool.Tool<string, {}, number, ToolUnavailable>>(tool: T) =>

@@ -138,6 +138,7 @@ export interface Warning {
  * | `timeout_around_reconcile`   | if a timeout or a deadline ends a call, the call is not reconciled                      |
  * | `reconcile_without_finality` | the outcome stays unknown if the check finds nothing                                    |
  * | `settle_longer_than_timeout` | a surrounding timeout or deadline ends before the outcome has settled                   |
+ * | `settle_shorter_than_timeout` | the service may still act after its outcome has settled: an attempt may take longer |
  * | `unbounded_fallback`         | the tool has a time limit, and the tool of its fallback has none                        |
  * | `fallback_of_acting_tool`    | the fallback may repeat an effect that the tool has already had                         |
  * | `catch_of_acting_tool`       | the catch answers whether or not the tool has taken effect                              |
@@ -161,6 +162,7 @@ export type WarningCode =
   | "timeout_around_reconcile"
   | "reconcile_without_finality"
   | "settle_longer_than_timeout"
+  | "settle_shorter_than_timeout"
   | "unbounded_fallback"
   | "fallback_of_acting_tool"
   | "catch_of_acting_tool"

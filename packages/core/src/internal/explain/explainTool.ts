@@ -6,7 +6,7 @@ import { type Identified, whyUnfit } from "../arguments/argumentIdentity.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
 import { seenOf } from "../call/seenMistakes.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import { anything, fixed, handler, isForAllTools, settleOf } from "./worstCaseBounds.ts"
+import { anything, fixed, handler, isForAllTools, settleOf, timeOf } from "./worstCaseBounds.ts"
 
 interface Explained extends Policy.Subject, Identified {
   readonly policies: ReadonlyArray<Policy.Any>
@@ -80,8 +80,9 @@ const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: E
   }])
 ]
 
-const settles = ({ check, policies }: Explained): boolean =>
-  check !== undefined || policies.some(({ kind }) => kind === "reconcile")
+const settles = ({ check, policies }: Explained): boolean => check !== undefined || reconciles(policies)
+
+const reconciles = (policies: ReadonlyArray<Policy.Any>): boolean => policies.some(({ kind }) => kind === "reconcile")
 
 /** Returns the bounds of a tool as a whole. */
 export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds
@@ -146,6 +147,7 @@ const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray
       isForAllTools: isForAllTools(bound),
       isCutShort: settle !== undefined &&
         steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.most, settle)),
+      settlesTooSoon: settle !== undefined && Duration.isLessThan(settle, ownLimit(policies.slice(0, index))),
       surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
       leavesUnreconciled: Duration.isLessThan(outer!.time.most, inner!.time.most) &&
         policies.slice(0, index).some((policy, inside) =>
@@ -162,6 +164,18 @@ const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray
   })
 }
 
+/**
+ * Returns how long one attempt may take by the tool's own limits inside a policy; zero if there are none. A default for
+ * all tools says nothing about this one.
+ */
+const ownLimit = (inside: ReadonlyArray<Policy.Any>): Duration.Duration => {
+  const limits = inside.flatMap(({ bound, kind }) =>
+    (kind === "timeout" || kind === "deadline") && !isForAllTools(bound) ? timeOf(bound) ?? [] : []
+  )
+  const most = limits.reduce(Duration.min, Duration.infinity)
+  return Duration.isFinite(most) ? most : Duration.zero
+}
+
 interface Place {
   readonly acts: boolean
   readonly isRepeatable: boolean
@@ -169,6 +183,8 @@ interface Place {
   readonly isForAllTools: boolean
   /** True if a time limit around the policy ends before an outcome settles. */
   readonly isCutShort: boolean
+  /** True if an attempt may take longer than its outcome takes to settle. */
+  readonly settlesTooSoon: boolean
   readonly surrounds: (kind: string) => boolean
   /** True if the policy's time may end before a check inside it runs. */
   readonly leavesUnreconciled: boolean
@@ -248,6 +264,14 @@ const rules: ReadonlyArray<Rule> = [
     code: "settle_longer_than_timeout",
     detail: "The surrounding time limit ends before the outcome settles, so the outcome stays unknown.",
     hint: "Make that limit longer, or put the timeout inside the reconcile."
+  },
+  {
+    kind: "reconcile",
+    applies: ({ acts, settlesTooSoon }) => acts && settlesTooSoon,
+    code: "settle_shorter_than_timeout",
+    detail:
+      "An attempt may take longer than 'settle'. If its connection breaks early, the service may still act after a repetition was allowed.",
+    hint: "Make the time to settle at least as long as the time limit of an attempt."
   },
   {
     kind: "fallback",
