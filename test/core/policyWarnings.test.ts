@@ -39,6 +39,48 @@ describe("no_identity", () => {
   })
 })
 
+describe("nothing_declared", () => {
+  const parameters = Schema.Struct({ order: Schema.String })
+  const definition = { description: "Pays", parameters, success: Schema.String }
+  const pay = (fields: Partial<Tool.Definition<string, { readonly order: string }>> = {}) =>
+    Tool.make("pay", { ...definition, ...fields }, () => Effect.succeed("paid"))
+
+  it("warns of a tool that says nothing of what it does, with or without parameters", () => {
+    assert.deepStrictEqual(Tool.explain(pay()).warnings, [{
+      code: "nothing_declared",
+      detail: "The tool does not declare what it does, so it counts as one that acts anew with each call.",
+      hint: "Declare sideEffect: \"none\" if it only reads. If it acts, declare its sideEffect and its identity."
+    }])
+    const ping = Tool.make("ping", { description: "", success: Schema.String }, () => Effect.succeed("pong"))
+    assert.deepStrictEqual(codes(ping), ["nothing_declared"])
+    assert.deepStrictEqual(codes(Tool.promise("pay", definition, async () => "paid")), ["nothing_declared"])
+  })
+
+  it("warns of a tool that only has policies, unless one of them reconciles", () => {
+    assert.deepStrictEqual(codes(pay().pipe(Tool.withDefaults(Policy.standard()))), ["nothing_declared"])
+    assert.deepStrictEqual(codes({ ...pay() }), ["nothing_declared"])
+    assert.deepStrictEqual(
+      codes(pay().pipe(Tool.timeout("1 second"), Tool.reconcile(() => Effect.succeedNone, { final: true }))),
+      []
+    )
+  })
+
+  it("does not warn of a tool that declares one thing, even if it is the default", () => {
+    for (
+      const fields of [
+        { sideEffect: "non_idempotent" },
+        { sideEffect: "none" },
+        { identity: ({ order }: { readonly order: string }) => order },
+        { acts: { requests: ["POST bank.example/payments"] } },
+        { refusesFirst: false },
+        { check: "payment_status" },
+        { repeats: true }
+      ] as const
+    ) assert.deepStrictEqual(codes(pay(fields)), [], JSON.stringify(fields))
+    assert.deepStrictEqual(codes(Tool.promise("pay", { ...definition, refuses: [RangeError] }, async () => "paid")), [])
+  })
+})
+
 describe("Tool.explain", () => {
   describe("warns of", () => {
     const steady = Schedule.jittered(twice)

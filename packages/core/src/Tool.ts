@@ -37,7 +37,7 @@ import { noteStart } from "./internal/call/note.ts"
 import { accountOf } from "./internal/call/outcome.ts"
 import { ended, endedHere, insteadOfAsync } from "./internal/call/runUserCode.ts"
 import { current } from "./internal/call/scope.ts"
-import { explained } from "./internal/explain/explainTool.ts"
+import { explained, undeclared } from "./internal/explain/explainTool.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
 import {
@@ -49,7 +49,7 @@ import {
   type Pages
 } from "./internal/result/resultContract.ts"
 import type { Any } from "./internal/tool/anyTool.ts"
-import { demand, demandParts, demands } from "./internal/tool/definition.ts"
+import { declaresEffects, demand, demandParts, demands } from "./internal/tool/definition.ts"
 import type { PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
 import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
 import {
@@ -562,6 +562,7 @@ const makeTool = <
   const acting = definition.acts === undefined ? byMethod : named(definition.acts.requests)
   const actsOnlyByRequests = definition.acts?.only === true
   const token = {}
+  if (!declaresEffects(definition)) undeclared.add(token)
   const runHandler = (isHere: boolean) => (params: Params) =>
     Effect.withFiber((fiber) => {
       const scope = fiber.getRef(current)

@@ -50,7 +50,7 @@ export const explained = (tool: Explained, token?: object): Explanation => {
       ...warnings,
       ...orderWarnings(tool, steps),
       ...identityWarnings(tool),
-      ...(token === undefined ? [] : seenWarnings(seenOf(token), tool))
+      ...(token === undefined ? [] : [...declarationWarnings(tool, token), ...seenWarnings(seenOf(token), tool)])
     ]
   }
 }
@@ -65,6 +65,16 @@ const identityWarnings = ({ identity, parameters, sideEffect }: Explained): Read
     hint: "Declare the tool's identity: the arguments that identify the effect."
   }]
 }
+
+/** The tokens of tools whose definitions say nothing of what they do. A tool's fields have the defaults filled in. */
+export const undeclared = new WeakSet<object>()
+
+const declarationWarnings = ({ policies }: Explained, token: object): ReadonlyArray<Warning> =>
+  !undeclared.has(token) || reconciles(policies) ? [] : [{
+    code: "nothing_declared",
+    detail: "The tool does not declare what it does, so it counts as one that acts anew with each call.",
+    hint: "Declare sideEffect: \"none\" if it only reads. If it acts, declare its sideEffect and its identity."
+  }]
 
 // What was seen in this process. It may be seen again.
 const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: Explained): ReadonlyArray<Warning> => [
