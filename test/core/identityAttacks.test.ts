@@ -144,7 +144,7 @@ describe("all arguments", () => {
             return yield* new SchemaMismatch({ side: "arguments", code: "unknown_order", detail: "No such order." })
           }
           keys.push((yield* ToolCall.current).idempotencyKey)
-          return yield* lost
+          return yield* new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
         })).pipe(Tool.fix(() => ({ order: "7" })))
       const outer = Tool.make(
         "outer",

@@ -49,9 +49,9 @@ describe("free_text_identity", () => {
 })
 
 describe("nothing_declared", () => {
-  const parameters = Schema.Struct({ order: Schema.String })
+  const parameters = Schema.Struct({ order: Schema.Int })
   const definition = { description: "Pays", parameters, success: Schema.String }
-  const pay = (fields: Partial<Tool.Definition<string, { readonly order: string }>> = {}) =>
+  const pay = (fields: Partial<Tool.Definition<string, { readonly order: number }>> = {}) =>
     Tool.make("pay", { ...definition, ...fields }, () => Effect.succeed("paid"))
 
   it("warns of a tool that says nothing of what it does, with or without parameters", () => {
@@ -79,7 +79,7 @@ describe("nothing_declared", () => {
       const fields of [
         { sideEffect: "non_idempotent" },
         { sideEffect: "none" },
-        { identity: ({ order }: { readonly order: string }) => order },
+        { identity: ({ order }: { readonly order: number }) => order },
         { acts: { requests: ["POST bank.example/payments"] } },
         { refusesFirst: false },
         { check: "payment_status" },

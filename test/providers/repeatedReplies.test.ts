@@ -185,7 +185,9 @@ describe("a call that comes twice in one reply", () => {
     const pay = Tool.make("pay", {
       description: "Pays an order",
       parameters: Schema.Struct({ order: Schema.String }),
-      success: Schema.String
+      success: Schema.String,
+      // Core would join them.
+      joins: false
     }, ({ order }) => Effect.sync(() => `receipt ${paid.push(order)}`))
     return { agent: Agent.make({ toolkit: Toolkit.make(pay) }), paid }
   }
