@@ -56,10 +56,12 @@ export const runCalls = <T extends Tool.Any>(
 ): Effect.Effect<Called, never, Tool.Requirements<T>> =>
   Effect.suspend(() => {
     let facts = before
-    const ended: Array<Dispatch.EarlierCall> = [...kept]
+    // Nearly all turns have one call.
+    const ended: Array<Dispatch.EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
     const perform: Perform<T> = (call, index, suspended) => {
       const tool = run.toolkit.tools.get(call.name)
       const isExempt = tool !== undefined && isExemptFromLimits(tool)
+      const joins = tool !== undefined && isJoinable(tool)
       facts = withLateDoubts(facts)
       const admission = {
         facts,
@@ -72,7 +74,7 @@ export const runCalls = <T extends Tool.Any>(
         // A suspended call has no final outcome yet.
         if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
         if (tool?.poll !== undefined) run.polled.add(call, outcome)
-        if (tool !== undefined && isJoinable(tool)) ended.push(...endedIn(call, outcome))
+        if (joins) ended?.push(...endedIn(call, outcome))
         return outcome
       })
     }
@@ -154,7 +156,7 @@ export const afterCall = <T extends Tool.Any>(
 /** What decides whether a call may run. */
 interface Admission {
   readonly facts: CallFacts.CallFacts
-  readonly turn: ReadonlyArray<Dispatch.EarlierCall>
+  readonly turn: ReadonlyArray<Dispatch.EarlierCall> | undefined
   readonly refusal: DispatchFailure.DispatchFailure | undefined
   readonly loopRefusal: DispatchFailure.DispatchFailure | undefined
 }
