@@ -16,6 +16,7 @@
 import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
@@ -30,7 +31,7 @@ import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
-import { newId } from "./internal/agent/runId.ts"
+import { newId, type NewRun } from "./internal/agent/runId.ts"
 import { refusedContinuation, refusedOpening, refusedPostponement } from "./internal/agent/runInput.ts"
 import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
@@ -321,8 +322,8 @@ export const make: {
             id === undefined
               ? newId(state, message.text)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
-            ({ id, mayHaveRun }) =>
-              inRunContext(id, budget, state.account, 0, concludes, (context) =>
+            ({ end, id, mayHaveRun }: NewRun) => {
+              const run = inRunContext(id, budget, state.account, 0, concludes, (context) =>
                 turn(begin(id, model, modelOptions, watch, context, options?.transcript), {
                   ...state,
                   facts: CallFacts.beginning(
@@ -333,6 +334,11 @@ export const make: {
                     scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
                   )
                 }))
+              return end === undefined ? run : Effect.onExit(run, (exit) =>
+                Effect.sync(() =>
+                  end(Exit.isSuccess(exit))
+                ))
+            }
           )
       )
     })

@@ -67,10 +67,11 @@ const makeRefusal = (
       outcome: certainty
     })
   }
+  const isInner = why === "may_have_acted" && record.ran?.again?.isInDoubt === true && record.state.executions === 0
   const before = last === undefined ? "" : ` Before: ${last.detail}`
   return new ToolUnavailable({
     code: "not_repeated",
-    detail: `${name} was not run again: ${reasons[why](certainty)}.${before}`,
+    detail: `${name} was not run again: ${isInner ? reasonInside : reasons[why](certainty)}.${before}`,
     transient: false,
     // The tool works: it has refused only these arguments.
     ...(why === "refused" ? { scope: "arguments" } : {}),
@@ -78,6 +79,8 @@ const makeRefusal = (
     cause: last
   })
 }
+
+const reasonInside = "an earlier run inside this call may have taken effect"
 
 const reasons: Readonly<Record<Exclude<WhyNotBegin, "abandoned">, (certainty: Certainty) => string>> = {
   still_running: () => "an earlier attempt of this call may still be running",

@@ -13,6 +13,7 @@ import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { note } from "../call/note.ts"
+import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { attempted } from "../value/untrusted.ts"
@@ -75,11 +76,15 @@ export class CallAdmission {
     const refusal = this.#disabled
     if (refusal !== undefined) return { refusal }
     const decided = this.#byFacts(params, text)
-    const { idempotencyKey } = this.#options
-    const key = idempotencyKey === undefined ? decided.key ?? this.#outerKey(params) : undefined
     if (decided.refusal !== undefined) return decided
     this.#number = decided.number
-    if (key !== undefined) this.#call.keyBy(key)
+    const { around, tool } = this.#call
+    const isKeyed = this.#options.idempotencyKey !== undefined
+    const isPlaced = !isKeyed && decided.key === undefined && this.#outer !== undefined
+    const again = around === undefined ? undefined : openRun(around, tool, params, isPlaced)
+    this.#call.ran = { params, again, isPlaced }
+    const key = again === undefined ? decided.key ?? this.#outerKey(params) : () => again.key
+    if (key !== undefined && !isKeyed) this.#call.keyBy(key)
     return decided
   }
 
@@ -157,6 +162,8 @@ export class CallAdmission {
   /** Returns the parameters to run with: those of an earlier call, if this call repeats it. */
   admitted(params: unknown): Effect.Effect<unknown, ToolFailure> {
     if (this.#wasBegun) this.#noteDoubt()
+    const again = this.#call.ran?.again
+    if (again !== undefined) noteAgain(this.#call, again)
     if (this.#repeats !== undefined) return this.#repeated(this.#repeats, params)
     this.stage = "run"
     return Effect.succeed(params)
