@@ -277,6 +277,12 @@ export const mutants: ReadonlyArray<Mutant> = [
               ? release`
   },
   {
+    name: "a worker runs the payments of all calls for one of them",
+    file: `${policy}/customPolicy.ts`,
+    text: `caller instanceof PolicyRun && !isOfCall(caller.scope, here) ? caller : undefined`,
+    replacement: `undefined`
+  },
+  {
     name: "the scope of a policy that has ended stays open",
     file: `${policy}/policyRun.ts`,
     text: `    scope.close()

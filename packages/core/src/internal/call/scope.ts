@@ -268,6 +268,14 @@ const owners: ReadonlySet<Role> = new Set<Role>(["inner", "page", "fixer"])
 /** The scope outside any call. It notes nothing. */
 export const detached: Scope = new Scope("call", { name: "", sideEffect: "none" }, "detached")
 
+/** Returns the scope of the call, or of the inner tool, that code in a scope runs for. */
+export const calledIn = (innermost: Scope): Scope => {
+  let scope = innermost
+  // A page counts as an attempt of the call around it.
+  while ((!scope.ownsRecord || scope.role === "page") && scope.parent !== undefined) scope = scope.parent
+  return scope
+}
+
 /** The scope of the running code. */
 export const current: Context.Reference<Scope> = Context.Reference("@fallible/core/scope", {
   defaultValue: () => detached

@@ -12,6 +12,7 @@ import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
+import type { OpenRun } from "../call/live.ts"
 import { note } from "../call/note.ts"
 import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
@@ -78,14 +79,21 @@ export class CallAdmission {
     const decided = this.#byFacts(params, text)
     if (decided.refusal !== undefined) return decided
     this.#number = decided.number
-    const { around, tool } = this.#call
     const isKeyed = this.#options.idempotencyKey !== undefined
-    const isPlaced = !isKeyed && decided.key === undefined && this.#outer !== undefined
-    const again = around === undefined ? undefined : openRun(around, tool, params, isPlaced)
-    this.#call.ran = { params, again, isPlaced }
+    const again = this.#continued(params, !isKeyed && decided.key === undefined && this.#outer !== undefined)
+    if (isKeyed) return decided
     const key = again === undefined ? decided.key ?? this.#outerKey(params) : () => again.key
-    if (key !== undefined && !isKeyed) this.#call.keyBy(key)
+    if (key !== undefined) this.#call.keyBy(key)
     return decided
+  }
+
+  // Inside another call, returns the open run that this call continues.
+  #continued(params: unknown, isPlaced: boolean): OpenRun | undefined {
+    const { around, tool } = this.#call
+    if (around === undefined) return undefined
+    const again = openRun(around, tool, params, isPlaced)
+    this.#call.ran = { params, again, isPlaced }
+    return again
   }
 
   get #disabled(): DispatchFailure.DispatchFailure | undefined {
