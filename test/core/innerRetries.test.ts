@@ -146,7 +146,7 @@ describe("a handler that runs an inner tool again", () => {
             parameters: Schema.Struct({ card: Schema.String }),
             success: Schema.String,
             sideEffect,
-            identity: () => undefined
+            identity: ({ card }) => card === "said" ? card : undefined
           }, () =>
             Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
               keys.push(idempotencyKey)
@@ -159,6 +159,8 @@ describe("a handler that runs an inner tool again", () => {
         })
       assert.lengthOf(yield* runs("non_idempotent", "a", "b"), 1)
       assert.lengthOf(yield* runs("idempotent_by_key", "a", "b"), 1)
+      assert.lengthOf(yield* runs("idempotent_by_key", "said", "a"), 1)
+      assert.lengthOf(yield* runs("idempotent_by_key", "a", "said"), 1)
       const again = yield* runs("idempotent_by_key", "a", "a")
       assert.lengthOf(again, 2)
       assert.strictEqual(new Set(again).size, 1)

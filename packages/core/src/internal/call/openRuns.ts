@@ -29,7 +29,8 @@ export const openRun = (outer: Scope, tool: Subject, params: unknown, isPlaced: 
   if (run === undefined) return undefined
   if (!run.isInDoubt) live.close(run)
   // Under one key, a service must always receive the same arguments.
-  const isOther = (run.effect ?? effect) === undefined && attempted(() => Equal.equals(run.params, params)) !== true
+  const isUnsaid = run.effect === undefined || effect === undefined
+  const isOther = isUnsaid && attempted(() => Equal.equals(run.params, params)) !== true
   return isOther ? { ...run, isLasting: true } : run
 }
 
