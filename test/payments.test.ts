@@ -186,11 +186,8 @@ describe("payments", () => {
   it.live("the same runs pay twice if every failure is simply retried", () =>
     Effect.gen(function*() {
       const { counts } = yield* running(({ pay }) =>
-        Tool.make(
-          "pay",
-          { description: "Pays", parameters: InOrder, success: Receipt, sideEffect: "idempotent" },
-          (params) => pay.run(params)
-        ).pipe(Tool.retry(RetryPolicy.rateLimited))
+        // A false declaration.
+        Tool.retry({ ...pay, sideEffect: "idempotent" }, RetryPolicy.rateLimited)
       )
       assert.isAbove(tally(counts)[2]!, 100)
     }))

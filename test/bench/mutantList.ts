@@ -137,6 +137,30 @@ export const mutants: ReadonlyArray<Mutant> = [
     replacement: `return { path, mark }`
   },
   {
+    name: "an inner tool in doubt begins again as another effect",
+    file: `${call}/openRuns.ts`,
+    text: `if (!outer.hasOpenRuns) return undefined`,
+    replacement: `if (outer !== undefined) return undefined`
+  },
+  {
+    name: "a run that continues one in doubt begins without that doubt",
+    file: `${call}/openRuns.ts`,
+    text: `effects: isInDoubt ? "maybe" : "none",`,
+    replacement: `effects: "none",`
+  },
+  {
+    name: "a run that was refused is continued",
+    file: `${call}/openRuns.ts`,
+    text: `|| !ran.isPlaced || done.isRefused`,
+    replacement: `|| !ran.isPlaced`
+  },
+  {
+    name: "a run under one key settles the doubt about another",
+    file: `${call}/done.ts`,
+    text: `const isSettled = doubted.length === 0 && done.doubted.length > 0`,
+    replacement: `const isSettled = key !== undefined`
+  },
+  {
     name: "parallel runs count their inner tools together",
     file: `${call}/scope.ts`,
     text: `this.#live = role === "run" ? parent?.live.beside() : undefined`,
@@ -251,6 +275,12 @@ export const mutants: ReadonlyArray<Mutant> = [
               ? release`,
     replacement: `return remaining.length >= 0
               ? release`
+  },
+  {
+    name: "a worker runs the payments of all calls for one of them",
+    file: `${policy}/customPolicy.ts`,
+    text: `caller instanceof PolicyRun && !isOfCall(caller.scope, here) ? caller : undefined`,
+    replacement: `undefined`
   },
   {
     name: "the scope of a policy that has ended stays open",

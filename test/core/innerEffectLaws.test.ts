@@ -7,7 +7,7 @@
 import { describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { checkInner } from "../support/innerLaws.ts"
-import { abandoned, scenario } from "../support/innerWorld.ts"
+import { abandoned, repeating, scenario } from "../support/innerWorld.ts"
 
 describe("inner tools", () => {
   it("act once under one key, and their effects are told truly, in 3,000 random calls", () =>
@@ -15,4 +15,7 @@ describe("inner tools", () => {
 
   it("are known by their end, although their attempt was abandoned before it, in 1,000 random calls", () =>
     fc.assert(fc.asyncProperty(abandoned, checkInner), { numRuns: 1_000 }))
+
+  it("are not begun again in doubt, and keep their keys, if a handler repeats them, in 1,000 random calls", () =>
+    fc.assert(fc.asyncProperty(repeating, checkInner), { numRuns: 1_000 }))
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryPolicy, Tool, type ToolUnavailable } from "@fallible/core"
-import { type Duration, Effect, Fiber, Random, Schedule } from "effect"
+import { Agent, CallFacts, Dispatch, Journal, RetryPolicy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Clock, type Duration, Effect, Fiber, Option, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import { found, lost, nothing, once, outcomeOf } from "../support/reconciling.ts"
 import { after, doing, refused, Sequence, sunny } from "../support/sequence.ts"
@@ -142,6 +143,31 @@ describe("F4 Tool.reconcile", () => {
         assert.deepStrictEqual(unknown.handled.map(({ by, code }) => `${by} ${code}`), ["reconcile connection"])
       }))
 
+    it.effect("waits it all, whatever somebody sets the wall clock to", () =>
+      Effect.gen(function*() {
+        const testClock = yield* TestClock.testClockWith(Effect.succeed)
+        let step = 0
+        const currentTimeMillisUnsafe = () => testClock.currentTimeMillisUnsafe() + step
+        const clock: Clock.Clock = Object.assign(Object.create(testClock), {
+          currentTimeMillisUnsafe,
+          currentTimeMillis: Effect.sync(currentTimeMillisUnsafe)
+        })
+        for (const jump of [10_000, -10_000]) {
+          step = 0
+          let checks = 0
+          // The service acts 800 ms after the request.
+          const pays = doing(Effect.fail(lost), "non_idempotent").pipe(
+            Tool.reconcile(() => {
+              if (++checks === 2) step = jump
+              return Effect.map(Clock.monotonicTimeNanos, (now) => now < at ? Option.none() : Option.some("found"))
+            }, settling("2 seconds"))
+          )
+          const at = (yield* Clock.monotonicTimeNanos) + 800_000_000n
+          const outcome = yield* outcomeOf(pays).pipe(Effect.provideService(Clock.Clock, clock))
+          assert.deepInclude(outcome, { _tag: "Completed", value: "found" })
+        }
+      }))
+
     it.effect("counts from the end of the last attempt, even of an abandoned one", () =>
       Effect.gen(function*() {
         const { note, play, tool } = new Sequence()
@@ -200,6 +226,73 @@ describe("F4 Tool.reconcile", () => {
         )
         assert.deepStrictEqual(yield* play(pays), ["0 attempt 1", "0 check", "0 => connection"])
         assert.strictEqual((yield* outcomeOf(pays)).certainty, "unknown")
+      }))
+  })
+  describe("in another process", () => {
+    // It finds nothing, and says when it looked.
+    const looking = (outcome: Effect.Effect<string, ToolUnavailable> = Effect.fail(lost)) => {
+      const looked: Array<number> = []
+      const tool = doing(outcome, "non_idempotent").pipe(
+        Tool.reconcile(() => Effect.andThen(Effect.map(Clock.currentTimeMillis, (now) => looked.push(now)), nothing), {
+          settle: "10 seconds",
+          schedule: Schedule.recurs(0)
+        })
+      )
+      return { tool, looked }
+    }
+
+    const call = { id: "1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" }
+
+    it.effect("waits the whole time again for a call that was running", () =>
+      Effect.gen(function*() {
+        const { looked, tool } = looking()
+        yield* TestClock.adjust("1 day")
+        const start = yield* Clock.currentTimeMillis
+        const fiber = yield* Effect.forkChild(
+          Dispatch.call(Toolkit.make(tool), call, {
+            facts: CallFacts.beginning(CallFacts.empty, "weather"),
+            wasBegun: true
+          })
+        )
+        yield* TestClock.adjust("1 minute")
+        const outcome = yield* Fiber.join(fiber)
+        assert.deepNestedInclude(outcome, { "failure.code": "not_executed", attempts: 0 })
+        assert.deepStrictEqual(looked, [start, start + 10_000])
+      }))
+
+    it.effect("waits the whole time again for a call that is in doubt since before a question", () =>
+      Effect.gen(function*() {
+        const { looked, tool } = looking()
+        yield* TestClock.adjust("1 day")
+        const start = yield* Clock.currentTimeMillis
+        const fiber = yield* Effect.forkChild(
+          Dispatch.call(Toolkit.make(tool), call, { before: { certainty: "unknown" } })
+        )
+        yield* TestClock.adjust("1 minute")
+        const outcome = yield* Fiber.join(fiber)
+        assert.deepNestedInclude(outcome, { "failure.code": "not_executed", attempts: 0 })
+        assert.deepStrictEqual(looked, [start, start + 10_000])
+      }))
+
+    it.effect("waits the whole time again in a run that is replayed from its journal", () =>
+      Effect.gen(function*() {
+        const { looked, tool } = looking()
+        yield* TestClock.adjust("1 day")
+        const start = yield* Clock.currentTimeMillis
+        const replaying: Journal.Journal = { step: (step, effect) => step.lost ?? effect }
+        const model = ScriptedModel.layer([
+          ScriptedModel.call(tool.name, { city: "Paris" }),
+          ScriptedModel.text("End.")
+        ])
+        const fiber = yield* Effect.forkChild(
+          Agent.make({ toolkit: Toolkit.make(tool) }).run("?").pipe(
+            Effect.provideService(Journal.current, replaying),
+            Effect.provide(model)
+          )
+        )
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(looked, [start, start + 10_000])
       }))
   })
 })

@@ -23,6 +23,10 @@ export const checkInner = async (scenario: Scenario): Promise<void> => {
     if (outcome.certainty === "executed") {
       assert.isTrue(executions.some(({ hasActed }) => hasActed), `never acted: ${text}`)
     }
+    if (outcome._tag === "Completed" && isOrderly) {
+      const last = world.outer.findLastIndex((execution) => execution.call === call && execution.part === part)
+      if (outcome.certainty !== "unknown") assert.isFalse(world.hasDoubt(last), `forgets a doubt: ${text}`)
+    }
     if (outcome.certainty === "unknown" && isOrderly) assert.isTrue(hasOpen, `doubts without a reason: ${text}`)
   }
 }

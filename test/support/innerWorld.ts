@@ -127,6 +127,21 @@ export class World {
     this.inner.push(execution)
   }
 
+  /** Whether the next run of a tool is another effect: this one has acted, or was refused. If not, it continues this one. */
+  isSettled(outer: number, place: string): boolean {
+    const proofs = this.inner.flatMap((one) => one.outer === outer && one.place === place ? [one.proof] : [])
+    if (proofs.includes("acted")) return true
+    return proofs.includes("refused") && proofs.every((proof) => proof === "refused" || proof === "nothing")
+  }
+
+  /** Whether an effect of an outer execution's inner tools is in doubt: none of its runs has answered, and one proves nothing. */
+  hasDoubt(outer: number): boolean {
+    const runs = this.inner.filter((one) => one.outer === outer && this.sideEffectOf(one) !== "none")
+    return runs.some(({ place, proof }) =>
+      proof === "no proof" && !runs.some((other) => other.place === place && other.proof === "acted")
+    )
+  }
+
   /** Records the effect of an inner tool whose service honours keys. */
   actUnderKey({ key, place }: InnerExecution): void {
     this.#known.set(key, "done")
@@ -391,6 +406,37 @@ export const abandoned: fc.Arbitrary<Scenario> = scenario.map((scenario) => ({
   deadline: Infinity
 }))
 
+/** Calls whose handler makes the same runs again and again, whatever became of them. */
+export const repeating: fc.Arbitrary<Scenario> = fc.tuple(
+  scenario,
+  fc.array(fc.constantFrom("7", "8"), { minLength: 3, maxLength: 6 }),
+  fc.array(fc.constantFrom<keyof typeof ends>("answers", "acts, and is lost", "is lost", "did nothing", "refuses"), {
+    minLength: 2,
+    maxLength: 6
+  }),
+  fc.boolean()
+).map(([scenario, orders, acts, isDispatched]) => ({
+  ...scenario,
+  sideEffect: scenario.sideEffect === "non_idempotent" ? "idempotent_by_key" : scenario.sideEffect,
+  inners: scenario.inners.map(({ sideEffect }) => ({
+    sideEffect: sideEffect === "none" ? "idempotent_by_key" : sideEffect,
+    acts: acts.map((end) => ({ end, takes: 0, isDeaf: false })),
+    policies: []
+  })),
+  scripts: [{
+    steps: orders.map((order) => ({
+      _tag: "run" as const,
+      tool: 0,
+      order,
+      reaction: "swallows it",
+      isDispatched,
+      isAwaited: false
+    })),
+    end: "answers" as const
+  }],
+  deadline: Infinity
+}))
+
 /** Calls whose handler asks the user, before or after some of its steps. */
 export const asking: fc.Arbitrary<Scenario> = fc.tuple(scenario, fc.constantFrom(0, 1, 1, 1, 2, 3), fc.boolean()).map(
   ([scenario, place, isEach]) => ({
@@ -457,14 +503,17 @@ const toolOf = ({ inners, policies, scripts, sideEffect }: Scenario) => {
           if (sideEffect !== "none") execution.hasActed = true
         } else {
           const name = `${step.tool} ${step.order}`
-          counts.set(name, (counts.get(name) ?? 0) + 1)
+          const place = `${name} ${counts.get(name) ?? 1}`
           const failure = yield* (step.isAwaited ? Effect.uninterruptible(run(step)) : run(step)).pipe(
             Effect.as(undefined),
             Effect.catch((failure) => {
               execution.mayQuote ||= saysNothingDone(failure)
               return Effect.succeed(reactions[step.reaction]!(failure))
             }),
-            Effect.provideService(placeOf, { outer, place: `${name} ${counts.get(name)}` })
+            Effect.ensuring(Effect.sync(() => {
+              if (world.isSettled(outer, place)) counts.set(name, (counts.get(name) ?? 1) + 1)
+            })),
+            Effect.provideService(placeOf, { outer, place })
           )
           if (failure === undefined) continue
           // The refusal of an inner tool would say that this handler did nothing, too.

@@ -17,6 +17,7 @@ import { didYouMean } from "@fallible/arguments"
 import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
@@ -31,7 +32,7 @@ import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
-import { newId } from "./internal/agent/runId.ts"
+import { newId, type NewRun } from "./internal/agent/runId.ts"
 import { refusedBeside, refusedContinuation, refusedOpening, refusedPostponement } from "./internal/agent/runInput.ts"
 import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
@@ -345,7 +346,7 @@ export const make: {
             id === undefined
               ? newId(state, message.text)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
-            ({ id, mayHaveRun }) => {
+            ({ end, id, mayHaveRun }: NewRun) => {
               // If the caller names the run, or passes a scope with empty facts, this run may have been started before.
               const begun = CallFacts.beginning(
                 withLateDoubts(facts),
@@ -354,10 +355,16 @@ export const make: {
               )
               const run = inRunContext(id, budget, state.account, 0, concludes, (context) =>
                 turn(begin(id, model, modelOptions, watch, context, options?.transcript), { ...state, facts: begun }))
+              const ending = end === undefined
+                ? run
+                : Effect.onExit(run, (exit) =>
+                  Effect.sync(() =>
+                    end(Exit.isSuccess(exit))
+                  ))
               // Nobody else can know a scope that is drawn only now.
               return begun.scope === id && options?.id === undefined
-                ? run
-                : alone(begun, run, (why) =>
+                ? ending
+                : alone(begun, ending, (why) =>
                   why === "running" ? refusedBeside(why, begun, { transcript, facts }) : undefined)
             }
           )

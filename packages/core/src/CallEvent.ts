@@ -138,6 +138,8 @@ const InnerEnded = Schema.Struct({
   acts: Schema.optionalKey(Schema.Literal(true)),
   /** If the effects are in doubt: how strong that doubt is. */
   doubt: Schema.optionalKey(Doubt),
+  /** If the effects are in doubt, or if this run continued one that was: the idempotency key of the inner tool. */
+  key: Schema.optionalKey(Schema.String),
   /** If the effects are in doubt: the requests of the inner tool. */
   wire: Schema.optionalKey(Schema.Array(WireRequest))
 })
@@ -219,7 +221,9 @@ const CallRefused = Schema.Struct({
 const CallRepeated = Schema.Struct({
   _tag: Schema.tag("CallRepeated"),
   effects: Effects,
-  doubt: Schema.optionalKey(Doubt)
+  doubt: Schema.optionalKey(Doubt),
+  /** True if something that the earlier call did would be done again if the call ran again. */
+  lasting: Schema.optionalKey(Schema.Literal(true))
 })
 
 /** An equal call of the same turn ran in place of this one, which shares its outcome. */

@@ -144,7 +144,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
    *   the tool would start after its `Deadline` (`timeout`).
    *
    * Each `run` is a separate call, even with the same key (`ToolCall.withKey`). An `Effect.retry` around
-   * `run` would therefore run the tool again even when that is unsafe; use {@link retry} instead.
+   * `run` would therefore run the tool again even when that is unsafe; use {@link retry} instead. Inside the handler of
+   * another tool, a run that is in doubt is not begun again.
    */
   readonly run: (params: Params) => Effect.Effect<A, E, R>
 }

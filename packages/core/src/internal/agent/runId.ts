@@ -5,7 +5,7 @@ import type * as CallFacts from "../../CallFacts.ts"
 import * as Journal from "../../Journal.ts"
 import { ModelFailure } from "../../Model.ts"
 import { wasSent } from "../call/callState.ts"
-import { keyIn } from "../call/innerScope.ts"
+import { keyOfRun } from "../call/openRuns.ts"
 import { current, detached } from "../call/scope.ts"
 import { randomId } from "../value/randomId.ts"
 import { unrecorded } from "./askModel.ts"
@@ -14,12 +14,21 @@ import { lastOf } from "./modelLedgerEntry.ts"
 import { modelFailed } from "./runEndings.ts"
 import type { State } from "./runState.ts"
 
+/** A new run, and how likely it has begun before. */
+export interface NewRun {
+  readonly id: string
+  readonly mayHaveRun: CallFacts.Likelihood
+  /** To be called when the run has ended. */
+  readonly end?: ((hasAnswer: boolean) => void) | undefined
+}
+
 /**
  * Returns the id of a new run. The id is the result of a journal step, so that a replayed run has the same
  * idempotency keys.
  *
  * A run inside a tool call derives its id from the call's key and from the run's question. So a run with this id
- * may have begun in an earlier attempt of the call.
+ * may have begun in an earlier attempt of the call. If the handler runs the agent again because that run has no answer, or
+ * is in doubt, it is the same run.
  *
  * @category loop
  * @since 0.1.0
@@ -27,11 +36,12 @@ import type { State } from "./runState.ts"
 export const newId = (
   state: State,
   question: string
-): Effect.Effect<{ readonly id: string; readonly mayHaveRun: CallFacts.Likelihood }, AgentFailure.ModelFailed> =>
-  Effect.flatMap(current, (scope) => {
+): Effect.Effect<NewRun, AgentFailure.ModelFailed> =>
+  Effect.flatMap(current, (scope): Effect.Effect<NewRun, AgentFailure.ModelFailed> => {
     if (scope !== detached) {
-      const id = `run-${keyIn(scope, JSON.stringify(["run", question]))}`
-      return Effect.succeed({ id, mayHaveRun: wasSent(scope.record.state) ? "likely" : "no" } as const)
+      const { end, isAgain, key } = keyOfRun(scope, question)
+      const mayHaveRun = isAgain || wasSent(scope.record.state) ? "likely" : "no"
+      return Effect.succeed({ id: `run-${key}`, mayHaveRun, end } as const)
     }
     const id = Effect.flatMap(
       Journal.current,

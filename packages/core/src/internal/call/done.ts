@@ -21,6 +21,8 @@ export interface Done {
   readonly own: Effects
   /** Combined effects of the inner tools of the current attempt. */
   readonly inside: Effects
+  /** The keys of those inner tools that have ended in doubt. A later run under such a key can settle the doubt. */
+  readonly doubted: ReadonlyArray<string>
   /** Combined effects of those inner tools, in any attempt, that would act again if they ran again. */
   readonly lasting: Effects
   /** Number of acting inner tools and sources that have started and not ended. */
@@ -51,6 +53,7 @@ export const nothing: Done = {
   running: 0,
   own: "none",
   inside: "none",
+  doubted: [],
   lasting: "none",
   acting: 0,
   sources: "none",
@@ -89,7 +92,7 @@ export const resumed = (
   if (!isInDoubt(effects)) return done
   return isCleared && !wasLasting
     ? { ...done, isHard: true, isRepeated: true, own: "maybe" }
-    : { ...done, isHard: true, inside: "maybe", lasting: "maybe" }
+    : { ...done, isHard: true, inside: "maybe", doubted: ["an earlier part"], lasting: "maybe" }
 }
 
 // -----------------------------------------------------------------------------
@@ -123,7 +126,8 @@ export const doneAfter = (done: Done, event: Changing): Done => {
         running: done.running + 1,
         isReported: false,
         own: both(done.own, done.inside),
-        inside: "none"
+        inside: "none",
+        doubted: []
       }
     case "AttemptEnded":
       return event.inside === undefined ? afterAttempt(done, event) : done
@@ -145,6 +149,7 @@ export const doneAfter = (done: Done, event: Changing): Done => {
         isHard: done.isHard && (isInDoubt(event.effects) || isInDoubt(done.sources)),
         own: both(withoutDoubt(done.own), event.effects),
         inside: withoutDoubt(done.inside),
+        doubted: [],
         lasting: withoutDoubt(done.lasting)
       }
     case "PolicyActed":
@@ -155,7 +160,8 @@ export const doneAfter = (done: Done, event: Changing): Done => {
         ...done,
         isRepeated: true,
         isHard: done.isHard || isHardDoubt(event),
-        own: both(done.own, event.effects)
+        own: both(done.own, event.effects),
+        lasting: event.lasting === true ? both(done.lasting, event.effects) : done.lasting
       }
     case "ArgumentsCorrected":
       // The tool has refused the earlier arguments, but not the corrected ones.
@@ -188,12 +194,15 @@ const afterAttempt = (
 
 const afterInner = (
   done: Done,
-  { acts, answered, by, doubt, effects, lasting }: CallEvent & { readonly _tag: "InnerEnded" }
+  { acts, answered, by, doubt, effects, key, lasting }: CallEvent & { readonly _tag: "InnerEnded" }
 ): Done => {
   // Tools that a policy or a fixer runs for its own purposes do not count as effects of the called tool.
   if (by === "policy") return done
   const acting = done.acting - (acts === true ? 1 : 0)
   const isHard = done.isHard || isHardDoubt({ effects, doubt })
+  // One key means one effect, so a run under the key of one in doubt tells what both of them did.
+  const doubted = key === undefined ? done.doubted : done.doubted.filter((other) => other !== key)
+  const isSettled = doubted.length === 0 && done.doubted.length > 0
   return by === "source"
     ? {
       ...done,
@@ -206,7 +215,8 @@ const afterInner = (
       ...done,
       acting,
       isHard,
-      inside: both(done.inside, effects),
+      inside: both(isSettled ? withoutDoubt(done.inside) : done.inside, effects),
+      doubted: isInDoubt(effects) ? [...doubted, key ?? ""] : doubted,
       lasting: lasting === true ? both(done.lasting, effects) : done.lasting
     }
 }

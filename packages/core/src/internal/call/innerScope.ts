@@ -8,11 +8,19 @@ import { repeated } from "./done.ts"
 import type { Role } from "./forward.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import { note, ranBy } from "./note.ts"
+import { isAsBefore, leaveOpen, noteAgain, openRun } from "./openRuns.ts"
 import { Scope, type Subject } from "./scope.ts"
 
 /** Returns the scope of a tool that runs inside another scope. */
-export const innerScope = (outer: Scope, tool: Subject, params: unknown): Scope =>
-  open("inner", outer, tool, placeIn(outer, tool, params, outer.policy?.prefix))
+export const innerScope = (outer: Scope, tool: Subject, params: unknown): Scope => {
+  const again = openRun(outer, tool, params, true)
+  const inner = open("inner", outer, tool, placeIn(outer, tool, params, outer.policy?.prefix, again !== undefined))
+  inner.ran = { params, again, isPlaced: true }
+  if (again === undefined) return inner
+  inner.askedKey = again.key
+  noteAgain(inner, again)
+  return inner
+}
 
 /** Returns the scope of a request for a further page. */
 export const pageScope = (outer: Scope, number: number): Scope => {
@@ -55,11 +63,13 @@ interface Place {
 /**
  * Returns the place of a tool that runs in this attempt. If the run's intended effect is known, the key depends on that
  * effect and not on the run's position. (The order of parallel runs is random.)
+ *
+ * @param isAgain whether the run has the key of an open run
  */
-const placeIn = (outer: Scope, tool: Subject, params: unknown, prefix = ""): Place => {
+const placeIn = (outer: Scope, tool: Subject, params: unknown, prefix = "", isAgain = false): Place => {
   const { live } = outer
   const path = `${prefix}${tool.name}/${live.next(`${prefix}${tool.name}`)}`
-  const effect = tool.sideEffect === "none" ? undefined : tool.effectOf?.(params)
+  const effect = isAgain || tool.sideEffect === "none" ? undefined : tool.effectOf?.(params)
   if (effect === undefined) return { path, mark: path }
   const mark = JSON.stringify([ranBy(outer), prefix, tool.name, effect])
   return { path, mark: `${mark} ${live.next(mark)}` }
@@ -71,25 +81,20 @@ export const keyOfCallIn = (outer: Scope, tool: Subject, params: unknown): () =>
   return () => keyInside(outer.idempotencyKey, mark)
 }
 
-/**
- * Returns a key for work in this attempt that is not a tool, such as the run of an agent. Each use of the same mark
- * returns a different key.
- */
-export const keyIn = (scope: Scope, mark: string): string =>
-  keyInside(scope.idempotencyKey, `${mark} ${scope.live.next(mark)}`)
-
 /** Reports what an inner tool did to the scope around it. Called when the tool has ended, including its policies. */
 export const endInner = (inner: Scope, hasAnswer: boolean): void => {
   const { around, isKnownToAct, state, tool } = inner
   const effects = inner.effects(hasAnswer)
   const isLasting = tool.sideEffect === "non_idempotent" || state.done.lasting !== "none"
   inner.end()
-  if (around !== undefined && (isKnownToAct || effects !== "none")) noteEnd(inner, around, effects, isLasting)
+  if (around === undefined) return
+  leaveOpen(inner, around, effects)
+  if ((isKnownToAct || effects !== "none") && !isAsBefore(inner, effects)) noteEnd(inner, around, effects, isLasting)
 }
 
 /** Notes in the scope around a tool what the tool did. */
 export const noteEnd = (inner: Scope, around: Scope, effects: Effects, isLasting: boolean): void => {
-  const { isKnownToAct, state: { wire }, tool } = inner
+  const { isKnownToAct, ran, state: { wire }, tool } = inner
   const doubt = isInDoubt(effects) ? inner.doubt(effects) : undefined
   note(around, {
     _tag: "InnerEnded",
@@ -99,6 +104,7 @@ export const noteEnd = (inner: Scope, around: Scope, effects: Effects, isLasting
     ...(isLasting ? { lasting: true } : {}),
     ...(isKnownToAct ? { acts: true } : {}),
     ...(doubt === undefined ? {} : { doubt }),
+    ...(doubt === undefined && ran?.again?.isInDoubt !== true ? {} : { key: inner.idempotencyKey }),
     ...(doubt === undefined || wire.length === 0 ? {} : { wire })
   })
 }

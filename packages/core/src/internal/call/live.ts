@@ -1,7 +1,25 @@
-import type { SchemaMismatch } from "../../ToolFailure.ts"
+import type { Doubt } from "../../Certainty.ts"
+import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
 import type { Reply } from "../../ToolOutcome.ts"
 import type { WireRecord } from "../wire/wireRecord.ts"
 import type { AbandonedAttempts } from "./abandonedAttempts.ts"
+
+/** A run inside a call that is in doubt, or was not served: see `openRuns`. */
+export interface OpenRun {
+  /** The name of the tool, and for whom it ran. */
+  readonly place: string
+  /** The intended effect; `undefined` if the arguments do not say. */
+  readonly effect: string | undefined
+  readonly params: unknown
+  readonly key: string
+  /** If not, it was not served. */
+  readonly isInDoubt: boolean
+  readonly doubt: Doubt | undefined
+  /** Whether the tool, or something inside it, would act again if it ran again. */
+  readonly isLasting: boolean
+  /** The most recent failure of the handler. */
+  readonly last: ToolFailure | undefined
+}
 
 /**
  * The part of a running call's state that no event records: its abandoned attempts, the user's
@@ -10,6 +28,10 @@ import type { AbandonedAttempts } from "./abandonedAttempts.ts"
 export class Live {
   readonly abandoned: AbandonedAttempts
   readonly replies: ReadonlyArray<Reply>
+  /** The open runs that would act again: those of all attempts, and of everything that runs inside the call. */
+  readonly lasting: Array<OpenRun>
+  /** The other open runs of this attempt. */
+  open: ReadonlyArray<OpenRun> = []
   /**
    * What an inner tool's failure has said in this attempt: that the tool did nothing, or that its arguments are wrong.
    * The handler may fail with a copy of that failure. Such a copy says nothing about the handler itself, nor does it
@@ -25,14 +47,16 @@ export class Live {
   #used: Set<Reply> | undefined = undefined
   #counts: Map<string, number> | undefined = undefined
 
-  constructor(abandoned: AbandonedAttempts, replies: ReadonlyArray<Reply>) {
+  constructor(abandoned: AbandonedAttempts, replies: ReadonlyArray<Reply>, lasting: Array<OpenRun> = []) {
     this.abandoned = abandoned
     this.replies = replies
+    this.lasting = lasting
   }
 
   /** Resets the state for another attempt. */
   restart(): void {
     this.quoted = undefined
+    this.open = []
     this.#used?.clear()
     this.#counts?.clear()
   }
@@ -57,12 +81,25 @@ export class Live {
     return count
   }
 
+  /** Adds an open run. */
+  leave(run: OpenRun): void {
+    if (run.isLasting) this.lasting.push(run)
+    else this.open = [...this.open, run]
+  }
+
+  /** Removes an open run: another one has continued it. */
+  close(run: OpenRun): void {
+    const index = this.lasting.indexOf(run)
+    if (index !== -1) this.lasting.splice(index, 1)
+    this.open = this.open.filter((other) => other !== run)
+  }
+
   /**
    * Returns the state for one of several parallel runs. Each parallel run starts with the first reply
    * and the first key.
    */
   beside(): Live {
-    return new Live(this.abandoned, this.replies)
+    return new Live(this.abandoned, this.replies, this.lasting)
   }
 
   /** Records which replies and numbers a parallel run has used, so that later runs get different ones. */
@@ -79,8 +116,9 @@ export class Live {
    * and has no replies.
    */
   apart(): Live {
-    const live = new Live(this.abandoned, [])
+    const live = new Live(this.abandoned, [], this.lasting)
     live.quoted = this.quoted
+    live.open = this.open
     if (this.#counts !== undefined) live.#counts = new Map(this.#counts)
     return live
   }

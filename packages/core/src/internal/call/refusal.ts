@@ -19,7 +19,7 @@ export const refusalOf = (
 ): ToolUnavailable | undefined => {
   // The scope is missing, or belongs to a different tool, only if a policy ran the tool outside the
   // fibers of the call.
-  if (acts && scope.tool.token !== token) return noted(refusalOutsideCall(name), scope)
+  if (acts && scope.tool.token !== token) return refusedOutside(name, scope)
   if (!scope.acts) return undefined
   const why = whyNot(scope) ?? (isTooLate(fiber) && !isBackground(scope) ? "abandoned" : undefined)
   return why === undefined ? undefined : noted(makeRefusal(scope, why), scope)
@@ -35,6 +35,13 @@ export const mayRetry = (last: ToolFailure): Effect.Effect<void, ToolUnavailable
     return why === undefined ? Effect.void : Effect.fail(noted(makeRefusal(scope, why, last), scope))
   })
 
+/**
+ * Returns the refusal of a run in the fibers of another call, and notes it. It says nothing of what that call has done.
+ *
+ * @param scope the scope that notes it
+ */
+export const refusedOutside = (name: string, scope: Scope): ToolUnavailable => noted(refusalOutsideCall(name), scope)
+
 const noted = (refusal: ToolUnavailable, scope: Scope): ToolUnavailable => {
   note(scope, { _tag: "CallRefused", code: refusal.code })
   return refusal
@@ -44,7 +51,7 @@ const refusalOutsideCall = (name: string): ToolUnavailable =>
   new ToolUnavailable({
     code: "outside_call",
     detail: `${name} was not run: a policy ran it outside its call, where repeated runs cannot be detected.`,
-    hint: "In the policy, run it in the fiber of the call, not through Effect.runPromise.",
+    hint: "In the policy, run it in a fiber of its own call, not through Effect.runPromise or a shared worker.",
     transient: false,
     outcome: "not_executed"
   })
@@ -67,10 +74,11 @@ const makeRefusal = (
       outcome: certainty
     })
   }
+  const isInner = why === "may_have_acted" && record.ran?.again?.isInDoubt === true && record.state.executions === 0
   const before = last === undefined ? "" : ` Before: ${last.detail}`
   return new ToolUnavailable({
     code: "not_repeated",
-    detail: `${name} was not run again: ${reasons[why](certainty)}.${before}`,
+    detail: `${name} was not run again: ${isInner ? reasonInside : reasons[why](certainty)}.${before}`,
     transient: false,
     // The tool works: it has refused only these arguments.
     ...(why === "refused" ? { scope: "arguments" } : {}),
@@ -78,6 +86,8 @@ const makeRefusal = (
     cause: last
   })
 }
+
+const reasonInside = "an earlier run inside this call may have taken effect"
 
 const reasons: Readonly<Record<Exclude<WhyNotBegin, "abandoned">, (certainty: Certainty) => string>> = {
   still_running: () => "an earlier attempt of this call may still be running",

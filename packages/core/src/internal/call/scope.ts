@@ -16,7 +16,7 @@ import { type CallState, untouched } from "./callState.ts"
 import { doubtIn, effectsIn } from "./done.ts"
 import type { Role } from "./forward.ts"
 import { keyInside } from "./idempotencyKey.ts"
-import { Live } from "./live.ts"
+import { Live, type OpenRun } from "./live.ts"
 
 /** The tool that is called. */
 export interface Subject {
@@ -36,6 +36,15 @@ export interface Correction {
   readonly text: string
   /** Whether the text contains secrets, which must not be shown. */
   readonly isSecret: boolean
+}
+
+/** A run of a tool inside another scope. */
+export interface InnerRun {
+  readonly params: unknown
+  /** The open run that it continues. */
+  readonly again: OpenRun | undefined
+  /** Whether its key is made from its place in the scope around it. */
+  readonly isPlaced: boolean
 }
 
 /** What a custom policy has done in one run. */
@@ -92,6 +101,8 @@ export class Scope {
   /** Where the record of requests goes if the handler runs in the fiber of this scope. */
   slot: Slot | undefined = undefined
   correction: Correction | undefined = undefined
+  /** How the tool runs inside another scope, once it may. */
+  ran: InnerRun | undefined = undefined
   /** The idempotency key, once something has read it. */
   askedKey: string | undefined = undefined
   /** What the key of an inner tool or a source is made from. */
@@ -210,6 +221,12 @@ export class Scope {
     return this.#liveOwner.#live?.rejection
   }
 
+  /** True if a run inside the call is open: see `openRuns`. */
+  get hasOpenRuns(): boolean {
+    const live = this.#liveOwner.#live ?? this.around?.live
+    return live !== undefined && live.lasting.length + live.open.length > 0
+  }
+
   /** Forgets what belonged to the last attempt, because another one starts. */
   restart(): void {
     this.#liveOwner.#live?.restart()
@@ -223,7 +240,8 @@ export class Scope {
   #makeLive(): Live {
     const live = new Live(
       new AbandonedAttempts(this.parent?.live.abandoned),
-      this.parent?.live.replies ?? this.#replies
+      this.parent?.live.replies ?? this.#replies,
+      this.around?.live.lasting
     )
     return this === detached ? live : this.#live = live
   }
@@ -249,6 +267,14 @@ const owners: ReadonlySet<Role> = new Set<Role>(["inner", "page", "fixer"])
 
 /** The scope outside any call. It notes nothing. */
 export const detached: Scope = new Scope("call", { name: "", sideEffect: "none" }, "detached")
+
+/** Returns the scope of the call, or of the inner tool, that code in a scope runs for. */
+export const calledIn = (innermost: Scope): Scope => {
+  let scope = innermost
+  // A page counts as an attempt of the call around it.
+  while ((!scope.ownsRecord || scope.role === "page") && scope.parent !== undefined) scope = scope.parent
+  return scope
+}
 
 /** The scope of the running code. */
 export const current: Context.Reference<Scope> = Context.Reference("@fallible/core/scope", {

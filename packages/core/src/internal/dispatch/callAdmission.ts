@@ -15,7 +15,9 @@ import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
+import type { OpenRun } from "../call/live.ts"
 import { note } from "../call/note.ts"
+import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { cut } from "../value/text.ts"
@@ -98,12 +100,23 @@ export class CallAdmission {
     const refusal = this.#disabled
     if (refusal !== undefined) return { refusal }
     const decided = this.#byFacts(params, text)
-    const { idempotencyKey } = this.#options
-    const key = idempotencyKey === undefined ? decided.key ?? this.#outerKey(params) : undefined
     if (decided.refusal !== undefined) return decided
     this.#number = decided.number
+    const isKeyed = this.#options.idempotencyKey !== undefined
+    const again = this.#continued(params, !isKeyed && decided.key === undefined && this.#outer !== undefined)
+    if (isKeyed) return decided
+    const key = again === undefined ? decided.key ?? this.#outerKey(params) : () => again.key
     if (key !== undefined) this.#call.keyBy(key)
     return decided
+  }
+
+  // Inside another call, returns the open run that this call continues.
+  #continued(params: unknown, isPlaced: boolean): OpenRun | undefined {
+    const { around, tool } = this.#call
+    if (around === undefined) return undefined
+    const again = openRun(around, tool, params, isPlaced)
+    this.#call.ran = { params, again, isPlaced }
+    return again
   }
 
   get #disabled(): DispatchFailure.DispatchFailure | undefined {
@@ -214,6 +227,8 @@ export class CallAdmission {
   /** Returns the parameters to run with: those of an earlier call, if this call repeats it. */
   admitted(params: unknown): Effect.Effect<unknown, ToolFailure> {
     if (this.#wasBegun) this.#noteDoubt()
+    const again = this.#call.ran?.again
+    if (again !== undefined) noteAgain(this.#call, again)
     if (this.#repeats !== undefined) return this.#repeated(this.#repeats, params)
     this.stage = "run"
     return Effect.succeed(params)

@@ -76,6 +76,11 @@ export class PolicyRun implements PolicyRecord {
     if (--this.#busy === 0) this.#startIdle()
   }
 
+  /** True if the policy has ended: a run that begins now belongs to no call. */
+  get hasEnded(): boolean {
+    return this.scope.phase !== "open"
+  }
+
   /** Makes the scope of an inner run that is about to start. */
   begin(fiber: Fiber.Fiber<unknown, unknown>): Scope {
     this.occupy()

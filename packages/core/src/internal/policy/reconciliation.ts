@@ -38,8 +38,8 @@ import type { Call } from "./policyCall.ts"
 export interface ReconcileOptions {
   /**
    * The longest time that an effect can take to become visible to the check. It is counted
-   * from the end of the last attempt in this process. You promise that an effect not found by then did not
-   * happen. Default: none.
+   * from the end of the last attempt in this process, or from when this process takes up a call in doubt. You promise
+   * that an effect not found by then did not happen. Default: none.
    */
   readonly settle?: Duration.Input
   /** When to repeat the check during the time to settle. Default: after 100 ms, doubling each time. */
@@ -206,7 +206,8 @@ export class Reconciliation<R> {
 
   /**
    * Repeats the check until it finds the effect, or the time to settle is up. An attempt that is
-   * still running gets the same length of time to finish.
+   * still running gets the same length of time to finish. That time proves something, so it is not read from a clock that
+   * can be set.
    */
   #findWithin(
     ask: Effect.Effect<Finding, never, R>,
@@ -216,26 +217,26 @@ export class Reconciliation<R> {
   ): Effect.Effect<Finding, never, R> {
     return Effect.gen({ self: this }, function*() {
       const step = yield* Schedule.toStep(this.#schedule)
-      const first = yield* Clock.currentTimeMillis
-      let last = first
+      const start = yield* Clock.monotonicTimeNanos
+      const elapsed = Effect.map(Clock.monotonicTimeNanos, (now) => Number(now - start) / 1e6)
+      let last = 0
       let didRun = isActing(scope)
       for (;;) {
-        const begun = yield* Clock.currentTimeMillis
+        const begun = yield* elapsed
         const runs = isActing(scope)
         if (runs || didRun) last = begun
         didRun = runs
         // The end and the wait until the end must come from one computation. Otherwise, rounding could leave
         // no time to wait before an end that has not come, and the check would be repeated for ever.
-        const restAt = (time: number) => (runs ? first : last) + settle - time
+        const restAt = (time: number) => (runs ? 0 : last) + settle - time
         const finding = yield* ask
         if (finding._tag === "Found") return finding
         if (restAt(begun) <= 0) return runs ? notKnown : finding
-        const now = yield* Clock.currentTimeMillis
-        const rest = restAt(now)
+        const rest = restAt(yield* elapsed)
         // If the deadline comes before the time to settle is up, the check stops now. Otherwise the
         // deadline would cut the wait short, and the reason would be lost.
         if (rest >= Duration.toMillis(yield* Deadline.timeLeft)) return finding._tag === "Nothing" ? notKnown : finding
-        const next = yield* Pull.matchEffect(step(now, undefined), {
+        const next = yield* Pull.matchEffect(step(yield* Clock.currentTimeMillis, undefined), {
           onSuccess: ([, length]) => Effect.succeed(Duration.toMillis(length)),
           onFailure: Effect.failCause,
           onDone: () => Effect.succeed(Infinity)
