@@ -259,8 +259,10 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a late request changes nothing for later calls",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `const facts = withLateDoubts(known)`,
-    replacement: `const facts = known`
+    text: `): Admission => {
+  const facts = withLateDoubts(known)`,
+    replacement: `): Admission => {
+  const facts = known`
   },
   {
     name: "an interrupted call in doubt is not reported",
@@ -307,8 +309,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a success keeps its number",
     file: facts,
-    text: `{ number: number + 1, done }`,
-    replacement: `{ number, done }`
+    text: `{ ...written, ...settled, number: number + 1, done }`,
+    replacement: `{ ...written, ...settled, number, done }`
   },
   {
     name: "the facts forget that an inner effect would happen again",
@@ -319,8 +321,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an effect of an earlier run may be repeated",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `(repeats === undefined ? done.run < facts.run && sideEffect !== "idempotent" : !repeats)`,
-    replacement: `(repeats === undefined ? false : !repeats)`
+    text: `(repeats === undefined ? (done.run < facts.run || wasUnseen) && sideEffect !== "idempotent" : !repeats)`,
+    replacement: `(repeats === undefined ? wasUnseen && sideEffect !== "idempotent" : !repeats)`
   },
   {
     name: "an effect that must not be repeated may be",
@@ -388,5 +390,241 @@ export const mutants: ReadonlyArray<Mutant> = [
     text: `outcome: Schema.optionalKey(Certainty),
   evidence: Schema.optionalKey(Evidence)`,
     replacement: `outcome: Schema.optionalKey(Certainty)`
+  },
+  {
+    name: "a hard doubt closes no tool",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `return isIdentified(tool) ? undefined : closing(facts, tool, id)`,
+    replacement: `return undefined`
+  },
+  {
+    name: "a soft doubt closes a tool",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `failed.doubt !== "soft" && id !== ownId`,
+    replacement: `id !== ownId`
+  },
+  {
+    name: "a doubt closes a tool for the same call",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `failed.doubt !== "soft" && id !== ownId`,
+    replacement: `failed.doubt !== "soft"`
+  },
+  {
+    name: "a call whose arguments are lost closes nothing",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `if (failed !== undefined) return [lost, failed]`,
+    replacement: `void lost`
+  },
+  {
+    name: "a doubt closes a tool that can tell its calls apart",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `return isIdentified(tool) ? undefined : closing(facts, tool, id)`,
+    replacement: `return closing(facts, tool, id)`
+  },
+  {
+    name: "a doubt closes an idempotent tool",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `if (facts.failures === 0 || tool.sideEffect === "idempotent") return undefined`,
+    replacement: `if (facts.failures === 0) return undefined`
+  },
+  {
+    name: "a doubt closes other tools",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `if (failed?.tool === name && failed.certainty`,
+    replacement: `if (failed?.certainty`
+  },
+  {
+    name: "an effect that a check has found may be repeated in its run",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `done.run < facts.run || wasUnseen`,
+    replacement: `done.run < facts.run`
+  },
+  {
+    name: "an effect that Tool.reconcile has told counts as unseen",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `settled?.certainty === "executed" && settled.by !== "reconcile"`,
+    replacement: `settled?.certainty === "executed"`
+  },
+  {
+    name: "a text that a fixer has corrected is another call the next time",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `if (fact.written?.includes(written) !== true) continue`,
+    replacement: `if (fact.written?.includes("") !== true) continue`
+  },
+  {
+    name: "a text that a fixer has corrected is done again in a later run",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `return isDone ? { refusal: DispatchFailure.alreadyDone(done.answer) } : {}`,
+    replacement: `return isDone ? {} : {}`
+  },
+  {
+    name: "a call in doubt that is only checked runs again",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `isOnlyChecked: true`,
+    replacement: `isOnlyChecked: false`
+  },
+  {
+    name: "equal calls of an idempotent tool are joined",
+    file: `${dispatch}/equalCalls.ts`,
+    text: `(sideEffect === "non_idempotent" || sideEffect === "idempotent_by_key")`,
+    replacement: `sideEffect !== "none"`
+  },
+  {
+    name: "equal calls of a tool with keys are not joined",
+    file: `${dispatch}/equalCalls.ts`,
+    text: `(sideEffect === "non_idempotent" || sideEffect === "idempotent_by_key")`,
+    replacement: `sideEffect === "non_idempotent"`
+  },
+  {
+    name: "calls of a tool that joins none are joined",
+    file: `${dispatch}/equalCalls.ts`,
+    text: `joins !== false && (`,
+    replacement: `(joins || !joins) && (`
+  },
+  {
+    name: "equal calls of one turn are not joined",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `if (!wasAdmitted && this.#joins()) return joinedCall`,
+    replacement: `void this.#joins`
+  },
+  {
+    name: "the same text is not joined before a fixer reads it",
+    file: `${dispatch}/callAdmission.ts`,
+    text:
+      `if (turn !== undefined && isJoinable(this.#tool) && this.#join(turn.find(isSame))) return { refusal: joinedCall }`,
+    replacement: `void isSame`
+  },
+  {
+    name: "the same text of another tool is joined",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `call.name === name && call.arguments === written`,
+    replacement: `call.arguments === written`
+  },
+  {
+    name: "an answer of a fallback settles a doubt",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `executions > 0 && attempts === executions && source?.age === undefined &&
+  handled.toArray().every(({ by }) => by === "retry")`,
+    replacement: `executions > 0 && source?.age === undefined`
+  },
+  {
+    name: "an old answer settles a doubt",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `executions > 0 && attempts === executions && source?.age === undefined &&`,
+    replacement: `attempts === executions &&`
+  },
+  {
+    name: "the end of a call in doubt is not noted",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `if (outcome.doubt !== undefined) this.#noteDoubtAge(intent)`,
+    replacement: `void outcome.doubt`
+  },
+  {
+    name: "a check in doubt that found nothing settles nothing",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `this.#repeats?.certainty !== "unknown" || certainty !== "not_executed"`,
+    replacement: `this.#repeats?.certainty !== "unknown" || certainty !== "executed"`
+  },
+  {
+    name: "a check that finds nothing settles without a promise",
+    file: `${dispatch}/settlement.ts`,
+    text: `? Infinity
+      :`,
+    replacement: `? 0
+      :`
+  },
+  {
+    name: "a check settles before its time",
+    file: `${dispatch}/settlement.ts`,
+    text: `Duration.toMillis(settle) - ageOf(`,
+    replacement: `Duration.toMillis(settle) - Infinity + ageOf(`
+  },
+  {
+    name: "a check that finds the effect has to wait",
+    file: `${dispatch}/settlement.ts`,
+    text: `certainty === "executed" || final`,
+    replacement: `final`
+  },
+  {
+    name: "a final check has to wait",
+    file: `${dispatch}/settlement.ts`,
+    text: `certainty === "executed" || final`,
+    replacement: `certainty === "executed"`
+  },
+  {
+    name: "a check settles the doubts of tools that do not name it",
+    file: `${dispatch}/settlement.ts`,
+    text: `return check === name && failed?.certainty`,
+    replacement: `return (check === name || name !== "") && failed?.certainty`
+  },
+  {
+    name: "a person settles a doubt by more than one word",
+    file: `${dispatch}/settlement.ts`,
+    text: `.replace(/[.!]+$/, "")`,
+    replacement: `.replace(/[^a-z].*$/, "")`
+  },
+  {
+    name: "a call in doubt has ended although its handler still runs",
+    file: `${dispatch}/doubtAge.ts`,
+    text: `else if (end.isRunning?.() === true) end.at = now`,
+    replacement: `else if (false) end.at = now`
+  },
+  {
+    name: "another process knows when a call in doubt has ended",
+    file: `${dispatch}/doubtAge.ts`,
+    text: `if (end === undefined) noteEnd(scope, id, now, undefined)`,
+    replacement: `if (end === undefined) return Infinity`
+  },
+  {
+    name: "a second doubt about a call ends with the first one",
+    file: `${dispatch}/doubtAge.ts`,
+    text: `ends.delete(name)
+`,
+    replacement: `if (ends.has(name)) return
+`
+  },
+  {
+    name: "a doubt that is settled as not executed gets a new key",
+    file: facts,
+    text: `{ ...rest, number: number + 1, done } : { ...rest, number }`,
+    replacement: `{ ...rest, number: number + 1, done } : { ...rest, number: number + 1 }`
+  },
+  {
+    name: "a doubt that is settled as executed keeps its key",
+    file: facts,
+    text: `{ ...rest, number: number + 1, done } : { ...rest, number }`,
+    replacement: `{ ...rest, number, done } : { ...rest, number }`
+  },
+  {
+    name: "a doubt that is settled as executed is not done",
+    file: facts,
+    text: `{ ...rest, number: number + 1, done } : { ...rest, number }`,
+    replacement: `{ ...rest, number: number + 1 } : { ...rest, number }`
+  },
+  {
+    name: "a doubt can be settled again",
+    file: facts,
+    text: `  return failed?.certainty === "unknown"
+    ? Result`,
+    replacement: `  return failed?.certainty !== "not_executed"
+    ? Result`
+  },
+  {
+    name: "a soft doubt after a hard one is soft",
+    file: facts,
+    text: `(failed === undefined || failed.certainty === "not_executed" || failed.doubt === "soft")`,
+    replacement: `(failed === undefined || failed.tool === name)`
+  },
+  {
+    name: "a hard doubt after a soft one is soft",
+    file: facts,
+    text: `(last !== "unknown" || outcome.doubt === "soft")`,
+    replacement: `(last === "unknown" || outcome.doubt === "soft")`
+  },
+  {
+    name: "only the latest text that a fixer has corrected is known",
+    file: facts,
+    text: `[...before, written].slice(-mostWritten)`,
+    replacement: `[written].slice(-mostWritten)`
   }
 ]

@@ -19,7 +19,15 @@ const mutating: Plugin = {
 }
 
 /** The laws that notice most mutants soonest. */
-const first = ["keyConflictLaws", "deadlineTickLaws", "innerEffectLaws", "scopeLaws", "resumeLaws"]
+const first = [
+  "settledDoubts",
+  "joinedCalls.test",
+  "keyConflictLaws",
+  "deadlineTickLaws",
+  "innerEffectLaws",
+  "scopeLaws",
+  "resumeLaws"
+]
 
 class MostNoticedFirst extends BaseSequencer {
   override sort(files: Array<TestSpecification>) {

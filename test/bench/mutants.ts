@@ -21,6 +21,9 @@ const laws = [
   ...readdirSync(join(root, "test/core"))
     .filter((name) => name.endsWith("Laws.test.ts") && !leftOut.includes(name))
     .map((name) => `test/core/${name}`),
+  // What settles a doubt, and which calls run once.
+  "test/core/settledDoubts.test.ts",
+  "test/core/joinedCalls.test.ts",
   // What the requests of a handler prove.
   "test/core/wire.test.ts",
   "test/evidenceRuns.test.ts"

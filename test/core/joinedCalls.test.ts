@@ -177,4 +177,25 @@ describe("equal calls of one turn", () => {
       assert.deepStrictEqual(Array.from(facts.intents).map(([, { number }]) => number), [3])
       assert.strictEqual(ledger.calls, 3)
     }))
+
+  it.effect("run once for a tool with keys, too, and each for two tools", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = paymentTool(receipt, { sideEffect: "idempotent_by_key", identity: ({ order }) => order })
+      yield* inOneTurn(pay, { order: "7" }, { order: "7", note: "a" })
+      assert.deepStrictEqual(paid, ["7"])
+      const first = paymentTool(receipt)
+      const sent: Array<string> = []
+      const send = Tool.make(
+        "send",
+        { description: "", parameters: Payment, success: Schema.String },
+        ({ order }) => Effect.sync(() => `sent ${sent.push(order)}`)
+      )
+      yield* Agent.make({ toolkit: Toolkit.make(first.pay, send) }).run("Go.").pipe(
+        Effect.provide(ScriptedModel.layer([
+          ScriptedModel.calls(["pay", { order: "7" }], ["send", { order: "7" }], ["pay", { order: "7" }]),
+          ScriptedModel.text("Done.")
+        ]))
+      )
+      assert.deepStrictEqual([first.paid, sent], [["7"], ["7"]])
+    }))
 })

@@ -268,4 +268,37 @@ describe("after a question, and a client that left", () => {
       }
       assert.strictEqual(lettered(keys), "a a")
     }))
+
+  // The later run was refused under the first key, and paid under the second one. The old run still has the first one.
+  it.effect.fails("a resumed run pays nothing that a later run has paid, if the service keeps no refusals", () =>
+    Effect.gen(function*() {
+      const paid = new Set<string>()
+      let refusals = 1
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byKey },
+        () =>
+          Effect.gen(function*() {
+            const { idempotencyKey } = yield* ToolCall.current
+            yield* ToolCall.ask("Sure?")
+            if (refusals-- > 0) {
+              return yield* new SchemaMismatch({ side: "arguments", code: "card_refused", detail: "Refused." })
+            }
+            paid.add(idempotencyKey)
+            return "paid"
+          })
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const { facts, suspension } = yield* question(agent, CallFacts.empty, payOnce)
+      const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+        Effect.catchTag(run, "RunSuspended", ({ suspension }) => answered(agent.resume(suspension, "yes")))
+      yield* answered(agent.run("Go.", { facts })).pipe(Effect.provide(ScriptedModel.layer(
+        inTurn(ScriptedModel.call("pay", note("a")), ScriptedModel.call("pay", note("b")))
+      )))
+      assert.strictEqual(paid.size, 1)
+      yield* answered(agent.resume(suspension, "yes")).pipe(Effect.provide(ScriptedModel.layer([
+        ScriptedModel.text("Done.")
+      ])))
+      assert.strictEqual(paid.size, 1)
+    }))
 })

@@ -1,8 +1,8 @@
 /** A doubt is settled: by a check, by a person, by a program, by `Tool.reconcile`. Until then, its tool is closed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type AgentEvent, CallFacts, Dispatch, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, type AgentEvent, CallFacts, Dispatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Fiber, Option, Result, Schema, Stream } from "effect"
+import { type Duration, Effect, Fiber, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -42,6 +42,14 @@ const statusTool = (
     },
     ...definition
   }, () => Effect.sync(status))
+
+/** A tool that lets time pass. */
+const waitTool = (time: Duration.Input) =>
+  Tool.make(
+    "wait",
+    { description: "", success: Schema.String, sideEffect: "none" },
+    () => Effect.as(TestClock.adjust(time), "waited")
+  )
 
 const byOrder = { identity: ({ order }: typeof Payment.Type) => order, check: "payment_status" }
 
@@ -102,6 +110,35 @@ describe("a tool in hard doubt", () => {
       assert.deepStrictEqual(paid, ["7"])
     }))
 
+  it.effect("is not closed for the same call under its key, nor if it is idempotent", () =>
+    Effect.gen(function*() {
+      const keyed = paymentTool({ sideEffect: "idempotent_by_key", identity: "all" })
+      const { answer } = yield* events(Toolkit.make(keyed.pay), [pay("7", "a"), pay("7", "b"), pay("7", "a")])
+      assert.deepStrictEqual(keyed.paid, ["7", "7"])
+      assert.deepStrictEqual(codesOf(answer), ["connection", "in_doubt"])
+      const idempotent = paymentTool({ sideEffect: "idempotent" })
+      yield* events(Toolkit.make(idempotent.pay), [pay("7"), pay("8")])
+      assert.deepStrictEqual(idempotent.paid, ["7", "8"])
+    }))
+
+  it.effect("stays in hard doubt if the same call is refused without a proof later", () =>
+    Effect.gen(function*() {
+      for (const sideEffect of ["idempotent_by_key", "idempotent"] as const) {
+        let calls = 0
+        const tool = Tool.promise(
+          "pay",
+          { description: "", parameters: Payment, success: Schema.String, sideEffect, identity: "all" },
+          async () => {
+            if (++calls === 1) throw lost
+            throw new Error("The card is not accepted here.")
+          }
+        )
+        const { answer } = yield* events(Toolkit.make(tool), [pay("7", "a"), pay("7", "a")])
+        assert.strictEqual(calls, 2)
+        assert.deepStrictEqual(CallFacts.inDoubt(answer.facts).map(({ strength }) => strength), ["hard"])
+      }
+    }))
+
   it.effect("does not close other tools", () =>
     Effect.gen(function*() {
       const { paid, pay: tool } = paymentTool()
@@ -122,6 +159,38 @@ describe("a tool in hard doubt", () => {
       assert.strictEqual(calls, 2)
       assert.strictEqual(answer.ledger.failures.length, 2)
       assert.deepStrictEqual(CallFacts.inDoubt(answer.facts).map(({ strength }) => strength), ["soft"])
+    }))
+})
+
+describe("a text that a fixer has corrected", () => {
+  // What a text is corrected to changes with each correction.
+  const fixedTool = (corrections: ReadonlyArray<string>) => {
+    const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
+    const remaining = [...corrections]
+    return { paid, tool: tool.pipe(Tool.fix(() => ({ order: remaining.shift() ?? assert.fail("Asked again.") }))) }
+  }
+
+  it.effect("is the same call the next time, whatever the fixer would make of it", () =>
+    Effect.gen(function*() {
+      const { paid, tool } = fixedTool(["7"])
+      const text: Move = ["pay", { ordr: "7" }]
+      const { answer } = yield* events(Toolkit.make(tool), [text, text])
+      assert.deepStrictEqual(paid, ["7"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+    }))
+
+  it.effect("is done in a later run, also if another text meant the same", () =>
+    Effect.gen(function*() {
+      const { paid, tool } = fixedTool(["1", "7", "7"])
+      const toolkit = Toolkit.make(tool)
+      const [one, other]: ReadonlyArray<Move> = [["pay", { ordr: "7" }], ["pay", { number: "7" }]]
+      const { answer: { facts, transcript } } = yield* events(toolkit, [["pay", { lost: "" }], one!, other!])
+      assert.deepStrictEqual(paid, ["1", "7", "7"])
+      const later = yield* Agent.make({ toolkit }).run("Go on.", { facts, transcript }).pipe(
+        Effect.provide(scripted([one!, other!]))
+      )
+      assert.deepStrictEqual(codesOf(later), ["already_done", "already_done"])
+      assert.deepStrictEqual(paid, ["1", "7", "7"])
     }))
 })
 
@@ -173,12 +242,7 @@ describe("a check that settles", () => {
   it.effect("proves something by finding nothing only once the time to settle is up", () =>
     Effect.gen(function*() {
       const { paid, pay: tool } = paymentTool(byOrder)
-      const slow = Tool.make(
-        "wait",
-        { description: "", success: Schema.String, sideEffect: "none" },
-        () => Effect.as(TestClock.adjust("11 seconds"), "waited")
-      )
-      const toolkit = Toolkit.make(tool, slow, statusTool(() => "open", { settle: "10 seconds" }))
+      const toolkit = Toolkit.make(tool, waitTool("11 seconds"), statusTool(() => "open", { settle: "10 seconds" }))
       const { answer, events: all } = yield* events(toolkit, [
         pay("7"),
         status("7"),
@@ -191,6 +255,80 @@ describe("a check that settles", () => {
       assert.deepStrictEqual(settledIn(all), [["pay", "not_executed", "check:payment_status"]])
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
       assert.include(JSON.stringify(Array.from(answer.transcript)), "Call payment_status again in 10s")
+    }))
+
+  it.effect("counts the time to settle from the end of the call, and of the latest one with this intent", () =>
+    Effect.gen(function*() {
+      const paid: Array<string> = []
+      const losing = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byOrder },
+        ({ order }) =>
+          Effect.suspend(() => {
+            paid.push(order)
+            return Effect.fail(lost)
+          })
+      )
+      const toolkit = Toolkit.make(losing, waitTool("11 seconds"), statusTool(() => "open", { settle: "10 seconds" }))
+      const { events: all } = yield* events(toolkit, [
+        pay("7"),
+        ["wait", {}],
+        status("7"),
+        pay("7", "b"),
+        status("7"),
+        pay("7", "c")
+      ])
+      assert.deepStrictEqual(paid, ["7", "7"])
+      assert.strictEqual(settledIn(all).length, 1)
+    }))
+
+  it.effect("counts the time to settle only once nothing of the call runs any more", () =>
+    Effect.gen(function*() {
+      const slow = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, uninterruptible: true, ...byOrder },
+        () => Effect.as(Effect.andThen(TestClock.adjust("1 second"), Effect.sleep("20 seconds")), "receipt")
+      ).pipe(Tool.timeout("1 second"))
+      const toolkit = Toolkit.make(slow, waitTool("11 seconds"), statusTool(() => "open", { settle: "10 seconds" }))
+      const wait: Move = ["wait", {}]
+      const { events: all } = yield* events(toolkit, [pay("7"), wait, status("7"), wait, status("7")])
+      assert.deepStrictEqual(settledIn(all), [["pay", "not_executed", "check:payment_status"]])
+      const settling = all.find(({ _tag }) => _tag === "DoubtSettled")
+      assert.strictEqual(settling?._tag === "DoubtSettled" && settling.turn, 5)
+    }))
+
+  it.effect("says nothing about tools that do not name it", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
+      const other = Tool.make(
+        "send",
+        { description: "", success: Schema.String, check: "payment_status" },
+        () => Effect.succeed("")
+      )
+      const toolkit = Toolkit.make(tool, other, statusTool(() => "open", { final: true }))
+      const { events: all } = yield* events(toolkit, [pay("7"), status("7"), pay("7")])
+      assert.deepStrictEqual(settledIn(all), [])
+      assert.deepStrictEqual(paid, ["7"])
+    }))
+
+  it.effect("does not count if its answer is old", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool(byOrder)
+      const old = Tool.make(
+        "payment_status",
+        {
+          description: "",
+          parameters: Schema.Struct({ order: Schema.String }),
+          success: Schema.String,
+          sideEffect: "none",
+          identity: ({ order }) => order,
+          settles: { outcome: () => "not_executed", final: true }
+        },
+        () => Effect.as(ToolCall.source({ name: "a cache", age: "1 minute" }), "open")
+      )
+      const { events: all } = yield* events(Toolkit.make(tool, old), [pay("7"), status("7"), pay("7")])
+      assert.deepStrictEqual(settledIn(all), [])
+      assert.deepStrictEqual(paid, ["7"])
     }))
 
   it.effect("waits the whole time again in another process", () =>
@@ -360,13 +498,15 @@ describe("a person", () => {
       assert.deepStrictEqual(settled, [{ certainty: "not_executed", by: "person" }])
     }))
 
-  it.effect("says that it took effect: the same call is not made again, others are", () =>
+  it.effect("says that it took effect: the same call is not made again", () =>
     Effect.gen(function*() {
       const same = yield* asking(["yes"], [pay("7"), pay("7")])
       assert.deepStrictEqual(same.paid, ["7"])
       assert.deepStrictEqual(codesOf(same.answer), ["outcome_unknown", "already_done"])
-      const other = yield* asking(["YES!"], [pay("7"), pay("8")])
+      const other = yield* asking(["YES!"], [pay("7"), pay("8"), pay("8")])
       assert.deepStrictEqual(other.paid, ["7", "8"])
+      assert.deepStrictEqual(codesOf(other.answer), ["outcome_unknown", "in_doubt"])
+      assert.include(JSON.stringify(Array.from(other.answer.transcript)), "If something else is meant, call it again")
     }))
 
   it.effect("is asked about a text that a fixer corrected, and any other word leaves it refused after the resume", () =>
@@ -387,13 +527,47 @@ describe("a person", () => {
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
     }))
 
+  // The model has not read that the effect has happened when its next call, in other words, is made after all.
+  it.effect("says that it took effect: a call in other words waits until the model has read that", () =>
+    Effect.gen(function*() {
+      const { paid } = yield* asking(["yes"], [pay("7", "for Ada"), pay("7", "für Ada")])
+      assert.deepStrictEqual(paid, ["7"])
+    }))
+
+  // The call that asked is suspended once more, and forgets then what the first reply has settled.
+  it.effect("is asked once, although the handler asks, too", () =>
+    Effect.gen(function*() {
+      let calls = 0
+      const tool = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String },
+        ({ order }) =>
+          Effect.gen(function*() {
+            yield* ToolCall.ask(`Shall ${order} be paid?`)
+            return ++calls === 1 ? yield* lost : "receipt"
+          })
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(tool), onDoubt: "ask" })
+      const asked: Array<string> = []
+      const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+        Effect.catchTag(run, "RunSuspended", ({ question, suspension }) => {
+          asked.push(question.startsWith("Shall") ? question : "Did it?")
+          return answered(agent.resume(suspension, question.startsWith("Shall") ? "yes" : "no"))
+        })
+      const { facts } = yield* answered(agent.run("Go.")).pipe(Effect.provide(scripted([pay("7"), pay("8"), pay("9")])))
+      assert.deepStrictEqual(asked, ["Shall 7 be paid?", "Did it?", "Shall 8 be paid?", "Shall 9 be paid?"])
+      assert.deepStrictEqual(CallFacts.inDoubt(facts), [])
+    }))
+
   it.effect("settles nothing with any other words", () =>
     Effect.gen(function*() {
-      const { answer, asked, paid } = yield* asking(["I think no, not yet"], [pay("7"), pay("8")])
-      assert.strictEqual(asked.length, 1)
-      assert.deepStrictEqual(paid, ["7"])
-      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "in_doubt"])
-      assert.strictEqual(CallFacts.inDoubt(answer.facts).length, 1)
+      for (const words of ["I think no, not yet", "No idea", "yes and no", ""]) {
+        const { answer, asked, paid } = yield* asking([words], [pay("7"), pay("8")])
+        assert.strictEqual(asked.length, 1)
+        assert.deepStrictEqual(paid, ["7"])
+        assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "in_doubt"])
+        assert.strictEqual(CallFacts.inDoubt(answer.facts).length, 1)
+      }
     }))
 })
 
@@ -418,6 +592,39 @@ describe("a program", () => {
       )
       assert.deepStrictEqual(codesOf(later), [])
       assert.deepStrictEqual(paid, ["7", "7"])
+    }))
+
+  it.effect("keeps the key of a call that did nothing, and gives the next effect a new one", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const tool = Tool.make(
+        "pay",
+        {
+          description: "",
+          parameters: Payment,
+          success: Schema.String,
+          sideEffect: "idempotent_by_key",
+          identity: ({ order }) => order,
+          repeats: true
+        },
+        () =>
+          Effect.flatMap(
+            ToolCall.current,
+            ({ idempotencyKey }) => keys.push(idempotencyKey) === 1 ? Effect.fail(lost) : Effect.succeed("receipt")
+          )
+      )
+      const toolkit = Toolkit.make(tool)
+      const { answer: { facts, transcript } } = yield* events(toolkit, [pay("7")])
+      for (const certainty of ["not_executed", "executed"] as const) {
+        const [doubt] = CallFacts.inDoubt(facts)
+        const settled = Result.getOrThrow(CallFacts.settle(facts, doubt!.id, { certainty, by: "ops" }))
+        yield* Agent.make({ toolkit }).run("Go on.", { facts: settled, transcript }).pipe(
+          Effect.provide(scripted([pay("7")]))
+        )
+      }
+      const [first, afterNothing, afterEffect] = keys
+      assert.strictEqual(afterNothing, first)
+      assert.notStrictEqual(afterEffect, first)
     }))
 
   it.effect("settles the doubt about a call whose arguments are lost", () =>
@@ -452,7 +659,9 @@ describe("Tool.reconcile", () => {
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown"])
       assert.deepStrictEqual(paid, ["7", "7"])
       assert.strictEqual(looks, 2)
-      assert.include(JSON.stringify(Array.from(answer.transcript)), "found receipt")
+      const texts = JSON.stringify(Array.from(answer.transcript))
+      assert.include(texts, "found receipt")
+      assert.notInclude(texts, "share one idempotency key")
     }))
 
   it.effect("proves that nothing was done under its law, and then the tool may run again", () =>

@@ -191,6 +191,8 @@ export interface Scenario {
   readonly turns: ReadonlyArray<1 | 2>
   /** The number of payments that the model intends. */
   readonly means: 1 | 2
+  /** Whether equal calls of one turn run once. */
+  readonly joins: boolean
   /** The points where processes stop, in order. */
   readonly stops: ReadonlyArray<Stop>
   /** Whether a second run of the conversation asks for the same payment again. */
@@ -213,6 +215,7 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   written: fc.array(fc.tuple(fc.nat(spellings.length - 1), fc.nat(notes.length - 1)), { minLength: 4, maxLength: 8 }),
   turns: fc.array(fc.constantFrom(1, 1, 2), { minLength: 1, maxLength: 4 }),
   means: fc.constantFrom(1, 1, 2),
+  joins: fc.boolean(),
   stops: fc.array(fc.record({ step: fc.integer({ min: 1, max: 6 }), hasRun: fc.boolean() }), { maxLength: 3 }),
   asksLater: fc.boolean()
 })
@@ -227,7 +230,7 @@ const Payment = Schema.Struct({
 
 const Receipt = Schema.Struct({ receipt: Schema.String })
 
-const toolOf = ({ identity, kind }: Scenario, url: string) =>
+const toolOf = ({ identity, joins, kind }: Scenario, url: string) =>
   Tool.make(
     "pay",
     {
@@ -235,6 +238,7 @@ const toolOf = ({ identity, kind }: Scenario, url: string) =>
       parameters: Payment,
       success: Receipt,
       sideEffect: kind === "by key" ? "idempotent_by_key" : "non_idempotent",
+      joins,
       identity: identity === "all arguments" ? "all" : ({ amount, order }) => ({ order, amount })
     },
     (params) =>
@@ -260,11 +264,14 @@ const callOf = ({ identity, written }: Scenario, number: number) => {
   return typeof args === "string" || words === undefined ? args : { ...args, note: words }
 }
 
-/** Repeats the call until it gets as many successes as it intends. */
+/** Repeats the call until it gets as many successes as it intends. A call that was joined is not one. */
 const stubborn = (scenario: Scenario): ScriptedModel.Script => ({ messages }) => {
   const since = messages.slice(messages.findLastIndex(({ role }) => role === "user"))
   const results = since.flatMap((message) => message.role === "tool" ? [message.text] : [])
-  const paid = results.filter((text) => !text.includes("\"ok\":false") || text.includes("already_done")).length
+  const paid = results.filter((text) =>
+    (!text.includes("\"ok\":false") || text.includes("already_done")) &&
+    !text.includes("This turn has the same call twice")
+  ).length
   const turn = since.filter(({ role }) => role === "assistant").length
   const calls = scenario.turns[turn]
   if (paid >= scenario.means || calls === undefined) return ScriptedModel.text("Done.")

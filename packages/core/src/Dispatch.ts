@@ -109,7 +109,7 @@ export interface CallOptions {
    * corrected arguments in that outcome, and is not refused as a repetition.
    */
   readonly before?:
-    & Pick<Suspended, "arguments" | "repairs" | "intent" | "effects" | "lasting">
+    & Pick<Suspended, "arguments" | "repairs" | "intent" | "effects" | "lasting" | "settled">
     & Partial<Pick<Suspended, "certainty">>
   /** True if the call was running when an earlier process ended, so that it may have taken effect. Default: `false`. */
   readonly wasBegun?: boolean

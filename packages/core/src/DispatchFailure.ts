@@ -346,6 +346,23 @@ export const inDoubt = (
   })
 
 /**
+ * Creates the failure for a call of a tool that was closed until its user said that the earlier call has taken effect. The
+ * model has not read that yet, and may mean the same.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const doneMeanwhile = (tool: string) =>
+  unavailable({
+    code: "in_doubt",
+    detail: `This call was not run: by the user's word, the earlier call of ${
+      cut(oneLine(tool), 80)
+    } has taken effect, and this one might do it again.`,
+    transient: true,
+    outcome: "not_executed"
+  })
+
+/**
  * Creates the failure for a call that a stuck run repeats. The call was not run, because it would add nothing. The
  * failure does not contain the earlier result: the model has it, as its rendering shows it.
  *

@@ -252,6 +252,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         ? "Do not repeat this call with the same arguments. Call again with different ones."
         : "Do not repeat this call with the same arguments. Use other arguments or another tool, or ask the user."
     case "ToolUnavailable":
+      if (failure.code === "in_doubt") {
+        return "Do not repeat this call if it means the same. If something else is meant, call it again."
+      }
       if (failure.code === "not_run") return "Call it again once the earlier call is settled."
       if (failure.code === "call_limit") return "Do not call it again now."
       if (failure.code === "repeated_call") {

@@ -220,8 +220,10 @@ const runSuspended = <T extends Tool.Any>(
     facts: reply.calls.reduce((facts, call, index) => {
       const outcome = outcomes[index]
       if (outcome?._tag !== "Suspended") return facts
+      const { intent, ...rest } = outcome
       return outcome.certainty === "not_executed"
-        ? CallFacts.asked(facts, outcome.intent)
+        // Without its intent, only the doubts that the call has settled are added.
+        ? CallFacts.asked(afterCall(run, facts, call, rest), intent)
         : afterCall(run, facts, call, { ...outcome, certainty: "unknown" })
     }, facts)
   })

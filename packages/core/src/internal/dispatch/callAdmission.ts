@@ -10,7 +10,7 @@ import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolHealth } from "../../ToolHealth.ts"
 import type * as Toolkit from "../../Toolkit.ts"
-import type { Intent, Stage, ToolOutcome } from "../../ToolOutcome.ts"
+import type { Intent, Settlement, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
@@ -37,7 +37,11 @@ interface Options {
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
   readonly consecutive?: number | undefined
   readonly loopRefusal?: DispatchFailure.DispatchFailure | undefined
-  readonly before?: { readonly intent?: Intent | undefined; readonly arguments?: string | undefined }
+  readonly before?: {
+    readonly intent?: Intent | undefined
+    readonly arguments?: string | undefined
+    readonly settled?: ReadonlyArray<Settlement> | undefined
+  }
   readonly wasBegun?: boolean
   readonly turn?: ReadonlyArray<EarlierCall> | undefined
   readonly onDoubt?: "refuse" | "ask" | undefined
@@ -88,7 +92,7 @@ export class CallAdmission {
     this.#call = call
     this.#tool = tool
     this.#written = written
-    this.#facts = new KnownFacts(call, facts, onDoubt === "ask")
+    this.#facts = new KnownFacts(call, facts, onDoubt === "ask", before?.settled)
     this.#options = options
     this.#health = health
     this.#outer = outer === detached || id !== undefined ? undefined : outer
@@ -184,7 +188,8 @@ export class CallAdmission {
     let decided = this.#decide(params, this.#again ?? text)
     if (!wasAdmitted && this.#joins()) return joinedCall
     while (this.#facts.areSettledByUser(decided)) decided = this.#decide(params, this.#again ?? text)
-    const { refusal, repeated } = decided
+    const { repeated } = decided
+    const refusal = decided.refusal ?? this.#doneMeanwhile
     if (refusal !== undefined) {
       // The call already ran with its earlier arguments, and these still determine its intent.
       if (this.#call.state.executions > 0) this.#intended = before
@@ -217,6 +222,14 @@ export class CallAdmission {
     this.#joined = earlier
     note(this.#call, { _tag: "CallJoined" })
     return true
+  }
+
+  // The call was made before its model could read that an earlier one has taken effect.
+  get #doneMeanwhile(): DispatchFailure.DispatchFailure | undefined {
+    const isDone = this.#facts.settled.some(({ by, certainty, id }) =>
+      by === "person" && certainty === "executed" && id !== this.#intended?.id
+    )
+    return isDone ? DispatchFailure.doneMeanwhile(this.#tool.name) : undefined
   }
 
   /** Settles the doubts that the result of this call, a check, says something about. */
@@ -345,9 +358,7 @@ export class CallAdmission {
   named(outcome: ToolOutcome): ToolOutcome {
     if (this.#joined !== undefined) return joinedOutcome(this.#joined, outcome, this.#written)
     this.#settleByReconcile(outcome)
-    // The replies of a suspended call say the same again when it is resumed.
     const { settled } = this.#facts
-    const isSettling = settled.length > 0 && outcome._tag !== "Suspended"
     const intent = this.#intended === undefined
       ? this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
       : this.#intentOf(this.#intended, outcome)
@@ -356,7 +367,7 @@ export class CallAdmission {
       if (outcome.doubt !== undefined) this.#noteDoubtAge(intent)
     }
     const named = intent === undefined ? outcome : { ...outcome, intent }
-    return isSettling ? { ...named, settled } : named
+    return settled.length === 0 ? named : { ...named, settled }
   }
 
   // Nothing else than a check clears the doubt about an earlier call that this one repeats.

@@ -17,15 +17,24 @@ import { certaintyIn, questionAbout, settledNote, verdictOf } from "./settlement
 export class KnownFacts {
   /** The facts; `undefined` if the call was made without any. */
   current: CallFacts.CallFacts | undefined
-  /** The doubts that this call has settled. */
-  readonly settled: Array<Settlement> = []
+  /** The doubts that this call has settled, also before it was suspended. */
+  settled: ReadonlyArray<Settlement>
   readonly #call: Scope
   readonly #asks: boolean
 
-  /** @param asks whether the user is asked about a doubt that refuses the call */
-  constructor(call: Scope, facts: CallFacts.CallFacts | undefined, asks: boolean) {
+  /**
+   * @param asks whether the user is asked about a doubt that refuses the call
+   * @param settled the doubts that the call had settled before it was suspended
+   */
+  constructor(
+    call: Scope,
+    facts: CallFacts.CallFacts | undefined,
+    asks: boolean,
+    settled: ReadonlyArray<Settlement> = none
+  ) {
     this.#call = call
-    this.current = facts
+    this.settled = settled
+    this.current = facts === undefined ? undefined : settled.reduce(withSettlement, facts)
     this.#asks = asks
   }
 
@@ -78,12 +87,17 @@ export class KnownFacts {
     if (facts === undefined) return
     const { by, certainty, id } = settlement
     const { failed }: CallFacts.Fact = factOf(facts, id)
-    this.current = Result.getOrElse(CallFacts.settle(facts, id, settlement), () => facts)
-    this.settled.push(settlement)
+    this.current = withSettlement(facts, settlement)
+    this.settled = [...this.settled, settlement]
     if (facts.scope !== undefined) forgetLateDoubt(facts.scope, id)
     note(this.#call, { _tag: "DoubtSettled", about: failed?.tool ?? "", certainty, by })
   }
 }
+
+const none: ReadonlyArray<never> = []
+
+const withSettlement = (facts: CallFacts.CallFacts, settlement: Settlement): CallFacts.CallFacts =>
+  Result.getOrElse(CallFacts.settle(facts, settlement.id, settlement), () => facts)
 
 // True if the result is the handler's own, from this call: an answer from a cache or a fallback may be from before.
 const isFresh = ({ state: { attempts, executions, handled, source } }: Scope): boolean =>
