@@ -15,7 +15,6 @@ import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
-import type { OpenRun } from "../call/live.ts"
 import { note } from "../call/note.ts"
 import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
@@ -106,21 +105,20 @@ export class CallAdmission {
     const decided = this.#byFacts(params, text)
     if (decided.refusal !== undefined) return decided
     this.#number = decided.number
-    const isKeyed = this.#options.idempotencyKey !== undefined
-    const again = this.#continued(params, !isKeyed && decided.key === undefined && this.#outer !== undefined)
-    if (isKeyed) return decided
-    const key = again === undefined ? decided.key ?? this.#outerKey(params) : () => again.key
-    if (key !== undefined) this.#call.keyBy(key)
+    if (this.#call.around !== undefined) this.#decideInside(this.#call.around, params, decided.key)
+    else if (decided.key !== undefined && this.#options.idempotencyKey === undefined) this.#call.keyBy(decided.key)
     return decided
   }
 
-  // Inside another call, returns the open run that this call continues.
-  #continued(params: unknown, isPlaced: boolean): OpenRun | undefined {
-    const { around, tool } = this.#call
-    if (around === undefined) return undefined
-    const again = openRun(around, tool, params, isPlaced)
+  // Inside another call, this call may continue an open run.
+  #decideInside(around: Scope, params: unknown, keyOfFacts: (() => string) | undefined): void {
+    const isKeyed = this.#options.idempotencyKey !== undefined
+    const isPlaced = !isKeyed && keyOfFacts === undefined && this.#outer !== undefined
+    const again = openRun(around, this.#call.tool, params, isPlaced)
     this.#call.ran = { params, again, isPlaced }
-    return again
+    if (isKeyed) return
+    const key = again === undefined ? keyOfFacts ?? this.#outerKey(params) : () => again.key
+    if (key !== undefined) this.#call.keyBy(key)
   }
 
   get #disabled(): DispatchFailure.DispatchFailure | undefined {
