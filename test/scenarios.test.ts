@@ -525,11 +525,27 @@ for (const way of ways) {
         const played = yield* play({
           tools: (ran) => [clock(ran)],
           model: [
-            { text: "", calls: [{ id: "same", name: "now" }, { id: "same", name: "now" }] },
+            {
+              text: "",
+              calls: [{ id: "same", name: "now", arguments: "{}" }, { id: "same", name: "now", arguments: "{ }" }]
+            },
             ScriptedModel.text("Noon.")
           ]
         })
         assert.strictEqual(costs(played), "2/2")
+        assert.strictEqual(answered(played), "Noon.")
+      }))
+
+    it.effect("30 one call comes twice, with its id: it runs once: 2/1", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: (ran) => [clock(ran)],
+          model: [
+            { text: "", calls: [{ id: "same", name: "now" }, { id: "same", name: "now" }] },
+            ScriptedModel.text("Noon.")
+          ]
+        })
+        assert.strictEqual(costs(played), "2/1")
         assert.strictEqual(answered(played), "Noon.")
       }))
 

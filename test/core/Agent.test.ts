@@ -192,7 +192,11 @@ describe("Agent.run", () => {
       assert.deepStrictEqual(ids, ["a", "a_2", "call_1", "a_1"])
       assert.deepInclude(answer.transcript.at(2), { native: { thinking: "…" } })
     }).pipe(Effect.provide(ScriptedModel.layer([
-      { text: "", calls: ["a", "a", "", "a_1"].map((id) => ({ id, name: "ping" })), native: { thinking: "…" } },
+      {
+        text: "",
+        calls: ["a", "a", "", "a_1"].map((id, index) => ({ id, name: "ping", arguments: `{"n":${index}}` })),
+        native: { thinking: "…" }
+      },
       ScriptedModel.text("done")
     ]))))
 

@@ -44,7 +44,11 @@ describe("Explanation", () => {
 
   describe("overview", () => {
     const toolNamed = <const Name extends string>(name: Name) =>
-      Tool.make(name, { description: "", success: Schema.Finite }, () => Effect.succeed(1))
+      Tool.make(
+        name,
+        { description: "", success: Schema.Finite, sideEffect: "non_idempotent" },
+        () => Effect.succeed(1)
+      )
 
     it("shows each tool in a separate block, sorted by name, with one fact per line", () => {
       const toolkit = Toolkit.make(timely().pipe(Tool.retry(twice)), toolNamed("b"), toolNamed("B"), toolNamed("a"))

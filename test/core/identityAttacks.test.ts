@@ -1,7 +1,7 @@
 /** Findings of attacks: ways in which one payment was mistaken for two, or two for one. */
 import { assert, describe, it } from "@effect/vitest"
-import { Tool, ToolCall, ToolUnavailable } from "@fallible/core"
-import { Clock, Context, Effect, Option, Random, Schema, SchemaGetter } from "effect"
+import { SchemaMismatch, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+import { Clock, Context, Effect, Option, Random, Schedule, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
 import { note, Payment, played } from "../support/keyedService.ts"
 import { lettered } from "../support/lettered.ts"
@@ -129,6 +129,32 @@ describe("all arguments", () => {
       }))
   }
 
+  it.effect("make the same key in each attempt of an outer call, if a fixer corrected them, with a random default", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Schema.Struct({ order: Schema.String, field: odd["a random default"]! }),
+        success: Schema.String,
+        sideEffect: "idempotent_by_key",
+        identity: "all"
+      }, ({ order }) =>
+        Effect.gen(function*() {
+          if (order === "x") {
+            return yield* new SchemaMismatch({ side: "arguments", code: "unknown_order", detail: "No such order." })
+          }
+          keys.push((yield* ToolCall.current).idempotencyKey)
+          return yield* new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
+        })).pipe(Tool.fix(() => ({ order: "7" })))
+      const outer = Tool.make(
+        "outer",
+        { description: "", success: Schema.String, sideEffect: "idempotent" },
+        () => pay.run({ order: "x", field: 1 })
+      ).pipe(Tool.retry(Schedule.recurs(2)))
+      yield* played(outer, [{}])
+      assert.strictEqual(lettered(keys), "a a a")
+    }))
+
   const required: Readonly<Record<string, Schema.ConstraintDecoder<unknown>>> = {
     "forgets the value when it is encoded": transforming(Number, () => ""),
     "rounds": transforming(Number, (amount) => amount.toFixed(0)),
@@ -141,11 +167,11 @@ describe("all arguments", () => {
     }),
     "needs a service to be encoded": Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
       decode: SchemaGetter.transform(() => 1),
-      encode: SchemaGetter.transformEffect((_: number) => Effect.map(Service, String))
-    })) as unknown as Schema.ConstraintDecoder<unknown>,
+      encode: SchemaGetter.transformEffect(() => Effect.map(Service, String))
+    })),
     "is encoded later": Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
       decode: SchemaGetter.transform(() => 1),
-      encode: SchemaGetter.transformEffect((_: number) => Effect.as(Effect.sleep("1 second"), ""))
+      encode: SchemaGetter.transformEffect(() => Effect.as(Effect.sleep("1 second"), ""))
     }))
   }
 

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  Agent,
   Policy,
   RetryPolicy,
   type SemanticGarbage,
@@ -44,6 +45,48 @@ describe("free_text_identity", () => {
     assert.deepStrictEqual(codes(Note, "idempotent_by_key", () => "7"), [])
     assert.deepStrictEqual(codes(Order, "idempotent_by_key", "all"), [])
     assert.deepStrictEqual(codes(Order, "non_idempotent"), [])
+  })
+})
+
+describe("nothing_declared", () => {
+  const parameters = Schema.Struct({ order: Schema.Int })
+  const definition = { description: "Pays", parameters, success: Schema.String }
+  const pay = (fields: Partial<Tool.Definition<string, { readonly order: number }>> = {}) =>
+    Tool.make("pay", { ...definition, ...fields }, () => Effect.succeed("paid"))
+
+  it("warns of a tool that says nothing of what it does, with or without parameters", () => {
+    assert.deepStrictEqual(Tool.explain(pay()).warnings, [{
+      code: "nothing_declared",
+      detail: "The tool does not declare what it does, so it counts as one that acts anew with each call.",
+      hint: "Declare sideEffect: \"none\" if it only reads. If it acts, declare its sideEffect and its identity."
+    }])
+    const ping = Tool.make("ping", { description: "", success: Schema.String }, () => Effect.succeed("pong"))
+    assert.deepStrictEqual(codes(ping), ["nothing_declared"])
+    assert.deepStrictEqual(codes(Tool.promise("pay", definition, async () => "paid")), ["nothing_declared"])
+  })
+
+  it("warns of a tool that only has policies, unless one of them reconciles", () => {
+    assert.deepStrictEqual(codes(pay().pipe(Tool.withDefaults(Policy.standard()))), ["nothing_declared"])
+    assert.deepStrictEqual(codes({ ...pay() }), ["nothing_declared"])
+    assert.deepStrictEqual(
+      codes(pay().pipe(Tool.timeout("1 second"), Tool.reconcile(() => Effect.succeedNone, { final: true }))),
+      []
+    )
+  })
+
+  it("does not warn of a tool that declares one thing, even if it is the default", () => {
+    for (
+      const fields of [
+        { sideEffect: "non_idempotent" },
+        { sideEffect: "none" },
+        { identity: ({ order }: { readonly order: number }) => order },
+        { acts: { requests: ["POST bank.example/payments"] } },
+        { refusesFirst: false },
+        { check: "payment_status" },
+        { repeats: true }
+      ] as const
+    ) assert.deepStrictEqual(codes(pay(fields)), [], JSON.stringify(fields))
+    assert.deepStrictEqual(codes(Tool.promise("pay", { ...definition, refuses: [RangeError] }, async () => "paid")), [])
   })
 })
 
@@ -195,6 +238,35 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual([before(10_000), before(10_001)], [["settle_longer_than_timeout"], []])
     })
 
+    it("a time to settle that is shorter than an attempt", () => {
+      const warning = "settle_shorter_than_timeout"
+      const settling = (settle: Duration.Input) => (tool: Tool.Tool<string, {}, number, ToolUnavailable>) =>
+        Tool.reconcile(tool, () => Effect.succeedNone, { settle })
+      const acts = timely("non_idempotent")
+      assert.deepStrictEqual(codes(settling(4_999)(acts)), [warning])
+      assert.deepStrictEqual(codes(settling(5_000)(acts)), [])
+      assert.deepStrictEqual(codes(settling(50)(timely("idempotent_by_key"))), [warning])
+      // What only reads need not settle, and an attempt without a limit is no measure.
+      assert.deepStrictEqual(codes(settling(50)(timely())), [])
+      assert.deepStrictEqual(codes(settling(50)(quote("non_idempotent"))), [])
+      // The tightest limit counts, whatever else is inside the reconcile.
+      assert.deepStrictEqual(codes(settling(2_000)(acts.pipe(Tool.timeout("2 seconds")))), [])
+      assert.deepStrictEqual(codes(settling(1_999)(acts.pipe(Tool.deadline("2 seconds")))), [warning])
+      const retried = acts.pipe(Tool.retry(RetryPolicy.transient))
+      assert.deepStrictEqual(codes(settling(5_000)(retried)), ["retry_of_acting_tool"])
+      assert.deepStrictEqual(codes(settling(4_000)(retried)), ["retry_of_acting_tool", warning])
+      const queued = acts.pipe(Tool.concurrency(1, { maxWait: "1 minute" }))
+      assert.deepStrictEqual(codes(settling(5_000)(queued)), [])
+      // A limit around the reconcile is one for the check, too.
+      assert.deepStrictEqual(codes(settling(50)(quote("non_idempotent")).pipe(Tool.timeout("5 seconds"))), [
+        "timeout_around_reconcile"
+      ])
+      // A default goes inside. It says nothing about this tool, unless it was meant for the tools of one service.
+      const byDefault = (policies: ReadonlyArray<Policy.Policy>) =>
+        codes(settling(50)(quote("non_idempotent")).pipe(Tool.withDefaults(policies)))
+      assert.deepStrictEqual([byDefault(Policy.standard()), byDefault([Policy.timeout("5 seconds")])], [[], [warning]])
+    })
+
     it("a deadline that ends an attempt before it could be reconciled", () => {
       const final = { final: true }
       const checked = <T extends Tool.Tool<string, {}, number, ToolUnavailable>>(tool: T) =>
@@ -242,6 +314,30 @@ describe("Tool.explain", () => {
         ["missing_tool", "The 'check' of pay names payment_sttaus, which is not in the toolkit."],
         ["missing_tool", "The 'instead' of pay names pay_later, which is not in the toolkit."]
       ])
+    })
+
+    it("a missing check, which no agent accepts", () => {
+      const reading = (name: string) =>
+        Tool.make(name, { description: "", success: Schema.Void, sideEffect: "none" }, () => Effect.void)
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        success: Schema.Void,
+        check: "payment_status",
+        instead: ["pay_later"]
+      }, () => Effect.void)
+      const agent = (...tools: ReadonlyArray<Tool.Any>) => () => Agent.make({ toolkit: Toolkit.make(pay, ...tools) })
+      assert.throws(
+        agent(reading("payment_sttaus")),
+        TypeError,
+        /^The 'check' of 'pay' names 'payment_status', which is not in the toolkit\. Did you mean 'payment_sttaus'\?$/
+      )
+      assert.throws(
+        agent(reading("weather")),
+        TypeError,
+        /^The 'check' of 'pay' names 'payment_status', which is not in the toolkit\.$/
+      )
+      // An alternative may be missing.
+      assert.doesNotThrow(agent(reading("payment_status")))
     })
 
     it("the warnings of a custom policy", () => {

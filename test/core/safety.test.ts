@@ -279,13 +279,13 @@ describe("a tool that acts", () => {
       let attempts = 0
       const pay = acting("pay", Effect.suspend(() => Effect.fail(++attempts === 1 ? lost : refused)), "idempotent")
       const { transcript } = yield* Effect.provide(
-        Agent.make({ toolkit: Toolkit.make(pay) }).run("?"),
+        Agent.make({ toolkit: Toolkit.make(pay, status) }).run("?"),
         ScriptedModel.layer([...Array.from({ length: 4 }, () => ScriptedModel.call("pay")), ScriptedModel.text("done")])
       )
       const last = transcript.at(transcript.length - 2)
       assert.include(
         last?.role === "tool" ? last.text : "",
-        "it would be refused again, because it may already have taken effect."
+        "Do not repeat this call with these arguments: it may already have taken effect."
       )
     }))
 

@@ -205,7 +205,14 @@ for (const { layer, name } of players) {
           ["same", "same_1", "call_1"]
         )
       }).pipe(Effect.provide(layer([
-        { text: "", calls: [{ id: "same", name: "ping" }, { id: "same", name: "ping" }, { id: "", name: "ping" }] },
+        {
+          text: "",
+          calls: [
+            { id: "same", name: "ping", arguments: "{}" },
+            { id: "same", name: "ping", arguments: "{ }" },
+            { id: "", name: "ping" }
+          ]
+        },
         ScriptedModel.text("Pong.")
       ]))))
 

@@ -3,7 +3,11 @@ import { Policy, type SideEffect, Tool } from "@fallible/core"
 import { Effect, Schedule, Schema } from "effect"
 
 export const quote = (sideEffect: SideEffect.SideEffect = "none") =>
-  Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect }, () => Effect.succeed(1))
+  Tool.make(
+    "get_quote",
+    { description: "A quote", success: Schema.Finite, sideEffect, identity: "all" },
+    () => Effect.succeed(1)
+  )
 
 /** A quote with a timeout of 5 s. */
 export const timely = (sideEffect?: SideEffect.SideEffect) => Tool.timeout(quote(sideEffect), "5 seconds")

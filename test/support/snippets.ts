@@ -1,6 +1,6 @@
 /** The examples of the documents as programs. `expression // => value` and `expression // Effect<…>` are claims. */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import ts from "typescript6"
 import { root } from "./program.ts"
 
@@ -20,6 +20,18 @@ const documents = [
   ...globSync("*.md", { cwd: root }),
   ...globSync("docs/*.md", { cwd: root })
 ].toSorted()
+
+/** Imports the first function of this name that a guide shows. Each guide gets a folder of its own. */
+export const importShown = async (document: string, name: string): Promise<unknown> => {
+  const code = snippetsIn(document, readFileSync(join(root, document), "utf8")).map(({ code }) => code)
+    .find((code) => code.includes(`\nconst ${name} = `)) ?? ""
+  const end = code.indexOf("\n}\n", code.indexOf(`\nconst ${name} = `)) + 3
+  const file = join(root, "test/.scratch/shown", `${document.replace(/\W+/g, "-")}.ts`)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, `${code.slice(0, end)}export { ${name} as shown }\n`)
+  const { shown } = await import(file)
+  return shown
+}
 
 /** Writes each snippet to its own file. */
 export const writeSnippets = (): ReadonlyArray<Snippet> => {

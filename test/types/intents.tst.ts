@@ -48,6 +48,15 @@ describe("a tool's identity", () => {
     >()
   })
 
+  test("may be all arguments", () => {
+    expect(Tool.make).type.toBeCallableWith(
+      "pay",
+      { ...definition, identity: "all" as const },
+      () => Effect.succeed("")
+    )
+    expect(Tool.make).type.not.toBeCallableWith("pay", { ...definition, identity: "order" }, () => Effect.succeed(""))
+  })
+
   test("does not compile with an unknown field or side effect", () => {
     expect(Tool.make).type.not.toBeCallableWith(
       "pay",

@@ -20,7 +20,8 @@ const tool = (url: string) =>
   Tool.promise("transfer", {
     description: "Transfers money",
     parameters: Transfer,
-    success: Receipt
+    success: Receipt,
+    identity: ({ amount, to }) => ({ to, amount })
   }, transfer(url))
 
 const model = WeakModel.make({

@@ -25,6 +25,7 @@ const tools = (url: string) => [
     description: "Pays an order",
     parameters: Order,
     success: Status,
+    identity: ({ order }) => order,
     check: "payment_status"
   }, pay(url)),
   Tool.promise("payment_status", {

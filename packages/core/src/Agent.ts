@@ -13,6 +13,7 @@
  *
  * @since 0.1.0
  */
+import { didYouMean } from "@fallible/arguments"
 import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -243,7 +244,7 @@ export type Requirements<A extends Agent<Tool.Any, unknown>> = Effect.Services<R
  * Makes an agent from its options.
  *
  * Throws if a count limit is not a whole number of at least 1, or a time limit is not positive. Also throws if
- * `fixers` has a name that matches no tool.
+ * `fixers`, `limits.callsPerTool` or the `check` of a tool has a name that matches no tool.
  *
  * @example
  * ```ts
@@ -499,7 +500,21 @@ const problemIn = (
       name !== "*" && !toolkit.tools.has(name) && (name !== readMoreName || results === "whole")
     )
     : undefined
-  return unknown === undefined ? undefined : `The limit 'callsPerTool' names '${unknown}', which is not in the toolkit.`
+  const names = Array.from(toolkit.tools.keys())
+  if (unknown !== undefined) return missing("The limit 'callsPerTool'", unknown, names)
+  // Without its check, a call in doubt could not be settled, and nobody would notice.
+  for (const { check, name } of toolkit.tools.values()) {
+    if (check === undefined || toolkit.tools.has(check)) continue
+    return missing(`The 'check' of '${name}'`, check, names.filter((other) => other !== name))
+  }
+  return undefined
+}
+
+const missing = (what: string, name: string, names: ReadonlyArray<string>): string => {
+  const nearest = didYouMean(name, names)
+  return `${what} names '${name}', which is not in the toolkit.${
+    nearest === undefined ? "" : ` Did you mean '${nearest}'?`
+  }`
 }
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>

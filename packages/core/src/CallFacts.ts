@@ -359,7 +359,8 @@ export const ended = (
     const earlier = number === before.number ? before.failed : underNewKey(before.failed, tool)
     const failed = failedCallOf(facts.run, earlier, intent, failure, outcome, tool)
     const kept = keepsRefusal(facts, tool, failure, outcome.wire) ? failed : Struct.omit(failed, ["refused"])
-    const fact = { ...Struct.omit(before, ["settled"]), ...written, number, failed: kept }
+    const known = before.settled === undefined ? before : Struct.omit(before, ["settled"])
+    const fact = { ...known, ...written, number, failed: kept }
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
@@ -374,9 +375,9 @@ export const ended = (
 const settledByReconcile = { certainty: "executed", by: "reconcile" } as const
 
 // A text that a fixer corrects differently the next time is still the same call.
-const writtenAs = (before: Fact["written"] = [], { written }: Intent): Pick<Fact, "written"> => {
-  const all = written === undefined || before.includes(written) ? before : [...before, written].slice(-mostWritten)
-  return all.length === 0 ? {} : { written: all }
+const writtenAs = (before: Fact["written"], { written }: Intent): Pick<Fact, "written"> | undefined => {
+  if (written === undefined) return before === undefined ? undefined : { written: before }
+  return { written: [...(before ?? []).filter((text) => text !== written), written].slice(-mostWritten) }
 }
 
 /** How many texts are kept for one intent. Far fewer calls than this have failed by then. */

@@ -24,6 +24,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as References from "effect/References"
+import type * as Schema from "effect/Schema"
 import * as CallEvent from "./CallEvent.ts"
 import type { CallFacts } from "./CallFacts.ts"
 import * as Deadline from "./Deadline.ts"
@@ -190,14 +191,18 @@ const runCall = <T extends Tool.Any>(
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     const outer = fiber.getRef(current)
     if (outer !== detached) scope.around = outer
-    const clock = fiber.getRef(Clock.Clock)
     const { settles }: Tool.Any = tool
-    const begun = settles === undefined ? 0n : clock.monotonicTimeNanosUnsafe()
-    const now = () => clock.monotonicTimeNanosUnsafe()
-    const admission = new CallAdmission(scope, tool, call.arguments, options, health, outer, now)
+    const begun = settles === undefined ? 0n : fiber.getRef(Clock.Clock).monotonicTimeNanosUnsafe()
+    const admission = new CallAdmission(scope, tool, call.arguments, options, health, outer, fiber)
     const limited = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
     const corrections = new CorrectionStage(tool, scope, fiber, limited, admission)
     const named = (outcome: ToolOutcome) => options.facts === undefined ? outcome : admission.named(outcome)
+    const complete = (json: Schema.Json): Effect.Effect<ToolOutcome> => {
+      const outcome = completedOutcome(scope, json)
+      return outcome.certainty === "unknown"
+        ? Effect.map(doubted(outcome, tool, toolkit), named)
+        : Effect.succeed(named(outcome))
+    }
     // Suspended, so that an error thrown while decoding is caught below, too.
     const run = Effect.suspend(() =>
       Effect.flatMap(
@@ -206,15 +211,9 @@ const runCall = <T extends Tool.Any>(
           admission.stage = "guard"
           return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
             if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
-            const complete = (): Effect.Effect<ToolOutcome> => {
-              const outcome = completedOutcome(scope, json)
-              return outcome.certainty === "unknown"
-                ? Effect.map(doubted(outcome, tool, toolkit), named)
-                : Effect.succeed(named(outcome))
-            }
             return settles === undefined
-              ? complete()
-              : Effect.andThen(admission.settleBy(value, toolkit, begun), Effect.suspend(complete))
+              ? complete(json)
+              : Effect.andThen(admission.settleBy(value, toolkit, begun), Effect.suspend(() => complete(json)))
           })
         }
       )

@@ -138,10 +138,12 @@ export interface Warning {
  * | `timeout_around_reconcile`   | if a timeout or a deadline ends a call, the call is not reconciled                      |
  * | `reconcile_without_finality` | the outcome stays unknown if the check finds nothing                                    |
  * | `settle_longer_than_timeout` | a surrounding timeout or deadline ends before the outcome has settled                   |
+ * | `settle_shorter_than_timeout` | an attempt may take longer than its outcome takes to settle, and act afterwards        |
  * | `unbounded_fallback`         | the tool has a time limit, and the tool of its fallback has none                        |
  * | `fallback_of_acting_tool`    | the fallback may repeat an effect that the tool has already had                         |
  * | `catch_of_acting_tool`       | the catch answers whether or not the tool has taken effect                              |
  * | `free_text_identity`         | the tool acts, and a call with other words in a free text counts as another call        |
+ * | `nothing_declared`           | the definition does not say what the tool does, so the safest is assumed                |
  * | `missing_tool`               | the definition's `check` or `instead` names a tool that is not in the toolkit           |
  * | `request_without_key`        | seen in this process: a request of the tool left without the key of its call            |
  * | `doubt_not_settled`          | seen in this process: a call was in doubt, and the tool declares nothing to settle it   |
@@ -161,10 +163,12 @@ export type WarningCode =
   | "timeout_around_reconcile"
   | "reconcile_without_finality"
   | "settle_longer_than_timeout"
+  | "settle_shorter_than_timeout"
   | "unbounded_fallback"
   | "fallback_of_acting_tool"
   | "catch_of_acting_tool"
   | "free_text_identity"
+  | "nothing_declared"
   | "missing_tool"
   | "request_without_key"
   | "doubt_not_settled"

@@ -718,8 +718,9 @@ export const standard = (options: StandardOptions = {}): ReadonlyArray<Policy> =
     throw new TypeError(`An 'attemptTimeout' must not be longer than the 'totalTimeout'; got ${one} and ${whole}.`)
   }
   const retries = retry(RetryPolicy.make({ attempts, honourRetryAfter: total, retryTimeouts }))
-  bounds.forAllTools(retries.bound)
-  return [timeout(perAttempt), retries, deadline(total)]
+  const policies = [timeout(perAttempt), retries, deadline(total)]
+  for (const { bound } of policies) bounds.forAllTools(bound)
+  return policies
 }
 
 // -----------------------------------------------------------------------------

@@ -36,7 +36,7 @@ import { noteStart } from "./internal/call/note.ts"
 import { accountOf } from "./internal/call/outcome.ts"
 import { ended, endedHere, insteadOfAsync } from "./internal/call/runUserCode.ts"
 import { current } from "./internal/call/scope.ts"
-import { explained } from "./internal/explain/explainTool.ts"
+import { explained, undeclared } from "./internal/explain/explainTool.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
 import {
@@ -48,7 +48,14 @@ import {
   type Pages
 } from "./internal/result/resultContract.ts"
 import type { Any } from "./internal/tool/anyTool.ts"
-import { demand, demandIdentity, demandParts, demands, demandSettles } from "./internal/tool/definition.ts"
+import {
+  declaresEffects,
+  demand,
+  demandIdentity,
+  demandParts,
+  demands,
+  demandSettles
+} from "./internal/tool/definition.ts"
 import type { PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
 import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
 import {
@@ -211,7 +218,8 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   readonly instead?: ReadonlyArray<string>
   /**
    * The name of a second tool, which reports whether a call to this tool took effect. If it is unknown
-   * whether a call took effect, the model is told about the second tool.
+   * whether a call took effect, the model is told about the second tool. `Agent.make` throws if its toolkit does not
+   * have that tool.
    */
   readonly check?: string
   /**
@@ -493,7 +501,8 @@ export const make = <
  * const bookRoom = Tool.promise("book_room", {
  *   description: "Books a meeting room",
  *   parameters: Schema.Struct({ room: Schema.String }),
- *   success: Schema.String
+ *   success: Schema.String,
+ *   identity: ({ room }) => room
  * }, async ({ room }, { refuse, signal }) => {
  *   signal.throwIfAborted()
  *   if (room === "A1") return refuse("Room A1 is already booked.", { alternatives: ["B2", "C3"] })
@@ -619,6 +628,7 @@ const makeTool = <
   const acting = definition.acts === undefined ? byMethod : named(definition.acts.requests)
   const actsOnlyByRequests = definition.acts?.only === true
   const token = {}
+  if (!declaresEffects(definition)) undeclared.add(token)
   const runHandler = (isHere: boolean) => (params: Params) =>
     Effect.withFiber((fiber) => {
       const scope = fiber.getRef(current)
@@ -1064,7 +1074,8 @@ export const mapFailure: {
  * const pay = Tool.make("pay", {
  *   description: "Pays an order",
  *   parameters: Schema.Struct({ order: Schema.String }),
- *   success: Schema.String
+ *   success: Schema.String,
+ *   identity: ({ order }) => order
  * }, ({ order }) =>
  *   Effect.suspend(() => {
  *     paid.set(order, "receipt 1")

@@ -263,7 +263,8 @@ export const stop = (reason: string): Effect.Effect<never> =>
  * const book = Tool.make("book_room", {
  *   description: "Books a room",
  *   parameters: Schema.Struct({ room: Schema.String }),
- *   success: Schema.String
+ *   success: Schema.String,
+ *   identity: ({ room }) => room
  * }, ({ room }) =>
  *   room === "A1"
  *     ? ToolCall.refuse("Room A1 is booked.", { alternatives: ["B2"] })

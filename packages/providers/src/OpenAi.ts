@@ -235,11 +235,13 @@ const readCompletion = Body.reader(Completion, ofReplies, ({ choices, usage }, t
   // If there are several choices, the one with index 0 is the reply.
   const at = choices?.findIndex(({ index }) => (index ?? 0) === 0) ?? -1
   const choice = choices?.[at]
-  // Some servers send both `message` and `delta`. One of the two is then empty, or repeats the text so far.
-  const part = form === "whole" || !choice?.delta ? "message" : "delta"
-  const path: Path = ["choices", at, part, "tool_calls", each, "function", "arguments"]
+  const partOf = (part: "delta" | "message") => {
+    const path: Path = ["choices", at, part, "tool_calls", each, "function", "arguments"]
+    return Assembly.withSources(choice?.[part] ?? {}, text, path)
+  }
   return {
-    message: Assembly.withSources(choice?.[part] ?? {}, text, path),
+    ...(form === "whole" ? {} : { delta: partOf("delta") }),
+    message: partOf("message"),
     usage: Body.usageOf(usage, "prompt_tokens", "completion_tokens"),
     finish: finishOf(choice?.finish_reason ?? ""),
     done: form === "whole"

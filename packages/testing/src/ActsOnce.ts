@@ -274,7 +274,8 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  *   Tool.promise("pay", {
  *     description: "Pays an order",
  *     parameters: Schema.Struct({ order: Schema.String }),
- *     success: Schema.Unknown
+ *     success: Schema.Unknown,
+ *     identity: ({ order }) => order
  *   }, async ({ order }, { refuse }) => {
  *     const response = await service.fetch("https://bank.example/payments", { method: "POST", body: order })
  *     if (!response.ok) refuse("The bank declined.") // wrong: it may have paid, and then answered 500

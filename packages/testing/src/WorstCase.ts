@@ -163,7 +163,8 @@ export interface WarningOptions<in T extends Tool.Any> {
  * tool.
  *
  * When to use: in one test for each toolkit, together with {@link matchesFile}, which records warnings but
- * accepts them.
+ * accepts them. A toolkit without warnings also says of each acting tool with free text which arguments identify its
+ * effect (`free_text_identity`).
  *
  * Fails with {@link Warned}, which has all warnings that are not allowed, each with a hint.
  *

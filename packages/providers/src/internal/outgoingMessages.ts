@@ -36,7 +36,7 @@ export const assistant = (
   return message.calls.length === 0 ? native : {
     ...native,
     tool_calls: message.calls.map((call, index) =>
-      encodeCall(call, serverFieldsOf(call, calls[index]), encodeArguments)
+      encodeCall(call, serverFieldsOf(call, calls.find(({ id }) => id === call.id) ?? calls[index]), encodeArguments)
     )
   }
 }

@@ -241,9 +241,8 @@ const partsOf = (
     const endWith = (failure: ModelFailure): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> =>
       hasReplied ? Effect.succeed([]) : assembly.isFinished ? emitReply : Effect.fail(failure)
     const addPiece = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
-      assembly.add(piece)
+      const text = assembly.add(piece)
       form = "later"
-      const text = Assembly.textOf(piece)
       const parts: ReadonlyArray<Model.Part> = text === "" ? [] : [{ _tag: "TextDelta", text }]
       return piece.done ? Effect.map(emitReply, (last) => [...parts, ...last]) : Effect.succeed(parts)
     }

@@ -6,6 +6,7 @@
  * because they must be sent back unchanged.
  */
 import type { Model, ToolCall } from "@fallible/core"
+import * as Iterable from "effect/Iterable"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -21,7 +22,9 @@ export const Message = Schema.Struct({
 
 /** The content of one piece, in any format. */
 export interface Chunk {
-  /** A message, or a part of a message. */
+  /** A part of the message. */
+  readonly delta?: Fields
+  /** The whole message, or a part of it if the format has no deltas. */
   readonly message: Fields
   readonly usage?: Model.Usage | undefined
   /** Why the model stopped, once it has. */
@@ -30,8 +33,10 @@ export interface Chunk {
   readonly done: boolean
 }
 
-/** Returns the text of a piece. Some servers send the text as a list of parts. */
-export const textOf = ({ message: { content } }: Pick<Chunk, "message">): string =>
+/** Returns the text of a message. Some servers send the text as a list of parts. */
+export const textOf = ({ message }: Pick<Chunk, "message">): string => contentText(message["content"])
+
+const contentText = (content: unknown): string =>
   typeof content === "string"
     ? content
     : Array.isArray(content)
@@ -60,16 +65,36 @@ export const withSources = (message: Fields, body: string, path: Path): Fields =
 // Putting pieces together
 // -----------------------------------------------------------------------------
 
-/** A streamed reply so far. It grows in place, because a long reply has thousands of pieces. */
+/**
+ * A streamed reply so far. It grows in place, because a long reply has thousands of pieces.
+ *
+ * Some servers end a reply with the whole message, which says everything again. It adds what the pieces left out,
+ * and takes nothing away. If the two differ, the pieces are believed about the text, which has been shown by then.
+ * The message is believed about a call: nothing has run yet, and the server wrote the message with all of the
+ * model's output at hand.
+ */
 export class Assembly {
   readonly #message: Growing = {}
+  #hasDeltas = false
   #usage: Model.Usage | undefined
   #finish: Chunk["finish"]
 
-  add({ finish, message, usage }: Chunk): void {
-    merge(this.#message, message)
+  /** Adds a piece. Returns the text that is new. */
+  add({ delta = {}, finish, message, usage }: Chunk): string {
     this.#usage = usage ?? this.#usage
     this.#finish = finish ?? this.#finish
+    this.#hasDeltas ||= hasFields(delta)
+    merge(this.#message, delta)
+    const text = textOf({ message: delta })
+    return hasFields(message) ? text + this.#addMessage(message, finish !== undefined) : text
+  }
+
+  #addMessage(message: Fields, isLast: boolean): string {
+    const isWhole = this.#hasDeltas || (isLast && repeats(this.#message, message))
+    const text = textOf({ message })
+    const added = isWhole ? restOf(textOf({ message: this.#message }), text) : text
+    merge(this.#message, message, isWhole)
+    return added
   }
 
   /** Whether the model has said why it stopped. */
@@ -82,15 +107,32 @@ export class Assembly {
   }
 }
 
+const hasFields = (message: Fields): boolean => Object.keys(message).length > 0
+
+/** Returns what a whole text adds to the text so far. */
+const restOf = (before: string, whole: string): string => whole.startsWith(before) ? whole.slice(before.length) : ""
+
+/** True if a message begins with everything that was said so far: with the text, the calls, or both. */
+const repeats = (all: Fields, message: Fields): boolean => {
+  const [before, text] = [textOf({ message: all }), textOf({ message })]
+  const [callsBefore, calls] = [callsAt(all), callsAt(message)]
+  const repeatsText = before === "" || text === "" ? undefined : text.startsWith(before)
+  const repeatsCalls = callsBefore.length === 0 || calls.length === 0
+    ? undefined
+    : callsBefore.every((call, index) => isEqualCall(call, calls[index]))
+  return (repeatsText ?? repeatsCalls) === true && (repeatsCalls ?? repeatsText) === true
+}
+
 // A message that grows in place. All its values were parsed for this reply and are not shared, so they may change.
 type Growing = Record<string, unknown>
 
-const merge = (all: Growing, piece: Fields, depth = 0): void => {
+/** Merges a piece of a message into it, or the message as a whole. */
+const merge = (all: Growing, piece: Fields, isWhole = false, depth = 0): void => {
   for (const [key, value] of Object.entries(piece)) {
     // A model never means this key, and setting it would change the object's prototype.
     if (key === "__proto__") continue
-    if (key === "tool_calls") all[key] = mergeCalls(all[key], value)
-    else all[key] = joinValues(key, all[key], value, depth)
+    if (key === "tool_calls") all[key] = isWhole ? replaceCalls(all[key], value) : mergeCalls(all[key], value)
+    else all[key] = isWhole ? restate(key, all[key], value, depth) : joinValues(key, all[key], value, depth)
   }
 }
 
@@ -101,8 +143,8 @@ const labels: ReadonlySet<string> = new Set(["role", "type", "id", "index"])
 const deepest = 64
 
 const joinValues = (key: string, before: unknown, value: unknown, depth: number): unknown => {
-  if (before === undefined || before === null || before === "") return value
-  if (value === null || value === "" || labels.has(key)) return before
+  if (isEmpty(before)) return value
+  if (isEmpty(value) || labels.has(key)) return before
   if (typeof before === "string" && typeof value === "string") {
     return key === "name" && before === value ? before : before + value
   }
@@ -114,9 +156,23 @@ const joinValues = (key: string, before: unknown, value: unknown, depth: number)
     return before
   }
   if (!isGrowing(before) || !Predicate.isObject(value) || depth > deepest) return value
-  merge(before, value, depth + 1)
+  merge(before, value, false, depth + 1)
   return before
 }
+
+const restate = (key: string, before: unknown, value: unknown, depth: number): unknown => {
+  if (isEmpty(before)) return value
+  if (isEmpty(value) || labels.has(key)) return before
+  if (key === "content") return joinValues(key, before, restOf(contentText(before), contentText(value)), depth)
+  // A text that was cut off says less than the pieces.
+  if (typeof before === "string" && typeof value === "string" && before.startsWith(value)) return before
+  if (!isGrowing(before) || !isGrowing(value) || depth > deepest) return value
+  merge(before, value, true, depth + 1)
+  return before
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0)
 
 const isGrowing = (value: unknown): value is Growing => Predicate.isObject(value)
 
@@ -131,10 +187,39 @@ const mergeCalls = (before: unknown, pieces: unknown): unknown => {
     const at = indexOfCall(calls, piece, countBefore)
     const call = calls[at]
     if (call === undefined) calls.push({ ...piece })
-    else merge(call, piece)
+    // Arguments that are complete have no further pieces, so this piece says them again.
+    else if (!isEqualCall(call, piece) || !isComplete(call)) merge(call, piece)
   }
   return calls
 }
+
+/** Returns the calls so far as the whole message tells them. A call that only the pieces had stays. */
+const replaceCalls = (before: unknown, whole: unknown): unknown => {
+  const calls: Array<Growing> = Array.isArray(before) ? before : []
+  const left = new Map(callsAt({ tool_calls: whole }).entries())
+  const free = new Set(calls)
+  const isInPlace = (call: Growing, _: Fields, at: number) => call === calls[at]
+  for (const isSame of [hasEqualId, isEqualCall, isInPlace]) {
+    for (const [at, told] of left) {
+      const call = Option.getOrUndefined(Iterable.findFirst(free, (call) => isSame(call, told, at)))
+      if (call === undefined) continue
+      free.delete(call)
+      left.delete(at)
+      // Arguments that are not complete may be a piece. They say no more than the deltas, if these have any.
+      if (isComplete(told) || textAt(call) === "") merge(call, told, true)
+    }
+  }
+  return [...calls, ...left.values()]
+}
+
+const hasEqualId = (a: Fields, b: Fields): boolean =>
+  stringAt(a, "id") !== "" && stringAt(a, "id") === stringAt(b, "id")
+
+/** True if two calls have the same name and the same arguments, whatever their ids. */
+const isEqualCall = (a: Fields, b: Fields = {}): boolean =>
+  stringAt(functionOf(a), "name") === stringAt(functionOf(b), "name") && textAt(a) === textAt(b)
+
+const textAt = (call: Fields): string => stringAt(functionOf(call), "arguments").trim()
 
 /**
  * Returns the index of the call that a piece belongs to; -1 if it begins a new one. Calls from the index
@@ -157,9 +242,11 @@ const isAnotherCall = (call: Fields, piece: Fields): boolean => {
   const [before, id] = [stringAt(call, "id"), stringAt(piece, "id")]
   if (before !== "" && id !== "" && before !== id) return true
   const isSameCall = typeof piece["index"] === "number" && before !== "" && before === id
-  const text = stringAt(functionOf(call), "arguments")
-  return !isSameCall && text.trimEnd().endsWith("}") && isObjectText(text)
+  return !isSameCall && isComplete(call)
 }
+
+/** True if a call's arguments are the text of an object. */
+const isComplete = (call: Fields): boolean => textAt(call).endsWith("}") && isObjectText(textAt(call))
 
 // -----------------------------------------------------------------------------
 // The reply

@@ -24,12 +24,12 @@ const issuesOf = issuesBy(Reply)
 
 /**
  * Returns a reply in which every call has a distinct id. Results are matched to calls by id, but models repeat
- * ids, and some send none.
+ * ids, and some send none. A call that is sent twice, with its id, is one call.
  */
 export const withDistinctIds = (reply: Reply): Reply => {
-  const { calls } = reply
-  const ids = new Set(calls.map(({ id }) => id))
-  if (ids.size === calls.length && !ids.has("")) return reply
+  const ids = new Set(reply.calls.map(({ id }) => id))
+  if (ids.size === reply.calls.length && !ids.has("")) return reply
+  const calls = withoutRepetitions(reply.calls)
   const taken = new Set<string>()
   const next = new Map<string, number>()
   // Returns the id if it is free. Otherwise, appends the first number that makes it free.
@@ -46,6 +46,15 @@ export const withDistinctIds = (reply: Reply): Reply => {
     return id === call.id ? call : { ...call, id }
   })
   return { ...reply, calls: distinct }
+}
+
+// Only equal texts count. Some servers give every call the same id, so nothing else says that a call is the same.
+const withoutRepetitions = (calls: Reply["calls"]): Reply["calls"] => {
+  const seen = new Set<string>()
+  return calls.filter(({ arguments: text = "", id, name }) => {
+    const call = JSON.stringify([id, name, text.trim()])
+    return id === "" || (!seen.has(call) && seen.add(call))
+  })
 }
 
 const numbered = (id: string, n: number): string => `${id || "call"}_${n}`

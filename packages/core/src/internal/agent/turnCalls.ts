@@ -15,7 +15,7 @@ import * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import { isNotRun, ordered } from "../dispatch/concurrentCalls.ts"
-import { endedIn } from "../dispatch/equalCalls.ts"
+import { endedIn, isJoinable } from "../dispatch/equalCalls.ts"
 import { withLateDoubts } from "../dispatch/lateDoubt.ts"
 import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { joined } from "./joinedOutcome.ts"
@@ -45,16 +45,18 @@ export interface Called {
  * it. For calls that run concurrently, all decisions are made before any of them starts.
  *
  * @param choose decides for each call whether and how to run it; default: run every call
+ * @param kept the calls that do not run, because they have an outcome already; default: none
  */
 export const runCalls = <T extends Tool.Any>(
   run: Run<T>,
   { facts: before, loop, turn }: Pick<State, "facts" | "loop" | "turn">,
   { calls }: Reply,
-  choose: (perform: Perform<T>) => Perform<T> = (perform) => perform
+  choose: (perform: Perform<T>) => Perform<T> = (perform) => perform,
+  kept: ReadonlyArray<Dispatch.EarlierCall> = []
 ): Effect.Effect<Called, never, Tool.Requirements<T>> =>
   Effect.suspend(() => {
     let facts = before
-    let ended: ReadonlyArray<Dispatch.EarlierCall> = []
+    const ended: Array<Dispatch.EarlierCall> = [...kept]
     const perform: Perform<T> = (call, index, suspended) => {
       const tool = run.toolkit.tools.get(call.name)
       const isExempt = tool !== undefined && isExemptFromLimits(tool)
@@ -70,18 +72,11 @@ export const runCalls = <T extends Tool.Any>(
         // A suspended call has no final outcome yet.
         if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
         if (tool?.poll !== undefined) run.polled.add(call, outcome)
+        if (tool !== undefined && isJoinable(tool)) ended.push(...endedIn(call, outcome))
         return outcome
       })
     }
-    const one = choose(perform)
-    const each = calls.length === 1 ?
-      one :
-      (call: ToolCall.ToolCall, index: number) =>
-        Effect.map(one(call, index), (outcome) => {
-          ended = [...ended, ...endedIn(call, outcome)]
-          return outcome
-        })
-    return Effect.map(ordered(run.toolkit, calls, each), (outcomes) => ({
+    return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({
       outcomes,
       // In the order of the calls, so that a replay, which may be faster, counts the same.
       facts: run.budget.consecutive === Infinity ? facts : outcomes.reduce(CallFacts.inARow, facts)
@@ -111,7 +106,8 @@ export const resumeCalls = <T extends Tool.Any>(
     return isNotRun(before) ? perform(call, index) : Effect.succeed(before)
   }
   const latest = (outcome: ToolOutcome.ToolOutcome, index: number) => isNotRun(outcome) ? outcomes[index]! : outcome
-  return Effect.map(runCalls(run, state, reply, choose), ({ facts, outcomes }) => ({
+  const kept = reply.calls.flatMap((call, index) => endedIn(call, outcomes[index]!))
+  return Effect.map(runCalls(run, state, reply, choose, kept), ({ facts, outcomes }) => ({
     facts,
     outcomes: outcomes.map(latest)
   }))

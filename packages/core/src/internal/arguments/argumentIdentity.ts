@@ -130,14 +130,10 @@ interface Codec {
 const codecs = new WeakMap<object, Codec>()
 
 const codecOf = (parameters: Schema.ConstraintDecoder<unknown>): Codec => {
-  const codec = codecs.get(parameters) ?? attempted(() => makeCodec(parameters)) ?? unencodable
+  const codec = codecs.get(parameters) ?? makeCodec(parameters)
   codecs.set(parameters, codec)
   return codec
 }
-
-const nothing = () => undefined
-
-const unencodable: Codec = { encode: nothing, decode: nothing, decodeAtOnce: nothing, isMapped: true }
 
 const makeCodec = (parameters: Schema.ConstraintDecoder<unknown>): Codec => {
   const codec = Schema.toCodecJson(parameters)
@@ -167,16 +163,7 @@ const withoutServices = (codec: Schema.Constraint) => codec as Schema.Constraint
 
 // Compares two values by equality and by canonical text, because neither test is enough alone. The decimals `1.0`
 // and `1.00` are equal, but have different texts. Two `URL` objects are never equal, but may have the same text.
-const isSame = (one: unknown, other: unknown): boolean => {
-  if (Equal.equals(one, other)) return true
-  if (Array.isArray(one)) {
-    return Array.isArray(other) && one.length === other.length && one.every((item, at) => isSame(item, other[at]))
-  }
-  if (isPlain(one)) {
-    return isPlain(other) && Object.keys({ ...one, ...other }).every((key) => isSame(one[key], other[key]))
-  }
-  return isSameText(one, other)
-}
+const isSame = (one: unknown, other: unknown): boolean => Equal.equals(one, other) || isSameText(one, other)
 
 const isSameText = (one: unknown, other: unknown): boolean => {
   const text = canonical(one)

@@ -1,5 +1,7 @@
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Arguments from "../../Arguments.ts"
 import * as Availability from "../../Availability.ts"
 import * as CallFacts from "../../CallFacts.ts"
@@ -63,16 +65,13 @@ export class CallAdmission {
   /** The earlier call of the same turn whose outcome this call shares. */
   #joined: EarlierCall | undefined = undefined
   readonly #facts: KnownFacts
-  readonly #now: () => bigint
+  readonly #fiber: Fiber.Fiber<unknown, unknown>
   /** The arguments as the model wrote them. */
   readonly #written: string | undefined
   /** The arguments of an earlier call, which this call repeats although a fixer might correct its text otherwise. */
   #again: string | undefined = undefined
 
-  /**
-   * @param written the arguments as the model wrote them
-   * @param now reads the monotonic clock
-   */
+  /** @param written the arguments as the model wrote them */
   constructor(
     call: Scope,
     tool: Tool.Any,
@@ -80,10 +79,10 @@ export class CallAdmission {
     options: Options,
     health: ToolHealth["Service"] | undefined,
     outer: Scope,
-    now: () => bigint
+    fiber: Fiber.Fiber<unknown, unknown>
   ) {
     const { before, facts, id, onDoubt } = options
-    this.#now = now
+    this.#fiber = fiber
     this.#call = call
     this.#tool = tool
     this.#written = written
@@ -292,12 +291,12 @@ export class CallAdmission {
   // What the text alone says, before anything is made of it. A fixer may correct the same text differently the next time.
   #before(): { readonly refusal?: ToolFailure; readonly text?: string | undefined } {
     const { before, turn } = this.#options
-    const { fixers = [], name } = this.#tool
-    if (this.#isAdmitted || before?.arguments !== undefined) return {}
+    if (!this.#call.acts || this.#isAdmitted || before?.arguments !== undefined) return noText
     const written = this.#written
+    const { fixers = [], name } = this.#tool
     const isSame = ({ call }: EarlierCall) => call.name === name && call.arguments === written
     if (turn !== undefined && isJoinable(this.#tool) && this.#join(turn.find(isSame))) return { refusal: joinedCall }
-    if (fixers.length === 0 || written === undefined || !this.#call.acts) return {}
+    if (fixers.length === 0) return noText
     const known = () => {
       const { current } = this.#facts
       return current === undefined ? {} : admissionOfText(current, this.#tool, writtenOf(name, written))
@@ -332,8 +331,8 @@ export class CallAdmission {
     if (this.#joined !== undefined) return joinedOutcome(this.#joined, outcome, this.#written)
     this.#settleByReconcile(outcome)
     // The replies of a suspended call say the same again when it is resumed.
-    const { settled: all } = this.#facts
-    const settled = all.length > 0 && outcome._tag !== "Suspended" && { settled: all }
+    const { settled } = this.#facts
+    const isSettling = settled.length > 0 && outcome._tag !== "Suspended"
     const intent = this.#intended === undefined
       ? this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
       : this.#intentOf(this.#intended, outcome)
@@ -341,9 +340,8 @@ export class CallAdmission {
       this.#watchLate(intent)
       if (outcome.doubt !== undefined) this.#noteDoubtAge(intent)
     }
-    return intent === undefined && settled === false
-      ? outcome
-      : { ...outcome, ...settled, ...(intent === undefined ? {} : { intent }) }
+    const named = intent === undefined ? outcome : { ...outcome, intent }
+    return isSettling ? { ...named, settled } : named
   }
 
   // Nothing else than a check clears the doubt about an earlier call that this one repeats.
@@ -355,7 +353,8 @@ export class CallAdmission {
   #noteDoubtAge({ id }: Intent): void {
     const { facts: { scope } = {} } = this.#options
     if (scope === undefined || !this.#call.acts) return
-    noteEnd(scope, id, this.#now(), this.#call.hasLeftSome ? () => this.#call.hasLeftSome : undefined)
+    const now = this.#fiber.getRef(Clock.Clock).monotonicTimeNanosUnsafe()
+    noteEnd(scope, id, now, this.#call.hasLeftSome ? () => this.#call.hasLeftSome : undefined)
   }
 
   // A request after the end of the call puts it in doubt, which its outcome cannot say any more.
@@ -383,8 +382,7 @@ export class CallAdmission {
       (outcome._tag !== "Completed" || outcome.certainty === "unknown")
     const text = acts && (outcome.doubt !== undefined || isSentAgain) ? this.#textOf(intended) : undefined
     const number = this.#number
-    const { fixers = [], name } = this.#tool
-    const isCorrected = fixers.length > 0 && acts && this.#call.correction !== undefined && this.#written !== undefined
+    const isCorrected = acts && this.#call.correction !== undefined && this.#tool.fixers?.length !== 0
     return {
       id: intended.id,
       arguments: intended.arguments,
@@ -392,7 +390,7 @@ export class CallAdmission {
       ...(key === undefined ? {} : { key }),
       ...(isLasting(state.done) || state.done.wasLasting ? { lasting: true } : {}),
       ...(text === undefined ? {} : { text }),
-      ...(isCorrected ? { written: writtenOf(name, this.#written) } : {})
+      ...(isCorrected ? { written: writtenOf(this.#tool.name, this.#written) } : {})
     }
   }
 
@@ -402,6 +400,8 @@ export class CallAdmission {
     return again === undefined || this.#tool.sideEffect === "idempotent_by_key" ? again : cut(again, mostShown)
   }
 }
+
+const noText = {}
 
 /** How many characters are kept of arguments that are only shown. */
 const mostShown = 1_000

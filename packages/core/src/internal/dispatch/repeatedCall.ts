@@ -132,7 +132,7 @@ export const admissionOfText = (
 }
 
 /** Returns the digest by which {@link admissionOfText} finds a text again. */
-export const writtenOf = (tool: string, text: string): string => digestOf("written", tool, text)
+export const writtenOf = (tool: string, text = ""): string => digestOf("written", tool, text)
 
 // Returns the call in hard doubt that closes its tool for this call. Without an identity, nothing says that a call with
 // other words is another effect. A call whose arguments are lost may have been any call.

@@ -7,7 +7,7 @@ import { hasFreeText, isIdentified } from "../arguments/freeText.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
 import { seenOf } from "../call/seenMistakes.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import { anything, fixed, handler, isForAllTools, settleOf } from "./worstCaseBounds.ts"
+import { anything, fixed, handler, isForAllTools, settleOf, timeOf } from "./worstCaseBounds.ts"
 
 interface Explained extends Policy.Subject, Identified {
   readonly policies: ReadonlyArray<Policy.Any>
@@ -51,7 +51,7 @@ export const explained = (tool: Explained, token?: object): Explanation => {
       ...warnings,
       ...orderWarnings(tool, steps),
       ...identityWarnings(tool),
-      ...(token === undefined ? [] : seenWarnings(seenOf(token), tool))
+      ...(token === undefined ? [] : [...declarationWarnings(tool, token), ...seenWarnings(seenOf(token), tool)])
     ]
   }
 }
@@ -65,6 +65,16 @@ const identityWarnings = (tool: Explained): ReadonlyArray<Warning> => {
     hint: "Declare the tool's identity: the arguments that identify the effect."
   }]
 }
+
+/** The tokens of tools whose definitions say nothing of what they do. A tool's fields have the defaults filled in. */
+export const undeclared = new WeakSet<object>()
+
+const declarationWarnings = ({ policies }: Explained, token: object): ReadonlyArray<Warning> =>
+  !undeclared.has(token) || reconciles(policies) ? [] : [{
+    code: "nothing_declared",
+    detail: "The tool does not declare what it does, so it counts as one that acts anew with each call.",
+    hint: "Declare sideEffect: \"none\" if it only reads. If it acts, declare its sideEffect and its identity."
+  }]
 
 // What was seen in this process. It may be seen again.
 const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: Explained): ReadonlyArray<Warning> => [
@@ -80,8 +90,9 @@ const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: E
   }])
 ]
 
-const settles = ({ check, policies }: Explained): boolean =>
-  check !== undefined || policies.some(({ kind }) => kind === "reconcile")
+const settles = ({ check, policies }: Explained): boolean => check !== undefined || reconciles(policies)
+
+const reconciles = (policies: ReadonlyArray<Policy.Any>): boolean => policies.some(({ kind }) => kind === "reconcile")
 
 /** Returns the bounds of a tool as a whole. */
 export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds
@@ -146,6 +157,7 @@ const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray
       isForAllTools: isForAllTools(bound),
       isCutShort: settle !== undefined &&
         steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.most, settle)),
+      settlesTooSoon: settle !== undefined && Duration.isLessThan(settle, ownLimit(policies.slice(0, index))),
       surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
       leavesUnreconciled: Duration.isLessThan(outer!.time.most, inner!.time.most) &&
         policies.slice(0, index).some((policy, inside) =>
@@ -162,6 +174,18 @@ const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray
   })
 }
 
+/**
+ * Returns how long one attempt may take by the tool's own limits inside a policy; zero if there are none. A default for
+ * all tools says nothing about this one.
+ */
+const ownLimit = (inside: ReadonlyArray<Policy.Any>): Duration.Duration => {
+  const limits = inside.flatMap(({ bound, kind }) =>
+    (kind === "timeout" || kind === "deadline") && !isForAllTools(bound) ? timeOf(bound) ?? [] : []
+  )
+  const most = limits.reduce(Duration.min, Duration.infinity)
+  return Duration.isFinite(most) ? most : Duration.zero
+}
+
 interface Place {
   readonly acts: boolean
   readonly isRepeatable: boolean
@@ -169,6 +193,8 @@ interface Place {
   readonly isForAllTools: boolean
   /** True if a time limit around the policy ends before an outcome settles. */
   readonly isCutShort: boolean
+  /** True if an attempt may take longer than its outcome takes to settle. */
+  readonly settlesTooSoon: boolean
   readonly surrounds: (kind: string) => boolean
   /** True if the policy's time may end before a check inside it runs. */
   readonly leavesUnreconciled: boolean
@@ -248,6 +274,14 @@ const rules: ReadonlyArray<Rule> = [
     code: "settle_longer_than_timeout",
     detail: "The surrounding time limit ends before the outcome settles, so the outcome stays unknown.",
     hint: "Make that limit longer, or put the timeout inside the reconcile."
+  },
+  {
+    kind: "reconcile",
+    applies: ({ acts, settlesTooSoon }) => acts && settlesTooSoon,
+    code: "settle_shorter_than_timeout",
+    detail:
+      "An attempt may take longer than 'settle'. If its connection breaks early, the service may still act after a repetition was allowed.",
+    hint: "Make the time to settle at least as long as the time limit of an attempt."
   },
   {
     kind: "fallback",

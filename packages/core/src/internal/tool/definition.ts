@@ -105,6 +105,12 @@ const vendorOf = (value: unknown): unknown =>
 const isConstructor = (value: unknown): value is { readonly name: string } =>
   value === String || value === Number || value === Boolean
 
+/** True if a definition says something of what its tool does, or of what its failures mean. */
+export const declaresEffects = (definition: object): boolean =>
+  effectFields.some((field) => Predicate.hasProperty(definition, field) && definition[field] !== undefined)
+
+const effectFields = ["sideEffect", "identity", "acts", "refusesFirst", "refuses", "check", "repeats"]
+
 /** Returns the requirements on the other fields of a definition. */
 export const demands = (
   name: unknown,
