@@ -150,7 +150,7 @@ const sentencesOf = (text: string): ReadonlyArray<string> =>
     .flatMap((block) => block.replaceAll(/\s+/g, " ").trim().split(/(?<=[.!?][)"*_]*) (?=["(*_]*[\p{Lu}\d])/u))
     .filter((sentence) => sentence !== "")
 
-const wordsIn = (sentence: string) => sentence.split(" ").filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+const wordsIn = (text: string) => text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 
 const longIn = (text: string) =>
   sentencesOf(text).map((sentence) => ({ sentence, words: wordsIn(sentence) })).filter(({ words }) => words > mostWords)
@@ -163,4 +163,8 @@ describe("sentences", () => {
       assert.deepStrictEqual(longIn(read(file)), [])
     }
   )
+})
+
+it("of the guide to charging once has at most 2,500 words, with its code: it is a path, and docstrings have the rules", () => {
+  assert.isAtMost(wordsIn(read("docs/charge-once.md")), 2500)
 })

@@ -146,7 +146,8 @@ export type Question = string | { readonly text: string; readonly images: Readon
 export interface RunOptions {
   /**
    * The transcript of an earlier run, which this run continues. Pass the `facts` of the earlier run too, so that
-   * its effects are not repeated. Default: a new conversation.
+   * its effects are not repeated. A run is refused (`RunRefused`) if its transcript has calls of acting tools that are not
+   * idempotent, and it has no facts. Default: a new conversation.
    */
   readonly transcript?: Transcript.Transcript
   /** How the model replies in this run. Each option takes precedence over the same option of the agent. */
@@ -168,8 +169,10 @@ export interface RunOptions {
   readonly scope?: string
   /**
    * The facts of earlier runs of the scope: the `facts` of the last run's `Answer` or `AgentFailure`. Effects of
-   * earlier calls are not repeated, even if it is unknown whether they happened. By default there are no facts,
-   * and the run begins a new scope.
+   * earlier calls are not repeated, even if it is unknown whether they happened. `CallFacts.empty` says that nothing is
+   * known of them. By default there are no facts, and the run begins a new scope.
+   *
+   * Runs of one scope come one after the other. In one process, a run is refused while another of its scope is under way.
    */
   readonly facts?: CallFacts.CallFacts
 }

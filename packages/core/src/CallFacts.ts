@@ -4,34 +4,69 @@
  *
  * Two calls count as the same if they have the same intent: the effect that they are meant to have. The
  * tool's `identity` function derives the intent from the arguments. Without an `identity`, all arguments are
- * compared, regardless of how they are written.
+ * compared, regardless of how they are written. A text that a fixer has corrected before is the same call, too, whatever
+ * the fixer makes of it now.
+ *
+ * A tool is **identified** if its arguments say which effect is intended, however the model words the rest: it has an
+ * `identity` function, or `identity: "all"` and no free text among its parameters.
  *
  * Models repeat calls unless they are told not to. So the earlier call decides what happens to the next call. A
  * code such as `repeated_call` means that the next call is refused with this code:
  *
- * | the earlier call                                             | the next call with the same intent                             |
- * | ------------------------------------------------------------ | -------------------------------------------------------------- |
- * | succeeded in this run                                        | is a new effect with a new key; refused if `repeats: false`    |
- * | succeeded in an earlier run of the scope                     | `already_done`, unless `repeats: true` or `"idempotent"`       |
- * | may have taken effect, and the tool is `"non_idempotent"`    | `repeated_call`                                                |
- * | may have taken effect, and the tool is `"idempotent_by_key"` | runs again, with the same key and the earlier call's arguments |
- * | was settled as executed                                      | `already_done`, unless `repeats: true` or `"idempotent"`       |
- * | was certainly refused by a `"non_idempotent"` tool           | `repeated_call` if the arguments are the same                  |
- * | failed in as many executions as the tool's `failureLimit`    | `repeated_call`                                                |
+ * | the earlier call                         | the same call, `"non_idempotent"`                           | the same call, `"idempotent_by_key"`           | another call of the tool                  |
+ * | ---------------------------------------- | ----------------------------------------------------------- | ---------------------------------------------- | ----------------------------------------- |
+ * | is in hard doubt                         | `repeated_call`; with `Tool.reconcile`, only the check runs | runs: the same key, the first call's arguments | `in_doubt`, unless the tool is identified |
+ * | is in soft doubt                         | the same                                                    | the same                                       | runs                                      |
+ * | may have been any call: arguments lost   | `in_doubt`                                                  | `in_doubt`                                     | `in_doubt`                                |
+ * | succeeded in this run                    | runs under a new key; `already_done` if `repeats: false`    | the same                                       | runs                                      |
+ * | succeeded in an earlier run of the scope | `already_done`, unless `repeats: true`                      | the same                                       | runs                                      |
+ * | was settled as executed                  | `already_done`, unless `repeats: true`                      | the same                                       | runs                                      |
+ * | was settled as not executed              | runs under the same key                                     | the same                                       | runs                                      |
+ * | was certainly refused                    | `repeated_call` if the arguments are the same               | runs; with other arguments, under a new key    | runs                                      |
+ * | failed in `failureLimit` executions      | `repeated_call`                                             | the same                                       | runs                                      |
+ *
+ * An `"idempotent"` tool is held back only by its `failureLimit` and by `repeats: false`. Within one turn, equal calls are
+ * joined before this table applies (`joins`).
  *
  * Repeated failures are cut off here because retrying is the job of a tool's own policies. The policies know
  * whether a retry is safe, and how long to wait. Once the model sees a failure, the same call is unlikely to
  * succeed.
  *
- * An **idempotency key** is derived from the scope, the intent, and a number. The number grows with each success, so
+ * A doubt is settled by `Tool.reconcile`, by a check whose tool `settles`, by a person (`onDoubt: "ask"`), or by a program:
+ * {@link inDoubt} and {@link settle}. No reply of the model settles it.
+ *
+ * An **idempotency key** is 32 hexadecimal digits: 128 bits of a SHA-256 digest of the scope, the tool's name, the intent,
+ * and a number. The number says which effect of this intent it is: the first, the second. It grows with each success, so
  * that the next call gets a new key. A call that was certainly refused also gets a new key if it is repeated with other
- * arguments, after a suspension, or in a later run. A run that was interrupted has no facts, so a later run makes the
- * same keys.
+ * arguments, after a suspension, or in a later run. After anything else, the number stays: a lost answer, an error's
+ * sentence, a service that was busy or not reached. A run that was interrupted has no facts, so a later run makes the
+ * same keys. To repeat such an effect on purpose, begin a new scope.
+ *
+ * Services refuse a known key with a different body. So while a call is in doubt, its first arguments are sent again, even
+ * if the new call has others with the same identity, and the model is told so. Arguments with a secret are not stored. The
+ * model must then send exactly the same ones; a call with others is refused.
+ *
+ * **A key that may have been sent before.** A 409 or 422 may mean that the service knows the key already. After a lost
+ * answer in the same call, it leaves the call in doubt. In a run that may have run before, it depends on the run:
+ *
+ * - In a run with an `id`, and in the first run of a named `scope`, each 409 or 422 puts the call in doubt. Also after a
+ *   resume. A queue may deliver the job of such a run twice. Then only a refusal of the keyed request itself gives the next
+ *   call a new key, since a gateway's refusal says nothing about the first delivery. If no request was seen, the handler's
+ *   own `refuse` counts: so call it only after the service's answer to a request with the key. Before that, fail with a
+ *   transient `ToolUnavailable`.
+ * - Any other run that continues with facts, or that is resumed, is rarely started twice. There, a 409 or 422 puts the call
+ *   in doubt only if the tool has an `identity` function. With `"all"`, the call counts as refused, but keeps its key in
+ *   later runs: a run whose client has left may still hold it.
+ *
+ * So a service should answer bad arguments with 400 instead of 422. If it answers 422, the `identity` must contain every
+ * argument that the model may correct. If a 409 always means that nothing was done ("the room is taken"), the handler calls
+ * `refuse`. The second delivery of a job does not know which arguments were corrected in the first, so the service must
+ * store refused requests under their keys, too. Or pass the facts of the first delivery to the second.
  *
  * The **scope** is the run, or a name given by the caller, such as a conversation id or an order id. Each run
  * of a scope receives the facts of the run before it: `Answer.facts` becomes `RunOptions.facts`. Facts contain
- * digests, shortened answers and failure details. They also contain arguments that may have to be sent to a
- * service again.
+ * digests, the first 300 characters of answers, and failure details. They also contain the arguments of calls in doubt:
+ * whole, if they may have to be sent to a service again. So store facts as carefully as the transcript.
  *
  * @since 0.1.0
  */

@@ -42,8 +42,9 @@
  *
  * **Two kinds of doubt.** A doubt is *soft* if the failure reads as a refusal, and nothing was seen that may act. A failure
  * reads as a refusal unless it is transient, its `outcome` is `"unknown"`, or it is about a result. Any other doubt is
- * *hard*. Both refuse the same call and keep the number of its key. They differ in what the model reads: in a soft doubt,
- * the tool's own words, and that these are no proof.
+ * *hard*. Both refuse the same call and keep the number of its key. A hard doubt also closes its tool, unless the tool's
+ * `identity` says which calls mean another effect (`CallFacts`). In a soft doubt, the model reads the tool's own words, and
+ * that these are no proof.
  *
  * **Which requests are seen.** On Node, those of `fetch`, undici and `node:http`, and so those of the clients that use
  * them; those of `node:http2` from Node 22, over a session that was opened before. On every runtime, those of the context's own `fetch` (`ToolCall.fetch`), and those

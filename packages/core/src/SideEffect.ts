@@ -11,7 +11,12 @@
  *
  * The library trusts the declaration: if a tool is declared read-only, but acts, it may act twice. A call's
  * `Certainty` says whether the call took effect, and what counts as evidence. Declare the `identity` of a tool that moves
- * money: without one, a call with another note counts as another call.
+ * money: without one, a call with another note counts as another call, and a call in doubt closes the whole tool
+ * (`CallFacts`).
+ *
+ * A handler may start again from its beginning: a policy retries it, its user has replied to its question, or a journal
+ * replays its run. The call and its key are the same each time. So the handler asks first, acts once, and makes the same
+ * request from the same arguments. It uses the key in place of random ids and times.
  *
  * The Model Context Protocol and `effect/ai` express side effects as annotations. {@link annotations} and
  * {@link fromAnnotations} convert in both directions.

@@ -254,7 +254,11 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    *
    * The function returns data that consists of JSON, dates, bigints, Maps and Sets. It must not change the
    * parameters. If the identity contains nothing but `undefined`, `null` and blank strings, the call is
-   * refused (`no_identity`).
+   * refused (`no_identity`). If the function throws, or returns anything else, such as a promise or a secret, that is a
+   * defect, and the handler does not run.
+   *
+   * If a call is in doubt, a tool without an identity is closed: all its calls are refused (`in_doubt`) until the doubt is
+   * settled. With one, only calls with the same identity are held back.
    */
   readonly identity?: ((params: NoInfer<Params>) => unknown) | "all"
   /**
