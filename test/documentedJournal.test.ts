@@ -33,7 +33,8 @@ const process = (file: string) =>
       description: "Pays an order",
       parameters: Schema.Struct({ order: Schema.String }),
       success: Schema.String,
-      sideEffect: "non_idempotent"
+      sideEffect: "non_idempotent",
+      identity: ({ order }) => order
     }, ({ order }) => Effect.sync(() => `receipt ${paid.push(order)} of ${order}`))
     return Agent.make({ toolkit: Toolkit.make(pay) }).run("Pay.").pipe(
       Effect.provideService(Journal.current, fileJournal(file)),
