@@ -58,11 +58,14 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import type { Answers, FakeService, Fault, Request } from "./FakeService.ts"
-import { faults, mostAtOnce, type Plan as ServicePlan, refusals, Service } from "./internal/plannedService.ts"
+import type { Answers, FakeService, Request } from "./FakeService.ts"
+import { differences, inOtherWords } from "./internal/otherWords.ts"
+import { type Again, nothingWrong, type Plan, plans, smallerPlans, type Stop } from "./internal/plan.ts"
+import { mostAtOnce, Service } from "./internal/plannedService.ts"
 import { PlayedSequence, type WronglyTold } from "./internal/playedSequence.ts"
 import * as ScriptedModel from "./ScriptedModel.ts"
 
@@ -88,6 +91,12 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
   readonly layer?: (service: FakeService) => Layer.Layer<Provided>
   /** The arguments of the call; or several spellings of them, which the model uses in turn. */
   readonly arguments: object | ReadonlyArray<object>
+  /**
+   * The names of the fields that the model may word in another way, while it means the same effect. Default: what the tool's
+   * `identity` ignores. If the tool has no `identity`: its optional texts, and its texts of several words, as long as another
+   * field stays the same. If `arguments` has several spellings, they say it.
+   */
+  readonly reworded?: ReadonlyArray<string>
   /** The policies of the agent. Default: none. */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure.ToolFailure>>
   /**
@@ -299,109 +308,67 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
 > =>
   Effect.gen(function*() {
     const { runs = 400, seed = "acts once" } = options
-    const sunny = yield* play(options, nothingWrong)
+    const spellings = spellingsOf(options)
+    const sunny = yield* play({ options, spellings, words: spellings }, nothingWrong)
     yield* hasEnded(sunny)
     if (sunny.acted === 0 || !sunny.isDone) return yield* toldWrongly(sunny) ?? neverSucceeded(sunny)
+    const game = { options, spellings, words: yield* wordsOf(sunny.tool, spellings, options.reworded) }
+    const playable = {
+      isByKey: sunny.tool.sideEffect === "idempotent_by_key",
+      hasOtherWords: game.words.length > spellings.length,
+      hasSpellings: game.words.length > 1,
+      hasOrder: spellings.some((spelling) => Object.keys(spelling).length > 1)
+    }
     let number = 0
     let inDoubt = 0
     let wrong: { readonly plan: Plan; readonly outcome: Played } | undefined
-    for (const plan of plans(runs, yield* drawPlans(runs).pipe(Random.withSeed(seed)))) {
-      const outcome = yield* play(options, plan)
-      if (outcome.acted > 1) return yield* failWithShortest(options, plan, outcome, actedTwice)
+    for (const plan of yield* plans(runs, playable).pipe(Random.withSeed(seed))) {
+      const outcome = yield* play(game, plan)
+      if (outcome.acted > 1) return yield* failWithShortest(game, plan, outcome, actedTwice)
       yield* hasEnded(outcome)
       if (outcome.mistake !== undefined) return yield* Effect.die(new Error(outcome.mistake))
       if (outcome.wronglyTold !== undefined) wrong ??= { plan, outcome }
       number++
       if (outcome.isInDoubt) inDoubt++
     }
-    if (wrong !== undefined) return yield* failWithShortest(options, wrong.plan, wrong.outcome, toldWrongly)
+    if (wrong !== undefined) return yield* failWithShortest(game, wrong.plan, wrong.outcome, toldWrongly)
     return { runs: number, inDoubt }
   })
 
 const actedTwice = ({ acted, sequence, tool }: Played): ActedTwice | undefined =>
-  acted > 1 ? new ActedTwice({ tool, times: acted, sequence }) : undefined
+  acted > 1 ? new ActedTwice({ tool: tool.name, times: acted, sequence }) : undefined
 
 const toldWrongly = ({ tool, wronglyTold }: Played): ToldWrongly | undefined =>
-  wronglyTold === undefined ? undefined : new ToldWrongly({ tool, ...wronglyTold })
+  wronglyTold === undefined ? undefined : new ToldWrongly({ tool: tool.name, ...wronglyTold })
 
 const hasEnded = ({ sequence, tool, unended }: Played): Effect.Effect<void, NeverEnded> =>
-  unended === undefined ? Effect.void : new NeverEnded({ tool, why: unended, sequence: sequence.slice(0, 20) })
+  unended === undefined
+    ? Effect.void
+    : new NeverEnded({ tool: tool.name, why: unended, sequence: sequence.slice(0, 20) })
 
 const neverSucceeded = ({ acted, answered, defect, mistake = defect, told, tool }: Played) =>
   new NeverSucceeded({
-    tool,
+    tool: tool.name,
     times: acted,
     told,
     ...(answered === undefined ? {} : { answered: JSON.stringify(answered) }),
     ...(mistake === undefined ? {} : { defect: mistake })
   })
 
-// -----------------------------------------------------------------------------
-// Plans
-// -----------------------------------------------------------------------------
+const spellingsOf = <T extends Tool.Any, R, Provided>(
+  { arguments: given }: Options<T, R, Provided>
+): ReadonlyArray<object> => Array.isArray(given) ? given : [given]
 
-/**
- * Where the process stops: at one of the model's calls, either before the call runs, or before the call's
- * result is recorded. With `delivered_again`, a second process, which knows nothing of the first, repeats the
- * whole job.
- */
-type Stop = { readonly call: number; readonly hasRun: boolean } | "delivered_again"
-
-interface Plan extends Omit<ServicePlan, "variant"> {
-  readonly stop: Stop | undefined
-  /** Which statuses and sentences the service answers. Default: those of the plan's position. */
-  readonly variant?: number
+// Several spellings of the user say exactly which other words there are.
+const wordsOf = (tool: Tool.Any, spellings: ReadonlyArray<object>, reworded: ReadonlyArray<string> | undefined) => {
+  const [first] = spellings
+  return first === undefined || spellings.length > 1
+    ? Effect.succeed(spellings)
+    : Effect.map(
+      inOtherWords(tool, { ...first }, reworded),
+      (other) => other === undefined ? spellings : [first, other]
+    )
 }
-
-const nothingWrong: Plan = { faults: [], refusesToRead: false, stop: undefined }
-
-const stops: ReadonlyArray<Stop | undefined> = [
-  undefined,
-  { call: 1, hasRun: true },
-  { call: 1, hasRun: false },
-  { call: 2, hasRun: true },
-  { call: 2, hasRun: false },
-  "delivered_again"
-]
-
-/** Yields at most `runs` plans: all short plans first, and then longer ones. */
-const plans = (runs: number, longer: ReadonlyArray<Plan>): ReadonlyArray<Plan> =>
-  [...shortPlans(), ...longer].slice(0, runs).map((plan, variant) => ({ ...plan, variant }))
-
-const shortPlans = (): ReadonlyArray<Plan> => {
-  const stopped = stops.slice(1)
-  const planned = (...faults: ReadonlyArray<Fault>): Plan => ({ ...nothingWrong, faults })
-  const firstFaults = faults.filter((fault) => fault !== "none")
-  return [
-    ...faults.flatMap((fault) => inEachStatus(planned(fault))),
-    ...inEachStatus({ ...nothingWrong, refusesToRead: true }),
-    // Only a handler of several requests has a later one, after the first has acted.
-    ...firstFaults.flatMap((fault) => inEachStatus(planned("none", fault))),
-    ...stopped.map((stop) => ({ ...nothingWrong, stop })),
-    ...firstFaults.flatMap((first) => faults.map((second) => planned(first, second))),
-    ...stopped.flatMap((stop) => faults.map((fault) => ({ ...planned(fault), stop })))
-  ]
-}
-
-// Neighbours in the list have different statuses.
-const inEachStatus = (plan: Plan): ReadonlyArray<Plan> =>
-  plan.refusesToRead || plan.faults.includes("refused") ? refusals.map(() => plan) : [plan]
-
-// Each longer sequence has only few kinds of faults, which then come in many orders: swarm testing, by Groce et al. (2012).
-const drawPlans = (runs: number): Effect.Effect<ReadonlyArray<Plan>> =>
-  Effect.forEach(Array.from({ length: runs }), () =>
-    Effect.gen(function*() {
-      const stop = yield* oneOf(stops)
-      const length = yield* Random.nextIntBetween(3, 6)
-      const kinds = yield* several(faults, 3)
-      return { ...nothingWrong, faults: yield* several(kinds, length), stop }
-    }))
-
-const several = <A>(all: ReadonlyArray<A>, length: number): Effect.Effect<ReadonlyArray<A>> =>
-  Effect.forEach(Array.from({ length }), () => oneOf(all))
-
-const oneOf = <A>(all: ReadonlyArray<A>): Effect.Effect<A> =>
-  Effect.map(Random.nextIntBetween(0, all.length - 1), (index) => all[index]!)
 
 // -----------------------------------------------------------------------------
 // Reducing a plan
@@ -409,7 +376,7 @@ const oneOf = <A>(all: ReadonlyArray<A>): Effect.Effect<A> =>
 
 // Reduces the plan while the outcome is still wrong, and fails with the result.
 const failWithShortest = <T extends Tool.Any, R, Provided, E>(
-  options: Options<T, R, Provided>,
+  game: Game<T, R, Provided>,
   plan: Plan,
   first: Played,
   wrongIn: (outcome: Played) => E | undefined
@@ -419,7 +386,7 @@ const failWithShortest = <T extends Tool.Any, R, Provided, E>(
     for (let isSmaller = true; isSmaller;) {
       isSmaller = false
       for (const next of smallerPlans(least)) {
-        const shorter = wrongIn(yield* play(options, next))
+        const shorter = wrongIn(yield* play(game, next))
         if (shorter === undefined) continue
         ;[least, wrong] = [next, shorter]
         isSmaller = true
@@ -429,22 +396,21 @@ const failWithShortest = <T extends Tool.Any, R, Provided, E>(
     return yield* Effect.fail(wrong!)
   })
 
-const smallerPlans = (plan: Plan): ReadonlyArray<Plan> => {
-  const { faults, refusesToRead, stop } = plan
-  return [
-    ...(stop === undefined ? [] : [{ ...plan, stop: undefined }]),
-    ...(refusesToRead ? [{ ...plan, refusesToRead: false }] : []),
-    ...faults.map((_, index) => ({ ...plan, faults: faults.toSpliced(index, 1) })),
-    ...faults.flatMap((fault, index) => fault === "none" ? [] : [{ ...plan, faults: faults.with(index, "none") }])
-  ]
-}
-
 // -----------------------------------------------------------------------------
 // Playing a plan
 // -----------------------------------------------------------------------------
 
+/** A check, and the arguments that its model uses in turn. */
+interface Game<T extends Tool.Any, R, Provided> {
+  readonly options: Options<T, R, Provided>
+  /** The spellings that the user gave. */
+  readonly spellings: ReadonlyArray<object>
+  /** The spellings in other words, if a plan has them. */
+  readonly words: ReadonlyArray<object>
+}
+
 interface Played {
-  readonly tool: string
+  readonly tool: Tool.Any
   readonly acted: number
   readonly sequence: ReadonlyArray<string>
   /** The first result that the model received. */
@@ -476,9 +442,12 @@ const replyTo = (question: string, reply: Options<Tool.Any>["reply"]): string =>
   return text
 }
 
+// Names the jobs of this process. Two jobs of one name would share what the library remembers of a scope.
+let jobs = 0
+
 const play = <T extends Tool.Any, R, Provided>(
-  options: Options<T, R, Provided>,
-  { stop, variant = 0, ...plan }: Plan
+  { options, spellings, words }: Game<T, R, Provided>,
+  { again, isReworded, stop, twice, variant = 0, ...plan }: Plan
 ): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
     const sequence = new PlayedSequence()
@@ -487,22 +456,27 @@ const play = <T extends Tool.Any, R, Provided>(
     const service = new Service({ ...plan, variant }, settings, sequence)
     const fake = yield* service.made
     const tool = options.tool(fake)
-    const isByKey = tool.sideEffect === "idempotent_by_key"
-    if (options.keys === undefined) service.goesByKeys = isByKey
+    if (options.keys === undefined) service.goesByKeys = tool.sideEffect === "idempotent_by_key"
     const agent = Agent.make({
       toolkit: Toolkit.make(tool),
       policies: options.policies ?? [],
       limits: { turns: 20, elapsed: "1 hour" }
     })
-    const spellings = Array.isArray(options.arguments) ? options.arguments : [options.arguments]
     const results: Array<string> = []
-    let callsMade = 0
+    const nextCall = callsInTurn(isReworded || twice === "reworded" ? words : spellings)
     const script: ScriptedModel.Script = ({ messages }) => {
-      const texts = messages.flatMap((message) => message.role === "tool" ? [message.text] : [])
-      results.splice(0, Infinity, ...texts)
-      return texts.some(isSuccess) || texts.length >= (options.calls ?? 3)
-        ? ScriptedModel.text("Done.")
-        : ScriptedModel.call(tool.name, spellings[callsMade++ % spellings.length])
+      const run = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1)
+      results.splice(0, Infinity, ...run.flatMap((message) => message.role === "tool" ? [message.text] : []))
+      const turns = run.filter(({ role }) => role === "assistant").length
+      if (results.some(isSuccess) || turns >= (options.calls ?? 3)) return ScriptedModel.text("Done.")
+      const { args, other } = nextCall()
+      sequence.tell(other === "" ? `The model calls ${tool.name}.` : `The model calls ${tool.name} again, ${other}.`)
+      const call = ScriptedModel.call(tool.name, args)
+      if (twice === undefined) return call
+      const second = twice === "reworded" ? nextCall() : { args: twice === "same" ? args : reordered(args), other: "" }
+      const how = twice === "reordered" ? "with its arguments in another order" : second.other
+      sequence.tell(`The provider sends the call twice${how === "" ? "" : `, ${how}`}.`)
+      return { ...call, calls: [...call.calls, ...ScriptedModel.call(tool.name, second.args).calls] }
     }
     const provided = options.layer?.(fake)
     const { reply } = options
@@ -525,16 +499,19 @@ const play = <T extends Tool.Any, R, Provided>(
         Effect.provideService(Journal.current, process),
         Effect.provideService(ToolCall.baseFetch, fake.fetch)
       )
+    const id = `job ${++jobs}`
     const job = Effect.gen(function*() {
       const stopped = yield* Deferred.make<void>()
-      const begin = (id: string, journal: Written = new Map(), stop?: Exclude<Stop, string>) =>
-        new Process({ id, tool: tool.name, journal, stop, stopped, sequence })
-      if (stop === "delivered_again") {
-        const first = yield* run(begin("first"), { id: "job" })
-        // Without keys, a second process that knows nothing of the first would always act again.
-        if (!isByKey) return first
-        sequence.tell("The job is delivered again.")
-        return yield* run(begin("second"), { id: "job" })
+      const begin = (name: string, journal: Written = new Map(), stop?: Stop) =>
+        new Process({ name, id, journal, stop, stopped, sequence })
+      if (again !== undefined) {
+        const first = yield* run(begin("first"), again === "delivered_again" ? { id } : {})
+        const kept = keptOf(first, again)
+        if (kept === undefined || again !== "delivered_again" && results.some(isSuccess)) return first
+        sequence.tell(secondRuns[again])
+        const second = yield* run(begin("second"), again === "delivered_again" ? { id } : kept)
+        // A run without the facts of its transcript is refused, which is safe.
+        return again === "with_transcript" && isRefused(second) ? first : second
       }
       const journal: Written = new Map()
       const exit = yield* Effect.raceFirst(
@@ -559,9 +536,9 @@ const play = <T extends Tool.Any, R, Provided>(
     )
     // Lets the service finish what it still has to do.
     for (let time = 0; time < lateBy; time += lateBy / 4) yield* passTime(Math.ceil(lateBy / 2))
-    const facts = done !== undefined && Exit.isSuccess(done) ? Array.from(done.value?.facts.intents ?? []) : []
+    const facts = done === undefined ? undefined : endOf(done)?.facts
     return {
-      tool: tool.name,
+      tool,
       acted: service.acted,
       sequence: sequence.lines,
       wronglyTold: sequence.wronglyTold,
@@ -579,7 +556,7 @@ const play = <T extends Tool.Any, R, Provided>(
         ? "it was still running after 3 hours of virtual time"
         : undefined,
       isDone: results.some(isSuccess),
-      isInDoubt: facts.some(([, { failed }]) => failed?.certainty === "unknown")
+      isInDoubt: Array.from(facts?.intents ?? []).some(([, { failed }]) => failed?.certainty === "unknown")
     }
   }).pipe(
     Random.withSeed("acts once"),
@@ -589,6 +566,44 @@ const play = <T extends Tool.Any, R, Provided>(
     // delay the check.
     Effect.provide(TestClock.layer({ warningDelay: "1 millis" }))
   )
+
+// Returns the spellings in turn, and says how each differs from the one before.
+const callsInTurn = (spellings: ReadonlyArray<object>) => {
+  let made = 0
+  let before: object | undefined
+  return () => {
+    const args = spellings[made++ % spellings.length] ?? {}
+    const changes = differences(before ?? args, args)
+    before = args
+    return { args, other: changes === "" ? "" : `in other words: ${changes}` }
+  }
+}
+
+const reordered = (args: object): object => Object.fromEntries(Object.entries(args).toReversed())
+
+const secondRuns: Readonly<Record<Again, string>> = {
+  delivered_again: "The job is delivered again.",
+  with_facts: "The program runs the agent again, with its facts.",
+  with_facts_and_transcript: "The program runs the agent again, with its facts and its transcript.",
+  with_transcript: "The program runs the agent again, with its transcript, but without its facts."
+}
+
+/** How a run ended; without an answer, if nothing was heard of its end. */
+type End = Exit.Exit<Answer.Answer | undefined, AgentFailure.AgentFailure>
+
+// Both an answer and a failure have the facts and the transcript.
+const endOf = (end: End) => Exit.isSuccess(end) ? end.value : Option.getOrUndefined(Exit.findErrorOption(end))
+
+const isRefused = (end: End): boolean =>
+  Exit.isFailure(end) && Option.exists(Exit.findErrorOption(end), ({ _tag }) => _tag === "RunRefused")
+
+// Returns what a program has kept of a run for the next one.
+const keptOf = (end: End, again: Again): Agent.RunOptions | undefined => {
+  const ended = endOf(end)
+  if (ended === undefined) return undefined
+  const { facts, transcript } = ended
+  return { ...(again === "with_transcript" ? {} : { facts }), ...(again === "with_facts" ? {} : { transcript }) }
+}
 
 const isSuccess = (text: string): boolean => !text.includes("\"ok\":false")
 
@@ -611,16 +626,16 @@ class Process implements Journal.Journal {
   }
 
   step<A, E, R>({ lost, name }: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const { journal, sequence, tool } = this.#of
+    const { id, journal, sequence } = this.#of
     return Effect.suspend((): Effect.Effect<A, E, R> => {
+      if (name === "run") return asStepOf<A, E>(Exit.succeed(`${id} ${this.#of.name}`))
       const recorded = journal.get(name)
       if (recorded !== undefined) return asStepOf<A, E>(recorded)
       const isCall = name.includes("/call/")
       const wasBegun = journal.has(name)
       journal.set(name, undefined)
-      const isResumed = name.includes("/reply/")
-      if (isCall && !wasBegun) {
-        sequence.tell(isResumed ? "The user replies, and the handler starts again." : `The model calls ${tool}.`)
+      if (isCall && !wasBegun && name.includes("/reply/")) {
+        sequence.tell("The user replies, and the handler starts again.")
       }
       const stop = isCall && ++this.#calls === this.#of.stop?.call ? this.#of.stop : undefined
       if (stop?.hasRun === false) return this.#halt("before the call has run")
@@ -642,7 +657,7 @@ class Process implements Journal.Journal {
 
   // A call that asks the user ends, and is another call after the reply.
   #nameOf(position: string): string {
-    return `${this.#of.id}/${this.questions}/${position}`
+    return `${this.#of.name}/${this.questions}/${position}`
   }
 
   #halt(when: string): Effect.Effect<never> {
@@ -652,11 +667,12 @@ class Process implements Journal.Journal {
 }
 
 interface ProcessOf {
-  /** Names the job. Processes that continue each other have the same id. */
+  /** Names the run of the job. Processes that continue each other have the same name. */
+  readonly name: string
+  /** Names the job. */
   readonly id: string
-  readonly tool: string
   readonly journal: Written
-  readonly stop: Exclude<Stop, string> | undefined
+  readonly stop: Stop | undefined
   /** Succeeds when the process stops. */
   readonly stopped: Deferred.Deferred<void>
   readonly sequence: PlayedSequence
