@@ -831,7 +831,7 @@ describe("H4 does it lie about what it did?", () => {
       assert.deepStrictEqual(sequence, [
         "The model calls pay.",
         "Request 1, key a: the service acts, and answers 500.",
-        "The model calls pay.",
+        "The model calls pay again, in other words: order \"07\".",
         "Request 2, key b: the service acts, and answers."
       ])
     }))
@@ -843,7 +843,7 @@ describe("H4 does it lie about what it did?", () => {
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
           Effect.mapError(service.act(), () =>
             new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome })))
-      assert.deepStrictEqual((yield* wrongly({ ...args, tool, calls: 1, runs: 60 })).sequence, [
+      assert.deepStrictEqual((yield* wrongly({ ...args, tool, calls: 1, runs: 12 })).sequence, [
         "The model calls pay.",
         "Request 1: the service acts, and the connection is lost.",
         "The call fails (Down.), and is told as not executed."
@@ -864,7 +864,7 @@ describe("H4 does it lie about what it did?", () => {
           if (!response.ok) throw new Declined("Declined.")
           return "paid"
         })
-      assert.strictEqual((yield* wrongly({ ...args, tool, runs: 60 })).sequence.length, 3)
+      assert.strictEqual((yield* wrongly({ ...args, tool, runs: 12 })).sequence.length, 3)
     }))
 
   // A worker that was started before: nothing shows whose requests it sends, so nobody notes them.
@@ -909,7 +909,7 @@ describe("H4 does it lie about what it did?", () => {
   it.live("yes, if nobody has noted its requests, and it fails with a bare SemanticGarbage", () =>
     Effect.gen(function*() {
       const tool = queueing(() => new SemanticGarbage({ code: "declined", detail: "Declined." }))
-      assert.deepStrictEqual((yield* wrongly({ ...args, tool, layer: Till.layer, runs: 60 })).sequence, [
+      assert.deepStrictEqual((yield* wrongly({ ...args, tool, layer: Till.layer, runs: 12 })).sequence, [
         "The model calls pay.",
         "Request 1: the service acts, and the connection is lost.",
         "The call fails (Declined.), and is told as not executed."
@@ -918,12 +918,12 @@ describe("H4 does it lie about what it did?", () => {
 
   it.live("yes, if nobody has noted its requests, and it declares that only its requests act", () =>
     Effect.gen(function*() {
-      const options = { ...args, layer: Till.layer, runs: 60 }
+      const options = { ...args, layer: Till.layer, runs: 12 }
       const acts = { requests: ["POST bank.example"], only: true }
       const failed = () => ToolFailure.from(new Error("Declined."))
       yield* wrongly({ ...options, tool: queueing(failed, { acts }) })
       // Without the declaration, silence proves nothing.
-      assert.strictEqual((yield* ActsOnce.check({ ...options, tool: queueing(failed) })).runs, 60)
+      assert.strictEqual((yield* ActsOnce.check({ ...options, tool: queueing(failed) })).runs, 12)
     }))
 
   it.live("yes, if it refuses while a request of its own still runs", () =>

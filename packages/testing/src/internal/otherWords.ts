@@ -43,6 +43,11 @@ export const inOtherWords = (
     let other = args
     const reworded = new Set<string>()
     for (const name of names) {
+      if (!(name in properties)) {
+        return yield* Effect.die(
+          new TypeError(`The option 'reworded' names '${name}', which is no field of ${tool.name}.`)
+        )
+      }
       for (const value of otherValues(args[name], properties[name])) {
         const next = { ...other, [name]: value }
         if (!Equal.equals(yield* intentOf(next), intent)) continue
