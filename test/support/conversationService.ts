@@ -105,13 +105,14 @@ export class Account {
     }
   }
 
-  takeFault({ key }: Request): Fault | undefined {
+  takeFault(request: Request): Fault | undefined {
+    const { key } = request
     if (key !== undefined && this.#refused.has(key)) return "refuses"
     // In JSON, no fault is null.
     const fault = this.#faults.shift() ?? undefined
     if (fault !== "refuses" || key === undefined || !this.#honoursKeys) return fault
-    // It does not refuse a key under which it has acted.
-    if (this.#byKey.has(key)) return undefined
+    // It does not refuse a key under which it has acted, or will.
+    if (this.requests.some((one) => one !== request && one.key === key && one.state !== "did nothing")) return undefined
     this.#refused.add(key)
     return fault
   }
