@@ -167,13 +167,6 @@ export interface Played {
 
 type Ended = Answer.Answer | AgentFailure.AgentFailure
 
-// After a "yes", a tool without an identity runs the call that was held back. If that is the same call in other words, its
-// effect happens twice (test/core/settledDoubts.test.ts). So the operator says it in other words.
-const isIdentified = ({ kind }: Scenario): boolean => {
-  const { identity, words } = kindOf(kind)
-  return identity === "order" || identity === "all" && words === "none"
-}
-
 const isRefused = (ended: Ended): boolean => "_tag" in ended && ended._tag === "RunRefused"
 
 const storedTranscript = (transcript: Transcript.Transcript) =>
@@ -235,7 +228,7 @@ const conversation = (scenario: Scenario, url: string, account: Account, fetch: 
       }
       const [, tool = ""] = /^(\w+) was called with /.exec(question) ?? []
       const found = tool === "" ? undefined : foundBy(transcript, intentOf(tool, question))
-      if (found === "executed") return isIdentified(scenario) ? "yes" : "It has, so do not do it again."
+      if (found === "executed") return "yes"
       return found === undefined ? "I cannot tell yet." : "no"
     }
 
@@ -413,7 +406,7 @@ export const isReached = ({ wants }: Scenario, { account }: Played): boolean =>
 export const isSettled = (scenario: Scenario): boolean => {
   const { faults, kind, person, stops, wants } = scenario
   const { settledBy, sideEffect } = kindOf(kind)
-  const isSaid = person === "program" || person === "operator" && isIdentified(scenario)
+  const isSaid = person === "program" || person === "operator"
   // Under a key, only a success settles a doubt, and nobody is asked. The service keeps its refusals.
   const isKept = sideEffect === "idempotent_by_key" && faults.includes("refuses")
   return (isSaid || settledBy !== undefined || sideEffect === "idempotent_by_key") && !isKept &&

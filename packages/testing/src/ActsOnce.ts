@@ -9,9 +9,14 @@
  *
  * The handler calls a fake service (`FakeService`): with `service.fetch`, `service.client`, or the `fetch` of its own
  * context. The service may act and drop the connection, act later, answer 500 after it has acted, refuse a request, or be
- * slow. A scripted model repeats its call until a call succeeds. The process may stop in the middle of a step; a second
- * process then continues from the journal. If the tool is `"idempotent_by_key"`, the same job may also be delivered twice,
- * under the same id.
+ * slow. A scripted model repeats its call until a call succeeds. Around the tool, this may happen:
+ *
+ * - The model says the same in other words: it changes what the tool's `identity` ignores, or else notes (`reworded`).
+ * - The provider sends a call twice in one turn: with the same text, in another order, or in other words.
+ * - The process stops in the middle of a step, and a second process continues from the journal.
+ * - The job has not succeeded, and the program runs the agent again, with the facts of the first run. It may have kept only
+ *   the transcript; that run is refused.
+ * - A job with keys is delivered twice, under the same id.
  *
  * In every case, two things must hold:
  *
