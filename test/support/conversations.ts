@@ -167,6 +167,13 @@ export interface Played {
 
 type Ended = Answer.Answer | AgentFailure.AgentFailure
 
+// A "yes" opens the tool. A weak model then says the same in other words, as it does after an answer, and a tool without an
+// identity cannot tell. So the operator says it in other words there.
+const isHeard = ({ isCareful, kind }: Scenario): boolean => {
+  const { identity, words } = kindOf(kind)
+  return isCareful || identity === "order" || identity === "all" && words === "none"
+}
+
 const isRefused = (ended: Ended): boolean => "_tag" in ended && ended._tag === "RunRefused"
 
 const storedTranscript = (transcript: Transcript.Transcript) =>
@@ -228,7 +235,7 @@ const conversation = (scenario: Scenario, url: string, account: Account, fetch: 
       }
       const [, tool = ""] = /^(\w+) was called with /.exec(question) ?? []
       const found = tool === "" ? undefined : foundBy(transcript, intentOf(tool, question))
-      if (found === "executed") return "yes"
+      if (found === "executed") return isHeard(scenario) ? "yes" : "It has, so do not do it again."
       return found === undefined ? "I cannot tell yet." : "no"
     }
 
@@ -406,7 +413,7 @@ export const isReached = ({ wants }: Scenario, { account }: Played): boolean =>
 export const isSettled = (scenario: Scenario): boolean => {
   const { faults, kind, person, stops, wants } = scenario
   const { settledBy, sideEffect } = kindOf(kind)
-  const isSaid = person === "program" || person === "operator"
+  const isSaid = person === "program" || person === "operator" && isHeard(scenario)
   // Under a key, only a success settles a doubt, and nobody is asked. The service keeps its refusals.
   const isKept = sideEffect === "idempotent_by_key" && faults.includes("refuses")
   return (isSaid || settledBy !== undefined || sideEffect === "idempotent_by_key") && !isKept &&
