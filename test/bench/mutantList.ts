@@ -502,14 +502,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "an answer of a fallback settles a doubt",
-    file: `${dispatch}/callAdmission.ts`,
+    file: `${dispatch}/knownFacts.ts`,
     text: `executions > 0 && attempts === executions && source?.age === undefined &&
   handled.toArray().every(({ by }) => by === "retry")`,
     replacement: `executions > 0 && source?.age === undefined`
   },
   {
     name: "an old answer settles a doubt",
-    file: `${dispatch}/callAdmission.ts`,
+    file: `${dispatch}/knownFacts.ts`,
     text: `executions > 0 && attempts === executions && source?.age === undefined &&`,
     replacement: `attempts === executions &&`
   },
@@ -528,10 +528,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a check that finds nothing settles without a promise",
     file: `${dispatch}/settlement.ts`,
-    text: `? Infinity
-      :`,
-    replacement: `? 0
-      :`
+    text: `settle === undefined ? Infinity :`,
+    replacement: `settle === undefined ? 0 :`
   },
   {
     name: "a check settles before its time",
@@ -542,14 +540,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a check that finds the effect has to wait",
     file: `${dispatch}/settlement.ts`,
-    text: `certainty === "executed" || final`,
-    replacement: `final`
+    text: `if (certainty === "executed") return 0
+`,
+    replacement: ``
   },
   {
     name: "a final check has to wait",
     file: `${dispatch}/settlement.ts`,
-    text: `certainty === "executed" || final`,
-    replacement: `certainty === "executed"`
+    text: `if (final) return isRunning(scope, id) ? Infinity : 0`,
+    replacement: ``
   },
   {
     name: "a check settles the doubts of tools that do not name it",
@@ -624,7 +623,43 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "only the latest text that a fixer has corrected is known",
     file: facts,
-    text: `[...before, written].slice(-mostWritten)`,
-    replacement: `[written].slice(-mostWritten)`
+    text: `[...(before ?? []).filter((text) => text !== written), written]`,
+    replacement: `[written]`
+  },
+  {
+    name: "a final check settles while the handler still runs",
+    file: `${dispatch}/settlement.ts`,
+    text: `isRunning(scope, id) ? Infinity : 0`,
+    replacement: `0`
+  },
+  {
+    name: "a call that was held back runs after a yes",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `decided.refusal ?? this.#doneMeanwhile`,
+    replacement: `decided.refusal`
+  },
+  {
+    name: "a second question forgets what the first reply has settled",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `onDoubt === "ask", before?.settled)`,
+    replacement: `onDoubt === "ask")`
+  },
+  {
+    name: "a transcript without facts begins",
+    file: "packages/core/src/internal/agent/runInput.ts",
+    text: `if (forgotten.length > 0) return`,
+    replacement: `if (forgotten.length > 99) return`
+  },
+  {
+    name: "two runs of one scope run at the same time",
+    file: "packages/core/src/internal/agent/scopeRuns.ts",
+    text: `open.has(scope) ? "running" :`,
+    replacement: `open.has("") ? "running" :`
+  },
+  {
+    name: "a run is resumed after a later one has begun",
+    file: "packages/core/src/internal/agent/scopeRuns.ts",
+    text: `(latest.get(scope) ?? run) > run`,
+    replacement: `(latest.get(scope) ?? run) > run + 99`
   }
 ]
