@@ -420,6 +420,7 @@ describe("failures", () => {
       | "no_identity"
       | "repeated_call"
       | "already_done"
+      | "in_doubt"
       | "loop_detected"
     >()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableTo<DispatchFailure.DispatchFailure>()

@@ -13,7 +13,7 @@ import {
   type ToolUnavailable
 } from "@fallible/core"
 import { ActsOnce, type FakeService } from "@fallible/testing"
-import { Context, Effect, Schema } from "effect"
+import { Context, Effect, type Result, Schema } from "effect"
 import { describe, expect, test } from "tstyche"
 
 class Shop extends Context.Service<Shop, { readonly name: string }>()("Shop") {}
@@ -127,5 +127,40 @@ describe("ActsOnce.check", () => {
         ActsOnce.ActedTwice | ActsOnce.ToldWrongly | ActsOnce.NeverSucceeded | ActsOnce.NeverEnded
       >
     >()
+  })
+})
+
+describe("what a check says about a call in doubt", () => {
+  const definition = {
+    description: "",
+    parameters: Schema.Struct({ order: Schema.String }),
+    success: Schema.Struct({ paid: Schema.Boolean }),
+    sideEffect: "none"
+  } as const
+  const answer = () => Effect.succeed({ paid: true })
+
+  test("is read from its own result, and is one of two words, or nothing", () => {
+    expect(Tool.make).type.toBeCallableWith("status", {
+      ...definition,
+      settles: { outcome: ({ paid }: { readonly paid: boolean }) => paid ? "executed" : "not_executed", final: true }
+    }, answer)
+    expect(Tool.make).type.toBeCallableWith("status", { ...definition, settles: { outcome: () => undefined } }, answer)
+    expect(Tool.make).type.not.toBeCallableWith(
+      "status",
+      { ...definition, settles: { outcome: () => "unknown" } },
+      answer
+    )
+    expect(Tool.make).type.not.toBeCallableWith(
+      "status",
+      { ...definition, settles: { outcome: (text: string) => text === "" ? "executed" : undefined } },
+      answer
+    )
+  })
+
+  test("is settled by a result, which may say that there is no doubt", () => {
+    expect(CallFacts.settle(CallFacts.empty, "id", { certainty: "executed", by: "Ada" })).type.toBe<
+      Result.Result<CallFacts.CallFacts, CallFacts.NotInDoubt>
+    >()
+    expect(CallFacts.settle).type.not.toBeCallableWith(CallFacts.empty, "id", { certainty: "unknown", by: "Ada" })
   })
 })
