@@ -1,8 +1,17 @@
 /** Facts are not forgotten by omission: each run of a scope has those of the run before it, or is refused. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type AgentFailure, CallFacts, Tool, ToolCall, Toolkit, type ToolUnavailable } from "@fallible/core"
+import {
+  Agent,
+  type AgentFailure,
+  CallFacts,
+  Journal,
+  Tool,
+  ToolCall,
+  Toolkit,
+  type ToolUnavailable
+} from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Deferred, Effect, Fiber, Schema } from "effect"
+import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
 import { codesOf } from "../support/toldFailures.ts"
 
 const Payment = Schema.Struct({ order: Schema.String })
@@ -114,6 +123,39 @@ describe("two runs of one scope at the same time", () => {
       yield* Fiber.interrupt(first)
       yield* Deferred.succeed(end, undefined)
       yield* agent.run("Pay.", { id: "interrupted" })
+    }).pipe(Effect.provide(paysOnce)))
+
+  it.effect("are free again once the stream of the first is closed, or its journal has died", () =>
+    Effect.gen(function*() {
+      const { agent, end } = yield* waiting()
+      yield* Stream.runDrain(Stream.take(agent.stream("Pay.", { id: "closed" }), 1))
+      const broken: Journal.Journal = { step: () => Effect.die("The disk is full.") }
+      yield* Effect.exit(agent.run("Pay.", { id: "closed" }).pipe(Effect.provideService(Journal.current, broken)))
+      yield* Deferred.succeed(end, undefined)
+      yield* agent.run("Pay.", { id: "closed" })
+    }).pipe(Effect.provide(paysOnce)))
+
+  it.effect("are refused inside a call, too", () =>
+    Effect.gen(function*() {
+      const { agent, begun, end, paid } = yield* waiting()
+      const details: Array<string> = []
+      const inner = Effect.match(agent.run("Pay.", { id: "inside" }), {
+        onFailure: ({ detail }) => details.push(detail),
+        onSuccess: () => 0
+      })
+      const helper = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.Unknown, sideEffect: "none" },
+        () => Effect.all([inner, inner], { concurrency: 2 })
+      )
+      const run = yield* Effect.forkChild(Agent.make({ toolkit: Toolkit.make(helper) }).run("Go."))
+      yield* Deferred.await(begun)
+      // The second run has begun, too.
+      for (let turn = 0; details.length === 0 && turn < 100; turn++) yield* Effect.yieldNow
+      yield* Deferred.succeed(end, undefined)
+      yield* Fiber.join(run)
+      assert.deepStrictEqual(paid, ["7"])
+      assert.lengthOf(details, 1)
     }).pipe(Effect.provide(paysOnce)))
 
   it.effect("are two scopes if neither is named", () =>

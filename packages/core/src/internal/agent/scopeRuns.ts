@@ -4,7 +4,6 @@
  */
 import * as Effect from "effect/Effect"
 import type { CallFacts } from "../../CallFacts.ts"
-import { current, detached } from "../call/scope.ts"
 
 const open = new Set<string>()
 const latest = new Map<string, number>()
@@ -16,17 +15,16 @@ const mostScopes = 10_000
 export type WhyNotBeside = "running" | "later_run"
 
 /**
- * Runs the only run of a scope. A run inside a tool call is not counted: its call decides whether it may run.
+ * Runs the only run of a scope.
  *
  * @param refuse returns the failure of the run if it must not run now
  */
 export const alone = <A, E, R, E2>(
-  { run, scope }: Pick<CallFacts, "run" | "scope">,
+  { run, scope = "" }: Pick<CallFacts, "run" | "scope">,
   effect: Effect.Effect<A, E, R>,
   refuse: (why: WhyNotBeside) => E2 | undefined
 ): Effect.Effect<A, E | E2, R> =>
-  Effect.flatMap(current, (call): Effect.Effect<A, E | E2, R> => {
-    if (call !== detached || scope === undefined) return effect
+  Effect.suspend((): Effect.Effect<A, E | E2, R> => {
     const why = open.has(scope) ? "running" : (latest.get(scope) ?? run) > run ? "later_run" : undefined
     const refusal = why === undefined ? undefined : refuse(why)
     if (refusal !== undefined) return Effect.fail(refusal)
