@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config"
 
-/** The tests that install other libraries and run for minutes: `pnpm test:long`. */
+/** The tests that install other libraries, tear files or hold many conversations, and run for long: `pnpm test:long`. */
 export default defineConfig({
   test: {
     include: ["test/long/**/*.test.ts"],

@@ -9,7 +9,7 @@ import { Effect, Schema } from "effect"
 
 const Charge = Schema.Struct({ booking: Schema.String, note: Schema.optionalKey(Schema.String) })
 type Charge = typeof Charge.Type
-const charging = { arguments: { booking: "B-7", note: "two nights" } }
+const charging = { arguments: { booking: "B-7", note: "two nights" }, runs: 150 }
 
 /** The tool of a reader: it has no identity unless it is given one. */
 const chargeCard = (definition: Partial<Tool.Definition<unknown, Charge>> = {}) => (service: FakeService.FakeService) =>
@@ -44,7 +44,7 @@ describe("H4 a model that says the same in other words", () => {
         chargeCard({ identity: booking }),
         chargeCard({ identity: booking, sideEffect: "idempotent_by_key" })
       ]
-      for (const tool of tools) assert.strictEqual((yield* ActsOnce.check({ ...charging, tool })).runs, 400)
+      for (const tool of tools) assert.strictEqual((yield* ActsOnce.check({ ...charging, tool })).runs, 150)
     }))
 
   it.live("charges twice without an identity, if both calls come in one turn", () =>
@@ -159,7 +159,7 @@ describe("H4 a handler and a fixer", () => {
         let asked = 0
         return inner(service).pipe(Tool.fix(() => ({ booking: "B-7", note: `for Ada ${++asked}` })))
       }
-      yield* ActsOnce.check({ arguments: { bookng: "B-7" }, tool })
+      yield* ActsOnce.check({ arguments: { bookng: "B-7" }, tool, runs: 150 })
     }))
 
   it.live("pay once under the usual policies", () =>

@@ -1,7 +1,5 @@
 /**
  * The journal that the guides show, after a power cut: each beginning of a real file, to the byte.
- *
- * @module-tag slow
  */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Agent, Journal, Model, Tool, Toolkit } from "@fallible/core"
@@ -10,7 +8,7 @@ import { Effect, Schema } from "effect"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { importShown } from "./support/snippets.ts"
+import { importShown } from "../support/snippets.ts"
 
 // The guide gives the function this type.
 const fileJournal = (await importShown("docs/journal.md", "fileJournal")) as (file: string) => Journal.Journal

@@ -1,14 +1,12 @@
 /**
  * What is meant once happens once, and a careful model reaches it, in conversations over real HTTP whose services have
  * faults, whose users come back, and whose doubts are settled. `pnpm conversations` plays many more.
- *
- * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { described, faultOf, isReached, isSettled, play, scenario } from "./support/conversations.ts"
-import { kinds } from "./support/conversationTools.ts"
+import { described, faultOf, isReached, isSettled, play, scenario } from "../support/conversations.ts"
+import { kinds } from "../support/conversationTools.ts"
 
 describe("a conversation, whatever its model and its service do", () => {
   const seed = 20_261_126
