@@ -1,7 +1,5 @@
 /**
  * Runs leave no connection, no fiber and no secret behind.
- *
- * @module-tag slow
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
