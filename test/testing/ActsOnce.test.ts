@@ -185,7 +185,13 @@ describe("H4 can this pay twice?", () => {
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
           Effect.mapError(service.act(), () =>
             new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome: "not_executed" })))
-      assert.isAtMost((yield* twice({ ...args, tool })).sequence.length, 4)
+      assert.deepStrictEqual((yield* twice({ ...args, tool })).sequence, [
+        "The model calls pay.",
+        "Request 1: the service acts, and the connection is lost.",
+        "The call fails (Down.), and is told as not executed.",
+        "The model calls pay.",
+        "Request 2: the service acts, and answers."
+      ])
     }))
 
   it.live(
@@ -831,6 +837,7 @@ describe("H4 does it lie about what it did?", () => {
       assert.deepStrictEqual(sequence, [
         "The model calls pay.",
         "Request 1, key a: the service acts, and answers 500.",
+        "The call fails (The bank declined.), and is told as not executed.",
         "The model calls pay again, in other words: order \"07\".",
         "Request 2, key b: the service acts, and answers."
       ])
@@ -843,10 +850,19 @@ describe("H4 does it lie about what it did?", () => {
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
           Effect.mapError(service.act(), () =>
             new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome })))
-      assert.deepStrictEqual((yield* wrongly({ ...args, tool, calls: 1, runs: 12 })).sequence, [
+      const options = { ...args, tool, calls: 1 }
+      const sequence = [
         "The model calls pay.",
         "Request 1: the service acts, and the connection is lost.",
         "The call fails (Down.), and is told as not executed."
+      ]
+      // Plans in which the program runs the agent again come later.
+      assert.deepStrictEqual((yield* wrongly({ ...options, runs: 20 })).sequence, sequence)
+      assert.deepStrictEqual((yield* twice(options)).sequence, [
+        ...sequence,
+        "The program runs the agent again, with its facts.",
+        "The model calls pay.",
+        "Request 2: the service acts, and answers."
       ])
     }))
 
@@ -864,7 +880,7 @@ describe("H4 does it lie about what it did?", () => {
           if (!response.ok) throw new Declined("Declined.")
           return "paid"
         })
-      assert.strictEqual((yield* wrongly({ ...args, tool, runs: 12 })).sequence.length, 3)
+      assert.strictEqual((yield* wrongly({ ...args, tool, runs: 20 })).sequence.length, 3)
     }))
 
   // A worker that was started before: nothing shows whose requests it sends, so nobody notes them.
@@ -909,7 +925,7 @@ describe("H4 does it lie about what it did?", () => {
   it.live("yes, if nobody has noted its requests, and it fails with a bare SemanticGarbage", () =>
     Effect.gen(function*() {
       const tool = queueing(() => new SemanticGarbage({ code: "declined", detail: "Declined." }))
-      assert.deepStrictEqual((yield* wrongly({ ...args, tool, layer: Till.layer, runs: 12 })).sequence, [
+      assert.deepStrictEqual((yield* wrongly({ ...args, tool, layer: Till.layer, runs: 20 })).sequence, [
         "The model calls pay.",
         "Request 1: the service acts, and the connection is lost.",
         "The call fails (Declined.), and is told as not executed."
@@ -921,7 +937,7 @@ describe("H4 does it lie about what it did?", () => {
       const options = { ...args, layer: Till.layer, runs: 12 }
       const acts = { requests: ["POST bank.example"], only: true }
       const failed = () => ToolFailure.from(new Error("Declined."))
-      yield* wrongly({ ...options, tool: queueing(failed, { acts }) })
+      yield* wrongly({ ...options, tool: queueing(failed, { acts }), runs: 20 })
       // Without the declaration, silence proves nothing.
       assert.strictEqual((yield* ActsOnce.check({ ...options, tool: queueing(failed) })).runs, 12)
     }))

@@ -12,11 +12,15 @@
  * slow. A scripted model repeats its call until a call succeeds. Around the tool, this may happen:
  *
  * - The model says the same in other words: it changes what the tool's `identity` ignores, or else notes (`reworded`).
- * - The provider sends a call twice in one turn: with the same text, in another order, or in other words.
+ * - The provider sends a call twice in one turn: with the same text, or in another order. Or the model does, in other words.
  * - The process stops in the middle of a step, and a second process continues from the journal.
  * - The job has not succeeded, and the program runs the agent again, with the facts of the first run. It may have kept only
  *   the transcript; that run is refused.
  * - A job with keys is delivered twice, under the same id.
+ *
+ * The fields that the `identity` depends on are never reworded by default: another order is another intent. If the tool has no
+ * `identity`, the check cannot know which texts name the effect. It then rewords optional texts, and texts of several words, as
+ * long as another given field stays the same.
  *
  * In every case, two things must hold:
  *
@@ -94,12 +98,12 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
    * sequence. Default: none.
    */
   readonly layer?: (service: FakeService) => Layer.Layer<Provided>
-  /** The arguments of the call; or several spellings of them, which the model uses in turn. */
+  /** The arguments of the call; or several spellings of them, which the model uses in turn. Give notes as a model writes them. */
   readonly arguments: object | ReadonlyArray<object>
   /**
-   * The names of the fields that the model may word in another way, while it means the same effect. Default: what the tool's
-   * `identity` ignores. If the tool has no `identity`: its optional texts, and its texts of several words, as long as another
-   * field stays the same. If `arguments` has several spellings, they say it.
+   * The names of the fields in which the model may use other words, while it means the same effect. Default: the fields that
+   * the tool's `identity` ignores. If it has no `identity`: its optional texts, and its texts of several words, as long as another
+   * given field stays the same. If `arguments` has several spellings, they are the other words.
    */
   readonly reworded?: ReadonlyArray<string>
   /** The policies of the agent. Default: none. */
@@ -147,6 +151,11 @@ export interface Checked {
 
 /**
  * The service acted more than once. With the option `effect`: it had one of the effects more than once.
+ *
+ * If the sequence says "in other words", the words do not name the effect, and the tool took them for another one: give it an
+ * `identity` without them. If they do name it, use an `identity` with them, or the option `reworded`.
+ *
+ * If the sequence has a call that "is told as not executed", see {@link ToldWrongly}.
  *
  * @category failures
  * @since 0.1.0
@@ -252,7 +261,7 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  * Fails with {@link ActedTwice} if the service acts twice, and with {@link ToldWrongly} if it acts although the call is
  * told as not executed; both have the shortest sequence that was found. Fails with {@link NeverSucceeded} if the tool does
  * not work even without any fault, and with {@link NeverEnded} if it does not come to an end. Dies if the option `found`
- * throws.
+ * throws, or if `reworded` names a field that cannot be changed.
  *
  * If the tool needs Effect services, provide them through the option `layer`, or to the Effect that `check`
  * returns.
@@ -284,21 +293,38 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  * twice._tag === "ActedTwice" && twice.sequence
  * // => ["The model calls pay.", "Request 1, key a: the service acts, and the connection is lost.", "Request 2, key a: the service acts, and answers."]
  *
- * const hasty = (service: FakeService.FakeService) =>
+ * const hasty = () =>
  *   Tool.promise("pay", {
  *     description: "Pays an order",
  *     parameters: Schema.Struct({ order: Schema.String }),
  *     success: Schema.Unknown,
+ *     sideEffect: "idempotent_by_key",
  *     identity: ({ order }) => order
- *   }, async ({ order }, { refuse }) => {
- *     const response = await service.fetch("https://bank.example/payments", { method: "POST", body: order })
+ *   }, async ({ order }, { fetch, refuse }) => {
+ *     const response = await fetch.withKey("https://bank.example/payments", { method: "POST", body: order })
  *     if (!response.ok) refuse("The bank declined.") // wrong: it may have paid, and then answered 500
  *     return await response.json()
  *   })
  *
  * const wrongly = await Effect.runPromise(Effect.flip(ActsOnce.check({ ...check, tool: hasty })))
  * wrongly._tag === "ToldWrongly" && wrongly.sequence
- * // => ["The model calls pay.", "Request 1: the service acts, and answers 500.", "The call fails (The bank declined.), and is told as not executed."]
+ * // => ["The model calls pay.", "Request 1, key a: the service acts, and answers 500.", "The call fails (The bank declined.), and is told as not executed."]
+ *
+ * const charge = (identity?: (charge: { readonly booking: string }) => string) => (service: FakeService.FakeService) =>
+ *   Tool.make("charge", {
+ *     description: "Charges a card",
+ *     parameters: Schema.Struct({ booking: Schema.String, note: Schema.String }),
+ *     success: Schema.Unknown,
+ *     ...(identity === undefined ? {} : { identity })
+ *   }, () => Effect.mapError(service.act(), (error) => ToolFailure.from(error)))
+ *
+ * const dinner = { arguments: { booking: "B-7", note: "Dinner for two" } }
+ * const again = await Effect.runPromise(Effect.flip(ActsOnce.check({ ...dinner, tool: charge() })))
+ * again._tag === "ActedTwice" && again.sequence[1]
+ * // => "The model makes the call twice in this turn, in other words: note \"Dinner for two, again\"."
+ *
+ * const charged = await Effect.runPromise(ActsOnce.check({ ...dinner, tool: charge(({ booking }) => booking) }))
+ * charged.runs // => 400
  * ```
  *
  * @category checks
@@ -452,7 +478,7 @@ let jobs = 0
 
 const play = <T extends Tool.Any, R, Provided>(
   { options, spellings, words }: Game<T, R, Provided>,
-  { again, isReworded, stop, twice, variant = 0, ...plan }: Plan
+  { again, calls = Infinity, isReworded, stop, twice, variant = 0, ...plan }: Plan
 ): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
     const sequence = new PlayedSequence()
@@ -473,15 +499,16 @@ const play = <T extends Tool.Any, R, Provided>(
       const run = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1)
       results.splice(0, Infinity, ...run.flatMap((message) => message.role === "tool" ? [message.text] : []))
       const turns = run.filter(({ role }) => role === "assistant").length
-      if (results.some(isSuccess) || turns >= (options.calls ?? 3)) return ScriptedModel.text("Done.")
+      if (results.some(isSuccess) || turns >= Math.min(options.calls ?? 3, calls)) return ScriptedModel.text("Done.")
       const { args, other } = nextCall()
-      sequence.tell(other === "" ? `The model calls ${tool.name}.` : `The model calls ${tool.name} again, ${other}.`)
-      const call = ScriptedModel.call(tool.name, args)
-      if (twice === undefined) return call
+      const called = `The model calls ${tool.name}${other === "" ? "" : ` again, ${other}`}.`
+      if (twice === undefined) {
+        sequence.announce([called])
+        return ScriptedModel.call(tool.name, args)
+      }
       const second = twice === "reworded" ? nextCall() : { args: twice === "same" ? args : reordered(args), other: "" }
-      const how = twice === "reordered" ? "with its arguments in another order" : second.other
-      sequence.tell(`The provider sends the call twice${how === "" ? "" : `, ${how}`}.`)
-      return { ...call, calls: [...call.calls, ...ScriptedModel.call(tool.name, second.args).calls] }
+      sequence.announce([called, secondCalls[twice](second.other)])
+      return ScriptedModel.calls([tool.name, args], [tool.name, second.args])
     }
     const provided = options.layer?.(fake)
     const { reply } = options
@@ -510,11 +537,12 @@ const play = <T extends Tool.Any, R, Provided>(
       const begin = (name: string, journal: Written = new Map(), stop?: Stop) =>
         new Process({ name, id, journal, stop, stopped, sequence })
       if (again !== undefined) {
-        const first = yield* run(begin("first"), again === "delivered_again" ? { id } : {})
-        const kept = keptOf(first, again)
-        if (kept === undefined || again !== "delivered_again" && results.some(isSuccess)) return first
+        const named = again === "delivered_again" ? { id } : undefined
+        const first = yield* run(begin("first"), named)
+        const next = named ?? (results.some(isSuccess) ? undefined : keptOf(first, again))
+        if (next === undefined) return first
         sequence.tell(secondRuns[again])
-        const second = yield* run(begin("second"), again === "delivered_again" ? { id } : kept)
+        const second = yield* run(begin("second"), next)
         // A run without the facts of its transcript is refused, which is safe.
         return again === "with_transcript" && isRefused(second) ? first : second
       }
@@ -545,7 +573,7 @@ const play = <T extends Tool.Any, R, Provided>(
     return {
       tool,
       acted: service.acted,
-      sequence: sequence.lines,
+      sequence: sequence.linesWithTold,
       wronglyTold: sequence.wronglyTold,
       told: results[0] ?? "",
       answered: service.answered,
@@ -582,6 +610,12 @@ const callsInTurn = (spellings: ReadonlyArray<object>) => {
     before = args
     return { args, other: changes === "" ? "" : `in other words: ${changes}` }
   }
+}
+
+const secondCalls: Readonly<Record<NonNullable<Plan["twice"]>, (other: string) => string>> = {
+  same: () => "The provider sends the call twice.",
+  reordered: () => "The provider sends the call twice, with its arguments in another order.",
+  reworded: (other) => `The model makes the call twice in this turn, ${other}.`
 }
 
 const reordered = (args: object): object => Object.fromEntries(Object.entries(args).toReversed())
@@ -639,6 +673,7 @@ class Process implements Journal.Journal {
       const isCall = name.includes("/call/")
       const wasBegun = journal.has(name)
       journal.set(name, undefined)
+      if (isCall) sequence.begin()
       if (isCall && !wasBegun && name.includes("/reply/")) {
         sequence.tell("The user replies, and the handler starts again.")
       }

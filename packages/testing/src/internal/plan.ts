@@ -31,6 +31,8 @@ export interface Plan extends Omit<ServicePlan, "variant"> {
   readonly isReworded: boolean
   /** How the second of two calls is written, if each turn has the call twice. */
   readonly twice: "same" | "reordered" | "reworded" | undefined
+  /** The most calls of a run. Default: those of the check. */
+  readonly calls?: number
   /** Which statuses and sentences the service answers. Default: those of the plan's position. */
   readonly variant?: number
 }
@@ -66,7 +68,7 @@ export const plans = (runs: number, of: Playable): Effect.Effect<ReadonlyArray<P
 
 /** Returns the plans that have one thing less, or a simpler one. */
 export const smallerPlans = (plan: Plan): ReadonlyArray<Plan> => {
-  const { again, faults, isReworded, refusesToRead, stop, twice } = plan
+  const { again, calls = Infinity, faults, isReworded, refusesToRead, stop, twice } = plan
   return [
     ...(stop === undefined ? [] : [{ ...plan, stop: undefined }]),
     ...(again === undefined ? [] : [{ ...plan, again: undefined }]),
@@ -76,7 +78,8 @@ export const smallerPlans = (plan: Plan): ReadonlyArray<Plan> => {
     ...faults.map((_, index) => ({ ...plan, faults: faults.toSpliced(index, 1) })),
     ...faults.flatMap((fault, index) => fault === "none" ? [] : [{ ...plan, faults: faults.with(index, "none") }]),
     ...(twice === undefined || twice === "same" ? [] : [{ ...plan, twice: "same" } as const]),
-    ...(again === "with_facts_and_transcript" ? [{ ...plan, again: "with_facts" } as const] : [])
+    ...(again === "with_facts_and_transcript" ? [{ ...plan, again: "with_facts" } as const] : []),
+    ...[1, 2].flatMap((fewer) => fewer < calls ? [{ ...plan, calls: fewer }] : [])
   ]
 }
 

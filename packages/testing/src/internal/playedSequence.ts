@@ -28,9 +28,21 @@ export class PlayedSequence {
   /** The events, one line each. */
   readonly lines: Array<string> = []
   readonly #calls = new Map<string, PlayedCall>()
+  #announced: ReadonlyArray<string> = []
   #latest: PlayedCall | undefined
 
   readonly tell = (line: string): void => void this.lines.push(line)
+
+  /** Announces what the model says. It is told once one of its calls begins: the library may refuse them all. */
+  announce(lines: ReadonlyArray<string>): void {
+    this.#announced = lines
+  }
+
+  /** Tells what was announced. */
+  begin(): void {
+    this.lines.push(...this.#announced)
+    this.#announced = []
+  }
 
   /** Runs the Effect of a call. The requests of its code then belong to the call. */
   within<A, E, R>(name: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
@@ -64,14 +76,28 @@ export class PlayedSequence {
     if (outcome.certainty === "not_executed") this.#call(name).toldNothing ??= outcome
   }
 
+  /** The events, together with what was told wrongly before the last of them. */
+  get linesWithTold(): ReadonlyArray<string> {
+    const told = this.#wronglyTold.filter(({ at }) => at < this.lines.length).toSorted((one, other) =>
+      other.at - one.at
+    )
+    return told.reduce<ReadonlyArray<string>>((lines, { at, line }) => lines.toSpliced(at, 0, line), this.lines)
+  }
+
   /** The first call on whose requests the service acted, although the library told that it was not executed. */
   get wronglyTold(): WronglyTold | undefined {
-    for (const { acted, linesOfAct, linesOfEnd = linesOfAct, toldNothing } of this.#calls.values()) {
-      if (acted === 0 || toldNothing === undefined) continue
-      const told = this.lines.toSpliced(linesOfEnd, 0, lineOf(toldNothing))
-      return { times: acted, sequence: told.slice(0, Math.max(linesOfAct, linesOfEnd) + 1) }
-    }
-    return undefined
+    const [first] = this.#wronglyTold
+    if (first === undefined) return undefined
+    const { acted, at, line, linesOfAct } = first
+    return { times: acted, sequence: this.lines.toSpliced(at, 0, line).slice(0, Math.max(linesOfAct, at) + 1) }
+  }
+
+  get #wronglyTold() {
+    return Array.from(this.#calls.values()).flatMap(({ acted, linesOfAct, linesOfEnd = linesOfAct, toldNothing }) =>
+      acted === 0 || toldNothing === undefined
+        ? []
+        : [{ acted, linesOfAct, at: linesOfEnd, line: lineOf(toldNothing) }]
+    )
   }
 
   #call(name: string): PlayedCall {
