@@ -33,7 +33,9 @@
  * succeed.
  *
  * A doubt is settled by `Tool.reconcile`, by a check whose tool `settles`, by a person (`onDoubt: "ask"`), or by a program:
- * {@link inDoubt} and {@link settle}. No reply of the model settles it.
+ * {@link inDoubt} and {@link settle}. No reply of the model settles it. If a person says that the earlier call took effect,
+ * another call that the doubt held back is refused once more (`in_doubt`): the model may have meant the same, and has not
+ * read that yet.
  *
  * An **idempotency key** is 32 hexadecimal digits: 128 bits of a SHA-256 digest of the scope, the tool's name, the intent,
  * and a number. The number says which effect of this intent it is: the first, the second. It grows with each success, so
