@@ -86,6 +86,26 @@ describe("a call that is interrupted while it may have acted", () => {
       assert.deepStrictEqual(reports.map(({ at, certainty }) => [at, certainty]), [[10_000, "executed"]])
     }))
 
+  it.effect("is reported, if an earlier attempt was lost, and the one that goes on does nothing", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const unavailable = (outcome: "not_executed" | "unknown") =>
+        new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome })
+      const paying = Tool.make(
+        "pay",
+        { description: "Pays", success: Schema.String, sideEffect: "idempotent", uninterruptible: true },
+        () =>
+          ++attempts === 1
+            ? Effect.fail(unavailable("unknown"))
+            : Effect.delay(Effect.fail(unavailable("not_executed")), "10 seconds")
+      ).pipe(Tool.retry(Schedule.spaced("1 second")))
+      const reports = yield* reportsOf(paying.run({}))
+      assert.sameDeepMembers(
+        reports.map(({ attempt, certainty }) => [attempt, certainty]),
+        [[2, "unknown"], [2, "not_executed"]]
+      )
+    }))
+
   it.effect("is not reported, if it only reads, or had not begun", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* reportsOf(asked(pay({ sideEffect: "none" }))), [])

@@ -2,14 +2,16 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as LateResult from "../../LateResult.ts"
-import { isActing } from "./mayBegin.ts"
+import { isInDoubt } from "../failure/effects.ts"
+import { effectsIn } from "./done.ts"
 import type { Scope } from "./scope.ts"
 
 /**
  * Reports an acting call that is interrupted while it may have acted. It has no outcome, so neither a ledger, nor
  * the facts of its run, nor its caller learns of the doubt.
  *
- * An attempt that is still running is not reported here, but when it ends. One that has ended late has been reported.
+ * What is still running is not reported here, but when it ends, and then only for itself. What has ended late has been
+ * reported.
  */
 export const reportingInterruption = <A, E, R>(run: Effect.Effect<A, E, R>, scope: Scope): Effect.Effect<A, E, R> =>
   scope.acts
@@ -19,8 +21,8 @@ export const reportingInterruption = <A, E, R>(run: Effect.Effect<A, E, R>, scop
     )
     : run
 
-const isUnreportedDoubt = (scope: Scope): boolean =>
-  scope.certainty === "unknown" && !isActing(scope) && !scope.record.state.done.isReported
+const isUnreportedDoubt = ({ acts, record: { state: { done } } }: Scope): boolean =>
+  !done.isReported && isInDoubt(effectsIn({ ...done, acting: 0, running: 0 }, acts, false))
 
 const report = ({ attempt, id, idempotencyKey: key, tool: { name: tool } }: Scope) =>
   Effect.flatMap(
