@@ -1,6 +1,16 @@
 /** A doubt is settled: by a check, by a person, by a program, by `Tool.reconcile`. Until then, its tool is closed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type AgentEvent, CallFacts, Dispatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import {
+  Agent,
+  type AgentEvent,
+  CallFacts,
+  Dispatch,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { type Duration, Effect, Fiber, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -164,8 +174,11 @@ describe("a tool in hard doubt", () => {
 
 describe("a text that a fixer has corrected", () => {
   // What a text is corrected to changes with each correction.
-  const fixedTool = (corrections: ReadonlyArray<string>) => {
-    const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
+  const fixedTool = (corrections: ReadonlyArray<string>, { check }: { readonly check?: string } = {}) => {
+    const { paid, pay: tool } = paymentTool({
+      identity: ({ order }) => order,
+      ...(check === undefined ? {} : { check })
+    })
     const remaining = [...corrections]
     return { paid, tool: tool.pipe(Tool.fix(() => ({ order: remaining.shift() ?? assert.fail("Asked again.") }))) }
   }
@@ -177,6 +190,42 @@ describe("a text that a fixer has corrected", () => {
       const { answer } = yield* events(Toolkit.make(tool), [text, text])
       assert.deepStrictEqual(paid, ["7"])
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+    }))
+
+  it.effect("is done once its doubt is settled so, whatever the fixer would make of it", () =>
+    Effect.gen(function*() {
+      const { paid, tool } = fixedTool(["7", "8"], byOrder)
+      const text: Move = ["pay", { ordr: "7" }]
+      const toolkit = Toolkit.make(tool, statusTool(() => "paid"))
+      const { answer } = yield* events(toolkit, [text, status("7"), text])
+      assert.deepStrictEqual(paid, ["7"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "already_done"])
+    }))
+
+  it.effect("is done in a later run, also if it has meant something else that was refused", () =>
+    Effect.gen(function*() {
+      for (let number = 3; number < 15; number++) {
+        const good = String(number)
+        const paid: Array<string> = []
+        const corrections = [good, "1", "2", "15"]
+        const tool = Tool.make(
+          "pay",
+          { description: "", parameters: Payment, success: Schema.String, identity: ({ order }) => order },
+          ({ order }) =>
+            Effect.suspend(() => {
+              if (Number(order) < 3) return new SemanticGarbage({ code: "no", detail: "No such order." })
+              paid.push(order)
+              return Effect.succeed("receipt")
+            })
+        ).pipe(Tool.fix(() => ({ order: corrections.shift() ?? assert.fail("Asked again.") })))
+        const toolkit = Toolkit.make(tool)
+        const text: Move = ["pay", { ordr: "7" }]
+        const { answer: { facts, transcript } } = yield* events(toolkit, [text, text, text])
+        const later = yield* Agent.make({ toolkit }).run("Go on.", { facts, transcript }).pipe(
+          Effect.provide(scripted([text]))
+        )
+        assert.deepStrictEqual([codesOf(later), paid], [["already_done"], [good]])
+      }
     }))
 
   it.effect("is done in a later run, also if another text meant the same", () =>

@@ -54,12 +54,13 @@ export const admissionOf = (
   call: Intended
 ): Admission => {
   const facts = withLateDoubts(known)
-  const { name, repeats, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
+  const { name, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
   if (sideEffect === "none" && facts.failures === 0 && !Predicate.isFunction(tool.identity)) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
-  const { done, failed, number: numberBefore, settled }: Fact = factOf(facts, call.id)
+  const fact: Fact = factOf(facts, call.id)
+  const { failed, number: numberBefore } = fact
   const isChanged = failed?.arguments !== call.arguments
-  const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
+  const isInDoubt = failed !== undefined && isDoubted(failed)
   const refusal = failed === undefined ? undefined : refusalOf(failed, sideEffect, isChanged)
   if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(sideEffect, failed, call))) {
     if (!isInDoubt || failed.certainty === "executed") return { refusal }
@@ -75,11 +76,8 @@ export const admissionOf = (
     }
     return { refusal, refusedBy: call.id }
   }
-  // The model has not seen a success that was settled later. So it repeats the call to have it once.
-  const wasUnseen = settled?.certainty === "executed" && settled.by !== "reconcile"
-  const isDone = done !== undefined && !isInDoubt &&
-    (repeats === undefined ? (done.run < facts.run || wasUnseen) && sideEffect !== "idempotent" : !repeats)
-  if (isDone) return { refusal: DispatchFailure.alreadyDone(done.answer) }
+  const refusedAsDone = doneRefusal(fact, facts, tool)
+  if (refusedAsDone !== undefined) return { refusal: refusedAsDone }
   if (sideEffect === "none") return {}
   const closed = closedBy(facts, tool, call.id)
   if (closed !== undefined) {
@@ -117,22 +115,38 @@ export const admissionOfText = (
   const facts = withLateDoubts(known)
   for (const [id, fact] of facts.intents) {
     if (fact.written?.includes(written) !== true) continue
-    const { done, failed } = fact
-    if (failed !== undefined && failed.certainty !== "not_executed") {
+    const { failed } = fact
+    if (failed !== undefined && isDoubted(failed)) {
       const { lasting, text } = failed
       if (tool.sideEffect === "idempotent_by_key" && text !== undefined && lasting === undefined) return { text }
       if (tool.sideEffect === "idempotent") return {}
       return { refusal: refusalOf(failed, tool.sideEffect, false), refusedBy: id }
     }
-    const isDone = done !== undefined && done.run < facts.run && tool.repeats !== true &&
-      tool.sideEffect !== "idempotent"
-    return isDone ? { refusal: DispatchFailure.alreadyDone(done.answer) } : {}
+    // A fixer may have made several calls of one text.
+    const refusal = doneRefusal(fact, facts, tool)
+    if (refusal !== undefined) return { refusal }
   }
   return {}
 }
 
 /** Returns the digest by which {@link admissionOfText} finds a text again. */
 export const writtenOf = (tool: string, text = ""): string => digestOf("written", tool, text)
+
+// True if a call that has failed may have taken effect.
+const isDoubted = ({ certainty }: FailedCall): boolean => certainty !== "not_executed"
+
+// Returns the refusal of a call whose effect has happened, and shall not happen again.
+const doneRefusal = (
+  { done, failed, settled }: Fact,
+  { run }: CallFacts,
+  { repeats, sideEffect }: Tool.Any
+): DispatchFailure.DispatchFailure | undefined => {
+  if (done === undefined || failed !== undefined && isDoubted(failed)) return undefined
+  // The model has not seen a success that was settled later. So it repeats the call to have it once.
+  const wasUnseen = settled?.certainty === "executed" && settled.by !== "reconcile"
+  const mayRepeat = repeats ?? (sideEffect === "idempotent" || done.run >= run && !wasUnseen)
+  return mayRepeat ? undefined : DispatchFailure.alreadyDone(done.answer)
+}
 
 // Returns the call in hard doubt that closes its tool for this call. Without an identity, nothing says that a call with
 // other words is another effect. A call whose arguments are lost may have been any call.
