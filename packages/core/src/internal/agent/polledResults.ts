@@ -1,13 +1,11 @@
 import type { ToolCall } from "../../ToolCall.ts"
 import type { Completed, ToolOutcome } from "../../ToolOutcome.ts"
+import { Latest } from "../value/latest.ts"
 import { canonicalArguments } from "./canonicalArguments.ts"
-
-/** How many calls are remembered. */
-const most = 20
 
 /** The results that a run has of the tools that it polls. */
 export class PolledResults {
-  readonly #results = new Map<string, Completed>()
+  readonly #results = new Latest<string, Completed>(20)
 
   /** Returns the result that the model has of a call, if the same call was made before. */
   of(call: ToolCall): Completed | undefined {
@@ -16,12 +14,9 @@ export class PolledResults {
 
   add(call: ToolCall, outcome: ToolOutcome): void {
     const key = keyOf(call)
-    this.#results.delete(key)
+    if (outcome._tag === "Completed") this.#results.set(key, outcome)
     // After a failure, the model does not wait for a change.
-    if (outcome._tag !== "Completed") return
-    this.#results.set(key, outcome)
-    const [oldest] = this.#results.keys()
-    if (this.#results.size > most && oldest !== undefined) this.#results.delete(oldest)
+    else this.#results.delete(key)
   }
 }
 

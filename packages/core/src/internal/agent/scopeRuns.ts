@@ -4,12 +4,11 @@
  */
 import * as Effect from "effect/Effect"
 import type { CallFacts } from "../../CallFacts.ts"
+import { Latest } from "../value/latest.ts"
 
 const open = new Set<string>()
-const latest = new Map<string, number>()
-
-/** How many scopes are kept whose runs have ended. */
-const mostScopes = 10_000
+/** The number of the latest run of each scope, also of scopes whose runs have ended. */
+const latest = new Latest<string, number>(10_000)
 
 /** Why a run must not go on beside others of its scope. */
 export type WhyNotBeside = "running" | "later_run"
@@ -29,15 +28,6 @@ export const alone = <A, E, R, E2>(
     const refusal = why === undefined ? undefined : refuse(why)
     if (refusal !== undefined) return Effect.fail(refusal)
     open.add(scope)
-    noteLatest(scope, run)
+    latest.set(scope, Math.max(latest.get(scope) ?? run, run))
     return Effect.ensuring(effect, Effect.sync(() => open.delete(scope)))
   })
-
-const noteLatest = (scope: string, run: number): void => {
-  const before = latest.get(scope) ?? run
-  latest.delete(scope)
-  latest.set(scope, Math.max(before, run))
-  if (latest.size <= mostScopes) return
-  const [oldest] = latest.keys()
-  if (oldest !== undefined) latest.delete(oldest)
-}

@@ -2,6 +2,7 @@
  * How long ago a call in doubt has ended, by the monotonic clock of this process. A check that finds nothing proves
  * something only after that time. Facts cannot say it: in another process, the time begins anew.
  */
+import { Latest } from "../value/latest.ts"
 
 interface Ended {
   at: bigint
@@ -9,19 +10,12 @@ interface Ended {
   readonly isRunning: (() => boolean) | undefined
 }
 
-const ends = new Map<string, Ended>()
-
-/** How many calls are kept. For a call that is forgotten, the time begins anew. */
-const mostCalls = 10_000
+// For a call that is forgotten, the time begins anew.
+const ends = new Latest<string, Ended>(10_000)
 
 /** Notes that a call has ended in doubt. */
 export const noteEnd = (scope: string, id: string, at: bigint, isRunning: (() => boolean) | undefined): void => {
-  const name = nameOf(scope, id)
-  ends.delete(name)
-  ends.set(name, { at, isRunning })
-  if (ends.size <= mostCalls) return
-  const [oldest] = ends.keys()
-  if (oldest !== undefined) ends.delete(oldest)
+  ends.set(nameOf(scope, id), { at, isRunning })
 }
 
 /** True if something that a call in doubt has left behind is still running: it may act later. */

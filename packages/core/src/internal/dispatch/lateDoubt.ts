@@ -5,6 +5,7 @@
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import type { CallFacts, Fact, FailedCall } from "../../CallFacts.ts"
+import { Latest } from "../value/latest.ts"
 
 /** A call in doubt that its facts do not know. */
 interface LateDoubt {
@@ -14,25 +15,20 @@ interface LateDoubt {
   readonly text: string | undefined
 }
 
-const doubts = new Map<string, ReadonlyArray<LateDoubt>>()
-
-/** How many scopes are kept. A run that is over has handed its facts on. */
-const mostScopes = 1_000
+// By scope. A run that is over has handed its facts on.
+const doubts = new Latest<string, ReadonlyArray<LateDoubt>>(1_000)
 
 /** Notes a doubt about a call of a scope. */
 export const noteLateDoubt = (scope: string, doubt: LateDoubt): void => {
   const before = doubts.get(scope) ?? []
-  doubts.delete(scope)
   doubts.set(scope, [...before.filter(({ id }) => id !== doubt.id), doubt])
-  if (doubts.size <= mostScopes) return
-  const [oldest] = doubts.keys()
-  if (oldest !== undefined) doubts.delete(oldest)
 }
 
 /** Forgets a doubt that has been settled. */
 export const forgetLateDoubt = (scope: string, id: string): void => {
-  const before = doubts.get(scope)
-  if (before !== undefined) doubts.set(scope, before.filter((doubt) => doubt.id !== id))
+  const remaining = doubts.get(scope)?.filter((doubt) => doubt.id !== id) ?? []
+  if (remaining.length === 0) doubts.delete(scope)
+  else doubts.set(scope, remaining)
 }
 
 /** Returns the facts with the doubts that have come late. */

@@ -5,6 +5,7 @@
 import type { WireRequest } from "../../WireRequest.ts"
 import { withoutSecretParts } from "../anyError/safeText.ts"
 import { both, type Effects } from "../failure/effects.ts"
+import { Latest } from "../value/latest.ts"
 import { cut } from "../value/text.ts"
 import { type ActingRequests, byMethod } from "./actingRequests.ts"
 import { reportsFetch } from "./runtime.ts"
@@ -122,8 +123,7 @@ const shownUrl = (url: string): string => {
 export const open = new Set<WireRecord>()
 
 /** Attempts that did nothing, by the keys that they have sent. A pool or a queue may send a request later. */
-const ended = new Map<string, WeakRef<WireRecord>>()
-const mostEnded = 1_000
+const ended = new Latest<string, WeakRef<WireRecord>>(1_000)
 
 /** Returns the ended attempt that has sent a key. */
 export const endedWith = (key: string): WireRecord | undefined => ended.get(key)?.deref()
@@ -235,12 +235,7 @@ export class WireRecord {
   /** Remembers the ended attempt by its key. */
   remember(): void {
     const { sentKey } = this.attempt
-    if (sentKey === undefined) return
-    ended.delete(sentKey)
-    ended.set(sentKey, new WeakRef(this))
-    if (ended.size <= mostEnded) return
-    const [oldest] = ended.keys()
-    if (oldest !== undefined) ended.delete(oldest)
+    if (sentKey !== undefined) ended.set(sentKey, new WeakRef(this))
   }
 
   /** Forgets the earlier attempts with its key. Their call is done, so no request puts it in doubt any more. */
