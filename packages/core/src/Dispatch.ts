@@ -35,12 +35,11 @@ import { schemaOf } from "./internal/arguments/jsonSchema.ts"
 import { resumedState } from "./internal/call/callState.ts"
 import { logFailure } from "./internal/call/failureLogLine.ts"
 import { mayBeQuoted } from "./internal/call/framedRun.ts"
-import { noteEnd } from "./internal/call/innerScope.ts"
+import { reportEnd } from "./internal/call/innerScope.ts"
 import { reportingInterruption } from "./internal/call/interruptedCall.ts"
 import { asCall } from "./internal/call/modelCall.ts"
 import { note } from "./internal/call/note.ts"
 import { toWatcher } from "./internal/call/notifyWatcher.ts"
-import { isAsBefore, leaveOpen } from "./internal/call/openRuns.ts"
 import { completedOutcome, failedOutcome } from "./internal/call/outcome.ts"
 import { callScope } from "./internal/call/partScope.ts"
 import { current, detached, type Scope, type Subject } from "./internal/call/scope.ts"
@@ -278,10 +277,7 @@ const reportToOuter = <R>(
         : effectsOf(ended.certainty)
       const effects = both(scope.effects(ended?._tag === "Completed"), told)
       scope.end()
-      leaveOpen(scope, outer, effects)
-      if ((scope.isKnownToAct || effects !== "none") && !isAsBefore(scope, effects)) {
-        noteEnd(scope, outer, effects, true)
-      }
+      reportEnd(scope, outer, effects, true)
     }))
 
 const mergedAnnotations = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {

@@ -83,18 +83,18 @@ export const keyOfCallIn = (outer: Scope, tool: Subject, params: unknown): () =>
 
 /** Reports what an inner tool did to the scope around it. Called when the tool has ended, including its policies. */
 export const endInner = (inner: Scope, hasAnswer: boolean): void => {
-  const { around, isKnownToAct, state, tool } = inner
+  const { around, state, tool } = inner
   const effects = inner.effects(hasAnswer)
   const isLasting = tool.sideEffect === "non_idempotent" || state.done.lasting !== "none"
   inner.end()
-  if (around === undefined) return
-  leaveOpen(inner, around, effects)
-  if ((isKnownToAct || effects !== "none") && !isAsBefore(inner, effects)) noteEnd(inner, around, effects, isLasting)
+  if (around !== undefined) reportEnd(inner, around, effects, isLasting)
 }
 
-/** Notes in the scope around a tool what the tool did. */
-export const noteEnd = (inner: Scope, around: Scope, effects: Effects, isLasting: boolean): void => {
+/** Notes in the scope around a tool what the tool did, and whether its run stays open. */
+export const reportEnd = (inner: Scope, around: Scope, effects: Effects, isLasting: boolean): void => {
   const { isKnownToAct, ran, state: { wire }, tool } = inner
+  leaveOpen(inner, around, effects)
+  if (!isKnownToAct && effects === "none" || isAsBefore(inner, effects)) return
   const doubt = isInDoubt(effects) ? inner.doubt(effects) : undefined
   note(around, {
     _tag: "InnerEnded",

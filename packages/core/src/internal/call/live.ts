@@ -81,6 +81,11 @@ export class Live {
     return count
   }
 
+  /** All open runs of this attempt. */
+  get openRuns(): ReadonlyArray<OpenRun> {
+    return [...this.lasting, ...this.open]
+  }
+
   /** Adds an open run. */
   leave(run: OpenRun): void {
     if (run.isLasting) this.lasting.push(run)

@@ -25,7 +25,7 @@ export const openRun = (outer: Scope, tool: Subject, params: unknown, isPlaced: 
     run.place === place && (run.isInDoubt
       ? run.effect === effect || run.effect === undefined || effect === undefined
       : run.effect === effect && isPlaced)
-  const run = [...live.lasting, ...live.open].find(isSame)
+  const run = live.openRuns.find(isSame)
   if (run === undefined) return undefined
   if (!run.isInDoubt) live.close(run)
   // Under one key, a service must always receive the same arguments.
@@ -86,7 +86,7 @@ export const keyOfRun = (
     isAgain: again !== undefined,
     end: (hasAnswer) => {
       const { live } = scope
-      if (hasAnswer && ![...live.lasting, ...live.open].some(({ isInDoubt }) => isInDoubt)) return
+      if (hasAnswer && !live.openRuns.some(({ isInDoubt }) => isInDoubt)) return
       live.leave({
         place: mark,
         effect: undefined,
