@@ -38,6 +38,7 @@ import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
 import { alone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
+import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
@@ -50,7 +51,6 @@ import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
 import * as ResultSize from "./ResultSize.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
-import type { SideEffect } from "./SideEffect.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import * as Toolkit from "./Toolkit.ts"
@@ -280,12 +280,9 @@ export const make: {
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
   const resultSize = options.results === "whole" ? undefined : ResultSize.make(options.results)
   const own = equipped(options)
-  const namesOf = (...sideEffects: ReadonlyArray<SideEffect>): ReadonlySet<string> =>
-    new Set(
-      Array.from(own.tools.values()).filter((tool) => sideEffects.includes(tool.sideEffect)).map(({ name }) => name)
-    )
-  const acting = namesOf("non_idempotent", "idempotent_by_key")
-  const unkeyed = namesOf("non_idempotent")
+  const acting = Array.from(own.tools.values()).filter(({ sideEffect }) => !isIdempotent(sideEffect))
+  const isUnkeyed = acting.some(({ sideEffect }) => sideEffect === "non_idempotent")
+  const actingNames = new Set(acting.map(({ name }) => name))
   // A rendering of the user's own may hide fields, which `read_more` would show.
   const isOwnRendering = options.rendering !== undefined && options.rendering !== Rendering.json &&
     options.rendering !== Rendering.prose
@@ -332,13 +329,13 @@ export const make: {
     alone(
       waiting.facts,
       run,
-      (why) => why === "running" || unkeyed.size > 0 ? refusedBeside(why, waiting.facts, waiting, true) : undefined
+      (why) => why === "running" || isUnkeyed ? refusedBeside(why, waiting.facts, waiting, true) : undefined
     )
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
       const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
-      const refusal = refusedOpening({ ...options, question, transcript }, acting)
+      const refusal = refusedOpening({ ...options, question, transcript }, actingNames)
       if (refusal !== undefined) return Effect.fail(refusal)
       const message = typeof question === "string" ? { text: question } : question
       const state = beginning(transcript.append({ role: "user", ...message }), facts)

@@ -47,7 +47,7 @@ import {
   keeping,
   type Pages
 } from "./internal/result/resultContract.ts"
-import type { Any } from "./internal/tool/anyTool.ts"
+import type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
 import {
   declaresEffects,
   demand,
@@ -86,7 +86,7 @@ import type { Handled } from "./ToolOutcome.ts"
 import type { WireRequest } from "./WireRequest.ts"
 
 export type { FixerOptions } from "./internal/fixing/fixerOption.ts"
-export type { Any } from "./internal/tool/anyTool.ts"
+export type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
 export type { PromiseCall } from "./internal/tool/promiseHandler.ts"
 
 /**
@@ -343,18 +343,6 @@ export interface SettlesOptions<in A> {
 }
 
 /**
- * {@link SettlesOptions} with all values filled in.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Settles {
-  readonly outcome: (result: never) => unknown
-  readonly settle: Duration.Duration | undefined
-  readonly final: boolean
-}
-
-/**
  * How an agent polls a tool.
  *
  * @category models
@@ -365,17 +353,6 @@ export interface PollOptions {
   readonly every: Duration.Input
   /** How long to wait in all for one call of the model. Default: 1 minute, or `every` if that is longer. */
   readonly atMost?: Duration.Input
-}
-
-/**
- * {@link PollOptions} with all values filled in.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Polling {
-  readonly every: Duration.Duration
-  readonly atMost: Duration.Duration
 }
 
 export type { Contract, ContractFailures, Empty, Pages }
@@ -677,7 +654,8 @@ const makeTool = <
 }
 
 const settlesOf = <A>(options: SettlesOptions<A>, sideEffect: SideEffect): Settles => {
-  const { final = false, outcome, settle } = demandSettles(options, sideEffect)
+  demandSettles(options, sideEffect)
+  const { final = false, outcome, settle } = options
   return { outcome, final, settle: settle === undefined ? undefined : positive("time to settle", settle) }
 }
 

@@ -1,5 +1,6 @@
 import type * as Tool from "../../Tool.ts"
 import { isFirstDoubt } from "../call/seenMistakes.ts"
+import { isSettled } from "../call/settling.ts"
 import { tokenOf } from "../tool/toolParts.ts"
 
 /**
@@ -7,10 +8,8 @@ import { tokenOf } from "../tool/toolParts.ts"
  * nothing that does.
  */
 export const adviceOnDoubt = (tool: Tool.Any): string | undefined => {
-  const { check, name, policies } = tool
-  const settles = check !== undefined || policies.some(({ kind }) => kind === "reconcile")
-  if (settles || !isFirstDoubt(tokenOf(tool))) return undefined
-  return `${name} is in doubt for the first time, and declares nothing that settles a doubt. ${waysOut}`
+  if (isSettled(tool) || !isFirstDoubt(tokenOf(tool))) return undefined
+  return `${tool.name} is in doubt for the first time, and declares nothing that settles a doubt. ${waysOut}`
 }
 
 const waysOut =

@@ -9,6 +9,7 @@ import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolCall from "../../ToolCall.ts"
 import type { Completed, Failed, Repair, ToolOutcome } from "../../ToolOutcome.ts"
+import { isIdempotent } from "../call/isIdempotent.ts"
 import { canonical } from "../value/canonical.ts"
 import { list } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
@@ -27,8 +28,7 @@ export const endedIn = (call: ToolCall.ToolCall, outcome: ToolOutcome): Readonly
     : [{ call, outcome }]
 
 /** True if equal calls of one turn are joined. An idempotent tool may set a value, set another, and set the first again. */
-export const isJoinable = ({ joins, sideEffect }: Tool.Any): boolean =>
-  joins !== false && (sideEffect === "non_idempotent" || sideEffect === "idempotent_by_key")
+export const isJoinable = ({ joins, sideEffect }: Tool.Any): boolean => joins !== false && !isIdempotent(sideEffect)
 
 /** Ends a call that was joined. Its outcome is that of the earlier call. */
 export const joinedCall: DispatchFailure.Unavailable = DispatchFailure.notRun("An equal call")

@@ -12,6 +12,7 @@ import { anyCallOf, type Intended } from "../arguments/callIntent.ts"
 import { isIdentified } from "../arguments/freeText.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
 import { digestOf, keyOfIntent } from "../call/idempotencyKey.ts"
+import { isReconciled } from "../call/settling.ts"
 import { factOf } from "./callFact.ts"
 import { withLateDoubts } from "./lateDoubt.ts"
 
@@ -64,7 +65,7 @@ export const admissionOf = (
   const refusal = failed === undefined ? undefined : refusalOf(failed, sideEffect, isChanged)
   if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(sideEffect, failed, call))) {
     if (!isInDoubt || failed.certainty === "executed") return { refusal }
-    if (isReconciled(tool) && failed.lasting === undefined) {
+    if (isOnlyChecked(tool) && failed.lasting === undefined) {
       const key = () => keyOfIntent(facts.scope ?? "", call.id, numberBefore)
       const { certainty, doubt } = failed
       return {
@@ -175,12 +176,12 @@ const closing = (
   return undefined
 }
 
-const isReconciled = ({ policies, sideEffect }: Tool.Any): boolean =>
-  sideEffect === "non_idempotent" && policies.some(({ kind }) => kind === "reconcile")
+// True if a call that is repeated in doubt is only checked.
+const isOnlyChecked = (tool: Tool.Any): boolean => tool.sideEffect === "non_idempotent" && isReconciled(tool)
 
 // If the tool has a check, the toolkit's advice names it.
 const wayOut = (tool: Tool.Any): string | undefined =>
-  isReconciled(tool)
+  isOnlyChecked(tool)
     ? `To find out what became of it, repeat that call with exactly its arguments: ${tool.name} only checks it then.`
     : tool.check === undefined
     ? `Tell the user that the earlier call may have worked, and that no call of ${tool.name} runs until somebody has checked.`

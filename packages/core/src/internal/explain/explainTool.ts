@@ -5,7 +5,9 @@ import type * as Policy from "../../Policy.ts"
 import type { Identified } from "../arguments/argumentIdentity.ts"
 import { hasFreeText, isIdentified } from "../arguments/freeText.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
+import { isIdempotent } from "../call/isIdempotent.ts"
 import { seenOf } from "../call/seenMistakes.ts"
+import { isReconciled, isSettled } from "../call/settling.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
 import { anything, fixed, handler, isForAllTools, settleOf, timeOf } from "./worstCaseBounds.ts"
 
@@ -57,20 +59,18 @@ export const explained = (tool: Explained, token?: object): Explanation => {
 }
 
 // A tool that reads does nothing twice, and an idempotent one may do so.
-const identityWarnings = (tool: Explained): ReadonlyArray<Warning> => {
-  const isSafe = tool.sideEffect === "none" || tool.sideEffect === "idempotent"
-  return isSafe || isIdentified(tool) || !hasFreeText(tool.parameters) ? [] : [{
+const identityWarnings = (tool: Explained): ReadonlyArray<Warning> =>
+  isIdempotent(tool.sideEffect) || isIdentified(tool) || !hasFreeText(tool.parameters) ? [] : [{
     code: "free_text_identity",
     detail: "A call with other words counts as another call.",
     hint: "Declare the tool's identity: the arguments that identify the effect."
   }]
-}
 
 /** The tokens of tools whose definitions say nothing of what they do. A tool's fields have the defaults filled in. */
 export const undeclared = new WeakSet<object>()
 
-const declarationWarnings = ({ policies }: Explained, token: object): ReadonlyArray<Warning> =>
-  !undeclared.has(token) || reconciles(policies) ? [] : [{
+const declarationWarnings = (tool: Explained, token: object): ReadonlyArray<Warning> =>
+  !undeclared.has(token) || isReconciled(tool) ? [] : [{
     code: "nothing_declared",
     detail: "The tool does not declare what it does, so it counts as one that acts anew with each call.",
     hint: "Declare sideEffect: \"none\" if it only reads. If it acts, declare its sideEffect and its identity."
@@ -83,16 +83,12 @@ const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: E
     detail: `A request left without the call's key: ${unkeyed.method} ${unkeyed.url}.`,
     hint: "Send the key, for example with fetch.withKey of the handler's context."
   }]),
-  ...(isDoubted !== true || settles(tool) ? [] : [{
+  ...(isDoubted !== true || isSettled(tool) ? [] : [{
     code: "doubt_not_settled",
     detail: "A call was in doubt, and the tool declares nothing that settles a doubt.",
     hint: "Declare 'check', or add Tool.reconcile. If the tool refuses calls, use 'refuse' in its handler."
   }])
 ]
-
-const settles = ({ check, policies }: Explained): boolean => check !== undefined || reconciles(policies)
-
-const reconciles = (policies: ReadonlyArray<Policy.Any>): boolean => policies.some(({ kind }) => kind === "reconcile")
 
 /** Returns the bounds of a tool as a whole. */
 export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds

@@ -6,14 +6,24 @@ import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
 
-/** How an agent polls a tool: how long it waits between two runs, and in all. */
-interface Polling {
+/**
+ * `PollOptions` with all values filled in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Polling {
   readonly every: Duration.Duration
   readonly atMost: Duration.Duration
 }
 
-/** What a result of a tool says about a call in doubt of another tool. */
-interface Settles {
+/**
+ * `SettlesOptions` with all values filled in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Settles {
   readonly outcome: (result: never) => unknown
   readonly settle: Duration.Duration | undefined
   readonly final: boolean

@@ -177,22 +177,27 @@ export const demands = (
   ]
 ]
 
+interface Settling {
+  readonly outcome: unknown
+  readonly final?: unknown
+  readonly settle?: unknown
+}
+
 /** Throws a `TypeError` unless a tool's `settles` has what it needs. */
-export const demandSettles = <Options>(options: Options, sideEffect: SideEffect): Options => {
+export const demandSettles = (options: Settling, sideEffect: SideEffect): void => {
   demand([
     [
       "A tool's 'settles' must be an object such as { outcome: ({ paid }) => paid ? \"executed\" : \"not_executed\", final: true }",
-      Predicate.hasProperty(options, "outcome") && Predicate.isFunction(options.outcome),
+      Predicate.isObject(options) && Predicate.isFunction(options.outcome),
       options
     ],
     ["A tool with 'settles' must be read-only (sideEffect: \"none\")", sideEffect === "none", sideEffect]
   ])
-  const { final, settle } = options as { readonly final?: unknown; readonly settle?: unknown }
+  const { final, settle } = options
   demand([
     ["The 'final' of a tool's 'settles' must be a boolean", final === undefined || Predicate.isBoolean(final), final],
     ["A tool's 'settles' has either 'final' or 'settle'", final !== true || settle === undefined, settle]
   ])
-  return options
 }
 
 interface Identifiable {
