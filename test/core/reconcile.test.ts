@@ -8,7 +8,7 @@ import {
   ToolCall,
   ToolUnavailable
 } from "@fallible/core"
-import { Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
+import { Duration, Effect, Exit, Fiber, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { failureIn } from "../support/asyncTools.ts"
 import { found, lost, nothing, once, outcomeOf } from "../support/reconciling.ts"
@@ -339,6 +339,31 @@ describe("F4 Tool.reconcile", () => {
           )
         )
         assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["read back"])
+      }))
+
+    it.effect("the notes of a check that found nothing are dropped", () =>
+      Effect.gen(function*() {
+        let checks = 0
+        const settling = doing(Effect.fail(lost), "non_idempotent").pipe(
+          Tool.reconcile(
+            () =>
+              Effect.andThen(ToolCall.caveat(`check ${++checks}`), Effect.suspend(() => checks < 3 ? nothing : found)),
+            { settle: "1 second" }
+          )
+        )
+        const fiber = yield* Effect.forkChild(outcomeOf(settling))
+        yield* TestClock.adjust("1 second")
+        const settled = yield* Fiber.join(fiber)
+        assert.deepStrictEqual(settled._tag === "Completed" && settled.caveats, ["check 3"])
+        const lookingTwice = doing(Effect.fail(lost), "non_idempotent").pipe(
+          Tool.reconcile(() => found, { lookFirst: true }),
+          Tool.reconcile(() => Effect.andThen(ToolCall.caveat("looked in vain"), nothing), { lookFirst: true })
+        )
+        const looked = yield* outcomeOf(lookingTwice)
+        assert.deepStrictEqual(
+          looked._tag === "Completed" && looked.caveats,
+          ["It had been done before, so it was not done again."]
+        )
       }))
 
     it.effect("a failed check is listed beside the call's own failure", () =>

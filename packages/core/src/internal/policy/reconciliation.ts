@@ -189,6 +189,8 @@ export class Reconciliation<R> {
           ? Effect.succeed(answer)
           : Effect.die(new TypeError(`${label} must find an Option; got ${kind(answer)}.`))
       ),
+      // What a check says that has found nothing belongs to no answer.
+      Effect.tap((answer) => Effect.sync(() => Option.isNone(answer) && discardAnswer(scope))),
       Effect.provideService(current, partOf(scope, "check"))
     )
   }
