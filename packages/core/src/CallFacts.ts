@@ -394,10 +394,9 @@ export const ended = (
   const failure = failureOf(outcome)
   if (failure !== undefined) {
     const earlier = number === before.number ? before.failed : underNewKey(before.failed, tool)
-    const failed = failedCallOf(facts.run, earlier, intent, failure, outcome, tool)
-    const kept = keepsRefusal(facts, tool, failure, outcome.wire) ? failed : Struct.omit(failed, ["refused"])
-    const known = before.settled === undefined ? before : Struct.omit(before, ["settled"])
-    const fact = { ...known, ...written, number, failed: kept }
+    const failed = failedCallOf(facts, earlier, intent, failure, outcome, tool)
+    const { settled: _, ...known } = before
+    const fact = { ...known, ...written, number, failed }
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
@@ -601,12 +600,12 @@ const underNewKey = (
 }
 
 const failedCallOf = (
-  run: number,
+  facts: CallFacts,
   failed: FailedCall | undefined,
   intent: Intent,
   failure: ToolFailure,
   outcome: ToolOutcome,
-  { name }: Pick<Tool.Any, "name">
+  tool: Pick<Tool.Any, "name" | "sideEffect">
 ): FailedCall => {
   const { certainty: last } = outcome
   const { _tag: tag, code, detail } = failure
@@ -616,14 +615,18 @@ const failedCallOf = (
   const isRefused = last === "not_executed" && (!isNotExecuted(failure) || evidenceOf(failure)?.refused === true)
   const isSoft = certainty === "unknown" && (last !== "unknown" || outcome.doubt === "soft") &&
     (failed === undefined || failed.certainty === "not_executed" || failed.doubt === "soft")
-  const refused = isRefused ? intent.arguments : failed?.refused
+  const refused = !keepsRefusal(facts, tool, failure, outcome.wire)
+    ? undefined
+    : isRefused
+    ? intent.arguments
+    : failed?.refused
   // A request that was not served may be sent with other arguments under the same key. Then those count as the first.
   const wasServed = failed !== undefined && (failed.certainty !== "not_executed" || failed.refused !== undefined)
   const first = wasServed && failed.arguments !== "" ? failed : undefined
   const text = certainty === "not_executed" ? undefined : first?.text ?? intent.text
   return {
-    tool: name,
-    run: failed?.run ?? run,
+    tool: tool.name,
+    run: failed?.run ?? facts.run,
     executions: (failed?.executions ?? 0) + executionsOf(outcome),
     certainty,
     ...(isSoft ? { doubt: "soft" } as const : {}),

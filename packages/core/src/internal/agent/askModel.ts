@@ -89,7 +89,7 @@ export const askModel = (
 ): Effect.Effect<Asked, Unanswered> => {
   const { retried, watch } = run
   run.place.turn = turn
-  const step = { name: `turn/${turn}/model${suffix}`, success: Asked, error: Unanswered }
+  const step = () => ({ name: `turn/${turn}/model${suffix}`, success: Asked, error: Unanswered })
   const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
     withTypedFailure(
       run,

@@ -14,20 +14,24 @@ interface Recording {
   readonly time: RunTime
 }
 
-/** Runs an Effect as a step of the journal. Records its result, together with the time that the run has used so far. */
+/**
+ * Runs an Effect as a step of the journal. Records its result, together with the time that the run has used so far.
+ *
+ * @param makeStep returns the step; without a journal, it is not called
+ */
 export const journaled = <A, E, R>(
   { journal, time }: Recording,
-  step: Journal.Step<A, E, R>,
+  makeStep: () => Journal.Step<A, E, R>,
   effect: Effect.Effect<A, E, R>,
   otherwise: (cause: unknown, ownResult: A | undefined) => Effect.Effect<A, E>
 ): Effect.Effect<A, E, R> => {
   if (journal === passThrough) return effect
   const timed = Effect.map((value: A) => ({ value, used: time.used }))
-  const { error, lost, name } = step
+  const { error, lost, name, success } = makeStep()
   return Effect.map(
     stepOr(
       journal,
-      { name, error, success: withTime(step.success), lost: lost === undefined ? undefined : timed(time.within(lost)) },
+      { name, error, success: withTime(success), lost: lost === undefined ? undefined : timed(time.within(lost)) },
       timed(time.within(effect)),
       (cause, ownResult) => timed(otherwise(cause, ownResult?.value))
     ),

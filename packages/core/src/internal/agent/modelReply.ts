@@ -27,6 +27,8 @@ const issuesOf = issuesBy(Reply)
  * ids, and some send none. A call that is sent twice, with its id, is one call.
  */
 export const withDistinctIds = (reply: Reply): Reply => {
+  // Most replies have one call.
+  if (reply.calls.length === 1 && reply.calls[0]?.id !== "") return reply
   const ids = new Set(reply.calls.map(({ id }) => id))
   if (ids.size === reply.calls.length && !ids.has("")) return reply
   const calls = withoutRepetitions(reply.calls)

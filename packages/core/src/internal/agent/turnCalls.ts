@@ -39,7 +39,7 @@ export interface Called {
 }
 
 /**
- * Runs the calls of a reply.
+ * Runs the calls of a reply. The Effect can run once.
  *
  * Decides for each call, in order, whether it may run. The decision depends on the outcomes of the calls before
  * it. For calls that run concurrently, all decisions are made before any of them starts.
@@ -53,37 +53,36 @@ export const runCalls = <T extends Tool.Any>(
   { calls }: Reply,
   choose: (perform: Perform<T>) => Perform<T> = (perform) => perform,
   kept: ReadonlyArray<Dispatch.EarlierCall> = []
-): Effect.Effect<Called, never, Tool.Requirements<T>> =>
-  Effect.suspend(() => {
-    let facts = before
-    // Nearly all turns have one call.
-    const ended: Array<Dispatch.EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
-    const perform: Perform<T> = (call, index, suspended) => {
-      const tool = run.toolkit.tools.get(call.name)
-      const isExempt = tool !== undefined && isExemptFromLimits(tool)
-      const joins = tool !== undefined && isJoinable(tool)
-      facts = withLateDoubts(facts)
-      const admission = {
-        facts,
-        turn: ended,
-        refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
-        loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool)
-      }
-      const known = tool?.poll === undefined ? undefined : run.polled.of(call)
-      return Effect.map(runCall(run, turn, call, index, admission, known, suspended), (outcome) => {
-        // A suspended call has no final outcome yet.
-        if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
-        if (tool?.poll !== undefined) run.polled.add(call, outcome)
-        if (joins) ended?.push(...endedIn(call, outcome))
-        return outcome
-      })
+): Effect.Effect<Called, never, Tool.Requirements<T>> => {
+  let facts = before
+  // Nearly all turns have one call.
+  const ended: Array<Dispatch.EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
+  const perform: Perform<T> = (call, index, suspended) => {
+    const tool = run.toolkit.tools.get(call.name)
+    const isExempt = tool !== undefined && isExemptFromLimits(tool)
+    const joins = tool !== undefined && isJoinable(tool)
+    facts = withLateDoubts(facts)
+    const admission = {
+      facts,
+      turn: ended,
+      refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
+      loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool)
     }
-    return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({
-      outcomes,
-      // In the order of the calls, so that a replay, which may be faster, counts the same.
-      facts: run.budget.consecutive === Infinity ? facts : outcomes.reduce(CallFacts.inARow, facts)
-    }))
-  })
+    const known = tool?.poll === undefined ? undefined : run.polled.of(call)
+    return Effect.map(runCall(run, turn, call, index, admission, known, suspended), (outcome) => {
+      // A suspended call has no final outcome yet.
+      if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
+      if (tool?.poll !== undefined) run.polled.add(call, outcome)
+      if (joins) ended?.push(...endedIn(call, outcome))
+      return outcome
+    })
+  }
+  return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({
+    outcomes,
+    // In the order of the calls, so that a replay, which may be faster, counts the same.
+    facts: run.budget.consecutive === Infinity ? facts : outcomes.reduce(CallFacts.inARow, facts)
+  }))
+}
 
 /**
  * Runs the rest of a suspended turn: the first suspended call, with the user's reply, and then the calls that it
@@ -194,15 +193,13 @@ const runCall = <T extends Tool.Any>(
       ? once
       : polling(tool, run.time, known, once)
   }
-  // A resumed call is a new step: the step named `position` has already recorded the suspension.
-  const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
-  // Also true for a tool that is no longer in the toolkit, since that tool may have acted before.
-  const acts = tool?.sideEffect !== "none"
-  const stepIn = (options: Dispatch.CallOptions, begin: Wrap<T>) => ({
-    name,
+  const stepIn = (options: Dispatch.CallOptions, begin: Wrap<T>) => () => ({
+    // A resumed call is a new step: the step named `position` has already recorded the suspension.
+    name: suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`,
     success: ToolOutcome.schema,
     error: Schema.Never,
-    lost: acts ? begin(dispatch({ ...options, wasBegun: true })) : undefined
+    // A tool that is no longer in the toolkit may have acted before, too.
+    lost: tool?.sideEffect === "none" ? undefined : begin(dispatch({ ...options, wasBegun: true }))
   })
   const unrecorded = (ownResult: ToolOutcome.ToolOutcome | undefined) =>
     Effect.succeed(ownResult ?? unknownOutcome(run.toolkit, call, "run"))

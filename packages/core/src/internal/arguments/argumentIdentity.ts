@@ -130,7 +130,9 @@ interface Codec {
 const codecs = new WeakMap<object, Codec>()
 
 const codecOf = (parameters: Schema.ConstraintDecoder<unknown>): Codec => {
-  const codec = codecs.get(parameters) ?? makeCodec(parameters)
+  const known = codecs.get(parameters)
+  if (known !== undefined) return known
+  const codec = makeCodec(parameters)
   codecs.set(parameters, codec)
   return codec
 }

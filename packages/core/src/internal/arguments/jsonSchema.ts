@@ -42,7 +42,9 @@ const schemas = new WeakMap<object, JsonSchema.JsonSchema>()
  * and do not give it to a user.
  */
 export const schemaOf = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
-  const schema = schemas.get(parameters) ?? shown(parameters)
+  const known = schemas.get(parameters)
+  if (known !== undefined) return known
+  const schema = shown(parameters)
   schemas.set(parameters, schema)
   return schema
 }

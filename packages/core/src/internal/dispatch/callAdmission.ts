@@ -69,7 +69,8 @@ export class CallAdmission {
   #isIntentUnknown = false
   /** The earlier call of the same turn whose outcome this call shares. */
   #joined: EarlierCall | undefined = undefined
-  readonly #facts: KnownFacts
+  /** Absent until something may be settled. */
+  #known: KnownFacts | undefined
   readonly #fiber: Fiber.Fiber<unknown, unknown>
   /** The arguments as the model wrote them. */
   readonly #written: string | undefined
@@ -86,17 +87,26 @@ export class CallAdmission {
     outer: Scope,
     fiber: Fiber.Fiber<unknown, unknown>
   ) {
-    const { before, facts, id, onDoubt } = options
+    const { before, id } = options
     this.#fiber = fiber
     this.#call = call
     this.#tool = tool
     this.#written = written
-    this.#facts = new KnownFacts(call, facts, onDoubt === "ask", before?.settled)
     this.#options = options
+    this.#known = before?.settled === undefined ? undefined : this.#facts
     this.#health = health
     this.#outer = outer === detached || id !== undefined ? undefined : outer
     this.#isAdmitted = before?.intent !== undefined
     this.#wasBegun = options.wasBegun === true && call.acts
+  }
+
+  get #facts(): KnownFacts {
+    const { before, facts, onDoubt } = this.#options
+    return this.#known ??= new KnownFacts(this.#call, facts, onDoubt === "ask", before?.settled)
+  }
+
+  get #settled(): ReadonlyArray<Settlement> {
+    return this.#known?.settled ?? none
   }
 
   #decide(params: unknown, text: string | undefined): Admission {
@@ -134,7 +144,7 @@ export class CallAdmission {
     const wasAdmitted = this.#isAdmitted
     this.#isAdmitted = false
     // A resumed call keeps the number that its key was derived from.
-    const known = this.#facts.current
+    const known = this.#known === undefined ? this.#options.facts : this.#known.current
     const facts = known === undefined ? undefined : CallFacts.numbered(known, before?.intent)
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
     if (facts === undefined || this.#intended === undefined) return wasAdmitted ? {} : { refusal }
@@ -185,7 +195,9 @@ export class CallAdmission {
     const wasAdmitted = this.#isAdmitted
     let decided = this.#decide(params, this.#again ?? text)
     if (!wasAdmitted && this.#joins()) return joinedCall
-    while (this.#facts.areSettledByUser(decided)) decided = this.#decide(params, this.#again ?? text)
+    while (decided.refusal !== undefined && this.#facts.areSettledByUser(decided)) {
+      decided = this.#decide(params, this.#again ?? text)
+    }
     const { repeated } = decided
     const refusal = decided.refusal ?? this.#doneMeanwhile
     if (refusal !== undefined) {
@@ -224,7 +236,7 @@ export class CallAdmission {
 
   // The call was made before its model could read that an earlier one has taken effect.
   get #doneMeanwhile(): DispatchFailure.DispatchFailure | undefined {
-    const isDone = this.#facts.settled.some(({ by, certainty, id }) =>
+    const isDone = this.#settled.some(({ by, certainty, id }) =>
       by === "person" && certainty === "executed" && id !== this.#intended?.id
     )
     return isDone ? DispatchFailure.doneMeanwhile(this.#tool.name) : undefined
@@ -328,7 +340,7 @@ export class CallAdmission {
       return current === undefined ? {} : admissionOfText(current, this.#tool, writtenOf(name, written))
     }
     let admission = known()
-    while (this.#facts.areSettledByUser(admission)) admission = known()
+    while (admission.refusal !== undefined && this.#facts.areSettledByUser(admission)) admission = known()
     const { refusal, text } = admission
     if (refusal === undefined) return { text: this.#again = text }
     this.stage = "admit"
@@ -356,7 +368,7 @@ export class CallAdmission {
   named(outcome: ToolOutcome): ToolOutcome {
     if (this.#joined !== undefined) return joinedOutcome(this.#joined, outcome, this.#written)
     this.#settleByReconcile(outcome)
-    const { settled } = this.#facts
+    const settled = this.#settled
     const intent = this.#intended === undefined
       ? this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
       : this.#intentOf(this.#intended, outcome)
@@ -426,6 +438,7 @@ export class CallAdmission {
 }
 
 const noText = {}
+const none: ReadonlyArray<never> = []
 
 /** How many characters are kept of arguments that are only shown. */
 const mostShown = 1_000

@@ -42,9 +42,9 @@ export class KnownFacts {
    * Asks the user what became of the call in doubt that refuses this one. Returns true if the reply has settled the doubt:
    * only the words yes and no do. Throws the question if there is no reply yet.
    */
-  areSettledByUser({ refusal, refusedBy: id }: Pick<Admission, "refusal" | "refusedBy">): boolean {
+  areSettledByUser({ refusedBy: id }: Pick<Admission, "refusedBy">): boolean {
     const facts = this.current
-    if (!this.#asks || refusal === undefined || id === undefined || facts === undefined) return false
+    if (!this.#asks || id === undefined || facts === undefined) return false
     const question = questionAbout(facts, id)
     if (question === undefined) return false
     const { id: call, live } = this.#call
