@@ -321,14 +321,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an effect of an earlier run may be repeated",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `(repeats === undefined ? (done.run < facts.run || wasUnseen) && sideEffect !== "idempotent" : !repeats)`,
-    replacement: `(repeats === undefined ? wasUnseen && sideEffect !== "idempotent" : !repeats)`
+    text: `done.run >= run && !wasUnseen`,
+    replacement: `!wasUnseen`
   },
   {
     name: "an effect that must not be repeated may be",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `sideEffect !== "idempotent" : !repeats)`,
-    replacement: `sideEffect !== "idempotent" : false)`
+    text: `const mayRepeat = repeats ?? (`,
+    replacement: `const mayRepeat = repeats || (`
   },
   {
     name: "a call in doubt without a key may be made again",
@@ -436,8 +436,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an effect that a check has found may be repeated in its run",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `done.run < facts.run || wasUnseen`,
-    replacement: `done.run < facts.run`
+    text: `done.run >= run && !wasUnseen`,
+    replacement: `(wasUnseen || done.run >= run)`
   },
   {
     name: "an effect that Tool.reconcile has told counts as unseen",
@@ -454,8 +454,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a text that a fixer has corrected is done again in a later run",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `return isDone ? { refusal: DispatchFailure.alreadyDone(done.answer) } : {}`,
-    replacement: `return isDone ? {} : {}`
+    text: `if (refusal !== undefined) return { refusal }`,
+    replacement: `if (refusal !== undefined) return {}`
   },
   {
     name: "a call in doubt that is only checked runs again",
@@ -466,20 +466,20 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "equal calls of an idempotent tool are joined",
     file: `${dispatch}/equalCalls.ts`,
-    text: `(sideEffect === "non_idempotent" || sideEffect === "idempotent_by_key")`,
-    replacement: `sideEffect !== "none"`
+    text: `joins !== false && !isIdempotent(sideEffect)`,
+    replacement: `joins !== false && sideEffect !== "none"`
   },
   {
     name: "equal calls of a tool with keys are not joined",
     file: `${dispatch}/equalCalls.ts`,
-    text: `(sideEffect === "non_idempotent" || sideEffect === "idempotent_by_key")`,
-    replacement: `sideEffect === "non_idempotent"`
+    text: `joins !== false && !isIdempotent(sideEffect)`,
+    replacement: `joins !== false && sideEffect === "non_idempotent" && isIdempotent("none")`
   },
   {
     name: "calls of a tool that joins none are joined",
     file: `${dispatch}/equalCalls.ts`,
-    text: `joins !== false && (`,
-    replacement: `(joins || !joins) && (`
+    text: `joins !== false && !`,
+    replacement: `(joins || !joins) && !`
   },
   {
     name: "equal calls of one turn are not joined",
@@ -528,26 +528,25 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a check that finds nothing settles without a promise",
     file: `${dispatch}/settlement.ts`,
-    text: `settle === undefined ? Infinity :`,
-    replacement: `settle === undefined ? 0 :`
+    text: `if (settle === undefined) return Infinity`,
+    replacement: `if (settle === undefined) return 0`
   },
   {
     name: "a check settles before its time",
     file: `${dispatch}/settlement.ts`,
-    text: `Duration.toMillis(settle) - ageOf(`,
-    replacement: `Duration.toMillis(settle) - Infinity + ageOf(`
+    text: `Duration.toMillis(settle) - (isRunning ? 0 : ageOf(`,
+    replacement: `Duration.toMillis(settle) - Infinity + (isRunning ? 0 : ageOf(`
   },
   {
     name: "a check that finds the effect has to wait",
     file: `${dispatch}/settlement.ts`,
-    text: `if (certainty === "executed") return 0
-`,
-    replacement: ``
+    text: `if (certainty === "executed") return isDoneBefore`,
+    replacement: `if (final && certainty === "executed") return isDoneBefore`
   },
   {
     name: "a final check has to wait",
     file: `${dispatch}/settlement.ts`,
-    text: `if (final) return isRunning(scope, id) ? Infinity : 0`,
+    text: `if (final) return isRunning || ageOf(scope, id, begun) < 0 ? Infinity : 0`,
     replacement: ``
   },
   {
@@ -565,22 +564,72 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a call in doubt has ended although its handler still runs",
     file: `${dispatch}/doubtAge.ts`,
-    text: `else if (end.isRunning?.() === true) end.at = now`,
-    replacement: `else if (false) end.at = now`
+    text: `if (end?.runs === undefined || end.runs()) return`,
+    replacement: `if (end?.runs === undefined) return`
   },
   {
     name: "another process knows when a call in doubt has ended",
     file: `${dispatch}/doubtAge.ts`,
-    text: `if (end === undefined) noteEnd(scope, id, now, undefined)`,
+    text: `if (end === undefined) noteEnd(scope, id, begun, undefined)`,
     replacement: `if (end === undefined) return Infinity`
   },
   {
     name: "a second doubt about a call ends with the first one",
     file: `${dispatch}/doubtAge.ts`,
-    text: `ends.delete(name)
+    text: `ends.set(nameOf(scope, id), { at, runs })`,
+    replacement: `if (ends.get(nameOf(scope, id)) === undefined) ends.set(nameOf(scope, id), { at, runs })`
+  },
+  {
+    name: "a repeated call that is only checked forgets that the earlier one still runs",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `this.#call.alsoRuns = runningOf(scope, earlier)`,
+    replacement: `void runningOf`
+  },
+  {
+    name: "a handler that repeats a run forgets that the earlier one still runs",
+    file: `${call}/openRuns.ts`,
+    text: `scope.alsoRuns = runs`,
+    replacement: `void runs`
+  },
+  {
+    name: "the time to settle begins before the end of the handler",
+    file: `${dispatch}/doubtAge.ts`,
+    text: `end.at = now
 `,
-    replacement: `if (ends.has(name)) return
+    replacement: `void now
 `
+  },
+  {
+    name: "a late request does not begin the time to settle anew",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `this.#noteDoubtAge({ id })
+`,
+    replacement: `
+`
+  },
+  {
+    name: "what an inner tool still does is not waited for",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `const runs = whetherRunning(this.#call)`,
+    replacement: `const runs = this.#call.hasLeftSome ? whetherRunning(this.#call) : undefined`
+  },
+  {
+    name: "a person is asked about a call that still runs",
+    file: `${dispatch}/knownFacts.ts`,
+    text: `|| runningOf(facts.scope ?? "", id)?.() === true`,
+    replacement: `|| runningOf(facts.scope ?? "", id) === null`
+  },
+  {
+    name: "a person's yes holds for one of the calls that were held back",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `call.name === name ? outcome.settled ?? none : none`,
+    replacement: `call.name === name && outcome === undefined ? none : none`
+  },
+  {
+    name: "a check finds the effect of an earlier call, and settles a later one",
+    file: `${dispatch}/settlement.ts`,
+    text: `isDoneBefore ? Infinity : 0`,
+    replacement: `isDoneBefore ? 0 : 0`
   },
   {
     name: "a doubt that is settled as not executed gets a new key",
@@ -629,7 +678,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a final check settles while the handler still runs",
     file: `${dispatch}/settlement.ts`,
-    text: `isRunning(scope, id) ? Infinity : 0`,
+    text: `isRunning || ageOf(scope, id, begun) < 0 ? Infinity : 0`,
     replacement: `0`
   },
   {

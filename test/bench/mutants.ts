@@ -23,6 +23,7 @@ const laws = [
     .map((name) => `test/core/${name}`),
   // What settles a doubt, and which calls run once.
   "test/core/settledDoubts.test.ts",
+  "test/core/stillRunning.test.ts",
   "test/core/forgottenFacts.test.ts",
   "test/core/joinedCalls.test.ts",
   // What the requests of a handler prove.

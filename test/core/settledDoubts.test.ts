@@ -1,90 +1,24 @@
 /** A doubt is settled: by a check, by a person, by a program, by `Tool.reconcile`. Until then, its tool is closed. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  type AgentEvent,
-  CallFacts,
-  Dispatch,
-  SemanticGarbage,
-  Tool,
-  ToolCall,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, CallFacts, Dispatch, SemanticGarbage, Tool, ToolCall, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { type Duration, Effect, Fiber, Option, Result, Schema, Stream } from "effect"
+import { Effect, Fiber, Option, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import {
+  byOrder,
+  events,
+  lost,
+  type Move,
+  pay,
+  Payment,
+  paymentTool,
+  scripted,
+  settledIn,
+  status,
+  statusTool,
+  waitTool
+} from "../support/doubts.ts"
 import { codesOf } from "../support/toldFailures.ts"
-
-const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
-const Payment = Schema.Struct({ order: Schema.String, note: Schema.optionalKey(Schema.String) })
-
-/** A payment tool whose first answer is lost. */
-const paymentTool = (definition: Partial<Tool.Definition<string, typeof Payment.Type>> = {}) => {
-  const paid: Array<string> = []
-  let number = 0
-  const pay = Tool.make(
-    "pay",
-    { description: "Pays an order", parameters: Payment, success: Schema.String, ...definition },
-    ({ order }) =>
-      Effect.suspend(() => {
-        paid.push(order)
-        return ++number === 1 ? Effect.fail(lost) : Effect.succeed("receipt")
-      })
-  )
-  return { paid, pay }
-}
-
-const statusTool = (
-  status: () => string,
-  settles: Omit<Tool.SettlesOptions<string>, "outcome"> = {},
-  definition: Partial<Tool.Definition<string, { readonly order: string }>> = {}
-) =>
-  Tool.make("payment_status", {
-    description: "Whether an order is paid",
-    parameters: Schema.Struct({ order: Schema.String }),
-    success: Schema.String,
-    sideEffect: "none",
-    identity: ({ order }) => order,
-    settles: {
-      outcome: (status) => status === "paid" ? "executed" : status === "open" ? "not_executed" : undefined,
-      ...settles
-    },
-    ...definition
-  }, () => Effect.sync(status))
-
-/** A tool that lets time pass. */
-const waitTool = (time: Duration.Input) =>
-  Tool.make(
-    "wait",
-    { description: "", success: Schema.String, sideEffect: "none" },
-    () => Effect.as(TestClock.adjust(time), "waited")
-  )
-
-const byOrder = { identity: ({ order }: typeof Payment.Type) => order, check: "payment_status" }
-
-type Move = readonly [tool: string, args: object]
-
-const scripted = (moves: ReadonlyArray<Move>) =>
-  ScriptedModel.layer([...moves.map(([tool, args]) => ScriptedModel.call(tool, args)), ScriptedModel.text("Done.")])
-
-const events = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, moves: ReadonlyArray<Move>) =>
-  Agent.make({ toolkit, limits: { turns: 20 } }).stream("Go.").pipe(
-    Stream.runCollect,
-    Effect.map((events) => ({ events, answer: answerIn(events) })),
-    Effect.provide(scripted(moves))
-  )
-
-const answerIn = (events: ReadonlyArray<AgentEvent.AgentEvent>) => {
-  const last = events.at(-1)
-  return last?._tag === "RunEnded" ? last.answer : assert.fail("The run has no answer.")
-}
-
-const settledIn = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
-  events.flatMap((event) => event._tag === "DoubtSettled" ? [[event.about, event.certainty, event.by]] : [])
-
-const pay = (order: string, note = ""): Move => ["pay", note === "" ? { order } : { order, note }]
-const status = (order: string): Move => ["payment_status", { order }]
 
 describe("a tool in hard doubt", () => {
   it.effect("is closed without an identity, whatever the arguments are", () =>
@@ -338,7 +272,7 @@ describe("a check that settles", () => {
         { description: "", parameters: Payment, success: Schema.String, uninterruptible: true, ...byOrder },
         () => Effect.as(Effect.andThen(TestClock.adjust("1 second"), Effect.sleep("20 seconds")), "receipt")
       ).pipe(Tool.timeout("1 second"))
-      const toolkit = Toolkit.make(slow, waitTool("11 seconds"), statusTool(() => "open", { settle: "10 seconds" }))
+      const toolkit = Toolkit.make(slow, waitTool("22 seconds"), statusTool(() => "open", { settle: "10 seconds" }))
       const wait: Move = ["wait", {}]
       const { events: all } = yield* events(toolkit, [pay("7"), wait, status("7"), wait, status("7")])
       assert.deepStrictEqual(settledIn(all), [["pay", "not_executed", "check:payment_status"]])

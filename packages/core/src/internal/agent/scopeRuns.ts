@@ -23,11 +23,16 @@ export const alone = <A, E, R, E2>(
   effect: Effect.Effect<A, E, R>,
   refuse: (why: WhyNotBeside) => E2 | undefined
 ): Effect.Effect<A, E | E2, R> =>
-  Effect.suspend((): Effect.Effect<A, E | E2, R> => {
-    const why = open.has(scope) ? "running" : (latest.get(scope) ?? run) > run ? "later_run" : undefined
-    const refusal = why === undefined ? undefined : refuse(why)
-    if (refusal !== undefined) return Effect.fail(refusal)
-    open.add(scope)
-    latest.set(scope, Math.max(latest.get(scope) ?? run, run))
-    return Effect.ensuring(effect, Effect.sync(() => open.delete(scope)))
-  })
+  // An interruption between them would lock the scope for good.
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const why = open.has(scope) ? "running" : (latest.get(scope) ?? run) > run ? "later_run" : undefined
+      const refusal = why === undefined ? undefined : refuse(why)
+      if (refusal !== undefined) return { refusal }
+      open.add(scope)
+      latest.set(scope, Math.max(latest.get(scope) ?? run, run))
+      return undefined
+    }),
+    (refused): Effect.Effect<A, E | E2, R> => refused === undefined ? effect : Effect.fail(refused.refusal),
+    (refused) => Effect.sync(() => refused === undefined && open.delete(scope))
+  )

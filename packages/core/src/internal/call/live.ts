@@ -12,6 +12,8 @@ export interface OpenRun {
   readonly effect: string | undefined
   readonly params: unknown
   readonly key: string
+  /** Whether it is still running; absent if it is not. */
+  readonly runs: (() => boolean) | undefined
   /** If not, it was not served. */
   readonly isInDoubt: boolean
   readonly doubt: Doubt | undefined

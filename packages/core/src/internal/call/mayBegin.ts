@@ -28,6 +28,10 @@ export const whyNot = (innermost: Scope): WhyNotBegin | undefined => {
 export const isActing = ({ acts, hasLeftSome, record }: Scope): boolean =>
   hasLeftSome || isActingIn(record.state.done, acts)
 
+/** Returns what tells whether anything that may act is still running in a call; `undefined` if nothing is. */
+export const whetherRunning = (scope: Scope): (() => boolean) | undefined =>
+  isActing(scope) ? () => isActing(scope) : undefined
+
 /** True if nobody has stopped waiting for the code that runs in a scope. */
 export const isOpen = (innermost: Scope): boolean => {
   for (let scope: Scope | undefined = innermost; scope !== undefined; scope = withItsPolicy(scope).parent) {

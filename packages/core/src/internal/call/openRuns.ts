@@ -7,6 +7,7 @@ import { type Effects, isInDoubt } from "../failure/effects.ts"
 import { attempted } from "../value/untrusted.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import type { OpenRun } from "./live.ts"
+import { whetherRunning } from "./mayBegin.ts"
 import { note, ranBy } from "./note.ts"
 import type { Scope, Subject } from "./scope.ts"
 
@@ -35,8 +36,9 @@ export const openRun = (outer: Scope, tool: Subject, params: unknown, isPlaced: 
 }
 
 /** Notes that a run continues an open one. */
-export const noteAgain = (scope: Scope, { doubt, isInDoubt, isLasting, last }: OpenRun): void => {
+export const noteAgain = (scope: Scope, { doubt, isInDoubt, isLasting, last, runs }: OpenRun): void => {
   scope.last = last
+  scope.alsoRuns = runs
   note(scope, {
     _tag: "CallRepeated",
     effects: isInDoubt ? "maybe" : "none",
@@ -62,6 +64,7 @@ export const leaveOpen = (scope: Scope, around: Scope, effects: Effects): void =
     effect: tool.effectOf?.(ran.params),
     params: ran.params,
     key: scope.idempotencyKey,
+    runs: whetherRunning(scope),
     isInDoubt: isDoubted,
     doubt: isDoubted ? scope.doubt(effects) : undefined,
     isLasting: isDoubted && (tool.sideEffect === "non_idempotent" || done.lasting !== "none"),
@@ -92,6 +95,7 @@ export const keyOfRun = (
         effect: undefined,
         params: undefined,
         key,
+        runs: undefined,
         isInDoubt: false,
         doubt: undefined,
         isLasting: false,

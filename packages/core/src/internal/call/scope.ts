@@ -105,6 +105,8 @@ export class Scope {
   ran: InnerRun | undefined = undefined
   /** The idempotency key, once something has read it. */
   askedKey: string | undefined = undefined
+  /** Whether the earlier call that this one repeats is still running; absent if it is not. */
+  alsoRuns: (() => boolean) | undefined = undefined
   /** What the key of an inner tool or a source is made from. */
   mark: string | undefined
   #makeKey: (() => string) | undefined = undefined
@@ -160,9 +162,10 @@ export class Scope {
     return certaintyOf(this.effects(false))
   }
 
-  /** True if an abandoned attempt is still running. */
+  /** True if an abandoned attempt is still running, also of an earlier call that this one repeats. */
   get hasLeftSome(): boolean {
-    return this.record.#live?.abandoned.isAny === true
+    const { record } = this
+    return record.#live?.abandoned.isAny === true || record.alsoRuns?.() === true
   }
 
   // -----------------------------------------------------------------------------

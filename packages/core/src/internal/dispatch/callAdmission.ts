@@ -12,16 +12,18 @@ import type { ToolHealth } from "../../ToolHealth.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Intent, Settlement, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
+import { isIdentified } from "../arguments/freeText.ts"
 import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
+import { whetherRunning } from "../call/mayBegin.ts"
 import { note } from "../call/note.ts"
 import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { cut } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
-import { noteEnd } from "./doubtAge.ts"
+import { noteEnd, noteStopped, runningOf } from "./doubtAge.ts"
 import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equalCalls.ts"
 import { disabledRefusal } from "./healthCount.ts"
 import { KnownFacts } from "./knownFacts.ts"
@@ -236,15 +238,20 @@ export class CallAdmission {
 
   // The call was made before its model could read that an earlier one has taken effect.
   get #doneMeanwhile(): DispatchFailure.DispatchFailure | undefined {
-    const isDone = this.#settled.some(({ by, certainty, id }) =>
+    const { turn = [] } = this.#options
+    const { name } = this.#tool
+    const settledBefore = isIdentified(this.#tool)
+      ? none
+      : turn.flatMap(({ call, outcome }) => call.name === name ? outcome.settled ?? none : none)
+    const isDone = [...this.#settled, ...settledBefore].some(({ by, certainty, id }) =>
       by === "person" && certainty === "executed" && id !== this.#intended?.id
     )
     return isDone ? DispatchFailure.doneMeanwhile(this.#tool.name) : undefined
   }
 
   /** Settles the doubts that the result of this call, a check, says something about. */
-  settleBy(result: unknown, toolkit: Toolkit.Toolkit, now: bigint): Effect.Effect<void> {
-    return this.#facts.settleBy(this.#tool, result, () => this.#intended?.effect, toolkit, now)
+  settleBy(result: unknown, toolkit: Toolkit.Toolkit, begun: bigint): Effect.Effect<void> {
+    return this.#facts.settleBy(this.#tool, result, () => this.#intended?.effect, toolkit, begun)
   }
 
   /** Returns the parameters to run with: those of an earlier call, if this call repeats it. */
@@ -294,6 +301,10 @@ export class CallAdmission {
       effects: effectsOf(certainty),
       ...(doubt === undefined ? {} : { doubt })
     })
+    const scope = this.#options.facts?.scope
+    const earlier = this.#intended?.id
+    // A check proves nothing while the earlier call runs.
+    if (scope !== undefined && earlier !== undefined) this.#call.alsoRuns = runningOf(scope, earlier)
     if (certainty === "not_executed" || isOnlyChecked === true) return
     const same =
       `An earlier call of ${this.#tool.name} may already have taken effect. Both calls share one idempotency key, so the effect happens only once`
@@ -386,11 +397,16 @@ export class CallAdmission {
     this.#facts.settle({ id: this.#intended.id, certainty, by: "reconcile" })
   }
 
-  #noteDoubtAge({ id }: Intent): void {
+  #noteDoubtAge({ id }: Pick<Intent, "id">): void {
     const { facts: { scope } = {} } = this.#options
     if (scope === undefined || !this.#call.acts) return
-    const now = this.#fiber.getRef(Clock.Clock).monotonicTimeNanosUnsafe()
-    noteEnd(scope, id, now, this.#call.hasLeftSome ? () => this.#call.hasLeftSome : undefined)
+    const clock = this.#fiber.getRef(Clock.Clock)
+    const runs = whetherRunning(this.#call)
+    noteEnd(scope, id, clock.monotonicTimeNanosUnsafe(), runs)
+    if (runs === undefined) return
+    for (const fiber of this.#call.live.abandoned.fibers) {
+      fiber.addObserver(() => noteStopped(scope, id, clock.monotonicTimeNanosUnsafe()))
+    }
   }
 
   // A request after the end of the call puts it in doubt, which its outcome cannot say any more.
@@ -401,6 +417,7 @@ export class CallAdmission {
     if (scope === undefined || number === undefined || intended === undefined) return
     this.#call.onLateRequest = () => {
       noteLateDoubt(scope, { id, number, text: attempted(() => this.#textOf(intended)) })
+      this.#noteDoubtAge({ id })
     }
   }
 

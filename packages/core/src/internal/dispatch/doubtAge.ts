@@ -6,28 +6,34 @@ import { Latest } from "../value/latest.ts"
 
 interface Ended {
   at: bigint
-  /** True while something that the call has left behind is still running. */
-  readonly isRunning: (() => boolean) | undefined
+  /** True while something that the call has left behind is still running. Absent once that has ended. */
+  runs: (() => boolean) | undefined
 }
 
 // For a call that is forgotten, the time begins anew.
 const ends = new Latest<string, Ended>(10_000)
 
-/** Notes that a call has ended in doubt. */
-export const noteEnd = (scope: string, id: string, at: bigint, isRunning: (() => boolean) | undefined): void => {
-  ends.set(nameOf(scope, id), { at, isRunning })
+/** Notes that a call has ended in doubt, or has sent a request since. */
+export const noteEnd = (scope: string, id: string, at: bigint, runs: (() => boolean) | undefined): void => {
+  ends.set(nameOf(scope, id), { at, runs })
 }
 
-/** True if something that a call in doubt has left behind is still running: it may act later. */
-export const isRunning = (scope: string, id: string): boolean => ends.get(nameOf(scope, id))?.isRunning?.() === true
+/** Returns what tells whether something that a call in doubt has left behind is still running: it may act later. */
+export const runningOf = (scope: string, id: string): (() => boolean) | undefined => ends.get(nameOf(scope, id))?.runs
 
-/** Returns how long ago a call has ended, in milliseconds; 0 if this process learns of it only now. */
-export const ageOf = (scope: string, id: string, now: bigint): number => {
+/** Notes the time if nothing of a call in doubt is running any more. */
+export const noteStopped = (scope: string, id: string, now: bigint): void => {
   const end = ends.get(nameOf(scope, id))
-  if (end === undefined) noteEnd(scope, id, now, undefined)
-  else if (end.isRunning?.() === true) end.at = now
-  else return Number(now - end.at) / 1e6
-  return 0
+  if (end?.runs === undefined || end.runs()) return
+  end.at = now
+  end.runs = undefined
+}
+
+/** Returns how long before `begun` a call has ended, in milliseconds; 0 if this process learns of it only now. */
+export const ageOf = (scope: string, id: string, begun: bigint): number => {
+  const end = ends.get(nameOf(scope, id))
+  if (end === undefined) noteEnd(scope, id, begun, undefined)
+  return end === undefined ? 0 : Number(begun - end.at) / 1e6
 }
 
 const nameOf = (scope: string, id: string): string => JSON.stringify([scope, id])

@@ -42,7 +42,7 @@ export const joinedOutcome = (
   own: ToolOutcome,
   written: string | undefined
 ): ToolOutcome => {
-  const note = noteOn(call.arguments, written)
+  const note = noteOn(outcome, call.arguments, written)
   const repairs: ReadonlyArray<Repair> = [...own.repairs ?? [], { kind: "joined", path: [], note }]
   const { certainty, doubt } = outcome
   const account = {
@@ -68,12 +68,18 @@ export const joinedOutcome = (
   }
 }
 
-const noteOn = (sent: string | undefined, written: string | undefined): string => {
+const noteOn = (
+  { attempts, certainty }: Completed | Failed,
+  sent: string | undefined,
+  written: string | undefined
+): string => {
+  if (attempts === 0) return "This turn has the same call twice: this is the one result of both"
   const fields = differing(sent, written)
-  const difference = fields.length === 0
-    ? ""
-    : ` The arguments of the first call were sent. Different here: ${list(fields)}.`
-  return `This turn has the same call twice, and it ran once: this is its one result.${difference} To do it twice, call it again in the next turn`
+  return [
+    "This turn has the same call twice, and it ran once: this is its one result",
+    ...(fields.length === 0 ? [] : [`The arguments of the first call were sent. Different here: ${list(fields)}`]),
+    ...(certainty === "unknown" ? [] : ["To do it twice, call it again in the next turn"])
+  ].join(". ")
 }
 
 // The names of the arguments that differ. They differ if the tool's identity does not contain them.

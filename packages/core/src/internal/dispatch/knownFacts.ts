@@ -1,3 +1,4 @@
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as CallFacts from "../../CallFacts.ts"
@@ -9,6 +10,7 @@ import { note } from "../call/note.ts"
 import type { Scope } from "../call/scope.ts"
 import { SuspendSignal } from "../failure/controlSignal.ts"
 import { factOf } from "./callFact.ts"
+import { runningOf } from "./doubtAge.ts"
 import { forgetLateDoubt } from "./lateDoubt.ts"
 import type { Admission } from "./repeatedCall.ts"
 import { certaintyIn, questionAbout, settledNote, verdictOf } from "./settlement.ts"
@@ -46,7 +48,8 @@ export class KnownFacts {
     const facts = this.current
     if (!this.#asks || id === undefined || facts === undefined) return false
     const question = questionAbout(facts, id)
-    if (question === undefined) return false
+    // Nobody can know what becomes of a call that is still running.
+    if (question === undefined || runningOf(facts.scope ?? "", id)?.() === true) return false
     const { id: call, live } = this.#call
     const reply = live.replyTo(call, question)
     if (reply === undefined) throw new SuspendSignal(question, call)
@@ -59,21 +62,21 @@ export class KnownFacts {
    * Settles the doubts that the result of this call, a check, says something about. Only a fresh result says anything.
    *
    * @param effect the identity of the check's call
-   * @param now the time at which the check began, by the monotonic clock
+   * @param begun the time at which the check began, by the monotonic clock
    */
   settleBy(
     check: Tool.Any,
     result: unknown,
     effect: () => string | undefined,
     toolkit: Toolkit.Toolkit,
-    now: bigint
+    begun: bigint
   ): Effect.Effect<void> {
     return Effect.catchCause(
-      Effect.sync(() => {
+      Effect.map(Clock.monotonicTimeNanos, (now) => {
         const facts = this.current
         const about = facts === undefined || !isFresh(this.#call) ? undefined : effect()
         if (facts === undefined || about === undefined) return
-        const { settled, wait } = verdictOf(check, result, about, facts, toolkit, now)
+        const { settled, wait } = verdictOf(check, result, about, facts, toolkit, begun, now)
         for (const { id, certainty, by } of settled) this.settle({ id, certainty, by })
         const text = settled.length > 0 ? settledNote(settled) : wait
         if (text !== undefined) note(this.#call, { _tag: "CaveatAdded", text })

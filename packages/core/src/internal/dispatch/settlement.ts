@@ -11,7 +11,7 @@ import { IllTyped, noun, outright } from "../call/runUserCode.ts"
 import { durationText } from "../value/durationText.ts"
 import { cut, list, oneLine } from "../value/text.ts"
 import { factOf } from "./callFact.ts"
-import { ageOf, isRunning } from "./doubtAge.ts"
+import { ageOf, noteStopped, runningOf } from "./doubtAge.ts"
 
 /** What a check says about the calls in doubt. */
 export interface Verdict {
@@ -25,7 +25,8 @@ export interface Verdict {
  * that have the same identity.
  *
  * @param effect the identity of the check's call
- * @param now the time at which the check began, by the monotonic clock
+ * @param begun the time at which the check began, by the monotonic clock
+ * @param now the time, by the same clock
  */
 export const verdictOf = (
   { name, settles }: Tool.Any,
@@ -33,31 +34,37 @@ export const verdictOf = (
   effect: string,
   facts: CallFacts,
   toolkit: Toolkit.Toolkit,
+  begun: bigint,
   now: bigint
 ): Verdict => {
   const none: Verdict = { settled: [] }
   if (settles === undefined) return none
   const doubts = Array.from(toolkit.tools.values()).flatMap(({ check, name: tool }) => {
     const id = intentIdOf(tool, effect)
-    const { failed }: Fact = factOf(facts, id)
-    return check === name && failed?.certainty === "unknown" ? [{ id, tool }] : []
+    const { done, failed }: Fact = factOf(facts, id)
+    return check === name && failed?.certainty === "unknown" ? [{ id, tool, isDoneBefore: done !== undefined }] : []
   })
   if (doubts.length === 0) return none
   const certainty = saidBy(name, outcomeOf(settles)(result))
   if (certainty === undefined) return none
   const { final, settle } = settles
   const { scope = "" } = facts
-  // How long it takes until the answer counts.
-  const restOf = (id: string): number => {
-    if (certainty === "executed") return 0
-    if (final) return isRunning(scope, id) ? Infinity : 0
-    return settle === undefined ? Infinity : Duration.toMillis(settle) - ageOf(scope, id, now)
+  // How long it takes until the answer counts. An effect that is found may be that of an earlier, equal call.
+  const restOf = ({ id, isDoneBefore }: typeof doubts[number]): number => {
+    if (certainty === "executed") return isDoneBefore ? Infinity : 0
+    // What has ended unheard ends now, since a check that has begun before that proves nothing.
+    noteStopped(scope, id, now)
+    const isRunning = runningOf(scope, id) !== undefined
+    if (final) return isRunning || ageOf(scope, id, begun) < 0 ? Infinity : 0
+    if (settle === undefined) return Infinity
+    return Duration.toMillis(settle) - (isRunning ? 0 : ageOf(scope, id, begun))
   }
-  const settled = doubts.filter(({ id }) => restOf(id) <= 0)
+  const waiting = doubts.map((doubt) => ({ ...doubt, rest: restOf(doubt) }))
+  const settled = waiting.filter(({ rest }) => rest <= 0)
   if (settled.length > 0) {
     return { settled: settled.map(({ id, tool }) => ({ id, tool, certainty, by: `check:${name}` })) }
   }
-  const rest = Math.max(...doubts.map(({ id }) => restOf(id)))
+  const rest = Math.max(...waiting.map(({ rest }) => rest))
   const tools = list(doubts.map(({ tool }) => tool))
   return rest === Infinity ? none : {
     settled: [],
