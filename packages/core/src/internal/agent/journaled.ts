@@ -1,6 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as Defect from "../../Defect.ts"
 import * as Journal from "../../Journal.ts"
@@ -42,13 +43,9 @@ export const journaled = <A, E, R>(
   )
 }
 
-const schemas = new WeakMap<object, Schema.Constraint>()
+const withTime = <A>(success: Schema.ConstraintCodec<A, unknown>) => asRecorded<A>(recordOf(success))
 
-const withTime = <A>(success: Schema.ConstraintCodec<A, unknown>) => {
-  const schema = schemas.get(success) ?? Schema.Struct({ value: success, used: Schema.Finite })
-  schemas.set(success, schema)
-  return asRecorded<A>(schema)
-}
+const recordOf = memoize((success: Schema.Constraint) => Schema.Struct({ value: success, used: Schema.Finite }))
 
 // The cached schema was made from the same `success`, so it has this type.
 const asRecorded = <A>(schema: Schema.Constraint) =>

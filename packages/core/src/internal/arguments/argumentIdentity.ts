@@ -10,6 +10,7 @@ import { hasSecrets } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
+import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -127,17 +128,7 @@ interface Codec {
   readonly isMapped: boolean
 }
 
-const codecs = new WeakMap<object, Codec>()
-
-const codecOf = (parameters: Schema.ConstraintDecoder<unknown>): Codec => {
-  const known = codecs.get(parameters)
-  if (known !== undefined) return known
-  const codec = makeCodec(parameters)
-  codecs.set(parameters, codec)
-  return codec
-}
-
-const makeCodec = (parameters: Schema.ConstraintDecoder<unknown>): Codec => {
+const codecOf = memoize((parameters: Schema.ConstraintDecoder<unknown>): Codec => {
   const codec = Schema.toCodecJson(parameters)
   const encode = SchemaParser.encodeUnknownExit(withoutServices(codec))
   const decode = SchemaParser.decodeUnknownExit(codec)
@@ -148,7 +139,7 @@ const makeCodec = (parameters: Schema.ConstraintDecoder<unknown>): Codec => {
     decodeAtOnce: (json) => successOf(() => decodeEagerly(json)),
     isMapped: holds(codec.ast, ({ encoding }) => encoding !== undefined)
   }
-}
+})
 
 const successOf = (run: () => Effect.Effect<unknown, unknown>): unknown =>
   attempted(() => {

@@ -14,6 +14,7 @@
  * `Schema.String`, the schema is shown as the author wrote it.
  */
 import { numberPattern } from "@fallible/arguments"
+import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
@@ -94,7 +95,7 @@ const documentationOf = ({ annotations = {} }: SchemaAST.AST): Schema.Annotation
 
 // Adds the descriptions to an encoded side.
 const described = (root: SchemaAST.AST): SchemaAST.AST => {
-  const rewrite: Rewrite = memoized((ast) => {
+  const rewrite: Rewrite = memoize((ast) => {
     const shown = shownAs(ast)
     if (shown !== undefined) return shown(ast)
     if (isLongEnum(ast)) return withTypes(ast, [ast.types[0]!, ...ast.types])
@@ -119,7 +120,7 @@ const isAnything = Schema.makeFilter(() => undefined, { toJsonSchema: () => ({})
 // If a secret is decoded from another value, the encoded side no longer shows that it is a secret. So
 // that whole value is marked as a secret.
 const withSecrets = (root: SchemaAST.AST): SchemaAST.AST => {
-  const rewrite: Rewrite = memoized((ast) => {
+  const rewrite: Rewrite = memoize((ast) => {
     if (ast.encoding === undefined) return rebuilt(ast, rewrite)
     const encoded = rewrite(ast.encoding.at(-1)!.to)
     const isLost = holdsDecoded(ast) && !holds(encoded, isSecret)
@@ -135,15 +136,6 @@ const holdsDecoded = (ast: SchemaAST.AST): boolean =>
 const asSecret = (ast: SchemaAST.AST): SchemaAST.AST => {
   const { annotations, run } = Schema.Redacted(Schema.make(ast)).ast
   return new SchemaAST.Declaration([ast], run, annotations, undefined, undefined, ast.context)
-}
-
-const memoized = (rebuild: Rewrite): Rewrite => {
-  const memory = new Map<SchemaAST.AST, SchemaAST.AST>()
-  return (ast) => {
-    const result = memory.get(ast) ?? rebuild(ast)
-    memory.set(ast, result)
-    return result
-  }
 }
 
 // Rebuilds a schema that has no encoding: each of its parts is rewritten.

@@ -2,6 +2,7 @@
  * Free text in the arguments of a tool: words that a model may choose differently each time, such as a note. If they count
  * as part of the intended effect, a call with other words is another call.
  */
+import { memoize } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
@@ -16,20 +17,14 @@ import { schemaOf } from "./jsonSchema.ts"
 export const isIdentified = ({ identity, parameters }: Pick<Identified, "identity" | "parameters">): boolean =>
   Predicate.isFunction(identity) || identity === "all" && !hasFreeText(parameters)
 
-const cache = new WeakMap<object, boolean>()
-
 /**
  * Whether any parameter is free text: a string without an enum, a pattern or a format, or any value. The keys of a record
  * are free text, too. What counts is what the model is shown: Effect shows a pattern only if it has the flag `u`.
  */
-export const hasFreeText = (parameters: Schema.Constraint): boolean => {
-  const known = cache.get(parameters)
-  if (known !== undefined) return known
+export const hasFreeText: (parameters: Schema.Constraint) => boolean = memoize((parameters) =>
   // A schema that cannot be shown may hold anything.
-  const isFree = attempted(() => isFreeIn(schemaOf(parameters))) ?? true
-  cache.set(parameters, isFree)
-  return isFree
-}
+  attempted(() => isFreeIn(schemaOf(parameters))) ?? true
+)
 
 const isFreeIn = (root: JsonSchema.JsonSchema): boolean => {
   const definitions = Predicate.isObject(root["$defs"]) ? root["$defs"] : {}

@@ -1,4 +1,5 @@
 import { numberPattern } from "@fallible/arguments"
+import { memoize } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -35,19 +36,13 @@ export const whyUnusable = (shown: JsonSchema.JsonSchema): string | undefined =>
     : undefined
 }
 
-const schemas = new WeakMap<object, JsonSchema.JsonSchema>()
-
 /**
  * Returns the result of {@link shown} from a cache. All callers share that object: do not change it,
  * and do not give it to a user.
  */
-export const schemaOf = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
-  const known = schemas.get(parameters)
-  if (known !== undefined) return known
-  const schema = shown(parameters)
-  schemas.set(parameters, schema)
-  return schema
-}
+export const schemaOf: (parameters: Schema.Constraint) => JsonSchema.JsonSchema = memoize((parameters) =>
+  shown(parameters)
+)
 
 /**
  * Whether the JSON Schema refuses values that the codec of these parameters accepts. The codec accepts the strings

@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
@@ -10,16 +11,10 @@ import { misfitLogged } from "./resultMismatchLog.ts"
 
 type Encode = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 
-const encoders = new WeakMap<object, Encode>()
-
-const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
-  const cached = encoders.get(success)
-  if (cached !== undefined) return cached
+const encoderOf = memoize((success: Schema.ConstraintEncoder<unknown>): Encode => {
   const encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(success), { errors: "all" })
-  const encoder: Encode = (value) => contained(encode(value))
-  encoders.set(success, encoder)
-  return encoder
-}
+  return (value) => contained(encode(value))
+})
 
 /** Encodes a handler's answer as JSON. Fails with a `SchemaMismatch` if the answer does not match the tool's schema. */
 export const guard = (
