@@ -528,14 +528,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a check that finds nothing settles without a promise",
     file: `${dispatch}/settlement.ts`,
-    text: `if (settle === undefined) return Infinity`,
-    replacement: `if (settle === undefined) return 0`
+    text: `settle === undefined ? Infinity :`,
+    replacement: `settle === undefined ? 0 :`
   },
   {
     name: "a check settles before its time",
     file: `${dispatch}/settlement.ts`,
-    text: `Duration.toMillis(settle) - (isRunning ? 0 : ageOf(`,
-    replacement: `Duration.toMillis(settle) - Infinity + (isRunning ? 0 : ageOf(`
+    text: `Duration.toMillis(settle) - (age ?? 0)`,
+    replacement: `Duration.toMillis(settle) - Infinity + (age ?? 0)`
   },
   {
     name: "a check that finds the effect has to wait",
@@ -546,7 +546,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a final check has to wait",
     file: `${dispatch}/settlement.ts`,
-    text: `if (final) return isRunning || ageOf(scope, id, begun) < 0 ? Infinity : 0`,
+    text: `if (final) return age === undefined || age < 0 ? Infinity : 0`,
     replacement: ``
   },
   {
@@ -582,7 +582,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a repeated call that is only checked forgets that the earlier one still runs",
     file: `${dispatch}/callAdmission.ts`,
-    text: `this.#call.alsoRuns = runningOf(scope, earlier)`,
+    text: `this.#call.alsoRuns = runningOf(scope, this.#intended.id)`,
     replacement: `void runningOf`
   },
   {
@@ -622,8 +622,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a person's yes holds for one of the calls that were held back",
     file: `${dispatch}/callAdmission.ts`,
-    text: `call.name === name ? outcome.settled ?? none : none`,
-    replacement: `call.name === name && outcome === undefined ? none : none`
+    text: `outcome.settled?.some(isDone) === true`,
+    replacement: `outcome.settled?.some(isDone) === null`
   },
   {
     name: "a check finds the effect of an earlier call, and settles a later one",
@@ -678,7 +678,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a final check settles while the handler still runs",
     file: `${dispatch}/settlement.ts`,
-    text: `isRunning || ageOf(scope, id, begun) < 0 ? Infinity : 0`,
+    text: `age === undefined || age < 0 ? Infinity : 0`,
     replacement: `0`
   },
   {

@@ -107,6 +107,10 @@ export class CallAdmission {
     return this.#known ??= new KnownFacts(this.#call, facts, onDoubt === "ask", before?.settled)
   }
 
+  get #current(): CallFacts.CallFacts | undefined {
+    return this.#known === undefined ? this.#options.facts : this.#known.current
+  }
+
   get #settled(): ReadonlyArray<Settlement> {
     return this.#known?.settled ?? none
   }
@@ -146,7 +150,7 @@ export class CallAdmission {
     const wasAdmitted = this.#isAdmitted
     this.#isAdmitted = false
     // A resumed call keeps the number that its key was derived from.
-    const known = this.#known === undefined ? this.#options.facts : this.#known.current
+    const known = this.#current
     const facts = known === undefined ? undefined : CallFacts.numbered(known, before?.intent)
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
     if (facts === undefined || this.#intended === undefined) return wasAdmitted ? {} : { refusal }
@@ -197,7 +201,7 @@ export class CallAdmission {
     const wasAdmitted = this.#isAdmitted
     let decided = this.#decide(params, this.#again ?? text)
     if (!wasAdmitted && this.#joins()) return joinedCall
-    while (decided.refusal !== undefined && this.#facts.areSettledByUser(decided)) {
+    while (decided.refusedBy !== undefined && this.#facts.areSettledByUser(decided.refusedBy)) {
       decided = this.#decide(params, this.#again ?? text)
     }
     const { repeated } = decided
@@ -238,15 +242,15 @@ export class CallAdmission {
 
   // The call was made before its model could read that an earlier one has taken effect.
   get #doneMeanwhile(): DispatchFailure.DispatchFailure | undefined {
-    const { turn = [] } = this.#options
+    const { turn = none } = this.#options
     const { name } = this.#tool
-    const settledBefore = isIdentified(this.#tool)
-      ? none
-      : turn.flatMap(({ call, outcome }) => call.name === name ? outcome.settled ?? none : none)
-    const isDone = [...this.#settled, ...settledBefore].some(({ by, certainty, id }) =>
+    const isDone = ({ by, certainty, id }: Settlement) =>
       by === "person" && certainty === "executed" && id !== this.#intended?.id
-    )
-    return isDone ? DispatchFailure.doneMeanwhile(this.#tool.name) : undefined
+    // With an identity, the other calls of the turn say themselves that they are others.
+    const isTold = this.#settled.some(isDone) ||
+      turn.some(({ call, outcome }) => call.name === name && outcome.settled?.some(isDone) === true) &&
+        !isIdentified(this.#tool)
+    return isTold ? DispatchFailure.doneMeanwhile(name) : undefined
   }
 
   /** Settles the doubts that the result of this call, a check, says something about. */
@@ -284,6 +288,11 @@ export class CallAdmission {
   // A service must always receive the same body under one key. So the arguments of the earlier call are sent again.
   #repeated(repeated: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
     const { refusal, text } = repeated
+    const { facts: { scope } = {} } = this.#options
+    // A check proves nothing while the earlier call runs.
+    if (scope !== undefined && this.#intended !== undefined) {
+      this.#call.alsoRuns = runningOf(scope, this.#intended.id)
+    }
     const sent: Effect.Effect<{ readonly params: unknown }, ToolFailure> = text === undefined
       ? Effect.succeed({ params })
       // Decoding fails if the tool has changed since the earlier call.
@@ -301,10 +310,6 @@ export class CallAdmission {
       effects: effectsOf(certainty),
       ...(doubt === undefined ? {} : { doubt })
     })
-    const scope = this.#options.facts?.scope
-    const earlier = this.#intended?.id
-    // A check proves nothing while the earlier call runs.
-    if (scope !== undefined && earlier !== undefined) this.#call.alsoRuns = runningOf(scope, earlier)
     if (certainty === "not_executed" || isOnlyChecked === true) return
     const same =
       `An earlier call of ${this.#tool.name} may already have taken effect. Both calls share one idempotency key, so the effect happens only once`
@@ -347,11 +352,11 @@ export class CallAdmission {
     if (turn !== undefined && isJoinable(this.#tool) && this.#join(turn.find(isSame))) return { refusal: joinedCall }
     if (fixers.length === 0) return noText
     const known = () => {
-      const { current } = this.#facts
+      const current = this.#current
       return current === undefined ? {} : admissionOfText(current, this.#tool, writtenOf(name, written))
     }
     let admission = known()
-    while (admission.refusal !== undefined && this.#facts.areSettledByUser(admission)) admission = known()
+    while (admission.refusedBy !== undefined && this.#facts.areSettledByUser(admission.refusedBy)) admission = known()
     const { refusal, text } = admission
     if (refusal === undefined) return { text: this.#again = text }
     this.stage = "admit"

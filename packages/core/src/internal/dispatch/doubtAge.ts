@@ -29,11 +29,15 @@ export const noteStopped = (scope: string, id: string, now: bigint): void => {
   end.runs = undefined
 }
 
-/** Returns how long before `begun` a call has ended, in milliseconds; 0 if this process learns of it only now. */
-export const ageOf = (scope: string, id: string, begun: bigint): number => {
+/**
+ * Returns how long before `begun` a call had ended, in milliseconds: 0 if this process learns of it only now, `undefined`
+ * if something of it is running. What has ended unnoticed counts as ended now.
+ */
+export const ageOf = (scope: string, id: string, begun: bigint, now: bigint): number | undefined => {
+  noteStopped(scope, id, now)
   const end = ends.get(nameOf(scope, id))
   if (end === undefined) noteEnd(scope, id, begun, undefined)
-  return end === undefined ? 0 : Number(begun - end.at) / 1e6
+  return end?.runs === undefined ? Number(begun - (end?.at ?? begun)) / 1e6 : undefined
 }
 
 const nameOf = (scope: string, id: string): string => JSON.stringify([scope, id])

@@ -12,7 +12,6 @@ import { SuspendSignal } from "../failure/controlSignal.ts"
 import { factOf } from "./callFact.ts"
 import { runningOf } from "./doubtAge.ts"
 import { forgetLateDoubt } from "./lateDoubt.ts"
-import type { Admission } from "./repeatedCall.ts"
 import { certaintyIn, questionAbout, settledNote, verdictOf } from "./settlement.ts"
 
 /** The facts that a call knows: those before it, with the doubts that it has settled since. */
@@ -41,12 +40,14 @@ export class KnownFacts {
   }
 
   /**
-   * Asks the user what became of the call in doubt that refuses this one. Returns true if the reply has settled the doubt:
-   * only the words yes and no do. Throws the question if there is no reply yet.
+   * Asks the user what became of the call in doubt that refuses this one. Returns true if the reply has settled the doubt.
+   * Only the words "yes" and "no" settle it. Throws the question if there is no reply yet.
+   *
+   * @param id the id of the call in doubt
    */
-  areSettledByUser({ refusedBy: id }: Pick<Admission, "refusedBy">): boolean {
+  areSettledByUser(id: string): boolean {
     const facts = this.current
-    if (!this.#asks || id === undefined || facts === undefined) return false
+    if (!this.#asks || facts === undefined) return false
     const question = questionAbout(facts, id)
     // Nobody can know what becomes of a call that is still running.
     if (question === undefined || runningOf(facts.scope ?? "", id)?.() === true) return false

@@ -11,7 +11,7 @@ import { IllTyped, noun, outright } from "../call/runUserCode.ts"
 import { durationText } from "../value/durationText.ts"
 import { cut, list, oneLine } from "../value/text.ts"
 import { factOf } from "./callFact.ts"
-import { ageOf, noteStopped, runningOf } from "./doubtAge.ts"
+import { ageOf } from "./doubtAge.ts"
 
 /** What a check says about the calls in doubt. */
 export interface Verdict {
@@ -52,12 +52,10 @@ export const verdictOf = (
   // How long it takes until the answer counts. An effect that is found may be that of an earlier, equal call.
   const restOf = ({ id, isDoneBefore }: typeof doubts[number]): number => {
     if (certainty === "executed") return isDoneBefore ? Infinity : 0
-    // What has ended unheard ends now, since a check that has begun before that proves nothing.
-    noteStopped(scope, id, now)
-    const isRunning = runningOf(scope, id) !== undefined
-    if (final) return isRunning || ageOf(scope, id, begun) < 0 ? Infinity : 0
-    if (settle === undefined) return Infinity
-    return Duration.toMillis(settle) - (isRunning ? 0 : ageOf(scope, id, begun))
+    // A check that began before the call had ended proves nothing.
+    const age = ageOf(scope, id, begun, now)
+    if (final) return age === undefined || age < 0 ? Infinity : 0
+    return settle === undefined ? Infinity : Duration.toMillis(settle) - (age ?? 0)
   }
   const waiting = doubts.map((doubt) => ({ ...doubt, rest: restOf(doubt) }))
   const settled = waiting.filter(({ rest }) => rest <= 0)
