@@ -1,8 +1,8 @@
 /*
  * A call in other words: arguments with the same intended effect, as a model may write them the next time.
  *
- * Whether a value may stand in a field is not read from the schema: it is decoded. So a string with a pattern, of which the
- * model may not even know, is not reworded.
+ * New values are decoded, because the schema that a model is shown may leave out a pattern. A value that does not decode is
+ * not used.
  */
 import { Arguments, type Tool, Toolkit } from "@fallible/core"
 import * as Effect from "effect/Effect"
