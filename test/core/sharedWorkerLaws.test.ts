@@ -4,6 +4,7 @@ import {
   Agent,
   Dispatch,
   Policy,
+  RetryPolicy,
   type SideEffect,
   Tool,
   ToolCall,
@@ -12,7 +13,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Deferred, Effect, Fiber, Logger, Queue, Schema } from "effect"
+import { Deferred, Effect, Fiber, Logger, Queue, Schema, SchemaTransformation } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { passing } from "../support/virtualTime.ts"
@@ -21,23 +22,71 @@ type Failure = ToolFailure.ToolFailure
 
 const Order = Schema.Struct({ order: Schema.String })
 
+/** Parameters that the handler receives as a text. */
+const OrderText = Order.pipe(Schema.decodeTo(
+  Schema.String,
+  SchemaTransformation.transform({ decode: ({ order }) => order, encode: (order) => ({ order }) })
+))
+
+const instances = new Map<string, OrderClass>()
+class OrderClass extends Schema.Class<OrderClass>("Order")({ order: Schema.String }) {
+  /** The one instance for an order. */
+  static of(order: string): OrderClass {
+    const instance = instances.get(order) ?? new OrderClass({ order })
+    instances.set(order, instance)
+    return instance
+  }
+}
+
+/** Parameters that the handler receives as an object which equal calls share. */
+const SharedOrder = Order.pipe(Schema.decodeTo(
+  Schema.instanceOf(OrderClass),
+  SchemaTransformation.transform({ decode: ({ order }) => OrderClass.of(order), encode: ({ order }) => ({ order }) })
+))
+
 const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
 
-const paying = (sideEffect: SideEffect.SideEffect, takes = 0, isLost = false) => {
+const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: false, outcome: "not_executed" })
+
+const payingWith = <P>(parameters: Schema.Codec<P, unknown>, orderOf: (params: P) => string) =>
+(
+  sideEffect: SideEffect.SideEffect,
+  takes = 0,
+  isLost = false
+) => {
   const paid: Array<string> = []
   const pay = Tool.make(
     "pay",
-    { description: "", parameters: Order, success: Schema.String, sideEffect, identity: ({ order }) => order },
-    ({ order }) =>
+    { description: "", parameters, success: Schema.String, sideEffect, identity: orderOf },
+    (params) =>
       Effect.gen(function*() {
         const { idempotencyKey } = yield* ToolCall.current
         if (takes > 0) yield* Effect.sleep(takes)
-        paid.push(`${order} ${idempotencyKey}`)
+        paid.push(`${orderOf(params)} ${idempotencyKey}`)
         if (isLost) return yield* lost
-        return `paid ${order}`
+        return `paid ${orderOf(params)}`
       })
   )
-  return { pay, paid }
+  return {
+    pay,
+    paid,
+    through: (policy: ReturnType<typeof oneAtATime>) => {
+      const toolkit = Toolkit.make(Tool.with(pay, policy))
+      return (order: string, idempotencyKey: string) =>
+        Dispatch.call(toolkit, { id: idempotencyKey, name: "pay", arguments: JSON.stringify({ order }) }, {
+          idempotencyKey
+        })
+    }
+  }
+}
+
+const paying = payingWith(Order, ({ order }) => order)
+
+/** The payment tool, with parameters of several shapes. */
+const shapes = {
+  fields: paying,
+  text: payingWith(OrderText, (order) => order),
+  shared: payingWith(SharedOrder, ({ order }) => order)
 }
 
 /** One payment at a time: the first call starts a worker, which runs the payments of all calls. */
@@ -63,28 +112,36 @@ const oneAtATime = (isThunk: boolean) =>
   })
 
 /** Collects the calls of a moment, and runs them in the fiber of the first. */
-const batching = Policy.make({
-  kind: "custom",
-  name: "batching",
-  description: "batching",
-  bound: (inner) => inner,
-  wrap: <A, E extends Failure, R>(run: Policy.Run<A, E, R>) => {
-    let batch: Array<{ readonly params: unknown; readonly end: Deferred.Deferred<A, E> }> | undefined
-    return (params: unknown) =>
-      Effect.gen(function*() {
-        const end = yield* Deferred.make<A, E>()
-        if (batch !== undefined) {
-          batch.push({ params, end })
+const batchOf = (hand: (params: unknown) => unknown) =>
+  Policy.make({
+    kind: "custom",
+    name: "batching",
+    description: "batching",
+    bound: (inner) => inner,
+    wrap: <A, E extends Failure, R>(run: Policy.Run<A, E, R>) => {
+      let batch: Array<{ readonly params: unknown; readonly end: Deferred.Deferred<A, E> }> | undefined
+      return (params: unknown) =>
+        Effect.gen(function*() {
+          const end = yield* Deferred.make<A, E>()
+          if (batch !== undefined) {
+            batch.push({ params, end })
+            return yield* Deferred.await(end)
+          }
+          const jobs = batch = [{ params, end }]
+          yield* Effect.sleep(10)
+          batch = undefined
+          for (const { end, params } of jobs) yield* Deferred.into(run(hand(params)), end)
           return yield* Deferred.await(end)
-        }
-        const jobs = batch = [{ params, end }]
-        yield* Effect.sleep(10)
-        batch = undefined
-        for (const { end, params } of jobs) yield* Deferred.into(run(params), end)
-        return yield* Deferred.await(end)
-      })
-  }
-})
+        })
+    }
+  })
+
+const batching = batchOf((params) => params)
+
+/** A batch that hands on other objects than it got. */
+const copying = batchOf((params) =>
+  typeof params === "string" || params instanceof OrderClass ? params : { ...Object(params) }
+)
 
 const calling = (toolkit: Toolkit.Toolkit<Tool.Tool<"pay", typeof Order.Type, string, Failure>>, order: string) =>
   Dispatch.call(toolkit, { id: order, name: "pay", arguments: JSON.stringify({ order }) }, { idempotencyKey: order })
@@ -233,24 +290,26 @@ describe("a worker that several calls share", () => {
       fc.asyncProperty(
         fc.record({
           sideEffect: fc.constantFrom<SideEffect.SideEffect>("non_idempotent", "idempotent_by_key", "idempotent"),
-          policy: fc.constantFrom("thunks", "runs", "batch"),
-          starts: fc.array(fc.nat(20), { minLength: 1, maxLength: 4 }),
+          shape: fc.constantFrom<keyof typeof shapes>("fields", "text", "shared"),
+          policy: fc.constantFrom(batching, copying, undefined, null),
+          orders: fc.array(fc.record({ start: fc.nat(20), order: fc.nat(3) }), { minLength: 1, maxLength: 4 }),
           takes: fc.nat(15),
           isLost: fc.boolean()
         }),
-        async ({ isLost, policy, sideEffect, starts, takes }) => {
-          const { paid, pay } = paying(sideEffect, takes, isLost)
-          const toolkit = Toolkit.make(Tool.with(pay, policy === "batch" ? batching : oneAtATime(policy === "thunks")))
+        async ({ isLost, orders, policy, shape, sideEffect, takes }) => {
+          const { paid, through } = shapes[shape](sideEffect, takes, isLost)
+          const call = through(policy ?? oneAtATime(policy === null))
           const outcomes = await Effect.runPromise(
             passing(Effect.all(
-              starts.map((start, index) => Effect.delay(calling(toolkit, `${index}`), start)),
+              orders.map(({ order, start }, index) => Effect.delay(call(`${order}`, `${index}`), start)),
               { concurrency: "unbounded" }
             )).pipe(Effect.provide(TestClock.layer()), Effect.provide(Logger.layer([])))
           )
-          for (const payment of paid) assert.match(payment, /^(\d) \1$/)
+          const own = orders.map(({ order }, index) => `${order} ${index}`)
+          for (const payment of paid) assert.include(own, payment)
           assert.strictEqual(new Set(paid).size, paid.length)
           outcomes.forEach((outcome, index) => {
-            const hasPaid = paid.includes(`${index} ${index}`)
+            const hasPaid = paid.includes(own[index] ?? "")
             assert.strictEqual(outcome.certainty, hasPaid ? isLost ? "unknown" : "executed" : "not_executed")
             if (!hasPaid) assert.strictEqual(told(outcome), outside)
           })
@@ -258,4 +317,37 @@ describe("a worker that several calls share", () => {
       ),
       { numRuns: 500 }
     ))
+
+  it.effect("does not run again what another call is running, under a retry outside", () =>
+    Effect.gen(function*() {
+      const sent: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        {
+          description: "",
+          parameters: OrderText,
+          success: Schema.String,
+          sideEffect: "idempotent_by_key",
+          identity: (order) => order
+        },
+        (order) =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+            Effect.suspend(() => {
+              sent.push(`${order} ${idempotencyKey}`)
+              return sent.length === 1
+                ? Effect.fail(busy)
+                : sent.length === 2
+                ? Effect.fail(lost)
+                : Effect.succeed("paid")
+            }))
+      ).pipe(Tool.with(batching), Tool.retry(RetryPolicy.transient))
+      const toolkit = Toolkit.make(pay)
+      const call = (order: string) =>
+        Dispatch.call(toolkit, { id: order, name: "pay", arguments: JSON.stringify({ order }) }, {
+          idempotencyKey: order
+        })
+      const outcomes = yield* passing(Effect.all([call("7"), call("8")], { concurrency: 2 }))
+      assert.deepStrictEqual(outcomes.map(told), ["Failed not_executed busy not_executed", outside])
+      assert.deepStrictEqual(sent, ["7 7"])
+    }))
 })

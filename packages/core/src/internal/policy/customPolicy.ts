@@ -14,13 +14,13 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
-import * as Predicate from "effect/Predicate"
 import * as Defect from "../../Defect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { PolicyName } from "../call/policyKind.ts"
 import { refusedOutside } from "../call/refusal.ts"
 import { ended, noun } from "../call/runUserCode.ts"
-import { calledIn, current, type Scope } from "../call/scope.ts"
+import { current } from "../call/scope.ts"
+import { PolicyCallers } from "./policyCallers.ts"
 import { diedOf, PolicyRun } from "./policyRun.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
@@ -32,7 +32,7 @@ type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
  */
 export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Run, run: Run): Run => {
   const label = `The policy '${policy.name ?? policy.kind}' of '${tool}'`
-  const callers: Callers = new WeakMap()
+  const callers = new PolicyCallers()
   const wrapped = wrap(observeRun(run, tool, callers))
   if (typeof wrapped !== "function") {
     throw new TypeError(`${label} must wrap a run in a function; got ${noun(wrapped)}.`)
@@ -40,10 +40,11 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
   return (params) =>
     Effect.withFiber((fiber) => {
       const policyRun = new PolicyRun(fiber.getRef(current), policy, fiber)
-      noteCaller(callers, params, policyRun)
-      return Effect.suspend(() => ended(label, wrapped(params))).pipe(
+      const own = callers.enter(policyRun, params)
+      return Effect.suspend(() => ended(label, wrapped(own))).pipe(
         Effect.provideService(current, policyRun.scope),
         Effect.onExit((exit) => {
+          callers.leave(policyRun)
           policyRun.finish(exit)
           return reportLostDefects(policyRun, tool, exit)
         }),
@@ -69,11 +70,11 @@ const reportLostDefects = (
 }
 
 // Makes a new scope each time the policy starts the inner run.
-const observeRun = (run: Run, tool: string, callers: Callers): Run => (params) =>
+const observeRun = (run: Run, tool: string, callers: PolicyCallers): Run => (params) =>
   Effect.withFiber((fiber) => {
     const here = fiber.getRef(current)
-    const caller = callerElsewhere(callers, params, here)
-    const policy = caller ?? here.policy
+    const caller = callers.of(params, here)
+    const policy = caller instanceof PolicyRun ? caller : here.policy
     if (!(policy instanceof PolicyRun)) return run(params)
     if (policy.scope.acts && (caller !== undefined || policy.hasEnded)) {
       return Effect.fail(refusedOutside(tool, policy.scope))
@@ -84,28 +85,3 @@ const observeRun = (run: Run, tool: string, callers: Callers): Run => (params) =
       (exit) => Effect.sync(() => policy.end(scope, fiber, exit))
     )
   })
-
-// -----------------------------------------------------------------------------
-// Whose run it is
-// -----------------------------------------------------------------------------
-
-/**
- * The runs of a policy, by the arguments that they were called with: a policy may hand the runs of several calls to one
- * fiber, which belongs to one of those calls. Unknown if several calls have the same object as their arguments.
- */
-type Callers = WeakMap<object, PolicyRun | "several">
-
-const noteCaller = (callers: Callers, params: unknown, policyRun: PolicyRun): void => {
-  if (!Predicate.isObjectKeyword(params)) return
-  const before = callers.get(params)
-  const isOther = before instanceof PolicyRun && !before.hasEnded && !isOfCall(before.scope, policyRun.scope)
-  callers.set(params, isOther || before === "several" ? "several" : policyRun)
-}
-
-/** Returns the caller of an inner run, if the running fiber is not that call's. */
-const callerElsewhere = (callers: Callers, params: unknown, here: Scope): PolicyRun | undefined => {
-  const caller = Predicate.isObjectKeyword(params) ? callers.get(params) : undefined
-  return caller instanceof PolicyRun && !isOfCall(caller.scope, here) ? caller : undefined
-}
-
-const isOfCall = (one: Scope, other: Scope): boolean => calledIn(one) === calledIn(other)
