@@ -280,9 +280,27 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a worker runs the payments of all calls for one of them",
-    file: `${policy}/customPolicy.ts`,
-    text: `caller instanceof PolicyRun && !isOfCall(caller.scope, here) ? caller : undefined`,
-    replacement: `undefined`
+    file: `${policy}/policyCallers.ts`,
+    text: `return isOfCall(caller.scope, here) ? undefined : caller`,
+    replacement: `return undefined`
+  },
+  {
+    name: "a worker runs one of two equal calls for the other",
+    file: `${policy}/policyCallers.ts`,
+    text: `others.some(({ scope }) => !isOfCall(scope, caller.scope))`,
+    replacement: `others.length < 0`
+  },
+  {
+    name: "two calls hand a policy one object",
+    file: `${policy}/policyCallers.ts`,
+    text: `const own = isPlain(params) ?`,
+    replacement: `const own = params !== params ?`
+  },
+  {
+    name: "two questions about doubts read the same",
+    file: `${dispatch}/settlement.ts`,
+    text: ` (Doubt \${id})`,
+    replacement: ``
   },
   {
     name: "the scope of a policy that has ended stays open",

@@ -472,13 +472,73 @@ describe("a person", () => {
   it.effect("is asked what became of the call, and opens the tool", () =>
     Effect.gen(function*() {
       const { answer, asked, paid } = yield* asking(["No."], [pay("7", "a"), pay("7", "b"), pay("8")])
+      const id = Array.from(answer.facts.intents).flatMap(([id, { settled }]) => settled === undefined ? [] : [id])
       assert.deepStrictEqual(asked, [
-        "pay was called with {\"order\":\"7\",\"note\":\"a\"}, and failed with outcome_unknown: Reset. Nobody knows whether it took effect. Did it? Answer \"yes\" or \"no\"."
+        `pay was called with {"order":"7","note":"a"}, and failed with outcome_unknown: Reset. Nobody knows whether it took effect. Did it? Answer "yes" or "no". (Doubt ${id})`
       ])
       assert.deepStrictEqual(paid, ["7", "7", "8"])
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown"])
       const settled = Array.from(answer.facts.intents).flatMap(([, { settled }]) => settled ?? [])
       assert.deepStrictEqual(settled, [{ certainty: "not_executed", by: "person" }])
+    }))
+
+  it.effect("reads every argument, as it is", () =>
+    Effect.gen(function*() {
+      const note = `\u202Eevil\u2066 \u200B${"Pays order 3. ".repeat(500)}`
+      const parameters = Schema.Struct({ note: Schema.String, order: Schema.String })
+      const tool = Tool.make("pay", { description: "", parameters, success: Schema.String }, () => Effect.fail(lost))
+      const agent = Agent.make({ toolkit: Toolkit.make(tool), onDoubt: "ask" })
+      const moves: ReadonlyArray<Move> = [["pay", { note, order: "all" }], ["pay", { note, order: "other" }]]
+      const waiting = yield* Effect.flip(agent.run("Go.").pipe(Effect.provide(scripted(moves))))
+      if (waiting._tag !== "RunSuspended") return assert.fail(waiting._tag)
+      assert.include(waiting.question, "\"order\":\"all\"")
+      assert.notMatch(waiting.question, /[\u202E\u2066\u200B]/)
+    }))
+
+  // Both doubts hold back the third call, and only their ids tell their questions apart.
+  it.effect("answers each question on its own, although both read the same", () =>
+    Effect.gen(function*() {
+      const sent: Array<string> = []
+      const answer = (): Promise<unknown> => Promise.resolve()
+      let late = answer
+      const parameters = Schema.Struct({ note: Schema.String, order: Schema.String })
+      const bank = { method: "POST", url: "https://bank.example/pay" }
+      const tool = Tool.promise(
+        "pay",
+        { description: "", parameters, success: Schema.String },
+        async ({ order }, { noteRequest, refuse }) => {
+          sent.push(order)
+          if (sent.length === 1) {
+            late = async () => noteRequest({ ...bank, status: 200 })
+            return refuse("Not now.")
+          }
+          noteRequest({ ...bank, status: 500 })
+          throw new Error("Not now.")
+        }
+      )
+      const after = Tool.promise("after", { description: "", success: Schema.String, sideEffect: "none" }, async () => {
+        await late()
+        return "sent"
+      })
+      const agent = Agent.make({ toolkit: Toolkit.make(tool, after), onDoubt: "ask", loopGuard: "off" })
+      const call = (
+        order: string
+      ): Move => ["pay", { note: "n".repeat(1_000) + order, order: "o".repeat(100) + order }]
+      const asked: Array<string> = []
+      const replies = ["no", "yes"]
+      const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+        Effect.catchTag(run, "RunSuspended", ({ question, suspension }) => {
+          asked.push(question)
+          return answered(agent.resume(suspension, replies.shift() ?? assert.fail("Nobody answers.")))
+        })
+      const { facts } = yield* answered(agent.run("Go.", { facts: CallFacts.empty, scope: "two questions" })).pipe(
+        Effect.provide(scripted([call("A"), call("B"), ["after", {}], call("C")]))
+      )
+      const settled = Array.from(facts.intents).flatMap(([, { settled }]) => settled?.certainty ?? [])
+      assert.sameMembers(settled, ["not_executed", "executed"])
+      const [first, second] = asked.map((question) => question.replace(/ \(Doubt \w+\)/, ""))
+      assert.strictEqual(first, second)
+      assert.lengthOf(sent, 2)
     }))
 
   it.effect("says that it took effect: the same call is not made again", () =>

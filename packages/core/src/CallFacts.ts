@@ -434,7 +434,10 @@ export interface Doubt extends Pick<FailedCall, "tool" | "run" | "code" | "detai
   readonly id: string
   /** A hard doubt closes a tool without an identity. A soft one is a refusal that is not proved. */
   readonly strength: Strength
-  /** The arguments of the call, as text. Absent if they hold a secret, or were lost with the process of the call. */
+  /**
+   * The arguments of the call, as text: at most 1,000 characters, and long texts in them are cut. Absent if they hold a
+   * secret, or were lost with the process of the call.
+   */
   readonly arguments?: string
 }
 

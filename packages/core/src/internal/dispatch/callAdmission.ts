@@ -21,7 +21,6 @@ import { note } from "../call/note.ts"
 import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
-import { cut } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
 import { noteEnd, noteStopped, runningOf } from "./doubtAge.ts"
 import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equalCalls.ts"
@@ -29,6 +28,7 @@ import { disabledRefusal } from "./healthCount.ts"
 import { KnownFacts } from "./knownFacts.ts"
 import { noteLateDoubt } from "./lateDoubt.ts"
 import { type Admission, admissionOf, admissionOfText, type Repeated, writtenOf } from "./repeatedCall.ts"
+import { shownArguments } from "./shownArguments.ts"
 
 /** The options of a call that decide whether the call may run. */
 interface Options {
@@ -455,15 +455,12 @@ export class CallAdmission {
   // Only a call that is sent again needs its whole text. For any other, the text is for whoever settles the doubt.
   #textOf(intended: Intended): string | undefined {
     const { again } = intended
-    return again === undefined || this.#tool.sideEffect === "idempotent_by_key" ? again : cut(again, mostShown)
+    return again === undefined || this.#tool.sideEffect === "idempotent_by_key" ? again : shownArguments(again)
   }
 }
 
 const noText = {}
 const none: ReadonlyArray<never> = []
-
-/** How many characters are kept of arguments that are only shown. */
-const mostShown = 1_000
 
 /** Returns the failure of a call that was running when its process ended and cannot run again. */
 export const lostInProcess = (tool: string): ToolUnavailable =>

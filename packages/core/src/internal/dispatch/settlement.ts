@@ -9,9 +9,10 @@ import type { Settlement } from "../../ToolOutcome.ts"
 import { intentIdOf } from "../arguments/callIntent.ts"
 import { IllTyped, noun, outright } from "../call/runUserCode.ts"
 import { durationText } from "../value/durationText.ts"
-import { cut, list, oneLine } from "../value/text.ts"
+import { cut, list, printable } from "../value/text.ts"
 import { factOf } from "./callFact.ts"
 import { ageOf } from "./doubtAge.ts"
+import { shownArguments } from "./shownArguments.ts"
 
 /** What a check says about the calls in doubt. */
 export interface Verdict {
@@ -96,10 +97,11 @@ export const questionAbout = (facts: CallFacts, id: string): string | undefined 
   const { failed }: Fact = factOf(facts, id)
   if (failed?.certainty !== "unknown") return undefined
   const { code, detail, text, tool } = failed
-  const how = text === undefined ? "" : ` with ${cut(oneLine(text), 600)}`
+  const how = text === undefined ? "" : ` with ${shownArguments(text)}`
+  // The id also tells two questions apart, so that the answer to one is not taken for the answer to the other.
   return `${tool} was called${how}, and failed with ${code}: ${
-    cut(oneLine(detail), 300)
-  } Nobody knows whether it took effect. Did it? Answer "yes" or "no".`
+    cut(printable(detail), 300)
+  } Nobody knows whether it took effect. Did it? Answer "yes" or "no". (Doubt ${id})`
 }
 
 /** Returns what a person's answer says about a call in doubt. Only the words yes and no, alone, say anything. */
