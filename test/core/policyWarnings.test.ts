@@ -316,6 +316,30 @@ describe("Tool.explain", () => {
       ])
     })
 
+    it("a check that settles the doubts of two tools, which no agent accepts", () => {
+      const paying = (name: string) =>
+        Tool.make(name, { description: "", success: Schema.Void, check: "status" }, () => Effect.void)
+      const reading = (settles?: Tool.SettlesOptions<string>) =>
+        Tool.make(
+          "status",
+          {
+            description: "",
+            success: Schema.String,
+            sideEffect: "none",
+            ...(settles === undefined ? {} : { settles })
+          },
+          () => Effect.succeed("")
+        )
+      const agent = (status: Tool.Any) => () =>
+        Agent.make({ toolkit: Toolkit.make(paying("pay"), paying("refund"), status) })
+      assert.throws(
+        agent(reading({ outcome: () => "executed" })),
+        TypeError,
+        /^'pay' and 'refund' name one 'check', 'status', and its 'settles' does not know which of them it is about\./
+      )
+      assert.doesNotThrow(agent(reading()))
+    })
+
     it("a missing check, which no agent accepts", () => {
       const reading = (name: string) =>
         Tool.make(name, { description: "", success: Schema.Void, sideEffect: "none" }, () => Effect.void)

@@ -1,6 +1,16 @@
 /** A doubt is settled: by a check, by a person, by a program, by `Tool.reconcile`. Until then, its tool is closed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallFacts, Dispatch, SemanticGarbage, Tool, ToolCall, Toolkit } from "@fallible/core"
+import {
+  Agent,
+  CallFacts,
+  Dispatch,
+  Policy,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  type ToolFailure,
+  Toolkit
+} from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Option, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -327,6 +337,74 @@ describe("a check that settles", () => {
       )
       assert.deepStrictEqual(codesOf(later), ["repeated_call"])
       assert.deepStrictEqual(paid, ["7"])
+    }))
+
+  for (const waits of [true, false]) {
+    it.effect(`does not count if a policy answers with an old value, and ${waits ? "runs" : "starts"} the check`, () =>
+      Effect.gen(function*() {
+        const { paid, pay: tool } = paymentTool(byOrder)
+        const staleWhileRevalidate = Policy.make({
+          kind: "custom",
+          name: "stale while revalidate",
+          description: "",
+          wrap: <A, E extends ToolFailure.ToolFailure, R>(run: Policy.Run<A, E, R>) => {
+            let kept: { readonly value: A } | undefined
+            return (params: unknown) =>
+              Effect.suspend(() => {
+                const before = kept
+                const fresh = Effect.tap(run(params), (value) =>
+                  Effect.sync(() => {
+                    kept = { value }
+                  }))
+                if (before === undefined) return fresh
+                const started = waits
+                  ? Effect.asVoid(Effect.exit(fresh))
+                  : Effect.asVoid(Effect.forkDetach(fresh, { startImmediately: true }))
+                return Effect.as(started, before.value)
+              })
+          }
+        })
+        const check = Tool.with(
+          statusTool(() => paid.length > 0 ? "paid" : "open", { final: true }),
+          staleWhileRevalidate
+        )
+        const moves = [status("7"), pay("7"), status("7"), pay("7", "again")]
+        const { events: all } = yield* events(Toolkit.make(tool, check), moves)
+        assert.deepStrictEqual(settledIn(all), [])
+        assert.deepStrictEqual(paid, ["7"])
+      }))
+  }
+
+  it.effect("counts if a policy hands on what its run gave", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool(byOrder)
+      const traced = Policy.make({
+        kind: "custom",
+        name: "traced",
+        description: "",
+        wrap: (run) => (params) => Effect.withSpan(run(params), "check")
+      })
+      const check = Tool.with(statusTool(() => "open", { final: true }), traced)
+      const { events: all } = yield* events(Toolkit.make(tool, check), [pay("7"), status("7"), pay("7", "again")])
+      assert.deepStrictEqual(settledIn(all), [["pay", "not_executed", "check:payment_status"]])
+      assert.deepStrictEqual(paid, ["7", "7"])
+    }))
+
+  it.effect("settles nothing if two tools name it, also without an agent", () =>
+    Effect.gen(function*() {
+      const { pay: tool } = paymentTool(byOrder)
+      const refund = Tool.make(
+        "refund",
+        { description: "", parameters: Payment, success: Schema.String, ...byOrder },
+        () => Effect.fail(lost)
+      )
+      const toolkit = Toolkit.make(tool, refund, statusTool(() => "paid", { final: true }))
+      let facts = CallFacts.beginning(CallFacts.empty, "shared check")
+      for (const name of ["refund", "payment_status"]) {
+        const outcome = yield* Dispatch.call(toolkit, { id: name, name, arguments: "{\"order\":\"7\"}" }, { facts })
+        facts = CallFacts.ended(facts, outcome, toolkit.tools.get(name)!)
+      }
+      assert.lengthOf(CallFacts.inDoubt(facts), 1)
     }))
 
   it.effect("does not count if its answer is not fresh", () =>

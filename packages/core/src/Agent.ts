@@ -40,6 +40,7 @@ import { alone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
+import { checkedBy } from "./internal/dispatch/settlement.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
@@ -511,8 +512,14 @@ const problemIn = (
   if (unknown !== undefined) return missing("The limit 'callsPerTool'", unknown, names)
   // Without its check, a call in doubt could not be settled, and nobody would notice.
   for (const { check, name } of toolkit.tools.values()) {
-    if (check === undefined || toolkit.tools.has(check)) continue
-    return missing(`The 'check' of '${name}'`, check, names.filter((other) => other !== name))
+    if (check === undefined) continue
+    if (!toolkit.tools.has(check)) {
+      return missing(`The 'check' of '${name}'`, check, names.filter((other) => other !== name))
+    }
+    const [other] = checkedBy(check, toolkit).filter((other) => other !== name)
+    if (other !== undefined && toolkit.tools.get(check)?.settles !== undefined) {
+      return `'${name}' and '${other}' name one 'check', '${check}', and its 'settles' does not know which of them it is about. Make a check for each.`
+    }
   }
   return undefined
 }

@@ -327,8 +327,8 @@ export interface ActsOptions {
 export interface SettlesOptions<in A> {
   /**
    * Returns what became of the call: `"executed"`, `"not_executed"`, or `undefined` if the result does not say. It
-   * receives the decoded result. An `"executed"` settles nothing if an equal call has succeeded before: the check may have
-   * found that one.
+   * receives the decoded result: a fresh one of the handler, not one of a cache, a fallback or your own policy. An
+   * `"executed"` settles nothing if an equal call has succeeded before: the check may have found that one.
    */
   readonly outcome: (result: A) => "executed" | "not_executed" | undefined
   /**

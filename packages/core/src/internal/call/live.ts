@@ -42,6 +42,8 @@ export class Live {
   quoted: "nothing" | "rejection" | undefined = undefined
   /** The rejection with which the latest run of the handler ended; `"none"` if it has not ended with one. */
   rejection: SchemaMismatch | "none" | undefined = undefined
+  /** True if a custom policy has answered with a value that none of its runs gave. */
+  isOwnAnswer = false
   /** The requests of the latest attempt that ended in doubt. */
   lost: WireRecord | undefined = undefined
   // Both fields are reset for each attempt, so that a repeated attempt gets the same replies, and its
@@ -111,6 +113,7 @@ export class Live {
 
   /** Records which replies and numbers a parallel run has used, so that later runs get different ones. */
   rejoin(beside: Live): void {
+    if (beside.isOwnAnswer) this.isOwnAnswer = true
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [name, count] of beside.#counts ?? []) {
       const counts = this.#counts ??= new Map()

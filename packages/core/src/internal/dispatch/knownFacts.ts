@@ -12,7 +12,7 @@ import { SuspendSignal } from "../failure/controlSignal.ts"
 import { factOf } from "./callFact.ts"
 import { runningOf } from "./doubtAge.ts"
 import { forgetLateDoubt } from "./lateDoubt.ts"
-import { certaintyIn, questionAbout, settledNote, verdictOf } from "./settlement.ts"
+import { certaintyIn, questionAbout, verdictOf } from "./settlement.ts"
 
 /** The facts that a call knows: those before it, with the doubts that it has settled since. */
 export class KnownFacts {
@@ -77,10 +77,9 @@ export class KnownFacts {
         const facts = this.current
         const about = facts === undefined || !isFresh(this.#call) ? undefined : effect()
         if (facts === undefined || about === undefined) return
-        const { settled, wait } = verdictOf(check, result, about, facts, toolkit, begun, now)
-        for (const { id, certainty, by } of settled) this.settle({ id, certainty, by })
-        const text = settled.length > 0 ? settledNote(settled) : wait
-        if (text !== undefined) note(this.#call, { _tag: "CaveatAdded", text })
+        const verdict = verdictOf(check, result, about, facts, toolkit, begun, now)
+        if (verdict?.settlement !== undefined) this.settle(verdict.settlement)
+        if (verdict !== undefined) note(this.#call, { _tag: "CaveatAdded", text: verdict.note })
       }),
       (cause) => Defect.report(`The 'settles' of the tool ${check.name} failed with an internal error`, cause)
     )
@@ -104,6 +103,6 @@ const withSettlement = (facts: CallFacts.CallFacts, settlement: Settlement): Cal
   Result.getOrElse(CallFacts.settle(facts, settlement.id, settlement), () => facts)
 
 // True if the result is the handler's own, from this call: an answer from a cache or a fallback may be from before.
-const isFresh = ({ state: { attempts, executions, handled, source } }: Scope): boolean =>
-  executions > 0 && attempts === executions && source?.age === undefined &&
+const isFresh = ({ live, state: { attempts, executions, handled, source } }: Scope): boolean =>
+  executions > 0 && attempts === executions && source?.age === undefined && !live.isOwnAnswer &&
   handled.toArray().every(({ by }) => by === "retry")

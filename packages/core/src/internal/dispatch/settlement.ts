@@ -9,21 +9,26 @@ import type { Settlement } from "../../ToolOutcome.ts"
 import { intentIdOf } from "../arguments/callIntent.ts"
 import { IllTyped, noun, outright } from "../call/runUserCode.ts"
 import { durationText } from "../value/durationText.ts"
-import { cut, list, printable } from "../value/text.ts"
+import { cut, printable } from "../value/text.ts"
 import { factOf } from "./callFact.ts"
 import { ageOf } from "./doubtAge.ts"
 import { shownArguments } from "./shownArguments.ts"
 
-/** What a check says about the calls in doubt. */
-export interface Verdict {
-  readonly settled: ReadonlyArray<Settlement & { readonly tool: string }>
-  /** Why the check does not settle a doubt yet, for the model. */
-  readonly wait?: string
+/** What a check says about the call in doubt. */
+interface Verdict {
+  /** Absent if the check does not settle the doubt yet. */
+  readonly settlement?: Settlement
+  /** What the model reads beside the result. */
+  readonly note: string
 }
 
+/** Returns the names of the tools that name this one as their `check`. */
+export const checkedBy = (check: string, { tools }: Toolkit.Toolkit): ReadonlyArray<string> =>
+  Array.from(tools.values()).flatMap((tool) => tool.check === check ? [tool.name] : [])
+
 /**
- * Returns what the result of a check says about the calls in doubt: those of tools that name it as their `check`, and
- * that have the same identity.
+ * Returns what the result of a check says about the call in doubt: that of the tool that names it as its `check`, and that
+ * has the same identity. Returns `undefined` if it says nothing.
  *
  * @param effect the identity of the check's call
  * @param begun the time at which the check began, by the monotonic clock
@@ -37,40 +42,38 @@ export const verdictOf = (
   toolkit: Toolkit.Toolkit,
   begun: bigint,
   now: bigint
-): Verdict => {
-  const none: Verdict = { settled: [] }
-  if (settles === undefined) return none
-  const doubts = Array.from(toolkit.tools.values()).flatMap(({ check, name: tool }) => {
-    const id = intentIdOf(tool, effect)
-    const { done, failed }: Fact = factOf(facts, id)
-    return check === name && failed?.certainty === "unknown" ? [{ id, tool, isDoneBefore: done !== undefined }] : []
-  })
-  if (doubts.length === 0) return none
+): Verdict | undefined => {
+  const [tool, ...others] = checkedBy(name, toolkit)
+  // If several tools name it, nothing says which of them it is about.
+  if (settles === undefined || tool === undefined || others.length > 0) return undefined
+  const id = intentIdOf(tool, effect)
+  const { done, failed }: Fact = factOf(facts, id)
+  if (failed?.certainty !== "unknown") return undefined
   const certainty = saidBy(name, outcomeOf(settles)(result))
-  if (certainty === undefined) return none
-  const { final, settle } = settles
-  const { scope = "" } = facts
-  // How long it takes until the answer counts. An effect that is found may be that of an earlier, equal call.
-  const restOf = ({ id, isDoneBefore }: typeof doubts[number]): number => {
-    if (certainty === "executed") return isDoneBefore ? Infinity : 0
-    // A check that began before the call had ended proves nothing.
-    const age = ageOf(scope, id, begun, now)
-    if (final) return age === undefined || age < 0 ? Infinity : 0
-    return settle === undefined ? Infinity : Duration.toMillis(settle) - (age ?? 0)
+  if (certainty === undefined) return undefined
+  const rest = certainty === "not_executed"
+    ? restOf(settles, ageOf(facts.scope ?? "", id, begun, now))
+    // The effect that is found may be that of an earlier, equal call.
+    : done === undefined
+    ? 0
+    : Infinity
+  if (rest === Infinity) return undefined
+  if (rest <= 0) {
+    const text = certainty === "executed" ? "has taken effect" : "has not taken effect, so it may be called again"
+    return {
+      settlement: { id, certainty, by: `check:${name}` },
+      note: `This settles the doubt: the earlier call of '${tool}' ${text}`
+    }
   }
-  const waiting = doubts.map((doubt) => ({ ...doubt, rest: restOf(doubt) }))
-  const settled = waiting.filter(({ rest }) => rest <= 0)
-  if (settled.length > 0) {
-    return { settled: settled.map(({ id, tool }) => ({ id, tool, certainty, by: `check:${name}` })) }
-  }
-  const rest = Math.max(...waiting.map(({ rest }) => rest))
-  const tools = list(doubts.map(({ tool }) => tool))
-  return rest === Infinity ? none : {
-    settled: [],
-    wait: `${tools} may still take effect: this proves nothing yet. Call ${name} again in ${
-      durationText(Duration.millis(Math.ceil(rest)))
-    }`
-  }
+  const wait = durationText(Duration.millis(Math.ceil(rest)))
+  return { note: `'${tool}' may still take effect: this proves nothing yet. Call ${name} again in ${wait}` }
+}
+
+// Returns how long it takes until it counts that a check has found nothing. A check that began before the call had ended
+// proves nothing.
+const restOf = ({ final, settle }: Tool.Settles, age: number | undefined): number => {
+  if (final) return age === undefined || age < 0 ? Infinity : 0
+  return settle === undefined ? Infinity : Duration.toMillis(settle) - (age ?? 0)
 }
 
 // The result has the check's own type, which a union of tools does not show.
@@ -82,14 +85,6 @@ const saidBy = (check: string, said: unknown): Settlement["certainty"] | undefin
   outright(label, said)
   if (said === undefined || said === "executed" || said === "not_executed") return said
   throw new IllTyped(`${label} must return "executed", "not_executed" or undefined; got ${noun(said)}.`)
-}
-
-/** Returns the note on a result that has settled doubts. */
-export const settledNote = ([first, ...others]: Verdict["settled"]): string => {
-  const tools = list([first, ...others].flatMap((settlement) => settlement?.tool ?? []))
-  return first?.certainty === "executed"
-    ? `This settles the doubt: the earlier call of ${tools} has taken effect`
-    : `This settles the doubt: the earlier call of ${tools} has not taken effect, so it may be called again`
 }
 
 /** Returns the question to a person about a call in doubt; `undefined` if the call is not in doubt. */

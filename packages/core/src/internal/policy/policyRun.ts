@@ -158,6 +158,7 @@ export class PolicyRun implements PolicyRecord {
       this.#setCurrentRun(run)
       for (const event of ownReports) note(scope, event)
     }
+    if (Exit.isSuccess(exit) && !this.#answers.has(exit.value)) scope.live.isOwnAnswer = true
     const finalFailures = failuresOf(exit)
     for (const failure of finalFailures) this.settle(failure)
     for (const { attempt, failure } of this.#failures) noteHandled(scope, failure, named(this.#policy), attempt)
