@@ -85,8 +85,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an inner effect that would happen again is not kept",
     file: `${call}/done.ts`,
-    text: `lasting: lasting === true ? both(done.lasting, effects) : done.lasting`,
-    replacement: `lasting: done.lasting`
+    text: `return lasting === true ? { ...known,`,
+    replacement: `return lasting === undefined ? { ...known,`
   },
   {
     name: "a new attempt forgets what ran inside the earlier one",
@@ -295,6 +295,74 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: `${policy}/policyCallers.ts`,
     text: `const own = isPlain(params) ?`,
     replacement: `const own = params !== params ?`
+  },
+  {
+    name: "a doubt that a program has settled comes back",
+    file: `${dispatch}/lateDoubt.ts`,
+    text: `isHandedOn === true && fact.settled !== undefined`,
+    replacement: `fact.settled === undefined`
+  },
+  {
+    name: "a new late doubt is taken for a settled one",
+    file: `${dispatch}/lateDoubt.ts`,
+    text: `isHandedOn === true && fact.settled !== undefined`,
+    replacement: `fact.settled !== undefined`
+  },
+  {
+    name: "a job that is delivered twice has one number",
+    file: "packages/core/src/internal/agent/scopeRuns.ts",
+    text: `last === undefined || last < facts.run ?`,
+    replacement: `last === undefined || last <= facts.run ?`
+  },
+  {
+    name: "an agent that is run again opens its closed tool",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `const isReworded = facts !== undefined &&`,
+    replacement: `const isReworded = facts === undefined &&`
+  },
+  {
+    name: "a call in doubt is sent under another key",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `open !== undefined && isOtherKey ?`,
+    replacement: `open !== undefined && isOtherKey === undefined ?`
+  },
+  {
+    name: "a policy begins what its handler left in doubt",
+    file: `${call}/openRuns.ts`,
+    text: `? run.tool === tool.name &&`,
+    replacement: `? run.place === place &&`
+  },
+  {
+    name: "a doubt settled inside stays outside",
+    file: `${call}/innerScope.ts`,
+    text: `if (open === undefined) return
+  around`,
+    replacement: `if (open !== undefined) return
+  around`
+  },
+  {
+    name: "a doubt settled inside settles the others",
+    file: `${call}/done.ts`,
+    text: `const isLastingSettled = lastingDoubts.length === 0 &&`,
+    replacement: `const isLastingSettled =`
+  },
+  {
+    name: "a value that a policy made settles a doubt",
+    file: `${policy}/policyRun.ts`,
+    text: `!this.#answers.has(exit.value)) scope.live.isOwnAnswer = true`,
+    replacement: `!this.#answers.has(exit.value)) scope.live.isOwnAnswer = false`
+  },
+  {
+    name: "a check settles for the first of two tools",
+    file: `${dispatch}/settlement.ts`,
+    text: `others.length > 0) return undefined`,
+    replacement: `others.length < 0) return undefined`
+  },
+  {
+    name: "spaces make another text of arguments",
+    file: `${dispatch}/repeatedCall.ts`,
+    text: `attempted(() => canonical(JSON.parse(text))) ?? text`,
+    replacement: `text`
   },
   {
     name: "two questions about doubts read the same",
@@ -521,15 +589,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an answer of a fallback settles a doubt",
     file: `${dispatch}/knownFacts.ts`,
-    text: `executions > 0 && attempts === executions && source?.age === undefined &&
+    text: `executions > 0 && attempts === executions && source?.age === undefined && !live.isOwnAnswer &&
   handled.toArray().every(({ by }) => by === "retry")`,
     replacement: `executions > 0 && source?.age === undefined`
   },
   {
     name: "an old answer settles a doubt",
     file: `${dispatch}/knownFacts.ts`,
-    text: `executions > 0 && attempts === executions && source?.age === undefined &&`,
-    replacement: `attempts === executions &&`
+    text: `executions > 0 && attempts === executions && source?.age === undefined && !live`,
+    replacement: `attempts === executions && !live`
   },
   {
     name: "the end of a call in doubt is not noted",
@@ -558,8 +626,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a check that finds the effect has to wait",
     file: `${dispatch}/settlement.ts`,
-    text: `if (certainty === "executed") return isDoneBefore`,
-    replacement: `if (final && certainty === "executed") return isDoneBefore`
+    text: `const rest = certainty === "executed" ?`,
+    replacement: `const rest = settles.final && certainty === "executed" ?`
   },
   {
     name: "a final check has to wait",
@@ -570,8 +638,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a check settles the doubts of tools that do not name it",
     file: `${dispatch}/settlement.ts`,
-    text: `return check === name && failed?.certainty`,
-    replacement: `return (check === name || name !== "") && failed?.certainty`
+    text: `tool.check === check ? [tool.name] : []`,
+    replacement: `tool.check === undefined ? [] : [tool.name]`
   },
   {
     name: "a person settles a doubt by more than one word",
@@ -646,8 +714,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a check finds the effect of an earlier call, and settles a later one",
     file: `${dispatch}/settlement.ts`,
-    text: `isDoneBefore ? Infinity : 0`,
-    replacement: `isDoneBefore ? 0 : 0`
+    text: `if (certainty === "executed" && done !== undefined) return undefined`,
+    replacement: ``
   },
   {
     name: "a doubt that is settled as not executed gets a new key",

@@ -25,6 +25,8 @@ const laws = [
   "test/core/settledDoubts.test.ts",
   "test/core/stillRunning.test.ts",
   "test/core/forgottenFacts.test.ts",
+  "test/core/innerRetries.test.ts",
+  "test/core/policyWarnings.test.ts",
   "test/core/joinedCalls.test.ts",
   // What the requests of a handler prove.
   "test/core/wire.test.ts",

@@ -202,6 +202,19 @@ describe("a suspended run beside a new one", () => {
       assert.strictEqual(keys.length, 1)
     }).pipe(Effect.provide(paysOnce)))
 
+  // Neither knows of the other, so the numbers of their runs in the facts are equal.
+  it.effect("is refused once the same job was delivered again", () =>
+    Effect.gen(function*() {
+      const { agent, keys } = asking("non_idempotent")
+      const deliver = suspended(agent.run("Pay.", { facts: CallFacts.empty, scope: "order 7", id: "job 7" }))
+      const first = yield* deliver
+      const second = yield* deliver
+      yield* agent.resume(second.suspension, "yes")
+      const refused = yield* refusalOf(agent.resume(first.suspension, "yes"))
+      assert.match(refused.detail, /^The run was not resumed: a later run of the scope 'order 7' has begun/)
+      assert.lengthOf(keys, 1)
+    }).pipe(Effect.provide(paysOnce)))
+
   it.effect("goes on with keys: both runs send the same one", () =>
     Effect.gen(function*() {
       const { agent, keys } = asking("idempotent_by_key")
@@ -212,4 +225,46 @@ describe("a suspended run beside a new one", () => {
       assert.strictEqual(keys.length, 2)
       assert.strictEqual(new Set(keys).size, 1)
     }).pipe(Effect.provide(paysOnce)))
+})
+
+describe("a doubt that came after the end of its call", () => {
+  it.effect("does not come back once a program has settled it, but a new one does", () =>
+    Effect.gen(function*() {
+      const sends: Array<() => void> = []
+      const pay = Tool.promise(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, identity: ({ order }) => order },
+        (_, { noteRequest, refuse }) => {
+          sends.push(() => noteRequest({ method: "POST", url: "https://bank.example/pay", status: 200 }))
+          return Promise.resolve(refuse("Not now."))
+        }
+      )
+      const late = Tool.make("late", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        Effect.sync(() => {
+          sends.at(-1)?.()
+          return "sent"
+        }))
+      const agent = Agent.make({ toolkit: Toolkit.make(pay, late), loopGuard: "off" })
+      const run = (facts: CallFacts.CallFacts, ...tools: ReadonlyArray<"pay" | "late">) =>
+        agent.run("Go.", { facts, scope: "late doubts" }).pipe(
+          Effect.map((answer) =>
+            answer.facts
+          ),
+          Effect.provide(ScriptedModel.layer([
+            ...tools.map((name) =>
+              ScriptedModel.call(name, name === "pay" ? { order: "7" } : {})
+            ),
+            ScriptedModel.text("End.")
+          ]))
+        )
+      const one = yield* run(CallFacts.empty, "pay", "late")
+      const [doubt] = CallFacts.inDoubt(one)
+      const settlement = { certainty: "not_executed", by: "Ada" } as const
+      const settled = yield* Effect.fromResult(CallFacts.settle(one, doubt?.id ?? "", settlement))
+      const two = yield* run(settled, "pay")
+      assert.deepStrictEqual(CallFacts.inDoubt(two), [])
+      assert.lengthOf(sends, 2)
+      const three = yield* run(settled, "pay", "late")
+      assert.lengthOf(CallFacts.inDoubt(three), 1)
+    }))
 })

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   Dispatch,
+  Policy,
   SemanticGarbage,
   type SideEffect,
   Tool,
@@ -13,6 +14,7 @@ import {
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Option, Schedule, Schema } from "effect"
+import { byOrder, events, type Move, Payment, paymentTool, statusTool } from "../support/doubts.ts"
 
 const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
 const unserved = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
@@ -236,6 +238,60 @@ describe("a handler that dispatches a call again", () => {
       assert.strictEqual(new Set(keys.slice(0, 3)).size, 1)
       assert.strictEqual(new Set(keys).size, 2)
     }))
+
+  it.effect("does not send another key while the first is in doubt", () =>
+    Effect.gen(function*() {
+      const { keys, toolkit } = paying("idempotent_by_key", [lost, "paid"])
+      const call = (idempotencyKey: string) =>
+        Dispatch.call(toolkit, { id: "1", name: "pay", arguments: JSON.stringify(order) }, { idempotencyKey })
+      const outcome = yield* outcomeOf(outerOf(Effect.as(Effect.forEach(["x", "y"], call), "done")))
+      assert.deepStrictEqual(keys, ["7 x"])
+      assert.strictEqual(outcome.certainty, "unknown")
+      // Another order, and the same key.
+      const other = paying("idempotent_by_key", [lost, "paid"])
+      const again = (key: string, args: object) =>
+        Dispatch.call(other.toolkit, { id: "1", name: "pay", arguments: JSON.stringify(args) }, { idempotencyKey: key })
+      yield* outcomeOf(
+        outerOf(Effect.as(Effect.all([again("x", order), again("y", { order: "8" }), again("x", order)]), "done"))
+      )
+      assert.deepStrictEqual(other.keys, ["7 x", "8 y", "7 x"])
+    }))
+})
+
+describe("what a policy runs", () => {
+  const again = (inner: Effect.Effect<string, ToolFailure.ToolFailure>) =>
+    Policy.make({
+      kind: "custom",
+      name: "again",
+      description: "again",
+      wrap: <A, E extends ToolFailure.ToolFailure, R>(run: Policy.Run<A, E, R>) => (params: unknown) =>
+        Effect.catch(run(params), (failure) => Effect.andThen(Effect.exit(inner), Effect.fail(failure)))
+    })
+
+  for (const by of ["fallback", "custom"] as const) {
+    it.effect(`does not begin what its handler left in doubt (${by})`, () =>
+      Effect.gen(function*() {
+        for (const sideEffect of ["none", "idempotent_by_key", "idempotent", "non_idempotent"] as const) {
+          const { keys, pay } = paying("non_idempotent", [lost, "paid"])
+          const outer = outerOf(pay.run(order), sideEffect)
+          const run = pay.run(order)
+          const tool = by === "fallback" ? Tool.fallback(outer, () => run) : Tool.with(outer, again(run))
+          const outcome = yield* outcomeOf(tool)
+          assert.lengthOf(keys, 1)
+          assert.strictEqual(outcome.certainty, "unknown")
+        }
+      }))
+
+    it.effect(`repeats what its handler left in doubt under the same key (${by})`, () =>
+      Effect.gen(function*() {
+        const { keys, pay } = paying("idempotent_by_key", [lost, "paid"])
+        const outer = outerOf(pay.run(order))
+        const run = pay.run(order)
+        yield* outcomeOf(by === "fallback" ? Tool.fallback(outer, () => run) : Tool.with(outer, again(run)))
+        assert.lengthOf(keys, 2)
+        assert.strictEqual(new Set(keys).size, 1)
+      }))
+  }
 })
 
 describe("a handler that runs an agent again", () => {
@@ -297,5 +353,65 @@ describe("a handler that runs an agent again", () => {
         assert.lengthOf(keys, 2)
         assert.strictEqual(new Set(keys).size, first === "paid" ? 2 : 1)
       }
+    }))
+
+  it.effect("keeps a tool without an identity closed, in whatever words, but not for the effects of the handler", () =>
+    Effect.gen(function*() {
+      const paid: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String },
+        ({ note = "" }) => Effect.suspend(() => paid.push(note) === 1 ? Effect.fail(lost) : Effect.succeed("receipt"))
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(pay), limits: { turns: 1 } })
+      const model = ScriptedModel.layer([
+        ScriptedModel.call("pay", { ...order, note: "Lunch" }),
+        ScriptedModel.call("pay", { ...order, note: "The lunch" })
+      ])
+      const consult = agent.run("Pay 7.").pipe(Effect.as("done"), Effect.retry({ times: 1 }))
+      yield* outcomeOf(outerOf(consult.pipe(Effect.mapError(() => lost), Effect.provide(model))))
+      assert.deepStrictEqual(paid, ["Lunch"])
+      // A program knows which effects it means.
+      paid.length = 0
+      const each = (note: string) => Effect.exit(pay.run({ ...order, note }))
+      yield* outcomeOf(outerOf(Effect.as(Effect.forEach(["Ada", "Bo"], each), "done")))
+      assert.deepStrictEqual(paid, ["Ada", "Bo"])
+    }))
+})
+
+describe("a doubt that is settled inside a handler", () => {
+  for (const [says, certainty, payments] of [["paid", "executed", 1], ["open", "executed", 2]] as const) {
+    it.effect(`is settled for the handler's call, too (${says})`, () =>
+      Effect.gen(function*() {
+        const { paid, pay } = paymentTool(byOrder)
+        const toolkit = Toolkit.make(pay, statusTool(() => says, { final: true }))
+        const moves: ReadonlyArray<Move> = [["pay", order], ["payment_status", order], ["pay", order]]
+        const outcome = yield* outcomeOf(outerOf(Effect.orDie(Effect.as(events(toolkit, moves), "done"))))
+        assert.lengthOf(paid, payments)
+        assert.deepInclude(outcome, { _tag: "Completed", certainty, caveats: [] })
+      }))
+  }
+
+  it.effect("leaves another doubt as it is", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byOrder },
+        () => Effect.fail(lost)
+      )
+      const toolkit = Toolkit.make(pay, statusTool(() => "open", { final: true }))
+      const moves: ReadonlyArray<Move> = [["pay", order], ["pay", { order: "8" }], ["payment_status", order]]
+      const outcome = yield* outcomeOf(outerOf(Effect.orDie(Effect.as(events(toolkit, moves), "done"))))
+      assert.strictEqual(outcome.certainty, "unknown")
+    }))
+
+  it.effect("is none if nothing was done", () =>
+    Effect.gen(function*() {
+      const { pay } = paymentTool(byOrder)
+      const toolkit = Toolkit.make(pay, statusTool(() => "open", { final: true }))
+      const moves: ReadonlyArray<Move> = [["pay", order], ["payment_status", order]]
+      const run = Effect.andThen(Effect.orDie(events(toolkit, moves)), Effect.fail(unserved))
+      const outcome = yield* outcomeOf(outerOf(run, "none"))
+      assert.strictEqual(outcome.certainty, "not_executed")
     }))
 })

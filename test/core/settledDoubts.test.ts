@@ -630,6 +630,21 @@ describe("a person", () => {
       assert.include(JSON.stringify(Array.from(other.answer.transcript)), "If something else is meant, call it again")
     }))
 
+  it.effect("is told of the call in doubt, whatever the spaces in a text that a fixer corrected", () =>
+    Effect.gen(function*() {
+      const orders = ["7", "07"]
+      const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
+      const fixed = tool.pipe(Tool.fix(() => ({ order: orders.shift() ?? "" })))
+      const [one, ...others] = ["{\"ordr\":7}", "{\"ordr\": 7}", "\n{\"ordr\":7} "].map((text) =>
+        ScriptedModel.call("pay", text)
+      )
+      const answer = yield* Agent.make({ toolkit: Toolkit.make(fixed) }).run("Go.").pipe(
+        Effect.provide(ScriptedModel.layer([one!, ...others, ScriptedModel.text("Done.")]))
+      )
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call", "repeated_call"])
+      assert.deepStrictEqual(paid, ["7"])
+    }))
+
   it.effect("is asked about a text that a fixer corrected, and any other word leaves it refused after the resume", () =>
     Effect.gen(function*() {
       let asked = 0

@@ -36,10 +36,10 @@ import { newId, type NewRun } from "./internal/agent/runId.ts"
 import { refusedBeside, refusedContinuation, refusedOpening, refusedPostponement } from "./internal/agent/runInput.ts"
 import { Account } from "./internal/agent/runLedger.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
-import { alone } from "./internal/agent/scopeRuns.ts"
+import { afterOthers, alone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
-import { withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
+import { takenOver } from "./internal/dispatch/lateDoubt.ts"
 import { checkedBy } from "./internal/dispatch/settlement.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
@@ -349,11 +349,11 @@ export const make: {
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ end, id, mayHaveRun }: NewRun) => {
               // If the caller names the run, or passes a scope with empty facts, this run may have been started before.
-              const begun = CallFacts.beginning(
-                withLateDoubts(facts),
+              const begun = afterOthers(CallFacts.beginning(
+                takenOver(facts),
                 scope ?? facts.scope ?? id,
                 scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
-              )
+              ))
               const run = inRunContext(id, budget, state.account, 0, concludes, (context) =>
                 turn(begin(id, model, modelOptions, watch, context, options?.transcript), { ...state, facts: begun }))
               const ending = end === undefined
@@ -366,7 +366,7 @@ export const make: {
               return begun.scope === id && options?.id === undefined
                 ? ending
                 : alone(begun, ending, (why) =>
-                  why === "running" ? refusedBeside(why, begun, { transcript, facts }) : undefined)
+                  refusedBeside(why, begun, { transcript, facts }))
             }
           )
       )

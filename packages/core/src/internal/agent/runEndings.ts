@@ -11,7 +11,7 @@ import type { ModelFailure, Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { logFailure } from "../call/failureLogLine.ts"
-import { withLateDoubts } from "../dispatch/lateDoubt.ts"
+import { handedOn } from "../dispatch/lateDoubt.ts"
 import { textOf } from "../failure/failureField.ts"
 import { durationText } from "../value/durationText.ts"
 import { oneLine } from "../value/text.ts"
@@ -24,7 +24,7 @@ import { afterCall } from "./turnCalls.ts"
 const progressOf = ({ account, facts, transcript }: State) => ({
   transcript,
   ledger: account.ledger,
-  facts: withLateDoubts(facts)
+  facts: handedOn(facts)
 })
 
 /** How a run ends with an answer: {@link Answer.Answer.ended} and, if it was concluded, why. */
@@ -37,7 +37,7 @@ export const answerOf = ({ account, facts, transcript }: State, reply: Reply, en
     ...ending,
     transcript: transcript.append(assistantMessage(reply)),
     ledger: account.ledger,
-    facts: withLateDoubts(facts)
+    facts: handedOn(facts)
   })
 
 /** The failure of a run that the model can still conclude with an answer. */

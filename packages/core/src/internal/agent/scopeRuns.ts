@@ -14,6 +14,15 @@ const latest = new Latest<string, number>(10_000)
 export type WhyNotBeside = "running" | "later_run"
 
 /**
+ * Returns the facts of a run that begins. It is a later run than all before it in this process, although it may have begun
+ * with facts that do not know of them: a job that was delivered twice.
+ */
+export const afterOthers = (facts: CallFacts): CallFacts => {
+  const last = latest.get(facts.scope ?? "")
+  return last === undefined || last < facts.run ? facts : { ...facts, run: last + 1 }
+}
+
+/**
  * Runs the only run of a scope.
  *
  * @param refuse returns the failure of the run if it must not run now

@@ -25,6 +25,8 @@ export interface Done {
   readonly doubted: ReadonlyArray<string>
   /** Combined effects of those inner tools, in any attempt, that would act again if they ran again. */
   readonly lasting: Effects
+  /** The keys of those of them that have ended in doubt; empty texts for those without one. */
+  readonly lastingDoubts: ReadonlyArray<string>
   /** Number of acting inner tools and sources that have started and not ended. */
   readonly acting: number
   /**
@@ -55,6 +57,7 @@ export const nothing: Done = {
   inside: "none",
   doubted: [],
   lasting: "none",
+  lastingDoubts: [],
   acting: 0,
   sources: "none",
   isHard: false,
@@ -92,7 +95,14 @@ export const resumed = (
   if (!isInDoubt(effects)) return done
   return isCleared && !wasLasting
     ? { ...done, isHard: true, isRepeated: true, own: "maybe" }
-    : { ...done, isHard: true, inside: "maybe", doubted: ["an earlier part"], lasting: "maybe" }
+    : {
+      ...done,
+      isHard: true,
+      inside: "maybe",
+      doubted: ["an earlier part"],
+      lasting: "maybe",
+      lastingDoubts: [""]
+    }
 }
 
 // -----------------------------------------------------------------------------
@@ -140,7 +150,7 @@ export const doneAfter = (done: Done, event: Changing): Done => {
         ...done,
         isHard: true,
         own: both(done.own, "maybe"),
-        lasting: event.inside === undefined ? done.lasting : both(done.lasting, "maybe")
+        ...(event.inside === undefined ? {} : withLasting(done, "maybe"))
       }
     case "OutcomeSettled":
       // A check can clear doubt, but it never undoes a known effect.
@@ -150,7 +160,8 @@ export const doneAfter = (done: Done, event: Changing): Done => {
         own: both(withoutDoubt(done.own), event.effects),
         inside: withoutDoubt(done.inside),
         doubted: [],
-        lasting: withoutDoubt(done.lasting)
+        lasting: withoutDoubt(done.lasting),
+        lastingDoubts: []
       }
     case "PolicyActed":
       return { ...done, isHard: done.isHard || isInDoubt(event.effects), sources: both(done.sources, event.effects) }
@@ -161,7 +172,7 @@ export const doneAfter = (done: Done, event: Changing): Done => {
         isRepeated: true,
         isHard: done.isHard || isHardDoubt(event),
         own: both(done.own, event.effects),
-        lasting: event.lasting === true ? both(done.lasting, event.effects) : done.lasting
+        ...(event.lasting === true ? withLasting(done, event.effects) : {})
       }
     case "ArgumentsCorrected":
       // The tool has refused the earlier arguments, but not the corrected ones.
@@ -198,28 +209,38 @@ const afterInner = (
 ): Done => {
   // Tools that a policy or a fixer runs for its own purposes do not count as effects of the called tool.
   if (by === "policy") return done
-  const acting = done.acting - (acts === true ? 1 : 0)
-  const isHard = done.isHard || isHardDoubt({ effects, doubt })
+  const ended = {
+    ...done,
+    acting: done.acting - (acts === true ? 1 : 0),
+    isHard: done.isHard || isHardDoubt({ effects, doubt })
+  }
+  if (by === "source") {
+    return { ...ended, sources: both(done.sources, effects), isAnswered: done.isAnswered || answered === true }
+  }
   // One key means one effect, so a run under the key of one in doubt tells what both of them did.
-  const doubted = key === undefined ? done.doubted : done.doubted.filter((other) => other !== key)
+  const doubted = done.doubted.filter((other) => other !== key)
   const isSettled = doubted.length === 0 && done.doubted.length > 0
-  return by === "source"
-    ? {
-      ...done,
-      acting,
-      isHard,
-      sources: both(done.sources, effects),
-      isAnswered: done.isAnswered || answered === true
-    }
-    : {
-      ...done,
-      acting,
-      isHard,
-      inside: both(isSettled ? withoutDoubt(done.inside) : done.inside, effects),
-      doubted: isInDoubt(effects) ? [...doubted, key ?? ""] : doubted,
-      lasting: lasting === true ? both(done.lasting, effects) : done.lasting
-    }
+  const lastingDoubts = done.lastingDoubts.filter((other) => other !== key)
+  const isLastingSettled = lastingDoubts.length === 0 && done.lastingDoubts.length > 0
+  const known = {
+    ...ended,
+    inside: both(isSettled ? withoutDoubt(done.inside) : done.inside, effects),
+    doubted: isInDoubt(effects) ? [...doubted, key ?? ""] : doubted,
+    lasting: isLastingSettled ? withoutDoubt(done.lasting) : done.lasting,
+    lastingDoubts
+  }
+  return lasting === true ? { ...known, ...withLasting(known, effects, key) } : known
 }
+
+/** Adds effects of something inside that would act again if it ran again. */
+const withLasting = (
+  { lasting, lastingDoubts }: Pick<Done, "lasting" | "lastingDoubts">,
+  effects: Effects,
+  key = ""
+): Pick<Done, "lasting" | "lastingDoubts"> => ({
+  lasting: both(lasting, effects),
+  lastingDoubts: isInDoubt(effects) ? [...lastingDoubts, key] : lastingDoubts
+})
 
 // True if effects are in doubt, and the doubt is more than a refusal that is not proved.
 const isHardDoubt = ({ doubt, effects }: { readonly doubt?: Doubt | undefined; readonly effects: Effects }): boolean =>

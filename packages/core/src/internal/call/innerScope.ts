@@ -109,6 +109,14 @@ export const reportEnd = (inner: Scope, around: Scope, effects: Effects, isLasti
   })
 }
 
+/** Notes in the scope around a run that the doubt about it is settled. */
+export const settleInner = (around: Scope, key: string, effects: Effects): void => {
+  const open = around.live.openRuns.find((run) => run.isInDoubt && run.key === key)
+  if (open === undefined) return
+  around.live.close(open)
+  note(around, { _tag: "InnerEnded", inside: open.tool, by: ranBy(around), effects, key, lasting: true })
+}
+
 /** Hands the caveats and the source of an answer to the scope around it. A caveat that pages share is handed on once. */
 export const handOut = ({ parent, role, state: { caveats, source } }: Scope): void => {
   if (parent === undefined) return

@@ -6,6 +6,8 @@ import type { AbandonedAttempts } from "./abandonedAttempts.ts"
 
 /** A run inside a call that is in doubt, or was not served: see `openRuns`. */
 export interface OpenRun {
+  /** The name of the tool; empty for an agent. */
+  readonly tool: string
   /** The name of the tool, and for whom it ran. */
   readonly place: string
   /** The intended effect; `undefined` if the arguments do not say. */
@@ -111,8 +113,9 @@ export class Live {
     return new Live(this.abandoned, this.replies, this.lasting)
   }
 
-  /** Records which replies and numbers a parallel run has used, so that later runs get different ones. */
+  /** Records what a parallel run has left open, and which replies and numbers it has used: later runs get different ones. */
   rejoin(beside: Live): void {
+    if (beside.open.length > 0) this.open = [...this.open, ...beside.open]
     if (beside.isOwnAnswer) this.isOwnAnswer = true
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [name, count] of beside.#counts ?? []) {

@@ -12,25 +12,35 @@ import { note, ranBy } from "./note.ts"
 import type { Scope, Subject } from "./scope.ts"
 
 /**
- * Returns the open run with the same intent, if there is one: the same effect of the same tool, run for the same purpose.
- * If the arguments of either do not say which effect, they are the same. A run that was not served is returned once.
+ * Returns the open run with the same intent, if there is one: the same effect of the same tool. If the arguments of either
+ * do not say which effect, they are the same. A run that was not served is returned once, and only to a run for the same
+ * purpose.
  *
  * @param isPlaced whether the key of the new run is made from its place in the outer scope; if not, only doubt counts
+ * @param isReworded whether the new run may be the one in doubt in other words
  */
-export const openRun = (outer: Scope, tool: Subject, params: unknown, isPlaced: boolean): OpenRun | undefined => {
+export const openRun = (
+  outer: Scope,
+  tool: Subject,
+  params: unknown,
+  isPlaced: boolean,
+  isReworded = false
+): OpenRun | undefined => {
   if (!outer.hasOpenRuns) return undefined
   const { live } = outer
   const place = placeOf(outer, tool)
   const effect = tool.effectOf?.(params)
   const isSame = (run: OpenRun) =>
-    run.place === place && (run.isInDoubt
-      ? run.effect === effect || run.effect === undefined || effect === undefined
-      : run.effect === effect && isPlaced)
+    run.isInDoubt
+      ? run.tool === tool.name &&
+        (run.effect === effect || run.effect === undefined || effect === undefined ||
+          isReworded && run.doubt !== "soft")
+      : run.place === place && run.effect === effect && isPlaced
   const run = live.openRuns.find(isSame)
   if (run === undefined) return undefined
   if (!run.isInDoubt) live.close(run)
   // Under one key, a service must always receive the same arguments.
-  const isUnsaid = run.effect === undefined || effect === undefined
+  const isUnsaid = run.effect !== effect || effect === undefined
   const isOther = isUnsaid && attempted(() => Equal.equals(run.params, params)) !== true
   return isOther ? { ...run, isLasting: true } : run
 }
@@ -60,6 +70,7 @@ export const leaveOpen = (scope: Scope, around: Scope, effects: Effects): void =
   if (ran.again !== undefined) around.live.close(ran.again)
   if (!isDoubted && (effects === "done" || !scope.acts || !ran.isPlaced || done.isRefused)) return
   around.live.leave({
+    tool: tool.name,
     place: placeOf(around, tool),
     effect: tool.effectOf?.(ran.params),
     params: ran.params,
@@ -91,6 +102,7 @@ export const keyOfRun = (
       const { live } = scope
       if (hasAnswer && !live.openRuns.some(({ isInDoubt }) => isInDoubt)) return
       live.leave({
+        tool: "",
         place: mark,
         effect: undefined,
         params: undefined,

@@ -128,11 +128,15 @@ export class CallAdmission {
 
   // Inside another call, this call may continue an open run.
   #decideInside(around: Scope, params: unknown, keyOfFacts: (() => string) | undefined): void {
-    const isKeyed = this.#options.idempotencyKey !== undefined
-    const isPlaced = !isKeyed && keyOfFacts === undefined && this.#outer !== undefined
-    const again = openRun(around, this.#call.tool, params, isPlaced)
+    const { facts, idempotencyKey } = this.#options
+    const isPlaced = idempotencyKey === undefined && keyOfFacts === undefined && this.#outer !== undefined
+    // The calls of a model, of which an earlier run may have made the same one in other words.
+    const isReworded = facts !== undefined && this.#tool.sideEffect !== "idempotent" && !isIdentified(this.#tool)
+    const open = openRun(around, this.#call.tool, params, isPlaced, isReworded)
+    const isOtherKey = idempotencyKey !== undefined && open?.key !== idempotencyKey
+    const again = open !== undefined && isOtherKey ? { ...open, isLasting: true } : open
     this.#call.ran = { params, again, isPlaced }
-    if (isKeyed) return
+    if (idempotencyKey !== undefined) return
     const key = again === undefined ? keyOfFacts ?? this.#outerKey(params) : () => again.key
     if (key !== undefined) this.#call.keyBy(key)
   }

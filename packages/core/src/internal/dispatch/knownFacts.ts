@@ -6,9 +6,12 @@ import * as Defect from "../../Defect.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Settlement } from "../../ToolOutcome.ts"
+import { keyOfIntent } from "../call/idempotencyKey.ts"
+import { settleInner } from "../call/innerScope.ts"
 import { note } from "../call/note.ts"
 import type { Scope } from "../call/scope.ts"
 import { SuspendSignal } from "../failure/controlSignal.ts"
+import { effectsOf } from "../failure/effects.ts"
 import { factOf } from "./callFact.ts"
 import { runningOf } from "./doubtAge.ts"
 import { forgetLateDoubt } from "./lateDoubt.ts"
@@ -89,11 +92,13 @@ export class KnownFacts {
     const facts = this.current
     if (facts === undefined) return
     const { by, certainty, id } = settlement
-    const { failed }: CallFacts.Fact = factOf(facts, id)
+    const { failed, number }: CallFacts.Fact = factOf(facts, id)
+    const { around } = this.#call
     this.current = withSettlement(facts, settlement)
     this.settled = [...this.settled, settlement]
     if (facts.scope !== undefined) forgetLateDoubt(facts.scope, id)
     note(this.#call, { _tag: "DoubtSettled", about: failed?.tool ?? "", certainty, by })
+    if (around !== undefined) settleInner(around, keyOfIntent(facts.scope ?? "", id, number), effectsOf(certainty))
   }
 }
 

@@ -6,6 +6,7 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import type { CallFacts, Fact, FailedCall } from "../../CallFacts.ts"
 import { Latest } from "../value/latest.ts"
+import { factOf } from "./callFact.ts"
 
 /** A call in doubt that its facts do not know. */
 interface LateDoubt {
@@ -13,6 +14,8 @@ interface LateDoubt {
   readonly number: number
   /** The arguments of the call, if a repetition must send exactly the same ones. */
   readonly text: string | undefined
+  /** True once the facts that a run hands on have said so: from then on, a program may settle it in them. */
+  readonly isHandedOn?: true
 }
 
 // By scope. A run that is over has handed its facts on.
@@ -29,6 +32,24 @@ export const forgetLateDoubt = (scope: string, id: string): void => {
   const remaining = doubts.get(scope)?.filter((doubt) => doubt.id !== id) ?? []
   if (remaining.length === 0) doubts.delete(scope)
   else doubts.set(scope, remaining)
+}
+
+/** Returns the facts that a run hands on. */
+export const handedOn = (facts: CallFacts): CallFacts => {
+  const { scope = "" } = facts
+  const late = doubts.size === 0 ? undefined : doubts.get(scope)
+  if (late !== undefined) doubts.set(scope, late.map((doubt) => ({ ...doubt, isHandedOn: true })))
+  return withLateDoubts(facts)
+}
+
+/** Returns the facts that a run begins with. What a program has settled in them is forgotten. */
+export const takenOver = (facts: CallFacts): CallFacts => {
+  const { scope = "" } = facts
+  for (const { id, isHandedOn } of doubts.size === 0 ? [] : doubts.get(scope) ?? []) {
+    const fact: Fact = factOf(facts, id)
+    if (isHandedOn === true && fact.settled !== undefined) forgetLateDoubt(scope, id)
+  }
+  return withLateDoubts(facts)
 }
 
 /** Returns the facts with the doubts that have come late. */

@@ -13,6 +13,8 @@ import { isIdentified } from "../arguments/freeText.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
 import { digestOf, keyOfIntent } from "../call/idempotencyKey.ts"
 import { isReconciled } from "../call/settling.ts"
+import { canonical } from "../value/canonical.ts"
+import { attempted } from "../value/untrusted.ts"
 import { factOf } from "./callFact.ts"
 import { withLateDoubts } from "./lateDoubt.ts"
 
@@ -105,8 +107,7 @@ export const admissionOf = (
 }
 
 /**
- * Returns what is known of a call whose text of arguments is the same, byte for byte, as that of an earlier call that a
- * fixer corrected. The earlier arguments count, whatever a fixer would make of the text now.
+ * Returns what is known of a call whose text of arguments is the same as that of an earlier call that a fixer corrected. The earlier arguments count, whatever a fixer would make of the text now.
  */
 export const admissionOfText = (
   known: CallFacts,
@@ -130,8 +131,9 @@ export const admissionOfText = (
   return {}
 }
 
-/** Returns the digest by which {@link admissionOfText} finds a text again. */
-export const writtenOf = (tool: string, text = ""): string => digestOf("written", tool, text)
+/** Returns the digest by which {@link admissionOfText} finds a text again. The spaces of JSON do not count. */
+export const writtenOf = (tool: string, text = ""): string =>
+  digestOf("written", tool, attempted(() => canonical(JSON.parse(text))) ?? text)
 
 // True if a call that has failed may have taken effect.
 const isDoubted = ({ certainty }: FailedCall): boolean => certainty !== "not_executed"

@@ -51,12 +51,9 @@ export const verdictOf = (
   if (failed?.certainty !== "unknown") return undefined
   const certainty = saidBy(name, outcomeOf(settles)(result))
   if (certainty === undefined) return undefined
-  const rest = certainty === "not_executed"
-    ? restOf(settles, ageOf(facts.scope ?? "", id, begun, now))
-    // The effect that is found may be that of an earlier, equal call.
-    : done === undefined
-    ? 0
-    : Infinity
+  // The effect that is found may be that of an earlier, equal call.
+  if (certainty === "executed" && done !== undefined) return undefined
+  const rest = certainty === "executed" ? 0 : restOf(settles, ageOf(facts.scope ?? "", id, begun, now))
   if (rest === Infinity) return undefined
   if (rest <= 0) {
     const text = certainty === "executed" ? "has taken effect" : "has not taken effect, so it may be called again"
