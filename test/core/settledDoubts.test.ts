@@ -552,7 +552,7 @@ describe("a person", () => {
       const { answer, asked, paid } = yield* asking(["No."], [pay("7", "a"), pay("7", "b"), pay("8")])
       const id = Array.from(answer.facts.intents).flatMap(([id, { settled }]) => settled === undefined ? [] : [id])
       assert.deepStrictEqual(asked, [
-        `pay was called with {"order":"7","note":"a"}, and failed with outcome_unknown: Reset. Nobody knows whether it took effect. Did it? Answer "yes" or "no". (Doubt ${id})`
+        `pay was called with {"order":"7","note":"a"}, and failed with outcome_unknown: Reset. Nobody knows whether it took effect. Did it? Answer "yes" or "no". (Doubt ${id.join()})`
       ])
       assert.deepStrictEqual(paid, ["7", "7", "8"])
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown"])
