@@ -266,5 +266,12 @@ describe("a doubt that came after the end of its call", () => {
       assert.lengthOf(sends, 2)
       const three = yield* run(settled, "pay", "late")
       assert.lengthOf(CallFacts.inDoubt(three), 1)
+      const again = yield* Effect.fromResult(CallFacts.settle(three, doubt?.id ?? "", settlement))
+      // The call of the second run has sent nothing yet.
+      sends[1]?.()
+      const four = yield* run(again, "pay")
+      assert.lengthOf(sends, 3)
+      const [{ detail } = assert.fail("It is not in doubt.")] = CallFacts.inDoubt(four)
+      assert.strictEqual(detail, "pay sent a request after its call had ended.")
     }))
 })

@@ -421,11 +421,27 @@ export class CallAdmission {
   // A request after the end of the call puts it in doubt, which its outcome cannot say any more.
   #watchLate({ id, number }: Intent): void {
     if (!this.#call.acts) return
-    const scope = this.#options.facts?.scope
+    const { run = 0, scope } = this.#options.facts ?? {}
     const intended = this.#intended
+    const { name: tool } = this.#tool
     if (scope === undefined || number === undefined || intended === undefined) return
     this.#call.onLateRequest = () => {
-      noteLateDoubt(scope, { id, number, text: attempted(() => this.#textOf(intended)) })
+      const text = attempted(() => this.#textOf(intended))
+      noteLateDoubt(scope, {
+        id,
+        number,
+        failed: {
+          tool,
+          run,
+          executions: 1,
+          certainty: "unknown",
+          arguments: intended.arguments,
+          ...(text === undefined ? {} : { text }),
+          code: "outcome_unknown",
+          detail: `${tool} sent a request after its call had ended.`,
+          tag: "ToolUnavailable"
+        }
+      })
       this.#noteDoubtAge({ id })
     }
   }

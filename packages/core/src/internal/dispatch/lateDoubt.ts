@@ -12,8 +12,8 @@ import { factOf } from "./callFact.ts"
 interface LateDoubt {
   readonly id: string
   readonly number: number
-  /** The arguments of the call, if a repetition must send exactly the same ones. */
-  readonly text: string | undefined
+  /** The record of the call, for facts that have none any more: they say that it was settled as not executed. */
+  readonly failed: FailedCall
   /** True once the facts that a run hands on have said so: from then on, a program may settle it in them. */
   readonly isHandedOn?: true
 }
@@ -68,10 +68,11 @@ export const withLateDoubts = (facts: CallFacts): CallFacts => {
 }
 
 // The next key has a later number already if a call with other arguments was made in between.
-const doubted = (fact: Fact, { number, text }: LateDoubt): Fact => {
-  const { failed } = fact
-  if (failed === undefined || fact.number !== number || failed.certainty === "executed") return fact
+const doubted = (fact: Fact, late: LateDoubt): Fact => {
+  const { settled, ...known } = fact
+  const failed = known.failed ?? (settled?.certainty === "not_executed" ? late.failed : undefined)
+  if (failed === undefined || known.number !== late.number || failed.certainty === "executed") return fact
   const { doubt: _, refused: __, ...rest }: FailedCall = failed
-  const sent = rest.text ?? text
-  return { ...fact, failed: { ...rest, certainty: "unknown", ...(sent === undefined ? {} : { text: sent }) } }
+  const { text = late.failed.text } = rest
+  return { ...known, failed: { ...rest, certainty: "unknown", ...(text === undefined ? {} : { text }) } }
 }
