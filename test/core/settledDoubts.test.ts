@@ -400,7 +400,7 @@ describe("a check that settles", () => {
       )
       const toolkit = Toolkit.make(tool, refund, statusTool(() => "paid", { final: true }))
       let facts = CallFacts.beginning(CallFacts.empty, "shared check")
-      for (const name of ["refund", "payment_status"]) {
+      for (const name of ["pay", "payment_status"]) {
         const outcome = yield* Dispatch.call(toolkit, { id: name, name, arguments: "{\"order\":\"7\"}" }, { facts })
         facts = CallFacts.ended(facts, outcome, toolkit.tools.get(name)!)
       }
