@@ -302,6 +302,15 @@ describe("a check that settles", () => {
       const { events: all } = yield* events(toolkit, [pay("7"), status("7"), pay("7")])
       assert.deepStrictEqual(settledIn(all), [])
       assert.deepStrictEqual(paid, ["7"])
+      // Nor if the tool names another check.
+      const { pay: elsewhere } = paymentTool({ ...byOrder, check: "bank_status" })
+      const bank = Tool.make(
+        "bank_status",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.succeed("")
+      )
+      const two = Toolkit.make(elsewhere, bank, statusTool(() => "open", { final: true }))
+      assert.deepStrictEqual(settledIn((yield* events(two, [pay("7"), status("7")])).events), [])
     }))
 
   it.effect("does not count if its answer is old", () =>
