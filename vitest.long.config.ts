@@ -1,10 +1,26 @@
 import { defineConfig } from "vitest/config"
 
+/** Laws that `pnpm test` runs a quarter as often. See `test/support/runs.ts`. */
+const laws = [
+  "test/intents.test.ts",
+  ...[
+    "bound",
+    "customPolicy",
+    "deadlineTick",
+    "doubt",
+    "fixer",
+    "innerEffect",
+    "joinedCall",
+    "resume",
+    "scope"
+  ].map((name) => `test/core/${name}Laws.test.ts`)
+]
+
 /** The tests that install other libraries, tear files or hold many conversations, and run for long: `pnpm test:long`. */
 export default defineConfig({
   test: {
-    include: ["test/long/**/*.test.ts"],
-    env: { NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" },
+    include: ["test/long/**/*.test.ts", ...laws],
+    env: { FALLIBLE_RUNS: "all", NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" },
     testTimeout: 600_000,
     hookTimeout: 600_000
   }

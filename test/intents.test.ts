@@ -7,15 +7,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import * as IntentWire from "./support/intentWire.ts"
+import { runs } from "./support/runs.ts"
 
 describe("H3 a stubborn model", () => {
   const seed = 20_261_122
 
   it.live(
-    "never pays twice for one intent, in 300 conversations whose processes stop",
+    `never pays twice for one intent, in ${runs(300)} conversations whose processes stop`,
     () =>
       Effect.gen(function*() {
-        const scenarios = fc.sample(IntentWire.scenario, { numRuns: 300, seed })
+        const scenarios = fc.sample(IntentWire.scenario, { numRuns: runs(300), seed })
         const played = yield* IntentWire.play(scenarios)
         const seen = new Map<string, number>()
         played.forEach((one, index) => {
@@ -33,7 +34,7 @@ describe("H3 a stubborn model", () => {
             "without, meant 2, paid 2"
           ]
         ) {
-          assert.isAbove(seen.get(what) ?? 0, 5, what)
+          assert.isAbove(seen.get(what) ?? 0, runs(5), what)
         }
       }),
     120_000

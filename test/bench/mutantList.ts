@@ -311,8 +311,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a job that is delivered twice has one number",
     file: "packages/core/src/internal/agent/scopeRuns.ts",
-    text: `last === undefined || last < facts.run ?`,
-    replacement: `last === undefined || last <= facts.run ?`
+    text: `(last?.run ?? -1) + 1`,
+    replacement: `last?.run ?? 0`
   },
   {
     name: "an agent that is run again opens its closed tool",

@@ -47,6 +47,7 @@ export default mergeConfig(
     plugins: [mutating],
     test: {
       fsModuleCache: false,
+      env: { FALLIBLE_RUNS: "all" },
       silent: true,
       setupFiles: ["test/bench/mutants.setup.ts"],
       sequence: { sequencer: MostNoticedFirst }

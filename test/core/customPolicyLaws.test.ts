@@ -34,6 +34,7 @@ import {
   World,
   worldOf
 } from "../support/policyWorld.ts"
+import { runs } from "../support/runs.ts"
 import { inWholeMillis } from "../support/virtualTime.ts"
 
 // -----------------------------------------------------------------------------
@@ -428,9 +429,9 @@ describe("a custom policy", () => {
           if (events.some(({ _tag }) => _tag === "AttemptAbandoned")) seen.leftovers++
         }
       }),
-      { numRuns: 1_000 }
+      { numRuns: runs(1_000) }
     )
     // The sample covers many calls of each kind.
-    for (const [name, count] of Object.entries(seen)) assert.isAbove(count, 50, name)
+    for (const [name, count] of Object.entries(seen)) assert.isAbove(count, runs(50), name)
   })
 })

@@ -5,6 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { runs } from "../support/runs.ts"
 import { described, limited, play, type Played, type Scenario, scenario } from "../support/tickWorld.ts"
 
 const check = (scenario: Scenario, { expected, outcome, world }: Played) => {
@@ -26,7 +27,7 @@ const check = (scenario: Scenario, { expected, outcome, world }: Played) => {
 }
 
 describe("a call in which everything falls on the same ticks", () => {
-  it("begins nothing too late or twice, and says what its attempts prove, in 5,000 random stacks", async () => {
+  it(`begins nothing too late or twice, and says what its attempts prove, in ${runs(5_000)} random stacks`, async () => {
     const seen = new Map<string, number>()
     await fc.assert(
       fc.asyncProperty(scenario, async (scenario) => {
@@ -35,9 +36,11 @@ describe("a call in which everything falls on the same ticks", () => {
         const what = played.expected ?? "left"
         seen.set(what, (seen.get(what) ?? 0) + 1)
       }),
-      { numRuns: 5_000 }
+      { numRuns: runs(5_000) }
     )
-    for (const what of ["executed", "not_executed", "unknown", "left"]) assert.isAbove(seen.get(what) ?? 0, 50, what)
+    for (const what of ["executed", "not_executed", "unknown", "left"]) {
+      assert.isAbove(seen.get(what) ?? 0, runs(50), what)
+    }
   })
   it("lets no two executions run behind a limit of one, even if a time limit has left one, in 1,000 stacks", () =>
     fc.assert(

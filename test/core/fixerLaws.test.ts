@@ -14,6 +14,7 @@ import * as fc from "fast-check"
 import { call, lostAnswer, type Mistake, parameters, uncapitalized } from "../support/fixing.ts"
 import type { Written } from "../support/paymentPolicies.ts"
 import { described, play, type Scenario, scenario } from "../support/payments.ts"
+import { runs } from "../support/runs.ts"
 
 /** Fixers without a correction, which take no time. */
 const useless: Readonly<Record<string, Fixer.Fixer>> = {
@@ -139,7 +140,7 @@ const behindLimits = (
 }
 
 describe("C3: a useless fixer", () => {
-  it("changes nothing about 2,000 calls", async () => {
+  it(`changes nothing about ${runs(2_000)} calls`, async () => {
     let rejected = 0
     await fc.assert(
       fc.asyncProperty(pair, async ([plain, fixed]) => {
@@ -152,9 +153,9 @@ describe("C3: a useless fixer", () => {
           rejected++
         }
       }),
-      { numRuns: 2_000 }
+      { numRuns: runs(2_000) }
     )
-    assert.isAbove(rejected, 100)
+    assert.isAbove(rejected, runs(100))
   })
 
   it("changes nothing about 500 calls behind limits, one after another", async () => {

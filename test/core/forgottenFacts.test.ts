@@ -12,6 +12,7 @@ import {
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
+import { FileJournal } from "../support/fileJournal.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
 const Payment = Schema.Struct({ order: Schema.String })
@@ -212,6 +213,26 @@ describe("a suspended run beside a new one", () => {
       yield* agent.resume(second.suspension, "yes")
       const refused = yield* refusalOf(agent.resume(first.suspension, "yes"))
       assert.match(refused.detail, /^The run was not resumed: a later run of the scope 'order 7' has begun/)
+      assert.lengthOf(keys, 1)
+    }).pipe(Effect.provide(paysOnce)))
+
+  it.effect("is refused although a journal replays it after the later run", () =>
+    Effect.gen(function*() {
+      const { agent, keys } = asking("non_idempotent")
+      const journals = { one: new FileJournal(), two: new FileJournal() }
+      const recorded = <A, E, R>(name: keyof typeof journals, run: Effect.Effect<A, E, R>) =>
+        Effect.flatMap(
+          journals[name].process((journal) => Effect.provideService(run, Journal.current, journal)),
+          (exit) => exit ?? Effect.die("The process has ended.")
+        )
+      const run = agent.run("Pay.", { id: "one", scope: "replayed", facts: CallFacts.empty })
+      const { facts, transcript } = yield* suspended(recorded("one", run))
+      const later = agent.run("Pay!", { id: "two", facts, transcript })
+      const second = yield* suspended(recorded("two", later))
+      yield* recorded("two", agent.resume(second.suspension, "yes"))
+      const again = yield* suspended(recorded("one", run))
+      assert.strictEqual(again.facts.run, 0)
+      yield* refusalOf(recorded("one", agent.resume(again.suspension, "yes")))
       assert.lengthOf(keys, 1)
     }).pipe(Effect.provide(paysOnce)))
 

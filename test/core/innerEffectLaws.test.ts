@@ -8,10 +8,11 @@ import { describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { checkInner } from "../support/innerLaws.ts"
 import { abandoned, repeating, scenario } from "../support/innerWorld.ts"
+import { runs } from "../support/runs.ts"
 
 describe("inner tools", () => {
-  it("act once under one key, and their effects are told truly, in 3,000 random calls", () =>
-    fc.assert(fc.asyncProperty(scenario, checkInner), { numRuns: 3_000 }))
+  it(`act once under one key, and their effects are told truly, in ${runs(3_000)} random calls`, () =>
+    fc.assert(fc.asyncProperty(scenario, checkInner), { numRuns: runs(3_000) }))
 
   it("are known by their end, although their attempt was abandoned before it, in 1,000 random calls", () =>
     fc.assert(fc.asyncProperty(abandoned, checkInner), { numRuns: 1_000 }))

@@ -21,6 +21,7 @@ import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Logger, Schema } from "effect"
 import * as fc from "fast-check"
 import { FileJournal } from "../support/fileJournal.ts"
+import { runs } from "../support/runs.ts"
 
 // -----------------------------------------------------------------------------
 // A turn
@@ -300,8 +301,8 @@ const checkInProcesses = (one: Turn, planned: typeof stops extends fc.Arbitrary<
 const silently = <A, E>(self: Effect.Effect<A, E>) => Effect.provide(self, Logger.layer([]))
 
 describe("equal calls of one turn", () => {
-  it("have one result each, the same one, and act once, in 1,000 random turns", () =>
-    fc.assert(fc.asyncProperty(turn, (one) => Effect.runPromise(silently(check(one)))), { numRuns: 1_000 }))
+  it(`have one result each, the same one, and act once, in ${runs(1_000)} random turns`, () =>
+    fc.assert(fc.asyncProperty(turn, (one) => Effect.runPromise(silently(check(one)))), { numRuns: runs(1_000) }))
 
   it("act once in processes that stop, in 150 random turns", () =>
     fc.assert(

@@ -165,7 +165,7 @@ describe("after a question, and a client that left", () => {
       assert.notProperty(answer.facts, "paused")
       // The next run follows a run that has ended, so it has keys of its own.
       const next = CallFacts.beginning(stored(answer.facts), "order-7")
-      assert.deepInclude(next, { run: 2, mayHaveRun: "unlikely" })
+      assert.deepInclude(next, { run: answer.facts.run + 1, mayHaveRun: "unlikely" })
     }))
 
   for (const failure of ["refused", "down"] as const) {

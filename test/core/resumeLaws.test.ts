@@ -7,8 +7,9 @@ import { describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { checkInner } from "../support/innerLaws.ts"
 import { asking } from "../support/innerWorld.ts"
+import { runs } from "../support/runs.ts"
 
 describe("a call that asks the user", () => {
-  it("repeats no inner effect when it is resumed, keeps its keys, and tells its effects, in 3,000 random calls", () =>
-    fc.assert(fc.asyncProperty(asking, checkInner), { numRuns: 3_000 }))
+  it(`repeats no inner effect when it is resumed, keeps its keys, and tells its effects, in ${runs(3_000)} random calls`, () =>
+    fc.assert(fc.asyncProperty(asking, checkInner), { numRuns: runs(3_000) }))
 })

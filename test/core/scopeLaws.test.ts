@@ -7,6 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
+import { runs } from "../support/runs.ts"
 import { play, type Scenario, scenario } from "../support/scopeWorld.ts"
 
 const check = async (scenario: Scenario, count: (what: string) => void) => {
@@ -23,14 +24,14 @@ const check = async (scenario: Scenario, count: (what: string) => void) => {
 }
 
 describe("the calls of a scope", () => {
-  it("pay each order once until it is told, and send one body under each key, in 3,000 random scopes", async () => {
+  it(`pay each order once until it is told, and send one body under each key, in ${runs(3_000)} random scopes`, async () => {
     const seen = new Map<string, number>()
     await fc.assert(
       fc.asyncProperty(scenario, (scenario) => check(scenario, (what) => seen.set(what, (seen.get(what) ?? 0) + 1))),
-      { numRuns: 3_000 }
+      { numRuns: runs(3_000) }
     )
     for (const what of ["Completed executed", "Failed unknown", "Failed not_executed"]) {
-      assert.isAbove(seen.get(what) ?? 0, 100, what)
+      assert.isAbove(seen.get(what) ?? 0, runs(100), what)
     }
   })
 })

@@ -45,6 +45,7 @@ import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOp
 import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
+import * as Journal from "./Journal.ts"
 import * as LoopGuard from "./LoopGuard.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
 import type { ModelRecovery } from "./ModelRecovery.ts"
@@ -329,12 +330,13 @@ export const make: {
   const aloneAgain = <A, E, R>(waiting: Suspension | Postponement, run: Effect.Effect<A, E, R>) =>
     alone(
       waiting.facts,
+      waiting.runId,
       run,
       (why) => why === "running" || isUnkeyed ? refusedBeside(why, waiting.facts, waiting, true) : undefined
     )
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
-    Effect.suspend((): Run<T, R> => {
+    Effect.withFiber((fiber): Run<T, R> => {
       const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
       const refusal = refusedOpening({ ...options, question, transcript }, actingNames)
       if (refusal !== undefined) return Effect.fail(refusal)
@@ -349,11 +351,15 @@ export const make: {
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ end, id, mayHaveRun }: NewRun) => {
               // If the caller names the run, or passes a scope with empty facts, this run may have been started before.
-              const begun = afterOthers(CallFacts.beginning(
-                takenOver(facts),
-                scope ?? facts.scope ?? id,
-                scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
-              ))
+              const begun = afterOthers(
+                CallFacts.beginning(
+                  takenOver(facts),
+                  scope ?? facts.scope ?? id,
+                  scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
+                ),
+                id,
+                fiber.getRef(Journal.current)
+              )
               const run = inRunContext(id, budget, state.account, 0, concludes, (context) =>
                 turn(begin(id, model, modelOptions, watch, context, options?.transcript), { ...state, facts: begun }))
               const ending = end === undefined
@@ -365,8 +371,8 @@ export const make: {
               // Nobody else can know a scope that is drawn only now.
               return begun.scope === id && options?.id === undefined
                 ? ending
-                : alone(begun, ending, (why) =>
-                  refusedBeside(why, begun, { transcript, facts }))
+                : alone(begun, id, ending, (why) =>
+                  why === "running" ? refusedBeside(why, begun, { transcript, facts }) : undefined)
             }
           )
       )

@@ -181,7 +181,7 @@ export const Fact = Schema.Struct({
 export interface CallFacts {
   /** The scope, from which idempotency keys are derived. Absent before the first run. */
   readonly scope?: string
-  /** The index (0-based) of the current run within the scope. */
+  /** The index (0-based) of the current run within the scope, which counts the runs that this process knows of, too. */
   readonly run: number
   /** Whether this run may have started before, so that its keys may already have been sent. */
   readonly mayHaveRun: Likelihood

@@ -54,6 +54,9 @@ const asRecorded = <A>(schema: Schema.Constraint) =>
 /** The default journal, which records nothing. */
 const passThrough = Journal.current.defaultValue()
 
+/** True if a journal may replay what it has recorded. */
+export const isRecording = (journal: Journal.Journal): boolean => journal !== passThrough
+
 const stepOf = <A, E, R>(journal: Journal.Journal, step: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
   journal.step(step.lost === undefined ? step : { ...step, lost: withoutJournal(step.lost) }, withoutJournal(effect))
 
