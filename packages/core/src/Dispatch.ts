@@ -197,12 +197,6 @@ const runCall = <T extends Tool.Any>(
     const limited = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
     const corrections = new CorrectionStage(tool, scope, fiber, limited, admission)
     const named = (outcome: ToolOutcome) => options.facts === undefined ? outcome : admission.named(outcome)
-    const complete = (json: Schema.Json): Effect.Effect<ToolOutcome> => {
-      const outcome = completedOutcome(scope, json)
-      return outcome.certainty === "unknown"
-        ? Effect.map(doubted(outcome, tool, toolkit), named)
-        : Effect.succeed(named(outcome))
-    }
     // Suspended, so that an error thrown while decoding is caught below, too.
     const run = Effect.suspend(() =>
       Effect.flatMap(
@@ -212,8 +206,11 @@ const runCall = <T extends Tool.Any>(
           return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
             if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
             return settles === undefined
-              ? complete(json)
-              : Effect.andThen(admission.settleBy(value, toolkit, begun), Effect.suspend(() => complete(json)))
+              ? completed(scope, json, tool, toolkit, named)
+              : Effect.flatMap(
+                admission.settleBy(value, toolkit, begun),
+                () => completed(scope, json, tool, toolkit, named)
+              )
           })
         }
       )
@@ -253,6 +250,19 @@ const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallO
   before?.arguments === undefined
     ? attempt(text, tool)
     : Effect.mapEager(attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
+
+const completed = (
+  scope: Scope,
+  json: Schema.Json,
+  tool: Tool.Any,
+  toolkit: Toolkit.Toolkit,
+  named: (outcome: ToolOutcome) => ToolOutcome
+): Effect.Effect<ToolOutcome> => {
+  const outcome = completedOutcome(scope, json)
+  return outcome.certainty === "unknown"
+    ? Effect.map(doubted(outcome, tool, toolkit), named)
+    : Effect.succeed(named(outcome))
+}
 
 // `Tool.make` guarantees that a tool's handler accepts what its parameters decode to. For a union of tools,
 // the compiler cannot see that the decoded values go to the handler of the same tool.

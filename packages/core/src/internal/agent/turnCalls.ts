@@ -19,7 +19,7 @@ import { endedIn, isJoinable } from "../dispatch/equalCalls.ts"
 import { withLateDoubts } from "../dispatch/lateDoubt.ts"
 import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { joined } from "./joinedOutcome.ts"
-import { journaled } from "./journaled.ts"
+import { isRecording, journaled } from "./journaled.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { polling } from "./polling.ts"
 import type { Run, State } from "./runState.ts"
@@ -193,6 +193,8 @@ const runCall = <T extends Tool.Any>(
       ? once
       : polling(tool, run.time, known, once)
   }
+  // Fast path: most runs are neither recorded nor watched.
+  if (watch === undefined && !isRecording(run.journal)) return dispatch(options)
   const stepIn = (options: Dispatch.CallOptions, begin: Wrap<T>) => () => ({
     // A resumed call is a new step: the step named `position` has already recorded the suspension.
     name: suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`,

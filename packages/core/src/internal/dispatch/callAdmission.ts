@@ -209,7 +209,8 @@ export class CallAdmission {
       decided = this.#decide(params, this.#again ?? text)
     }
     const { repeated } = decided
-    const refusal = decided.refusal ?? this.#doneMeanwhile
+    const { turn = none } = this.#options
+    const refusal = decided.refusal ?? (this.#call.acts ? this.#doneMeanwhile(turn) : undefined)
     if (refusal !== undefined) {
       // The call already ran with its earlier arguments, and these still determine its intent.
       if (this.#call.state.executions > 0) this.#intended = before
@@ -245,8 +246,7 @@ export class CallAdmission {
   }
 
   // The call was made before its model could read that an earlier one has taken effect.
-  get #doneMeanwhile(): DispatchFailure.DispatchFailure | undefined {
-    const { turn = none } = this.#options
+  #doneMeanwhile(turn: ReadonlyArray<EarlierCall>): DispatchFailure.DispatchFailure | undefined {
     const { name } = this.#tool
     const isDone = ({ by, certainty, id }: Settlement) =>
       by === "person" && certainty === "executed" && id !== this.#intended?.id

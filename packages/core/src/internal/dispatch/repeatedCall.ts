@@ -50,6 +50,9 @@ export interface Repeated {
   readonly isOnlyChecked?: boolean
 }
 
+// Shared to avoid allocation.
+const admitted: Admission = {}
+
 /** Decides from the facts of a scope whether a call may run, and under which key. */
 export const admissionOf = (
   known: CallFacts,
@@ -58,7 +61,7 @@ export const admissionOf = (
 ): Admission => {
   const facts = withLateDoubts(known)
   const { name, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
-  if (sideEffect === "none" && facts.failures === 0 && !Predicate.isFunction(tool.identity)) return {}
+  if (sideEffect === "none" && facts.failures === 0 && !Predicate.isFunction(tool.identity)) return admitted
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
   const fact: Fact = factOf(facts, call.id)
   const { failed, number: numberBefore } = fact
@@ -81,7 +84,7 @@ export const admissionOf = (
   }
   const refusedAsDone = doneRefusal(fact, facts, tool)
   if (refusedAsDone !== undefined) return { refusal: refusedAsDone }
-  if (sideEffect === "none") return {}
+  if (sideEffect === "none") return admitted
   const closed = closedBy(facts, tool, call.id)
   if (closed !== undefined) {
     const [refusedBy, earlier] = closed
