@@ -110,7 +110,8 @@ export const admissionOf = (
 }
 
 /**
- * Returns what is known of a call whose text of arguments is the same as that of an earlier call that a fixer corrected. The earlier arguments count, whatever a fixer would make of the text now.
+ * Returns what is known of a call whose text of arguments is the same as that of an earlier call that a fixer corrected.
+ * The earlier arguments count, whatever a fixer would make of the text now.
  */
 export const admissionOfText = (
   known: CallFacts,

@@ -40,8 +40,8 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
   return (params) =>
     Effect.withFiber((fiber) => {
       const policyRun = new PolicyRun(fiber.getRef(current), policy, fiber)
-      const own = callers.enter(policyRun, params)
-      return Effect.suspend(() => ended(label, wrapped(own))).pipe(
+      // Entered inside `onExit`: an interruption between them would leave it open for good.
+      return Effect.suspend(() => ended(label, wrapped(callers.enter(policyRun, params)))).pipe(
         Effect.provideService(current, policyRun.scope),
         Effect.onExit((exit) => {
           callers.leave(policyRun)
