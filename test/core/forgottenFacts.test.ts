@@ -4,6 +4,7 @@ import {
   Agent,
   type AgentFailure,
   CallFacts,
+  Dispatch,
   Journal,
   Tool,
   ToolCall,
@@ -294,5 +295,27 @@ describe("a doubt that came after the end of its call", () => {
       assert.lengthOf(sends, 3)
       const [{ detail } = assert.fail("It is not in doubt.")] = CallFacts.inDoubt(four)
       assert.strictEqual(detail, "pay sent a request after its call had ended.")
+    }))
+
+  it.effect("holds back the next call, also without an agent", () =>
+    Effect.gen(function*() {
+      const sends: Array<() => void> = []
+      const pay = Tool.promise(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, identity: ({ order }) => order },
+        (_, { noteRequest, refuse }) => {
+          sends.push(() => noteRequest({ method: "POST", url: "https://bank.example/pay", status: 200 }))
+          return Promise.resolve(refuse("Not now."))
+        }
+      )
+      const toolkit = Toolkit.make(pay)
+      const call = (facts: CallFacts.CallFacts) =>
+        Dispatch.call(toolkit, { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }, { facts })
+      const before = CallFacts.beginning(CallFacts.empty, "late doubts without an agent")
+      const facts = CallFacts.ended(before, yield* call(before), pay)
+      sends[0]?.()
+      const outcome = yield* call(facts)
+      assert.deepNestedInclude(outcome, { "failure.code": "repeated_call", certainty: "unknown", attempts: 0 })
+      assert.lengthOf(sends, 1)
     }))
 })
