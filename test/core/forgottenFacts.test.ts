@@ -250,17 +250,22 @@ describe("a suspended run beside a new one", () => {
 })
 
 describe("a doubt that came after the end of its call", () => {
+  const refusing = () => {
+    const sends: Array<() => void> = []
+    const pay = Tool.promise(
+      "pay",
+      { description: "", parameters: Payment, success: Schema.String, identity: ({ order }) => order },
+      (_, { noteRequest, refuse }) => {
+        sends.push(() => noteRequest({ method: "POST", url: "https://bank.example/pay", status: 200 }))
+        return Promise.resolve(refuse("Not now."))
+      }
+    )
+    return { pay, sends }
+  }
+
   it.effect("does not come back once a program has settled it, but a new one does", () =>
     Effect.gen(function*() {
-      const sends: Array<() => void> = []
-      const pay = Tool.promise(
-        "pay",
-        { description: "", parameters: Payment, success: Schema.String, identity: ({ order }) => order },
-        (_, { noteRequest, refuse }) => {
-          sends.push(() => noteRequest({ method: "POST", url: "https://bank.example/pay", status: 200 }))
-          return Promise.resolve(refuse("Not now."))
-        }
-      )
+      const { pay, sends } = refusing()
       const late = Tool.make("late", { description: "", success: Schema.String, sideEffect: "none" }, () =>
         Effect.sync(() => {
           sends.at(-1)?.()
@@ -299,15 +304,7 @@ describe("a doubt that came after the end of its call", () => {
 
   it.effect("holds back the next call, also without an agent", () =>
     Effect.gen(function*() {
-      const sends: Array<() => void> = []
-      const pay = Tool.promise(
-        "pay",
-        { description: "", parameters: Payment, success: Schema.String, identity: ({ order }) => order },
-        (_, { noteRequest, refuse }) => {
-          sends.push(() => noteRequest({ method: "POST", url: "https://bank.example/pay", status: 200 }))
-          return Promise.resolve(refuse("Not now."))
-        }
-      )
+      const { pay, sends } = refusing()
       const toolkit = Toolkit.make(pay)
       const call = (facts: CallFacts.CallFacts) =>
         Dispatch.call(toolkit, { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }, { facts })
