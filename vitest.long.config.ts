@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config"
+import daily from "./vitest.config.ts"
 
 /** Laws that `pnpm test` runs a quarter as often. See `test/support/runs.ts`. */
 const laws = [
@@ -20,6 +21,7 @@ const laws = [
 export default defineConfig({
   test: {
     include: ["test/long/**/*.test.ts", ...laws],
+    tags: daily.test?.tags ?? [],
     env: { FALLIBLE_RUNS: "all", NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" },
     testTimeout: 600_000,
     hookTimeout: 600_000
