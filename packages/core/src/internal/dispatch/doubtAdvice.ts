@@ -13,4 +13,4 @@ export const adviceOnDoubt = (tool: Tool.Any): string | undefined => {
 }
 
 const waysOut =
-  "To find out what was done, declare 'check' or add Tool.reconcile. To say that nothing was done, use 'refuse' in its handler, or declare 'refuses', or 'acts' with 'only'."
+  "To find out what was done, declare 'check', add Tool.reconcile, or let a person say so (the agent's 'onDoubt'). To say that nothing was done, use 'refuse' in its handler, or declare 'refuses', or 'acts' with 'only'."

@@ -86,7 +86,8 @@ const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: E
   ...(isDoubted !== true || isSettled(tool) ? [] : [{
     code: "doubt_not_settled",
     detail: "A call was in doubt, and the tool declares nothing that settles a doubt.",
-    hint: "Declare 'check', or add Tool.reconcile. If the tool refuses calls, use 'refuse' in its handler."
+    hint:
+      "Declare 'check', add Tool.reconcile, or let a person say so (the agent's 'onDoubt'). If the tool refuses calls, use 'refuse' in its handler."
   }])
 ]
 
