@@ -770,8 +770,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a call that was held back runs after a yes",
     file: `${dispatch}/callAdmission.ts`,
-    text: `decided.refusal ?? this.#doneMeanwhile`,
-    replacement: `decided.refusal`
+    text: `(this.#call.acts ? this.#doneMeanwhile(turn) : undefined)`,
+    replacement: `undefined`
   },
   {
     name: "a second question forgets what the first reply has settled",
@@ -794,7 +794,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a run is resumed after a later one has begun",
     file: "packages/core/src/internal/agent/scopeRuns.ts",
-    text: `(latest.get(scope) ?? run) > run`,
-    replacement: `(latest.get(scope) ?? run) > run + 99`
+    text: `isLatest ? undefined : "later_run"`,
+    replacement: `isLatest ? undefined : undefined`
   }
 ]
