@@ -112,7 +112,12 @@ describe("types display", () => {
       ],
       ["plain", "Tool<\"plain\", {}, string, never, never>"],
       ["toolkit", "Toolkit<Tool<\"plain\", {}, string, never, never>>"],
-      ["run", "Effect<Answer, AgentFailure, Model | OrdersApi>"]
+      ["run", "Effect<Answer, AgentFailure, Model | OrdersApi>"],
+      ["stream", "Stream<AgentEvent, AgentFailure, Model | OrdersApi>"],
+      ["event", "AgentEvent"],
+      ["callEvent", "CallEvent"],
+      ["ended", "CallEnded"],
+      ["retried", "FailureHandled & InCall"]
     ] as const
   ) {
     it(`shows the type of ${name}`, () => {

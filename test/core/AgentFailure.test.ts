@@ -358,7 +358,7 @@ describe("Answer.schema", () => {
 
   it("has a version, and names the version that it refuses", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.strictEqual(stored.version, 6)
+    assert.strictEqual(stored["version"], 6)
     assert.include(messageOf(Answer.schema, { ...stored, version: 5 }), "an answer of version 6, not version 5")
   })
 

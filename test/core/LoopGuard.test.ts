@@ -576,7 +576,7 @@ describe("LoopGuard", () => {
         const exit = yield* new FileJournal().process((journal) => outcome(journal, whole))
         if (exit === undefined || Exit.isSuccess(exit)) return assert.fail("the run did not end")
         const expected = encode(yield* Effect.flip(exit))
-        assert.strictEqual(expected._tag, "LoopDetected")
+        assert.strictEqual(expected["_tag"], "LoopDetected")
         for (const step of [2, 4, 6, 7, 9, 11, 12]) {
           const journal = new FileJournal()
           const ran: Array<string> = []

@@ -98,7 +98,7 @@ describe("values without types", () => {
       assert.isAbove(events.length, 2)
       for (const event of events) {
         if (event._tag === "FailureHandled" || event._tag === "CallRefused") continue
-        Schema.encodeSync(CallEvent.watchedSchema)(event)
+        Schema.encodeSync(CallEvent.schema)(event)
       }
     }))
 })

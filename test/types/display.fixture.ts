@@ -1,6 +1,16 @@
 /** Variables whose displayed types `display.test.ts` pins: the types as an editor shows them. */
-import { Agent, Guard, RetryPolicy, SemanticGarbage, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
-import { Context, Effect, Schema } from "effect"
+import {
+  Agent,
+  type AgentEvent,
+  type CallEvent,
+  Guard,
+  RetryPolicy,
+  SemanticGarbage,
+  Tool,
+  Toolkit,
+  type ToolUnavailable
+} from "@fallible/core"
+import { Context, Effect, Schema, type Stream } from "effect"
 
 class OrdersPage extends Schema.Class<OrdersPage>("OrdersPage")({ orders: Schema.Array(Schema.String) }) {}
 
@@ -31,4 +41,16 @@ export const plain = Tool.make("plain", { description: "", success: Schema.Strin
 
 export const toolkit = Toolkit.make(plain)
 
-export const run = Agent.make({ toolkit: Toolkit.make(resilient) }).run("Where is my order?")
+const agent = Agent.make({ toolkit: Toolkit.make(resilient) })
+
+export const run = agent.run("Where is my order?")
+
+export const stream = agent.stream("Where is my order?")
+
+export declare const event: Stream.Success<typeof stream>
+
+export declare const callEvent: CallEvent.CallEvent
+
+export declare const ended: Extract<AgentEvent.AgentEvent, { readonly _tag: "CallEnded" }>
+
+export declare const retried: Extract<AgentEvent.AgentEvent, { readonly _tag: "FailureHandled" }>

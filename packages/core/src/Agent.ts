@@ -268,12 +268,9 @@ export type Requirements<A extends Agent<Tool.Any, unknown>> = Effect.Services<R
  * @category constructors
  * @since 0.1.0
  */
-export const make: {
-  <T extends Tool.Any, R = never>(options: Options<T, R> & { readonly fixers?: undefined }): Agent<T, R>
-  <T extends Tool.Any, const F extends Fixers<T["name"]>, R = never>(
-    options: Options<T, R, F>
-  ): Agent<T, R | NeededBy<F>>
-} = <T extends Tool.Any, R = never>(options: Options<T, R, Fixers>): Agent<T, R> => {
+export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | undefined, R = never>(
+  options: Options<T, R, F>
+): Agent<T, R | NeededBy<F>> => {
   const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
   demandKnown("Agent.make", options, names)
@@ -542,7 +539,7 @@ type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | To
 // Adds the agent's policies and fixers to its tools. The services that these require are part of `Agent<T,
 // R>`, not of the tools' types.
 const equipped = <T extends Tool.Any, R>(
-  { fixers = {}, policies, toolkit }: Options<T, R, Fixers>
+  { fixers = {}, policies, toolkit }: Options<T, R, Fixers | undefined>
 ): Toolkit.Toolkit<T> => {
   const tools = Array.from(toolkit.tools.values())
   const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))

@@ -12,7 +12,6 @@ import { dual } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as Tuple from "effect/Tuple"
 import { Limit } from "./AgentBudget.ts"
 import type { AgentFailure } from "./AgentFailure.ts"
 import * as Answer from "./Answer.ts"
@@ -29,6 +28,8 @@ import {
   turnOf
 } from "./internal/agent/clientFields.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
+import { assignFields } from "./internal/value/assignFields.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { ModelFailure, Reply } from "./Model.ts"
 import { ToolCall } from "./ToolCall.ts"
 import { schema as ToolOutcome } from "./ToolOutcome.ts"
@@ -44,64 +45,121 @@ const position = {
 
 const ofCall = { ...position, ...step }
 
-const inCall = {
+/**
+ * The place of an event of a call in its run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class InCall extends namedStruct<InCall>()({
   ...position,
   /**
    * The 1-based number of the current attempt, counted over the tool and the sources of its fallbacks; 0 before the
    * first attempt.
    */
   attempt: Schema.Int
-}
+}) {}
 
-/** A turn begins: the model is asked. */
-const TurnStarted = Schema.Struct({ _tag: Schema.tag("TurnStarted"), ...ofStep })
+/**
+ * A turn begins: the model is asked.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class TurnStarted extends namedStruct<TurnStarted>()({ _tag: Schema.tag("TurnStarted"), ...ofStep }) {}
 
-/** A piece of the model's text. */
-const TextDelta = Schema.Struct({ _tag: Schema.tag("TextDelta"), ...inTurn, text: Schema.String })
+/**
+ * A piece of the model's text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class TextDelta
+  extends namedStruct<TextDelta>()({ _tag: Schema.tag("TextDelta"), ...inTurn, text: Schema.String })
+{}
 
-/** The model failed, and is asked again after the `wait`. Discard the text of this turn so far. */
-const ModelRetried = Schema.Struct({
+/**
+ * The model failed, and is asked again after the `wait`. Discard the text of this turn so far.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ModelRetried extends namedStruct<ModelRetried>()({
   _tag: Schema.tag("ModelRetried"),
   ...inTurn,
   /** How many times the model has been asked in this turn so far: at least 1. */
   attempt: Schema.Int,
   failure: ModelFailure.schema,
   wait: Schema.DurationFromMillis
-})
+}) {}
 
-/** The model replied. */
-const ModelReplied = Schema.Struct({
+/**
+ * The model replied.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ModelReplied extends namedStruct<ModelReplied>()({
   _tag: Schema.tag("ModelReplied"),
   ...ofStep,
   reply: Reply,
   elapsed: Schema.DurationFromMillis
-})
+}) {}
 
-/** A tool call begins. */
-const CallStarted = Schema.Struct({ _tag: Schema.tag("CallStarted"), ...ofCall })
+/**
+ * A tool call begins.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CallStarted extends namedStruct<CallStarted>()({ _tag: Schema.tag("CallStarted"), ...ofCall }) {}
 
-/** A tool call ended with its outcome. */
-const CallEnded = Schema.Struct({
+/**
+ * A tool call ended with its outcome.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CallEnded extends namedStruct<CallEnded>()({
   _tag: Schema.tag("CallEnded"),
   ...ofCall,
   outcome: ToolOutcome,
   elapsed: Schema.DurationFromMillis
-})
+}) {}
 
-/** The run repeats calls that add nothing, and the guard took a step (`LoopGuard`). */
-const LoopNoticed = Schema.Struct({
+/**
+ * The run repeats calls that add nothing, and the guard took a step (`LoopGuard`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class LoopNoticed extends namedStruct<LoopNoticed>()({
   _tag: Schema.tag("LoopNoticed"),
   ...inTurn,
   step: Schema.Literals(["told", "refused", "withdrawn", "ended"]),
   /** The names of the tools that are called again and again. */
   tools: Schema.Array(Schema.String)
-})
+}) {}
 
-/** A limit of the run is used up. The run ends, or is concluded. */
-const LimitHit = Schema.Struct({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
+/**
+ * A limit of the run is used up. The run ends, or is concluded.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class LimitReached
+  extends namedStruct<LimitReached>()({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
+{}
 
-/** The run has its answer. This is the last event. If a run ends without an answer, the stream fails instead. */
-const RunEnded = Schema.Struct({ _tag: Schema.tag("RunEnded"), ...inRun, answer: Answer.schema })
+/**
+ * The run has its answer. This is the last event. If a run ends without an answer, the stream fails instead.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class RunEnded
+  extends namedStruct<RunEnded>()({ _tag: Schema.tag("RunEnded"), ...inRun, answer: Answer.schema })
+{}
 
 /**
  * The schema of an {@link AgentEvent}. It encodes to plain JSON.
@@ -128,10 +186,10 @@ export const schema = Schema.Union([
   ModelRetried,
   ModelReplied,
   CallStarted,
-  ...CallEvent.schema.mapMembers(Tuple.map(Schema.fieldsAssign(inCall))).members,
+  assignFields(CallEvent.schema, InCall),
   CallEnded,
   LoopNoticed,
-  LimitHit,
+  LimitReached,
   RunEnded
 ])
 
@@ -141,7 +199,17 @@ export const schema = Schema.Union([
  * @category models
  * @since 0.1.0
  */
-export type AgentEvent = typeof schema.Type
+export type AgentEvent =
+  | TurnStarted
+  | TextDelta
+  | ModelRetried
+  | ModelReplied
+  | CallStarted
+  | (CallEvent.CallEvent & InCall)
+  | CallEnded
+  | LoopNoticed
+  | LimitReached
+  | RunEnded
 
 /**
  * What clients may see of the calls of a run, besides their progress.

@@ -27,6 +27,7 @@ import { Limit } from "./AgentBudget.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { RunFailure } from "./internal/agent/runFailure.ts"
 import { codec } from "./internal/failure/failureClass.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { versioned } from "./internal/value/versioned.ts"
 import { Ledger } from "./Ledger.ts"
 import { ModelFailure, Reply } from "./Model.ts"
@@ -43,16 +44,6 @@ interface RunFields {
   readonly ledger: Ledger
   /** The facts of the calls so far. Pass these facts to the run that continues from the `transcript`. */
   readonly facts: CallFacts.CallFacts
-}
-
-/** The encoded form of a failure: the fields of all failures, and the failure's `Own` fields. */
-type EncodedRun<Tag extends string, Own> = Own & {
-  readonly _tag: Tag
-  readonly version: number
-  readonly detail: string
-  readonly transcript: typeof Transcript.schema.Encoded
-  readonly ledger: typeof Ledger.Encoded
-  readonly facts: CallFacts.Encoded
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
@@ -76,10 +67,7 @@ export class ModelFailed extends RunFailure<RunFields & { readonly failure: Mode
   readonly _tag = "ModelFailed"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
-  static readonly schema: Schema.Codec<
-    ModelFailed,
-    EncodedRun<"ModelFailed", { readonly failure: typeof ModelFailure.schema.Encoded }>
-  > = codec(
+  static readonly schema: Schema.Codec<ModelFailed, Schema.JsonObject> = codec(
     ModelFailedFields,
     () => ModelFailed
   )
@@ -89,18 +77,12 @@ export class ModelFailed extends RunFailure<RunFields & { readonly failure: Mode
  * A run that waits until its model can be asked again, as plain data. It can be encoded, stored, and resumed in another
  * process.
  *
+ * It encodes to plain JSON with a version number.
+ *
  * @category models
  * @since 0.1.0
  */
-export interface Postponement extends Schema.Schema.Type<typeof Postponement> {}
-
-/**
- * The schema of a {@link Postponement}. It encodes to plain JSON with a version number.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Postponement = Schema.Struct({
+export class Postponement extends namedStruct<Postponement>()({
   version: Schema.Literal(5),
   runId: Schema.String,
   /** The 1-based number of the turn in which the model was asked. */
@@ -115,7 +97,7 @@ export const Postponement = Schema.Struct({
   facts: CallFacts.schema,
   /** How long the run has taken so far. */
   used: Schema.DurationFromMillis
-})
+}) {}
 
 const RunPostponedFields = stored({
   _tag: Schema.tag("RunPostponed"),
@@ -143,14 +125,7 @@ export class RunPostponed extends RunFailure<
   readonly _tag = "RunPostponed"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
-  static readonly schema: Schema.Codec<
-    RunPostponed,
-    EncodedRun<"RunPostponed", {
-      readonly failure: typeof ModelFailure.schema.Encoded
-      readonly retryAfter: number
-      readonly postponement: typeof Postponement.Encoded
-    }>
-  > = codec(
+  static readonly schema: Schema.Codec<RunPostponed, Schema.JsonObject> = codec(
     RunPostponedFields,
     () => RunPostponed
   )
@@ -168,25 +143,11 @@ export class LimitReached extends RunFailure<RunFields & { readonly limit: Limit
   readonly _tag = "LimitReached"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
-  static readonly schema: Schema.Codec<LimitReached, EncodedRun<"LimitReached", { readonly limit: Limit }>> = codec(
+  static readonly schema: Schema.Codec<LimitReached, Schema.JsonObject> = codec(
     LimitReachedFields,
     () => LimitReached
   )
 }
-
-/**
- * The schema of a {@link RepeatedCall}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const RepeatedCall = Schema.Struct({
-  tool: Schema.String,
-  /** The text of the arguments. */
-  arguments: Schema.String,
-  /** In how many turns the call, or a similar one of the same tool, had the same outcome. */
-  times: Schema.Int
-})
 
 /**
  * A call that a stuck run repeated.
@@ -194,7 +155,13 @@ export const RepeatedCall = Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export interface RepeatedCall extends Schema.Schema.Type<typeof RepeatedCall> {}
+export class RepeatedCall extends namedStruct<RepeatedCall>()({
+  tool: Schema.String,
+  /** The text of the arguments. */
+  arguments: Schema.String,
+  /** In how many turns the call, or a similar one of the same tool, had the same outcome. */
+  times: Schema.Int
+}) {}
 
 const LoopDetectedFields = stored({ _tag: Schema.tag("LoopDetected"), calls: Schema.Array(RepeatedCall) })
 
@@ -208,10 +175,7 @@ export class LoopDetected extends RunFailure<RunFields & { readonly calls: Reado
   readonly _tag = "LoopDetected"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
-  static readonly schema: Schema.Codec<
-    LoopDetected,
-    EncodedRun<"LoopDetected", { readonly calls: ReadonlyArray<RepeatedCall> }>
-  > = codec(
+  static readonly schema: Schema.Codec<LoopDetected, Schema.JsonObject> = codec(
     LoopDetectedFields,
     () => LoopDetected
   )
@@ -220,38 +184,33 @@ export class LoopDetected extends RunFailure<RunFields & { readonly calls: Reado
 /**
  * A run that waits for its user, as plain data. It can be encoded, stored, and resumed in another process.
  *
+ * It encodes to plain JSON with a version number.
+ *
  * @category models
  * @since 0.1.0
  */
-export interface Suspension extends Schema.Schema.Type<typeof Suspension> {}
-
-/**
- * The schema of a {@link Suspension}. It encodes to plain JSON with a version number.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Suspension = Schema.Struct({
-  version: Schema.Literal(5),
-  runId: Schema.String,
-  turn: Schema.Int,
-  /** The messages before the suspended turn. */
-  transcript: Transcript.schema,
-  ledger: Ledger,
-  reply: Reply,
-  /** The outcomes of the calls in the model's `reply`. A call that waits for the user is `Suspended`. */
-  outcomes: Schema.Array(ToolOutcome.schema),
-  /** The facts of the calls so far. The resumed run uses these facts so as not to repeat effects. */
-  facts: CallFacts.schema,
-  /** How long the run has taken so far, without the time that it spent waiting for its user. */
-  used: Schema.DurationFromMillis
-}).check(
+export class Suspension extends namedStruct<Suspension>()(
+  {
+    version: Schema.Literal(5),
+    runId: Schema.String,
+    turn: Schema.Int,
+    /** The messages before the suspended turn. */
+    transcript: Transcript.schema,
+    ledger: Ledger,
+    reply: Reply,
+    /** The outcomes of the calls in the model's `reply`. A call that waits for the user is `Suspended`. */
+    outcomes: Schema.Array(ToolOutcome.schema),
+    /** The facts of the calls so far. The resumed run uses these facts so as not to repeat effects. */
+    facts: CallFacts.schema,
+    /** How long the run has taken so far, without the time that it spent waiting for its user. */
+    used: Schema.DurationFromMillis
+  },
   Schema.makeFilter(({ outcomes, reply }) =>
     outcomes.length === reply.calls.length && outcomes.some(({ _tag }) => _tag === "Suspended")
       ? undefined
       : "a suspension with an outcome for each call, one of them suspended"
   )
-)
+) {}
 
 const RunSuspendedFields = stored({
   _tag: Schema.tag("RunSuspended"),
@@ -278,13 +237,7 @@ export class RunSuspended
   readonly _tag = "RunSuspended"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
-  static readonly schema: Schema.Codec<
-    RunSuspended,
-    EncodedRun<"RunSuspended", {
-      readonly question: string
-      readonly suspension: typeof Suspension.Encoded
-    }>
-  > = codec(
+  static readonly schema: Schema.Codec<RunSuspended, Schema.JsonObject> = codec(
     RunSuspendedFields,
     () => RunSuspended
   )
@@ -302,7 +255,7 @@ export class RunStopped extends RunFailure<RunFields & { readonly reason: string
   readonly _tag = "RunStopped"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
-  static readonly schema: Schema.Codec<RunStopped, EncodedRun<"RunStopped", { readonly reason: string }>> = codec(
+  static readonly schema: Schema.Codec<RunStopped, Schema.JsonObject> = codec(
     RunStoppedFields,
     () => RunStopped
   )
@@ -322,10 +275,7 @@ export class RunRefused extends RunFailure<RunFields & { readonly issues: Readon
   readonly _tag = "RunRefused"
 
   /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
-  static readonly schema: Schema.Codec<
-    RunRefused,
-    EncodedRun<"RunRefused", { readonly issues: ReadonlyArray<FieldIssue> }>
-  > = codec(
+  static readonly schema: Schema.Codec<RunRefused, Schema.JsonObject> = codec(
     RunRefusedFields,
     () => RunRefused
   )
@@ -371,7 +321,7 @@ export type AgentFailure =
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<AgentFailure, Encoded> = Schema.Union([
+export const schema: Schema.Codec<AgentFailure, Schema.JsonObject> = Schema.Union([
   ModelFailed.schema,
   RunPostponed.schema,
   LimitReached.schema,
@@ -380,18 +330,3 @@ export const schema: Schema.Codec<AgentFailure, Encoded> = Schema.Union([
   RunStopped.schema,
   RunRefused.schema
 ])
-
-/**
- * The encoded form of an {@link AgentFailure}.
- *
- * @category models
- * @since 0.1.0
- */
-export type Encoded =
-  | typeof ModelFailed.schema.Encoded
-  | typeof RunPostponed.schema.Encoded
-  | typeof LimitReached.schema.Encoded
-  | typeof LoopDetected.schema.Encoded
-  | typeof RunSuspended.schema.Encoded
-  | typeof RunStopped.schema.Encoded
-  | typeof RunRefused.schema.Encoded

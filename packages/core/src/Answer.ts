@@ -89,23 +89,6 @@ export interface Answer {
   readonly toString: () => string
 }
 
-/**
- * The encoded form of an {@link Answer}.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Encoded {
-  readonly version: number
-  readonly text: string
-  readonly truncated: boolean
-  readonly ended: Ended
-  readonly concluded?: Concluded
-  readonly transcript: typeof Transcript.schema.Encoded
-  readonly ledger: typeof Ledger.Encoded
-  readonly facts: CallFacts.Encoded
-}
-
 // -----------------------------------------------------------------------------
 // Constructors
 // -----------------------------------------------------------------------------
@@ -193,7 +176,7 @@ const isFields = Schema.is(Schema.toType(stored))
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<Answer, Encoded> = stored.pipe(
+export const schema: Schema.Codec<Answer, Schema.JsonObject> = stored.pipe(
   Schema.decodeTo(
     Schema.declare((value): value is Answer => isFields(value), { expected: "an Answer" }),
     SchemaTransformation.transform<Answer, typeof stored.Type>({ decode: make, encode: (answer) => ({ ...answer }) })

@@ -20,11 +20,11 @@
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import * as Tuple from "effect/Tuple"
 import { Certainty, Doubt } from "./Certainty.ts"
 import { PolicyKind } from "./internal/call/policyKind.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Ledger } from "./Ledger.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
@@ -53,11 +53,21 @@ const policy = {
   inside: Schema.optionalKey(Schema.String)
 }
 
-/** The handler starts. */
-const AttemptStarted = Schema.Struct({ _tag: Schema.tag("AttemptStarted") })
+/**
+ * The handler starts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class AttemptStarted extends namedStruct<AttemptStarted>()({ _tag: Schema.tag("AttemptStarted") }) {}
 
-/** The handler has ended. For a read-only tool, this event is noted only if the call has a watcher. */
-const AttemptEnded = Schema.Struct({
+/**
+ * The handler has ended. For a read-only tool, this event is noted only if the call has a watcher.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class AttemptEnded extends namedStruct<AttemptEnded>()({
   _tag: Schema.tag("AttemptEnded"),
   /**
    * How the handler ended: with a value, a failure, a defect or an interruption. If the handler asked the user a
@@ -83,24 +93,48 @@ const AttemptEnded = Schema.Struct({
    * ends late.
    */
   inside: Schema.optionalKey(Schema.String)
-})
+}) {}
 
-/** A policy stopped waiting for an attempt, which may still be running. */
-const AttemptAbandoned = Schema.Struct({
+/**
+ * A policy stopped waiting for an attempt, which may still be running.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class AttemptAbandoned extends namedStruct<AttemptAbandoned>()({
   _tag: Schema.tag("AttemptAbandoned"),
   ...policy,
   /** If the tool acts: the requests of the handler so far. */
   wire: Schema.optionalKey(Schema.Array(WireRequest))
-})
+}) {}
 
-/** The handler starts again to fetch the next page of the same answer. */
-const PageStarted = Schema.Struct({ _tag: Schema.tag("PageStarted") })
+/**
+ * The handler starts again to fetch the next page of the same answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class PageStarted extends namedStruct<PageStarted>()({ _tag: Schema.tag("PageStarted") }) {}
 
-/** Another tool starts, to answer in place of the called tool. */
-const SourceStarted = Schema.Struct({ _tag: Schema.tag("SourceStarted"), source: Schema.String })
+/**
+ * Another tool starts, to answer in place of the called tool.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class SourceStarted
+  extends namedStruct<SourceStarted>()({ _tag: Schema.tag("SourceStarted"), source: Schema.String })
+{}
 
-/** The handler of an inner tool starts. */
-const InnerStarted = Schema.Struct({ _tag: Schema.tag("InnerStarted"), inside: Schema.String })
+/**
+ * The handler of an inner tool starts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class InnerStarted
+  extends namedStruct<InnerStarted>()({ _tag: Schema.tag("InnerStarted"), inside: Schema.String })
+{}
 
 const inner = {
   /** The name of the inner tool or source. */
@@ -118,11 +152,19 @@ const inner = {
 /**
  * An inner tool or fallback source with possible side effects starts. Whether it takes effect is unknown until the
  * matching `InnerEnded`.
+ *
+ * @category models
+ * @since 0.1.0
  */
-const InnerActs = Schema.Struct({ _tag: Schema.tag("InnerActs"), ...inner })
+export class InnerActs extends namedStruct<InnerActs>()({ _tag: Schema.tag("InnerActs"), ...inner }) {}
 
-/** An inner tool or fallback source with possible side effects has ended. */
-const InnerEnded = Schema.Struct({
+/**
+ * An inner tool or fallback source with possible side effects has ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class InnerEnded extends namedStruct<InnerEnded>()({
   _tag: Schema.tag("InnerEnded"),
   ...inner,
   /** What the inner tool or source did. */
@@ -142,24 +184,48 @@ const InnerEnded = Schema.Struct({
   key: Schema.optionalKey(Schema.String),
   /** If the effects are in doubt: the requests of the inner tool. */
   wire: Schema.optionalKey(Schema.Array(WireRequest))
-})
+}) {}
 
-/** The handler of an acting tool has sent a request after it had ended. What was known of the call is no longer true. */
-const LateRequest = Schema.Struct({
+/**
+ * The handler of an acting tool has sent a request after it had ended. What was known of the call is no longer true.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class LateRequest extends namedStruct<LateRequest>()({
   _tag: Schema.tag("LateRequest"),
   request: WireRequest,
   /** The inner tool whose handler sent it. Absent for the called tool. */
   inside: Schema.optionalKey(Schema.String)
-})
+}) {}
 
-/** A policy has ended with a failure that says that the policy's own code has acted, or may have acted. */
-const PolicyActed = Schema.Struct({ _tag: Schema.tag("PolicyActed"), ...policy, effects: Effects })
+/**
+ * A policy has ended with a failure that says that the policy's own code has acted, or may have acted.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class PolicyActed
+  extends namedStruct<PolicyActed>()({ _tag: Schema.tag("PolicyActed"), ...policy, effects: Effects })
+{}
 
-/** A check (`Tool.reconcile`) has given its final answer on what the attempts so far did. */
-const OutcomeSettled = Schema.Struct({ _tag: Schema.tag("OutcomeSettled"), effects: Effects })
+/**
+ * A check (`Tool.reconcile`) has given its final answer on what the attempts so far did.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class OutcomeSettled
+  extends namedStruct<OutcomeSettled>()({ _tag: Schema.tag("OutcomeSettled"), effects: Effects })
+{}
 
-/** A policy or a fixer handled a failure: for example, the tool is retried, or a fallback answers. */
-const FailureHandled = Schema.Struct({
+/**
+ * A policy or a fixer handled a failure: for example, the tool is retried, or a fallback answers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class FailureHandled extends namedStruct<FailureHandled>()({
   _tag: Schema.tag("FailureHandled"),
   ...Handled.fields,
   /** The outcome that the failure itself states. The certainty of the call may differ. */
@@ -175,10 +241,15 @@ const FailureHandled = Schema.Struct({
     limit: Schema.optionalKey(Schema.Int),
     wait: Schema.optionalKey(Schema.DurationFromMillis)
   }))
-})
+}) {}
 
-/** A retryable failure is not retried. */
-const RetryRefused = Schema.Struct({
+/**
+ * A retryable failure is not retried.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class RetryRefused extends namedStruct<RetryRefused>()({
   _tag: Schema.tag("RetryRefused"),
   ...policy,
   code: Schema.String,
@@ -202,10 +273,15 @@ const RetryRefused = Schema.Struct({
     "still_running",
     "refused"
   ])
-})
+}) {}
 
-/** A call or an attempt is refused before it runs: a limit is reached, a circuit is open, or it could act twice. */
-const CallRefused = Schema.Struct({
+/**
+ * A call or an attempt is refused before it runs: a limit is reached, a circuit is open, or it could act twice.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CallRefused extends namedStruct<CallRefused>()({
   _tag: Schema.tag("CallRefused"),
   /**
    * The kind of the policy that refuses. Absent if the agent's run refuses the call, or if the call itself refuses
@@ -215,22 +291,37 @@ const CallRefused = Schema.Struct({
   policy: Schema.optionalKey(Schema.String),
   inside: Schema.optionalKey(Schema.String),
   code: Schema.String
-})
+}) {}
 
-/** The call repeats an earlier one under the same key. `effects` is what the earlier call did. */
-const CallRepeated = Schema.Struct({
+/**
+ * The call repeats an earlier one under the same key. `effects` is what the earlier call did.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CallRepeated extends namedStruct<CallRepeated>()({
   _tag: Schema.tag("CallRepeated"),
   effects: Effects,
   doubt: Schema.optionalKey(Doubt),
   /** True if something that the earlier call did would be done again if the call ran again. */
   lasting: Schema.optionalKey(Schema.Literal(true))
-})
+}) {}
 
-/** An equal call of the same turn ran in place of this one, which shares its outcome. */
-const CallJoined = Schema.Struct({ _tag: Schema.tag("CallJoined") })
+/**
+ * An equal call of the same turn ran in place of this one, which shares its outcome.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CallJoined extends namedStruct<CallJoined>()({ _tag: Schema.tag("CallJoined") }) {}
 
-/** This call has settled the doubt about an earlier one: as a check, or by the user's word. */
-const DoubtSettled = Schema.Struct({
+/**
+ * This call has settled the doubt about an earlier one: as a check, or by the user's word.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class DoubtSettled extends namedStruct<DoubtSettled>()({
   _tag: Schema.tag("DoubtSettled"),
   /** The tool whose call was in doubt. */
   about: Schema.String,
@@ -238,47 +329,82 @@ const DoubtSettled = Schema.Struct({
   certainty: Schema.Literals(["executed", "not_executed"]),
   /** Who says so: `"check:…"` with the name of the tool that found out, or `"person"`. */
   by: Schema.String
-})
+}) {}
 
-/** A breaker's circuit has changed its state. */
-const CircuitChanged = Schema.Struct({
+/**
+ * A breaker's circuit has changed its state.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CircuitChanged extends namedStruct<CircuitChanged>()({
   _tag: Schema.tag("CircuitChanged"),
   /** The circuit's name. */
   circuit: Schema.String,
   from: Schema.Literals(["closed", "open", "half_open"]),
   to: Schema.Literals(["closed", "open", "half_open"])
-})
+}) {}
 
-/** A policy starts to wait. */
-const WaitStarted = Schema.Struct({
+/**
+ * A policy starts to wait.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class WaitStarted extends namedStruct<WaitStarted>()({
   _tag: Schema.tag("WaitStarted"),
   ...policy,
   /** How long the policy is going to wait. Absent if unknown. */
   wait: Schema.optionalKey(Schema.DurationFromMillis)
-})
+}) {}
 
 /**
  * A policy has finished waiting, possibly earlier than planned. If a custom policy does not report its waits,
  * the time during which none of its inner runs is in progress counts as a wait. Such a wait has no
  * `WaitStarted`.
+ *
+ * @category models
+ * @since 0.1.0
  */
-const WaitEnded = Schema.Struct({ _tag: Schema.tag("WaitEnded"), ...policy, wait: Schema.DurationFromMillis })
+export class WaitEnded
+  extends namedStruct<WaitEnded>()({ _tag: Schema.tag("WaitEnded"), ...policy, wait: Schema.DurationFromMillis })
+{}
 
-/** A caveat about the answer was added for the model. */
-const CaveatAdded = Schema.Struct({ _tag: Schema.tag("CaveatAdded"), text: Schema.String })
+/**
+ * A caveat about the answer was added for the model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CaveatAdded extends namedStruct<CaveatAdded>()({ _tag: Schema.tag("CaveatAdded"), text: Schema.String }) {}
 
-/** The source of the answer was reported. */
-const SourceNamed = Schema.Struct({
+/**
+ * The source of the answer was reported.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class SourceNamed extends namedStruct<SourceNamed>()({
   _tag: Schema.tag("SourceNamed"),
   name: Schema.String,
   age: Schema.optionalKey(Schema.DurationFromString)
-})
+}) {}
 
-/** Another answer will follow. The caveats and the source of the previous answer no longer apply. */
-const AnswerDiscarded = Schema.Struct({ _tag: Schema.tag("AnswerDiscarded") })
+/**
+ * Another answer will follow. The caveats and the source of the previous answer no longer apply.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class AnswerDiscarded extends namedStruct<AnswerDiscarded>()({ _tag: Schema.tag("AnswerDiscarded") }) {}
 
-/** A fixer (`Tool.fix`) is asked about a failure. */
-const FixerAsked = Schema.Struct({
+/**
+ * A fixer (`Tool.fix`) is asked about a failure.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class FixerAsked extends namedStruct<FixerAsked>()({
   _tag: Schema.tag("FixerAsked"),
   /** The name of the fixer. */
   fixer: Schema.String,
@@ -286,29 +412,49 @@ const FixerAsked = Schema.Struct({
   code: Schema.String,
   /** How many times this call has asked that fixer, including this time. */
   tries: Schema.Int
-})
+}) {}
 
 /**
  * An agent that corrects the arguments has used turns, calls or tokens, or has had failures. The event contains only
  * what is new since the previous event of this kind.
+ *
+ * @category models
+ * @since 0.1.0
  */
-const FixerSpent = Schema.Struct({ _tag: Schema.tag("FixerSpent"), ...Ledger.fields })
+export class FixerSpent extends namedStruct<FixerSpent>()({ _tag: Schema.tag("FixerSpent"), ...Ledger.fields }) {}
 
 /**
  * An agent that the handler runs has used tokens. The event contains only what is new since the previous event of this
  * kind.
+ *
+ * @category models
+ * @since 0.1.0
  */
-const TokensSpent = Schema.Struct({
+export class TokensSpent extends namedStruct<TokensSpent>()({
   _tag: Schema.tag("TokensSpent"),
   inputTokens: Schema.Int,
   outputTokens: Schema.Int
-})
+}) {}
 
-/** The arguments were changed before the handler saw them. */
-const ArgumentsRepaired = Schema.Struct({ _tag: Schema.tag("ArgumentsRepaired"), repairs: Schema.Array(Repair) })
+/**
+ * The arguments were changed before the handler saw them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ArgumentsRepaired
+  extends namedStruct<ArgumentsRepaired>()({ _tag: Schema.tag("ArgumentsRepaired"), repairs: Schema.Array(Repair) })
+{}
 
-/** A fixer corrected the arguments. `repairs` are the fixer's changes. The notes of earlier repairs no longer apply. */
-const ArgumentsCorrected = Schema.Struct({ _tag: Schema.tag("ArgumentsCorrected"), repairs: Schema.Array(Repair) })
+/**
+ * A fixer corrected the arguments. `repairs` are the fixer's changes. The notes of earlier repairs no longer apply.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ArgumentsCorrected
+  extends namedStruct<ArgumentsCorrected>()({ _tag: Schema.tag("ArgumentsCorrected"), repairs: Schema.Array(Repair) })
+{}
 
 /**
  * The schema of a {@link CallEvent}. It encodes to plain JSON.
@@ -348,32 +494,40 @@ export const schema = Schema.Union([
 ])
 
 /**
- * The schema of a {@link Watched} event. It encodes to plain JSON.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const watchedSchema = schema.mapMembers(Tuple.map(Schema.fieldsAssign({
-  /** The called tool. */
-  tool: Schema.String,
-  /** The name of the call. In an agent it is `run-…/turn/1/call/1`. */
-  id: Schema.String,
-  /** When the event happened, in milliseconds of the `Clock`. */
-  at: Schema.Finite,
-  /**
-   * The 1-based number of the attempt; 0 before the first attempt. Attempts of the tool and of its fallbacks' sources
-   * are counted together.
-   */
-  attempt: Schema.Int
-})))
-
-/**
  * One event of a call.
  *
  * @category models
  * @since 0.1.0
  */
-export type CallEvent = typeof schema.Type
+export type CallEvent =
+  | AttemptStarted
+  | AttemptEnded
+  | AttemptAbandoned
+  | PageStarted
+  | SourceStarted
+  | InnerStarted
+  | InnerActs
+  | InnerEnded
+  | LateRequest
+  | PolicyActed
+  | OutcomeSettled
+  | FailureHandled
+  | RetryRefused
+  | CallRefused
+  | CallRepeated
+  | CallJoined
+  | DoubtSettled
+  | CircuitChanged
+  | WaitStarted
+  | WaitEnded
+  | CaveatAdded
+  | SourceNamed
+  | AnswerDiscarded
+  | FixerAsked
+  | FixerSpent
+  | TokensSpent
+  | ArgumentsRepaired
+  | ArgumentsCorrected
 
 // -----------------------------------------------------------------------------
 // Watching
@@ -385,7 +539,19 @@ export type CallEvent = typeof schema.Type
  * @category models
  * @since 0.1.0
  */
-export type Watched = typeof watchedSchema.Type
+export type Watched = CallEvent & {
+  /** The called tool. */
+  readonly tool: string
+  /** The name of the call. In an agent it is `run-…/turn/1/call/1`. */
+  readonly id: string
+  /** When the event happened, in milliseconds of the `Clock`. */
+  readonly at: number
+  /**
+   * The 1-based number of the attempt; 0 before the first attempt. Attempts of the tool and of its fallbacks' sources
+   * are counted together.
+   */
+  readonly attempt: number
+}
 
 /**
  * The watcher of calls: a function that receives each event as it happens. Provide a watcher to an Effect to

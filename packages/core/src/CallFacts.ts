@@ -82,6 +82,7 @@ import { Certainty, type Doubt as Strength, join } from "./Certainty.ts"
 import { isConflict, statusBelow } from "./internal/anyError/recognize.ts"
 import { factOf } from "./internal/dispatch/callFact.ts"
 import { evidenceOf } from "./internal/failure/evidence.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { cut, excerpt, mostDetail } from "./internal/value/text.ts"
 import { versioned } from "./internal/value/versioned.ts"
 import { isRefusal } from "./internal/wire/wireRecord.ts"
@@ -108,15 +109,7 @@ const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000
  * @category models
  * @since 0.1.0
  */
-export interface FailedCall extends Schema.Schema.Type<typeof FailedCall> {}
-
-/**
- * The schema of a {@link FailedCall}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const FailedCall = Schema.Struct({
+export class FailedCall extends namedStruct<FailedCall>()({
   /** The name of the tool that was called. */
   tool: Schema.String,
   /** The index (0-based), within the scope, of the run that first made this call. */
@@ -143,7 +136,7 @@ export const FailedCall = Schema.Struct({
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
   tag: Handled.fields.tag
-})
+}) {}
 
 /**
  * The record of one intent: the effect that one or more calls were meant to have.
@@ -151,15 +144,7 @@ export const FailedCall = Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export interface Fact extends Schema.Schema.Type<typeof Fact> {}
-
-/**
- * The schema of a {@link Fact}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Fact = Schema.Struct({
+export class Fact extends namedStruct<Fact>()({
   /** The number that the next idempotency key of this intent is derived from. The first key has the number 1. */
   number: Count,
   /** The last success: the index of its run, and its shortened answer as JSON. Absent if no call succeeded. */
@@ -170,7 +155,7 @@ export const Fact = Schema.Struct({
   settled: Schema.optionalKey(Schema.Struct({ certainty: Settlement.fields.certainty, by: Schema.String })),
   /** The digests of texts of arguments that a fixer corrected to this intent, the latest last. */
   written: Schema.optionalKey(Schema.Array(Schema.String))
-})
+}) {}
 
 /**
  * The facts of the calls of a scope.
@@ -206,31 +191,13 @@ export interface CallFacts {
 export type Likelihood = "no" | "unlikely" | "likely"
 
 /**
- * The encoded form of {@link CallFacts}.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Encoded {
-  readonly version: number
-  readonly scope?: string
-  readonly run: number
-  readonly mayHaveRun: Likelihood
-  readonly paused?: true
-  readonly intents: ReadonlyArray<readonly [string, typeof Fact.Encoded]>
-  readonly failures: number
-  readonly last: string
-  readonly inARow: number
-}
-
-/**
  * The schema of {@link CallFacts}. It encodes to plain JSON with a version number. Decoding data of any other
  * version fails, and the message names that version.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of calls", 3, {
+export const schema: Schema.Codec<CallFacts, Schema.JsonObject> = versioned("the facts of calls", 3, {
   scope: Schema.optionalKey(Schema.String),
   run: Count,
   mayHaveRun: Schema.Literals(["no", "unlikely", "likely"]),

@@ -15,6 +15,7 @@ import * as Schema from "effect/Schema"
 import { Limit } from "./AgentBudget.ts"
 import { Concluded } from "./Answer.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Handled } from "./ToolOutcome.ts"
 
 const ofCall = {
@@ -30,42 +31,74 @@ const ofFailure = {
   code: Handled.fields.code
 }
 
-/** A turn begins: the model is asked. */
-const TurnStarted = Schema.Struct({ _tag: Schema.tag("TurnStarted"), ...inTurn, ...step })
+/**
+ * A turn begins: the model is asked.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class TurnStarted extends namedStruct<TurnStarted>()({ _tag: Schema.tag("TurnStarted"), ...inTurn, ...step }) {}
 
-/** A piece of the model's text. */
-const TextDelta = Schema.Struct({ _tag: Schema.tag("TextDelta"), ...inTurn, text: Schema.String })
+/**
+ * A piece of the model's text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class TextDelta
+  extends namedStruct<TextDelta>()({ _tag: Schema.tag("TextDelta"), ...inTurn, text: Schema.String })
+{}
 
-/** The model failed, and is asked again after the `wait`, in milliseconds. Discard the text of this turn so far. */
-const ModelRetried = Schema.Struct({
+/**
+ * The model failed, and is asked again after the `wait`, in milliseconds. Discard the text of this turn so far.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ModelRetried extends namedStruct<ModelRetried>()({
   _tag: Schema.tag("ModelRetried"),
   ...inTurn,
   attempt: Schema.Int,
   code: Schema.String,
   wait: Schema.DurationFromMillis
-})
+}) {}
 
-/** The model replied. `text` is its whole text of this turn, and `calls` is the number of its calls. */
-const ModelReplied = Schema.Struct({
+/**
+ * The model replied. `text` is its whole text of this turn, and `calls` is the number of its calls.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ModelReplied extends namedStruct<ModelReplied>()({
   _tag: Schema.tag("ModelReplied"),
   ...inTurn,
   ...step,
   text: Schema.String,
   calls: Schema.Int,
   elapsed: Schema.DurationFromMillis
-})
+}) {}
 
-/** A call begins. */
-const CallStarted = Schema.Struct({
+/**
+ * A call begins.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CallStarted extends namedStruct<CallStarted>()({
   _tag: Schema.tag("CallStarted"),
   ...ofCall,
   ...step,
   /** The arguments as the model wrote them. Present only if asked for. */
   arguments: Schema.optionalKey(Schema.String)
-})
+}) {}
 
-/** A failure inside a call was handled: the call is retried, or another source answers. */
-const FailureHandled = Schema.Struct({
+/**
+ * A failure inside a call was handled: the call is retried, or another source answers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class FailureHandled extends namedStruct<FailureHandled>()({
   _tag: Schema.tag("FailureHandled"),
   ...ofCall,
   ...ofFailure,
@@ -76,10 +109,15 @@ const FailureHandled = Schema.Struct({
   wait: Schema.optionalKey(Schema.DurationFromMillis),
   /** What was wrong. Present only if the results of the tool are asked for. */
   detail: Schema.optionalKey(Schema.String)
-})
+}) {}
 
-/** A call ended. */
-const CallEnded = Schema.Struct({
+/**
+ * A call ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CallEnded extends namedStruct<CallEnded>()({
   _tag: Schema.tag("CallEnded"),
   ...ofCall,
   ...step,
@@ -96,21 +134,38 @@ const CallEnded = Schema.Struct({
   detail: Schema.optionalKey(Schema.String),
   /** Notes on the result, one sentence each: for example that it is from a cache. */
   notes: Schema.optionalKey(Schema.Array(Schema.String))
-})
+}) {}
 
-/** The run repeats calls that add nothing, and the loop guard took a step. */
-const LoopNoticed = Schema.Struct({
+/**
+ * The run repeats calls that add nothing, and the loop guard took a step.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class LoopNoticed extends namedStruct<LoopNoticed>()({
   _tag: Schema.tag("LoopNoticed"),
   ...inTurn,
   step: Schema.Literals(["told", "refused", "withdrawn", "ended"]),
   tools: Schema.Array(Schema.String)
-})
+}) {}
 
-/** A limit of the run is used up. The run ends, or is concluded. */
-const LimitHit = Schema.Struct({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
+/**
+ * A limit of the run is used up. The run ends, or is concluded.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class LimitReached
+  extends namedStruct<LimitReached>()({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
+{}
 
-/** The run has its answer. This is the last event. */
-const RunEnded = Schema.Struct({
+/**
+ * The run has its answer. This is the last event.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class RunEnded extends namedStruct<RunEnded>()({
   _tag: Schema.tag("RunEnded"),
   ...inRun,
   text: Schema.String,
@@ -118,10 +173,15 @@ const RunEnded = Schema.Struct({
   truncated: Schema.Boolean,
   /** Present if the run could not finish: the limit that was reached, or `"loop"`. */
   concluded: Schema.optionalKey(Concluded)
-})
+}) {}
 
-/** The run ended without an answer. This is the last event. */
-const RunFailed = Schema.Struct({
+/**
+ * The run ended without an answer. This is the last event.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class RunFailed extends namedStruct<RunFailed>()({
   _tag: Schema.tag("RunFailed"),
   /** Absent if the run failed before its first event. */
   run: Schema.optionalKey(inRun.run),
@@ -142,7 +202,7 @@ const RunFailed = Schema.Struct({
   question: Schema.optionalKey(Schema.String),
   /** When a `RunPostponed` can be resumed, in milliseconds from now. */
   retryAfter: Schema.optionalKey(Schema.DurationFromMillis)
-})
+}) {}
 
 /**
  * The schema of a {@link ClientEvent}. It encodes to plain JSON.
@@ -171,7 +231,7 @@ export const schema = Schema.Union([
   FailureHandled,
   CallEnded,
   LoopNoticed,
-  LimitHit,
+  LimitReached,
   RunEnded,
   RunFailed
 ])
@@ -182,4 +242,15 @@ export const schema = Schema.Union([
  * @category models
  * @since 0.1.0
  */
-export type ClientEvent = typeof schema.Type
+export type ClientEvent =
+  | TurnStarted
+  | TextDelta
+  | ModelRetried
+  | ModelReplied
+  | CallStarted
+  | FailureHandled
+  | CallEnded
+  | LoopNoticed
+  | LimitReached
+  | RunEnded
+  | RunFailed

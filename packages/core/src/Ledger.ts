@@ -13,6 +13,7 @@ import { Certainty } from "./Certainty.ts"
 import { TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
 import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
 import { alignColumns } from "./internal/value/columns.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { cut, printable } from "./internal/value/text.ts"
 import { Severity } from "./ToolFailure.ts"
 
@@ -36,15 +37,7 @@ const call = {
  * @category models
  * @since 0.1.0
  */
-export interface CallEntry extends Schema.Schema.Type<typeof CallEntry> {}
-
-/**
- * The schema of a {@link CallEntry}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const CallEntry = Schema.Struct({
+export class CallEntry extends namedStruct<CallEntry>()({
   ...call,
   tag: Handled.fields.tag,
   code: Schema.String,
@@ -61,7 +54,7 @@ export const CallEntry = Schema.Struct({
   ended: Schema.Literals([...HandledBy.literals, "told"]),
   /** The name of the policy, if `ended` is `"custom"`. */
   policy: Handled.fields.policy
-})
+}) {}
 
 /**
  * One failure of the model, as the agent or the client of the model's provider saw it. After the failure, either
@@ -70,15 +63,7 @@ export const CallEntry = Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export interface ModelEntry extends Schema.Schema.Type<typeof ModelEntry> {}
-
-/**
- * The schema of a {@link ModelEntry}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const ModelEntry = Schema.Struct({
+export class ModelEntry extends namedStruct<ModelEntry>()({
   /** The 1-based number of the turn in which the model was asked. */
   turn: Schema.Int,
   inside,
@@ -93,7 +78,7 @@ export const ModelEntry = Schema.Struct({
    * (`ModelRecovery`). `"run_failed"`: the run ended with `ModelFailed` or `RunPostponed`.
    */
   ended: Schema.Literals(["retry", "fallback", "run_failed"])
-})
+}) {}
 
 /**
  * One failure of a run. An entry with the tag `"ModelFailure"` is a failure of the model. Any other entry is a
@@ -137,15 +122,7 @@ export type Repaired = typeof Repaired.Type
  * @category models
  * @since 0.1.0
  */
-export interface Ledger extends Schema.Schema.Type<typeof Ledger> {}
-
-/**
- * The schema of a {@link Ledger}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Ledger = Schema.Struct({
+export class Ledger extends namedStruct<Ledger>()({
   /** The number of replies from the model, and from the models of agents that correct arguments. */
   turns: Schema.Int,
   /** The number of tool calls by the model, and by the models of agents that correct arguments. */
@@ -160,7 +137,7 @@ export const Ledger = Schema.Struct({
   failures: Schema.Array(Entry),
   /** Ordered by turn and by call. A repair that recurs often points to a prompt or a schema to improve. */
   repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
-})
+}) {}
 
 /**
  * Combines two ledgers into one.

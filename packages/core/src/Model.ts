@@ -18,6 +18,7 @@ import * as Stream from "effect/Stream"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
 import { modelRetries } from "./internal/policy/modelRetries.ts"
 import { retrying } from "./internal/policy/retryLoop.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
 import type { Transcript } from "./Transcript.ts"
@@ -89,15 +90,7 @@ export const mustCall = ({ toolChoice }: Options): boolean =>
  * @category models
  * @since 0.1.0
  */
-export interface Usage extends Schema.Schema.Type<typeof Usage> {}
-
-/**
- * The schema of a {@link Usage}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Usage = Schema.Struct({ inputTokens: Schema.Int, outputTokens: Schema.Int })
+export class Usage extends namedStruct<Usage>()({ inputTokens: Schema.Int, outputTokens: Schema.Int }) {}
 
 /**
  * A model's reply. A reply without calls ends the run, and its text is the answer.
@@ -105,15 +98,7 @@ export const Usage = Schema.Struct({ inputTokens: Schema.Int, outputTokens: Sche
  * @category models
  * @since 0.1.0
  */
-export interface Reply extends Schema.Schema.Type<typeof Reply> {}
-
-/**
- * The schema of a {@link Reply}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Reply = Schema.Struct({
+export class Reply extends namedStruct<Reply>()({
   text: Schema.String,
   calls: Schema.Array(ToolCall),
   usage: Schema.optionalKey(Usage),
@@ -121,7 +106,7 @@ export const Reply = Schema.Struct({
   truncated: Schema.optionalKey(Schema.Boolean),
   /** The message in the provider's own format. It is sent back unchanged, except that call ids may be replaced. */
   native: Schema.optionalKey(Schema.Json)
-})
+}) {}
 
 /**
  * A piece of a streamed reply. A stream ends with exactly one `Replied`, which holds the whole reply.

@@ -27,6 +27,7 @@ import { current as scope, detached } from "./internal/call/scope.ts"
 import { standaloneKey, standaloneReply } from "./internal/call/withoutAgent.ts"
 import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { neverAwaited } from "./internal/value/neverAwaited.ts"
 import { type NotedRequest, type NoteOptions, noteRequest as noteInRecord } from "./internal/wire/noteRequest.ts"
 import { baseFetch as base, type CallFetch, type Fetch, ownFetch } from "./internal/wire/ownFetch.ts"
@@ -44,21 +45,13 @@ export { Reply } from "./ToolOutcome.ts"
  * @category models
  * @since 0.1.0
  */
-export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
-
-/**
- * The schema of a {@link ToolCall}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const ToolCall = Schema.Struct({
+export class ToolCall extends namedStruct<ToolCall>()({
   /** An id chosen by the model's provider. The agent makes it unique within the message. */
   id: Schema.String,
   name: Schema.String,
   /** The argument text, exactly as the provider sent it. Absent if the provider sent no arguments. */
   arguments: Schema.optionalKey(Schema.String)
-})
+}) {}
 
 /**
  * The context of a running call, as the tool's handler sees it.

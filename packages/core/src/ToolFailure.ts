@@ -28,6 +28,7 @@ import { describe } from "./internal/anyError/describeError.ts"
 import { made } from "./internal/anyError/failureOf.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { excerpt } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
 
@@ -59,22 +60,14 @@ export const Severity = Schema.Literals(["low", "medium", "high", "critical"])
  * @category models
  * @since 0.1.0
  */
-export interface FieldIssue extends Schema.Schema.Type<typeof FieldIssue> {}
-
-/**
- * The schema of a {@link FieldIssue}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const FieldIssue = Schema.Struct({
+export class FieldIssue extends namedStruct<FieldIssue>()({
   /** Keys and indices from the root, for example `["items", 0, "price"]`. */
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   expected: Schema.String,
   actual: Schema.String,
   /** One sentence that says what to write instead. */
   advice: Schema.optionalKey(Schema.String)
-})
+}) {}
 
 /**
  * The kind and the position of the fault in argument text that cannot be read.
@@ -82,15 +75,7 @@ export const FieldIssue = Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export interface TextFault extends Schema.Schema.Type<typeof TextFault> {}
-
-/**
- * The schema of a {@link TextFault}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const TextFault = Schema.Struct({
+export class TextFault extends namedStruct<TextFault>()({
   /** The kind of fault. `RULES.md` of `@fallible/arguments` has an example of each. */
   kind: Schema.Literals(faultKinds),
   /** 0-based offset in UTF-16 code units. */
@@ -99,7 +84,7 @@ export const TextFault = Schema.Struct({
   line: Schema.Int,
   /** 1-based column, in UTF-16 code units. */
   column: Schema.Int
-})
+}) {}
 
 /**
  * The stable codes of this library's failures. `DispatchFailure` lists the codes of failures that
@@ -266,20 +251,12 @@ export class SchemaMismatch extends CodedFailure<
  * @category models
  * @since 0.1.0
  */
-export interface Coverage extends Schema.Schema.Type<typeof Coverage> {}
-
-/**
- * The schema of a {@link Coverage}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Coverage = Schema.Struct({
+export class Coverage extends namedStruct<Coverage>()({
   have: Schema.Finite,
   of: Schema.optionalKey(Schema.Finite),
   /** The unit that is counted, for example `"orders"` or `"pages"`. */
   unit: Schema.optionalKey(Schema.String)
-})
+}) {}
 
 const partialDataFields = <A, I>(data: Schema.Codec<A, I>) =>
   Schema.Struct({

@@ -11,6 +11,7 @@ import { Certainty, Doubt } from "./Certainty.ts"
 import { Repair } from "./internal/call/argumentRepair.ts"
 import { Handled } from "./internal/call/handledFailure.ts"
 import { Effects } from "./internal/failure/effects.ts"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Ledger } from "./Ledger.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 import { WireRequest } from "./WireRequest.ts"
@@ -37,31 +38,23 @@ export const Stage = Schema.Literals(["resolve", "parse", "decode", "admit", "ru
  * @category models
  * @since 0.1.0
  */
-export interface Reply extends Schema.Schema.Type<typeof Reply> {}
-
-/**
- * The schema of a {@link Reply}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Reply = Schema.Struct({
+export class Reply extends namedStruct<Reply>()({
   /** The id of the call that asked: the model's call, or a call inside it. */
   id: Schema.String,
   question: Schema.String,
   reply: Schema.String
-})
+}) {}
 
 export { Repair, TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
 export { Handled, HandledBy } from "./internal/call/handledFailure.ts"
 
 /**
- * The schema of an {@link Intent}.
+ * The effect that a call was meant to have.
  *
- * @category schemas
+ * @category models
  * @since 0.1.0
  */
-export const Intent = Schema.Struct({
+export class Intent extends namedStruct<Intent>()({
   /** A digest of the tool and of the arguments that identify the effect. Calls with the same intent share it. */
   id: Schema.String,
   /** A digest of the tool and of all arguments. */
@@ -79,15 +72,15 @@ export const Intent = Schema.Struct({
   text: Schema.optionalKey(Schema.String),
   /** A digest of the model's text, if a fixer corrected the arguments. */
   written: Schema.optionalKey(Schema.String)
-})
+}) {}
 
 /**
- * The schema of a {@link Settlement}.
+ * How a doubt about an earlier call was settled.
  *
- * @category schemas
+ * @category models
  * @since 0.1.0
  */
-export const Settlement = Schema.Struct({
+export class Settlement extends namedStruct<Settlement>()({
   /** The id of the intent of the call that was in doubt. */
   id: Schema.String,
   /** Whether that call took effect. */
@@ -96,23 +89,7 @@ export const Settlement = Schema.Struct({
   by: Schema.String,
   /** What was found, as JSON text. */
   answer: Schema.optionalKey(Schema.String)
-})
-
-/**
- * How a doubt about an earlier call was settled.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Settlement extends Schema.Schema.Type<typeof Settlement> {}
-
-/**
- * The effect that a call was meant to have.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Intent extends Schema.Schema.Type<typeof Intent> {}
+}) {}
 
 const effort = {
   /** Whether the call took effect. */
@@ -156,12 +133,12 @@ const effort = {
 }
 
 /**
- * The schema of a {@link Completed}.
+ * The call succeeded.
  *
- * @category schemas
+ * @category models
  * @since 0.1.0
  */
-export const Completed = Schema.Struct({
+export class Completed extends namedStruct<Completed>()({
   _tag: Schema.tag("Completed"),
   value: Schema.Json,
   /** Notes for the model about the value, one sentence each. */
@@ -172,28 +149,7 @@ export const Completed = Schema.Struct({
     age: Schema.optionalKey(Schema.DurationFromString)
   })),
   ...effort
-})
-
-/**
- * The call succeeded.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Completed extends Schema.Schema.Type<typeof Completed> {}
-
-/**
- * The schema of a {@link Failed}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Failed = Schema.Struct({
-  _tag: Schema.tag("Failed"),
-  failure: ToolFailure.schema(Schema.Json),
-  stage: Stage,
-  ...effort
-})
+}) {}
 
 /**
  * The call failed, in the tool or in another stage of dispatch.
@@ -201,15 +157,20 @@ export const Failed = Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export interface Failed extends Schema.Schema.Type<typeof Failed> {}
+export class Failed extends namedStruct<Failed>()({
+  _tag: Schema.tag("Failed"),
+  failure: ToolFailure.schema(Schema.Json),
+  stage: Stage,
+  ...effort
+}) {}
 
 /**
- * The schema of a {@link Suspended}.
+ * The call waits for the user's reply to `ToolCall.ask`.
  *
- * @category schemas
+ * @category models
  * @since 0.1.0
  */
-export const Suspended = Schema.Struct({
+export class Suspended extends namedStruct<Suspended>()({
   _tag: Schema.tag("Suspended"),
   question: Schema.String,
   /** The name of the call that asks: this call, or a call inside it. */
@@ -221,27 +182,7 @@ export const Suspended = Schema.Struct({
   /** True if something inside the call acted, or may have acted, and would act again when the call is resumed. */
   lasting: Schema.optionalKey(Schema.Literal(true)),
   ...effort
-})
-
-/**
- * The call waits for the user's reply to `ToolCall.ask`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Suspended extends Schema.Schema.Type<typeof Suspended> {}
-
-/**
- * The schema of a {@link Stopped}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Stopped = Schema.Struct({
-  _tag: Schema.tag("Stopped"),
-  reason: Schema.String,
-  ...effort
-})
+}) {}
 
 /**
  * The call ended the whole run with `ToolCall.stop`.
@@ -249,7 +190,11 @@ export const Stopped = Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export interface Stopped extends Schema.Schema.Type<typeof Stopped> {}
+export class Stopped extends namedStruct<Stopped>()({
+  _tag: Schema.tag("Stopped"),
+  reason: Schema.String,
+  ...effort
+}) {}
 
 /**
  * The outcome of one call.

@@ -8,14 +8,15 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { namedStruct } from "./internal/value/namedStruct.ts"
 
 /**
- * The schema of a {@link WireRequest}.
+ * A request of a handler.
  *
- * @category schemas
+ * @category models
  * @since 0.1.0
  */
-export const WireRequest = Schema.Struct({
+export class WireRequest extends namedStruct<WireRequest>()({
   /** In upper case. */
   method: Schema.String,
   /** The origin and the path, without the query: at most 200 characters. What looks like a secret is removed. */
@@ -32,15 +33,7 @@ export const WireRequest = Schema.Struct({
   at: Schema.Finite,
   /** True if the request began after its handler had ended. */
   late: Schema.optionalKey(Schema.Literal(true))
-})
-
-/**
- * A request of a handler.
- *
- * @category models
- * @since 0.1.0
- */
-export interface WireRequest extends Schema.Schema.Type<typeof WireRequest> {}
+}) {}
 
 /**
  * Renders a request as one phrase: `"POST https://bank.example/pay (answered 500)"`.

@@ -1,6 +1,7 @@
 import { textRepairKinds, valueRepairKinds } from "@fallible/arguments"
 import * as Schema from "effect/Schema"
 import { FieldIssue } from "../../ToolFailure.ts"
+import { namedStruct } from "../value/namedStruct.ts"
 
 /**
  * A change that made the model's arguments readable. It applies either to their text (at an offset)
@@ -12,35 +13,27 @@ import { FieldIssue } from "../../ToolFailure.ts"
 export type Repair = TextRepair | ValueRepair
 
 /**
- * The schema of a {@link TextRepair}.
+ * A change to the text of the arguments.
  *
- * @category schemas
+ * @category models
  * @since 0.1.0
  */
-export const TextRepair = Schema.Struct({
+export class TextRepair extends namedStruct<TextRepair>()({
   /** The kind of the mistake. `RULES.md` of `@fallible/arguments` has an example of each kind. */
   kind: Schema.Literals(textRepairKinds),
   /** The 0-based offset of the first mistake of this kind in the text, in UTF-16 code units. */
   offset: Schema.Int,
   /** A short sentence for the model. Absent if the change is not worth mentioning. */
   note: Schema.optionalKey(Schema.String)
-})
+}) {}
 
 /**
- * A change to the text of the arguments.
+ * A change to a value of the arguments.
  *
  * @category models
  * @since 0.1.0
  */
-export interface TextRepair extends Schema.Schema.Type<typeof TextRepair> {}
-
-/**
- * The schema of a {@link ValueRepair}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const ValueRepair = Schema.Struct({
+export class ValueRepair extends namedStruct<ValueRepair>()({
   /**
    * The kind of the change. `RULES.md` of `@fallible/arguments` has examples of all kinds except three.
    * `"fixed"`: a fixer corrected the arguments (`Tool.fix`). `"repeated"`: the call repeats an
@@ -51,15 +44,7 @@ export const ValueRepair = Schema.Struct({
   path: FieldIssue.fields.path,
   /** A short sentence for the model. Absent if the change is not worth mentioning. */
   note: Schema.optionalKey(Schema.String)
-})
-
-/**
- * A change to a value of the arguments.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ValueRepair extends Schema.Schema.Type<typeof ValueRepair> {}
+}) {}
 
 /**
  * The schema of a {@link Repair}.

@@ -1,4 +1,5 @@
 import * as Schema from "effect/Schema"
+import { namedStruct } from "../value/namedStruct.ts"
 import { PolicyKind } from "./policyKind.ts"
 
 /**
@@ -46,19 +47,11 @@ export const HandledBy = Schema.Literals([
  * @category models
  * @since 0.1.0
  */
-export interface Handled extends Schema.Schema.Type<typeof Handled> {}
-
-/**
- * The schema of a {@link Handled}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Handled = Schema.Struct({
+export class Handled extends namedStruct<Handled>()({
   tag: Schema.Literals(["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"]),
   code: Schema.String,
   detail: Schema.String,
   by: HandledBy,
   /** The name of the policy, if it is a custom one. */
   policy: Schema.optionalKey(Schema.String)
-})
+}) {}

@@ -6,16 +6,17 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Certainty } from "../../Certainty.ts"
+import { namedStruct } from "../value/namedStruct.ts"
 import { attempted } from "../value/untrusted.ts"
 import { Effects } from "./effects.ts"
 
 /**
- * The schema of an {@link Evidence}.
+ * What is known of a failure beside its author's word.
  *
- * @category schemas
+ * @category models
  * @since 0.1.0
  */
-export const Evidence = Schema.Struct({
+export class Evidence extends namedStruct<Evidence>()({
   /**
    * Present if the failure was derived from an error, for example by `ToolFailure.from`. An error describes one request.
    * The handler may have made other requests before it.
@@ -42,15 +43,7 @@ export const Evidence = Schema.Struct({
     /** What that call did. */
     effects: Effects
   }))
-})
-
-/**
- * What is known of a failure beside its author's word.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Evidence extends Schema.Schema.Type<typeof Evidence> {}
+}) {}
 
 const isEvidence = Schema.is(Evidence)
 const decode = Schema.decodeUnknownOption(Evidence)

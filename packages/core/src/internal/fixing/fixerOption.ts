@@ -68,12 +68,12 @@ export type Fixers<Name extends string = string> = { readonly [N in Name | "*"]?
 export type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
- * The requirements of several fixers.
+ * The requirements of several fixers; none if there are no fixers (`undefined`).
  *
  * @category utility types
  * @since 0.1.0
  */
-export type NeededBy<F> = NeededFor<ChoiceIn<F>>
+export type NeededBy<F> = undefined extends F ? never : NeededFor<ChoiceIn<F>>
 
 // Distributes over a union of `Fixers` types, since any member of the union may be in use.
 type ChoiceIn<F> = F extends unknown ? Exclude<F[keyof F], undefined> : never
