@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Fixer, type Rejection, Rendering, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
+import { Agent, Fixer, Rendering, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, type Schema } from "effect"
 import { call, failed, fixer, handled, unclosed, weather } from "../support/fixing.ts"
@@ -47,7 +47,7 @@ describe("C4: escalate", () => {
 
   it.effect("refers to the model's own arguments, even after a rejected correction", () =>
     Effect.gen(function*() {
-      const fix = ({ tries }: Rejection.Rejection) => tries === 1 ? { town: "Paris" } : Fixer.escalate(words)
+      const fix = ({ tries }: Fixer.Rejection) => tries === 1 ? { town: "Paris" } : Fixer.escalate(words)
       const outcome = failed(yield* call(weather().tool.pipe(Tool.fix(fix, { tries: 2 })), unclosed))
       assert.deepInclude({ ...outcome.failure }, { code: "invalid_json", detail: words.detail })
       assert.deepStrictEqual(handled(outcome), ["ignored fixer_failed", "escalated invalid_json"])

@@ -4,7 +4,6 @@ import {
   Agent,
   Dispatch,
   Fixer,
-  type Rejection,
   SemanticGarbage,
   type SideEffect,
   Tool,
@@ -44,7 +43,7 @@ const failing = (
 }
 
 const ends: ReadonlyArray<
-  readonly [Rejection.FailedExecution, string, (city: string) => Effect.Effect<string, Failure>]
+  readonly [Fixer.FailedExecution, string, (city: string) => Effect.Effect<string, Failure>]
 > = [
   ["SemanticGarbage", "unknown_city", (city) => Effect.fail(unknownCity(city))],
   ["ToolUnavailable", "server_error", () => Effect.fail(down)],

@@ -1,15 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  Arguments,
-  Deadline,
-  Fixer,
-  type Rejection,
-  Tool,
-  ToolCall,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, Arguments, Deadline, Fixer, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Duration, Effect, Exit, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -358,7 +348,7 @@ describe("C3: a fixer cannot worsen a failure", () => {
   it.effect("by changing its input", () =>
     Effect.gen(function*() {
       const plain = failed(yield* call(weather().tool, { city: "paris" }))
-      const spoil = (rejection: Rejection.Rejection) => {
+      const spoil = (rejection: Fixer.Rejection) => {
         Object.assign(rejection.failure, { detail: "Fine." })
         if ("alternatives" in rejection.failure) Object.assign(rejection.failure.alternatives, ["Berlin"])
         Object.assign(rejection.schema, { type: "string" })

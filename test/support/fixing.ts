@@ -5,7 +5,7 @@ import {
   type AgentFailure,
   Defect,
   Dispatch,
-  type Rejection,
+  type Fixer,
   SchemaMismatch,
   type SemanticGarbage,
   type SideEffect,
@@ -47,11 +47,11 @@ export const weather = (sideEffect: SideEffect.SideEffect = "none") => {
 }
 
 /** Makes a fixer that records the rejections it gets. */
-export const fixer = <A>(fix: (rejection: Rejection.Rejection) => A) => {
-  const told: Array<Rejection.Rejection> = []
+export const fixer = <A>(fix: (rejection: Fixer.Rejection) => A) => {
+  const told: Array<Fixer.Rejection> = []
   return {
     told,
-    fix: (rejection: Rejection.Rejection): A => {
+    fix: (rejection: Fixer.Rejection): A => {
       told.push(rejection)
       return fix(rejection)
     }

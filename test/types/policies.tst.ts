@@ -6,7 +6,6 @@ import {
   Model,
   PartialData,
   Policy,
-  type Rejection,
   RetryPolicy,
   type SchemaMismatch,
   SemanticGarbage,
@@ -269,7 +268,7 @@ describe("a fixer", () => {
 
   test("gets the rejection", () => {
     Tool.fix(steady, (rejection) => {
-      expect(rejection).type.toBe<Rejection.Rejection<never>>()
+      expect(rejection).type.toBe<Fixer.Rejection<never>>()
       expect(rejection.failure).type.toBe<SchemaMismatch>()
       expect(rejection.arguments).type.toBe<Schema.JsonObject | undefined>()
       return ""
@@ -327,7 +326,7 @@ describe("a fixer", () => {
     const corrector = Agent.make({ toolkit: Toolkit.make(...Fixer.tools) })
     expect(steady.pipe(Tool.fix(Fixer.agent(corrector)))).type.toBe<Steady<Model.Model>>()
     // The requirements of all returned Effects count.
-    const mixed = ({ text, tries }: Rejection.Rejection) =>
+    const mixed = ({ text, tries }: Fixer.Rejection) =>
       tries > 1 ? text : text === "" ? Effect.as(Ledger, "{}") : Effect.as(Model.Model, { order: "7" })
     expect(steady.pipe(Tool.fix(mixed))).type.toBe<Steady<Ledger | Model.Model>>()
   })

@@ -31,9 +31,9 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { textOf } from "./internal/failure/failureField.ts"
+import { Answered, Escalation, type Rejected, type Rejection } from "./internal/fixing/rejection.ts"
 import { exemptFromLimits } from "./internal/tool/exemptFromLimits.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
-import { Answered, Escalation, type Rejected, type Rejection } from "./Rejection.ts"
 import * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
 import { Severity, ToolUnavailable } from "./ToolFailure.ts"
@@ -49,6 +49,15 @@ export type {
   Needed,
   NeededBy
 } from "./internal/fixing/fixerOption.ts"
+export {
+  Answered,
+  Escalation,
+  type FailedExecution,
+  type Fixable,
+  type Fixed,
+  type Rejected,
+  type Rejection
+} from "./internal/fixing/rejection.ts"
 
 // -----------------------------------------------------------------------------
 // Answering

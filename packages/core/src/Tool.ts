@@ -38,6 +38,7 @@ import { ended, endedHere, insteadOfAsync } from "./internal/call/runUserCode.ts
 import { current } from "./internal/call/scope.ts"
 import { explained, undeclared } from "./internal/explain/explainTool.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
+import type { FailedExecution, Fixed, Rejection } from "./internal/fixing/rejection.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
 import {
   type Contract,
@@ -72,7 +73,6 @@ import { finite, positive } from "./internal/value/numberOption.ts"
 import { byMethod, named } from "./internal/wire/actingRequests.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
-import type { FailedExecution, Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import type {
   FromOptions,

@@ -21,7 +21,6 @@ import type * as Arguments from "../../Arguments.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
-import type { Escalation, Fixable } from "../../Rejection.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
@@ -40,6 +39,7 @@ import { readable } from "../value/canonical.ts"
 import { escalated } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
 import { type Better, type Fault, FixerRounds, undecoded } from "./fixerRounds.ts"
+import type { Escalation, Fixable } from "./rejection.ts"
 
 /** The fields of a tool that corrections need. */
 export interface Correctable {

@@ -4,12 +4,12 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { Answered, type Escalation, type Fixable } from "../../Rejection.ts"
 import { Severity } from "../../ToolFailure.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { canonical } from "../value/canonical.ts"
 import { cut, excerpt, oneLine } from "../value/text.ts"
 import { attempted, isA } from "../value/untrusted.ts"
+import { Answered, type Escalation, type Fixable } from "./rejection.ts"
 
 // True for a text without arguments. If a model sends it, it counts as `{}`. If a fixer returns it,
 // the fixer has no answer: a fixer that means a call without arguments returns `{}`.

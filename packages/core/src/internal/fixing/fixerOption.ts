@@ -4,10 +4,10 @@
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import type { FailedExecution, Fixed, Rejection } from "../../Rejection.ts"
 import type { ToolUnavailable } from "../../ToolFailure.ts"
 import { positive, whole } from "../value/numberOption.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
+import type { FailedExecution, Fixed, Rejection } from "./rejection.ts"
 
 /**
  * A function that returns better arguments for rejected ones. The requirements of the fixer are added

@@ -11,7 +11,6 @@ import * as Arguments from "../../Arguments.ts"
 import type { Source } from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Defect from "../../Defect.ts"
-import { type Answered, Escalation, type FailedExecution, type Fixable, type Rejected } from "../../Rejection.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
 import { attempt, type Undecoded } from "../arguments/decoding.ts"
@@ -29,6 +28,7 @@ import { cut, excerpt, firstNotes, oneLine } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { copied, hasWords, isNothing, isPlain, isSame, reason, remade, written } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
+import { type Answered, Escalation, type FailedExecution, type Fixable, type Rejected } from "./rejection.ts"
 
 /** A failure, and the arguments that led to it. */
 export interface Fault extends Rejected {

@@ -1,20 +1,10 @@
-/**
- * The input and the possible answers of a fixer.
- *
- * A fixer is a function that corrects rejected arguments. It gets arguments that could not be decoded, or
- * that the handler rejected with a `SchemaMismatch` of side `"arguments"`. With the option `on`, a fixer
- * also gets failed executions.
- *
- * The fixer answers with better arguments or with a value ({@link Fixed}). If it cannot, it escalates
- * (gives up and says why, {@link Escalation}), or fails with any other error. The module `Fixer` has the
- * functions that fixers use, and says where to declare a fixer.
- *
- * @since 0.1.0
+/*
+ * The input and the possible answers of a fixer, as `Fixer` exports them.
  */
 import type * as JsonSchema from "effect/JsonSchema"
 import type * as Schema from "effect/Schema"
-import { RawFailure } from "./internal/failure/failureClass.ts"
-import type { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from "./ToolFailure.ts"
+import type { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from "../../ToolFailure.ts"
+import { RawFailure } from "../failure/failureClass.ts"
 
 /**
  * The kinds of failed executions that a fixer can be asked about.
