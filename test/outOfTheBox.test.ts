@@ -7,7 +7,7 @@
  * real.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type AgentFailure, type Answer, CallEvent, type Model, Policy, Toolkit } from "@fallible/core"
+import { Agent, type AgentFailure, type Answer, type Model, Observer, Policy, Toolkit } from "@fallible/core"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Duration, Effect, Exit, Fiber, Logger, Queue } from "effect"
 import { TestClock } from "effect/testing"
@@ -55,7 +55,7 @@ const play = ({ model, service = () => answer({}), tools }: Scenario) =>
     const waits = yield* Queue.unbounded<Duration.Duration>()
     const wait = (duration: Duration.Duration) => Queue.offerUnsafe(waits, duration)
     const world = new World(url, () => wait(Duration.seconds(10)))
-    const watcher: CallEvent.Watcher = (event) => {
+    const onEvent: NonNullable<Observer.Observer["onEvent"]> = (event) => {
       if (event._tag === "WaitStarted" && event.wait !== undefined) wait(event.wait)
     }
     // This is the README's first agent.
@@ -63,7 +63,7 @@ const play = ({ model, service = () => answer({}), tools }: Scenario) =>
     const { exit, state } = yield* Effect.gen(function*() {
       const run = needingAModel(agent.run("The user's question.")).pipe(
         atOnce,
-        Effect.provideService(CallEvent.watcher, watcher)
+        Observer.observe({ onEvent })
       )
       const fiber = yield* Effect.forkChild(run)
       yield* Effect.forkChild(

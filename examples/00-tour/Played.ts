@@ -2,7 +2,7 @@
  * Plays a fault through a loop, and says what happened: every fact comes from the messages that the model got, the
  * events of the run, and the record of the service.
  */
-import { type AgentEvent, FailureLog, Model, type Transcript } from "@fallible/core"
+import { type AgentEvent, Model, Observer, type Transcript } from "@fallible/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -56,7 +56,7 @@ export const fallible = (fault: Fault): Effect.Effect<Played> =>
     }))
 
 // The page shows each failure itself.
-const withoutLog = Layer.succeed(FailureLog.level, "None")
+const withoutLog = Observer.layer({ failureLevel: "None" })
 
 const modelLayer = (model: WeakModel.Play) =>
   Model.layer({ respond: ({ transcript }) => Effect.sync(() => model(Array.from(transcript))) })

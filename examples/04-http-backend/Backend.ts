@@ -9,7 +9,7 @@
  * balancer sees that it is not ready. Only then does the server close.
  */
 import { NodeCrypto } from "@effect/platform-node"
-import { FailureLog, RetryBudget, ToolHealth } from "@fallible/core"
+import { Observer, RetryBudget, ToolHealth } from "@fallible/core"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -51,7 +51,7 @@ export const layer = (options: { readonly most: number; readonly grace: Duration
       Runs.layer(options),
       Conversations.layer.pipe(Layer.provide(NodeCrypto.layer)),
       // An operator reads in the log what each tool and the model suffered.
-      Layer.succeed(FailureLog.level, "Warn"),
+      Observer.layer({ failureLevel: "Warn" }),
       ToolHealth.layer,
       RetryBudget.layer(),
       RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory))

@@ -3,7 +3,7 @@
  * main program.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Explanation, FailureLog, Toolkit } from "@fallible/core"
+import { Explanation, Observer, Toolkit } from "@fallible/core"
 import * as Cause from "effect/Cause"
 import * as Argument from "effect/cli/Argument"
 import * as CliConfig from "effect/cli/CliConfig"
@@ -101,7 +101,7 @@ export const player = (model: Option.Option<string>, standIn: LanguageModel.Play
 
 /** Logs each failure as one line on standard error: see `FailureLog`. */
 const failureLog = Layer.merge(
-  Layer.succeed(FailureLog.level, "Warn"),
+  Observer.layer({ failureLevel: "Warn" }),
   Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])
 )
 

@@ -6,6 +6,7 @@ import {
   CallFacts,
   Deadline,
   Dispatch,
+  Observer,
   Policy,
   RetryBudget,
   SemanticGarbage,
@@ -24,12 +25,12 @@ import { TestClock } from "effect/testing"
 import { after, doing, paris, refused, sunny } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
-/** Returns the events that a watcher of a run gets, without the fields that all events share. */
+/** Returns the events that an observer of a run gets, without the fields that all events share. */
 const eventsOf = <A, E, R>(run: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const events: Array<CallEvent.Watched> = []
     return Effect.as(
-      passing(Effect.exit(Effect.provideService(run, CallEvent.watcher, (event) => events.push(event)))),
+      passing(Effect.exit(Observer.observe(run, { onEvent: (event) => events.push(event) }))),
       events
     )
   })
@@ -97,7 +98,7 @@ describe("a call's events", () => {
       )
       const events: Array<CallEvent.Watched> = []
       const run = late.pipe(Tool.timeout("1 second")).run(paris)
-      yield* Effect.forkChild(Effect.provideService(Effect.exit(run), CallEvent.watcher, (event) => events.push(event)))
+      yield* Effect.forkChild(Observer.observe(Effect.exit(run), { onEvent: (event) => events.push(event) }))
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(tags(events), ["0 1 AttemptStarted", "1000 1 AttemptAbandoned"])
     }))
@@ -153,9 +154,11 @@ describe("a call's events", () => {
       )
       const seen: Array<string> = []
       const run = Effect.exit(breaking.run(paris)).pipe(
-        Effect.provideService(CallEvent.watcher, (event) => {
-          if (event._tag === "CircuitChanged") seen.push(`${event.at} ${event.circuit}: ${event.from} to ${event.to}`)
-          if (event._tag === "CallRefused") seen.push(`${event.at} ${event.by} refuses: ${event.code}`)
+        Observer.observe({
+          onEvent: (event) => {
+            if (event._tag === "CircuitChanged") seen.push(`${event.at} ${event.circuit}: ${event.from} to ${event.to}`)
+            if (event._tag === "CallRefused") seen.push(`${event.at} ${event.by} refuses: ${event.code}`)
+          }
         })
       )
       yield* Effect.replicateEffect(run, 3)
@@ -195,7 +198,7 @@ describe("a call's events", () => {
         assert.deepStrictEqual(changes(events), ["closed to open", "open to closed"])
       }))
 
-    it.effect("no changes by calls without a watcher", () =>
+    it.effect("no changes by calls without an observer", () =>
       Effect.gen(function*() {
         const quote = tool([Effect.fail(refused), Effect.fail(refused), sunny]).pipe(CircuitBreaker.protect())
         const events = yield* eventsOf(
@@ -203,7 +206,7 @@ describe("a call's events", () => {
             yield* Effect.flip(quote.run(paris))
             yield* Effect.flip(quote.run(paris))
             yield* Effect.sleep("31 seconds")
-            yield* Effect.provideService(quote.run(paris), CallEvent.watcher, undefined)
+            yield* Observer.observe(quote.run(paris), { onEvent: undefined })
             yield* quote.run(paris)
           }).pipe(Effect.provide(breaker))
         )
@@ -216,7 +219,7 @@ describe("a call's events", () => {
       "answers with nonsense": 7
     }
     for (const [does, state] of Object.entries(stores)) {
-      it.effect(`nothing if its store ${does}, and the call fails as without a watcher`, () =>
+      it.effect(`nothing if its store ${does}, and the call fails as without an observer`, () =>
         passing(Effect.gen(function*() {
           const broken = Layer.effect(
             Breaker.CircuitBreaker,
@@ -224,7 +227,7 @@ describe("a call's events", () => {
           ).pipe(Layer.provide(breaker))
           const quote = tool([Effect.fail(refused)]).pipe(CircuitBreaker.protect())
           const failure = yield* Effect.flip(quote.run(paris)).pipe(
-            Effect.provideService(CallEvent.watcher, () => {}),
+            Observer.observe({ onEvent: () => {} }),
             Effect.provide(broken)
           )
           assert.strictEqual(failure.code, "connection")
@@ -276,21 +279,23 @@ describe("a call's events", () => {
       )
     }))
 
-  it.effect("reach a watcher that throws, and the call goes on", () =>
+  it.effect("reach an observer that throws, and the call goes on", () =>
     Effect.gen(function*() {
       const reported: Array<string> = []
       const logger = Logger.layer([Logger.make(({ message }) => reported.push(String(message)))])
       const run = doing(sunny).run(paris).pipe(
-        Effect.provideService(CallEvent.watcher, ({ _tag }) => {
-          if (_tag === "AttemptStarted") throw new Error("no watcher")
+        Observer.observe({
+          onEvent: ({ _tag }) => {
+            if (_tag === "AttemptStarted") throw new Error("no watcher")
+          }
         }),
         Effect.provide(logger)
       )
       assert.strictEqual(yield* run, "sunny")
-      assert.deepStrictEqual(reported, ["A watcher of calls threw an error"])
+      assert.deepStrictEqual(reported, ["An observer of calls threw an error"])
     }))
 
-  it.effect("reach a watcher that runs a tool at once, and that call is safe too", () =>
+  it.effect("reach an observer that runs a tool at once, and that call is safe too", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = doing(
@@ -308,23 +313,27 @@ describe("a call's events", () => {
       )
       const outer = doing(doing(sunny, "none", "inner").run(paris), "none", "outer")
       const seen: Array<string> = []
-      yield* outer.run(paris).pipe(Effect.provideService(CallEvent.watcher, ({ _tag, tool }) => {
-        seen.push(`${tool} ${_tag}`)
-        if (tool === "outer" && _tag === "InnerStarted") Effect.runSync(Effect.flip(order.run(paris)))
+      yield* outer.run(paris).pipe(Observer.observe({
+        onEvent: ({ _tag, tool }) => {
+          seen.push(`${tool} ${_tag}`)
+          if (tool === "outer" && _tag === "InnerStarted") Effect.runSync(Effect.flip(order.run(paris)))
+        }
       }))
       assert.strictEqual(paid, 1)
       assert.deepStrictEqual(seen.slice(-2), ["outer InnerStarted", "outer AttemptEnded"])
     }))
 
-  it.effect("pass a watcher in this process the failure with its cause, which no event contains", () =>
+  it.effect("pass an observer in this process the failure with its cause, which no event contains", () =>
     Effect.gen(function*() {
       const cause = new Error("ECONNREFUSED")
       const lost = doing(Effect.fail(new ToolUnavailable({ ...refused, cause }))).pipe(Tool.fallback(() => sunny))
       const causes: Array<unknown> = []
       const texts: Array<string> = []
-      yield* lost.run(paris).pipe(Effect.provideService(CallEvent.watcher, (event, failure) => {
-        if (event._tag === "FailureHandled") causes.push(failure?.cause)
-        texts.push(JSON.stringify(event))
+      yield* lost.run(paris).pipe(Observer.observe({
+        onEvent: (event, failure) => {
+          if (event._tag === "FailureHandled") causes.push(failure?.cause)
+          texts.push(JSON.stringify(event))
+        }
       }))
       assert.deepStrictEqual(causes, [cause])
       assert.isFalse(texts.some((text) => text.includes("ECONNREFUSED")))
@@ -427,14 +436,14 @@ describe("an agent's events", () => {
       ])
     }))
 
-  it.effect("also reach a watcher of calls", () =>
+  it.effect("also reach an observer of calls", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
       const agent = Agent.make({ toolkit: Toolkit.make(doing(sunny)) })
       const inStream = yield* agent.stream("Go").pipe(
         Stream.filter(({ _tag }) => _tag.startsWith("Attempt")),
         Stream.runCollect,
-        Effect.provideService(CallEvent.watcher, ({ _tag }) => seen.push(_tag)),
+        Observer.observe({ onEvent: ({ _tag }) => seen.push(_tag) }),
         Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather", paris), ScriptedModel.text("done")]))
       )
       assert.deepStrictEqual(seen, ["AttemptStarted", "AttemptEnded"])

@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  CallEvent,
   Deadline,
-  LateResult,
   Model,
   ModelFailure,
+  Observer,
   RetryPolicy,
   type SideEffect,
   Tool,
@@ -128,11 +127,14 @@ describe("Deadline", () => {
         const lateResults: Array<unknown> = []
         const tool = doing(handler, sideEffect).pipe(limit("2 seconds"))
         const fiber = yield* Tool.outcome(tool, paris).pipe(
-          Effect.provideService(CallEvent.watcher, (event) => {
-            heard.push({ ...event, at: 0, id: "", ...("by" in event ? { by: "the limit" } : {}) })
+          Observer.observe({
+            onEvent: (event) => {
+              heard.push({ ...event, at: 0, id: "", ...("by" in event ? { by: "the limit" } : {}) })
+            }
           }),
-          Effect.provideService(LateResult.reporter, (result) =>
-            Effect.sync(() => lateResults.push({ ...result, id: "", key: "" }))),
+          Observer.observe({
+            onLateResult: (result) => Effect.sync(() => lateResults.push({ ...result, id: "", key: "" }))
+          }),
           Effect.forkChild
         )
         yield* TestClock.adjust("1 minute")
@@ -215,8 +217,10 @@ describe("Deadline", () => {
       Effect.gen(function*() {
         const seen: Array<unknown> = []
         const tool = doing(Effect.never).pipe(Tool.retry(RetryPolicy.transient), Tool.deadline("2 seconds"))
-        yield* Effect.forkChild(Effect.provideService(Effect.exit(tool.run(paris)), CallEvent.watcher, (event) => {
-          if (event._tag === "AttemptAbandoned") seen.push([event.at, event.by])
+        yield* Effect.forkChild(Observer.observe(Effect.exit(tool.run(paris)), {
+          onEvent: (event) => {
+            if (event._tag === "AttemptAbandoned") seen.push([event.at, event.by])
+          }
         }))
         yield* TestClock.adjust("1 minute")
         assert.deepStrictEqual(seen, [[2_000, "deadline"]])

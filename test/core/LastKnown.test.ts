@@ -1,9 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import {
-  CallEvent,
   Deadline,
   Dispatch,
+  Observer,
   PartialData,
   Rendering,
   SchemaMismatch,
@@ -211,9 +211,11 @@ describe("LastKnown", () => {
         const station = new Station()
         const { run } = station.tool().pipe(LastKnown.fallback({ maxAge: "1 hour", name: "yesterday" }))
         const ages: Array<unknown> = []
-        const answering = Effect.provideService(run(paris), CallEvent.watcher, (event) => {
-          if (event._tag !== "SourceNamed") return
-          ages.push([event.name, event.age === undefined ? undefined : Duration.toMillis(event.age)])
+        const answering = Observer.observe(run(paris), {
+          onEvent: (event) => {
+            if (event._tag !== "SourceNamed") return
+            ages.push([event.name, event.age === undefined ? undefined : Duration.toMillis(event.age)])
+          }
         })
         yield* answering
         yield* station.down

@@ -72,7 +72,7 @@ describe("how a failure ended", () => {
       }
     }))
 
-  it.effect("is reported to watchers, with the policy's name", () =>
+  it.effect("is reported to observers, with the policy's name", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(agent.stream("Go"))
       const handled = events.flatMap((event) => event._tag === "FailureHandled" ? [[event.by, event.policy]] : [])
@@ -142,7 +142,7 @@ type Run = <T extends Tool.Any>(
   agent: Agent.Agent<T>
 ) => Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model | Tool.Requirements<T>>
 
-/** The same run, with and without a watcher. */
+/** The same run, with and without an observer. */
 const manners: Record<string, Run> = {
   run: (agent) => agent.run("Go"),
   stream: (agent) =>
@@ -299,7 +299,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         )
         assert.deepStrictEqual(summaryOf(answer.ledger), ["1 model server_error ×2 retry"])
         assert.include(JSON.stringify(answer.transcript), "1 model rate_limited ×2 retry")
-        // A watcher outside the run gets all of them.
+        // An observer outside the run gets all of them.
         assert.deepStrictEqual(outside, ["server_error", "server_error", "rate_limited"])
       }))
   })

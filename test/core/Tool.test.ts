@@ -1,12 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  CallEvent,
-  PartialData,
-  type SchemaMismatch,
-  SemanticGarbage,
-  Tool,
-  type ToolUnavailable
-} from "@fallible/core"
+import { Observer, PartialData, type SchemaMismatch, SemanticGarbage, Tool, type ToolUnavailable } from "@fallible/core"
 import { Cause, Context, Effect, Exit, Schema } from "effect"
 import {
   disabled,
@@ -93,7 +86,7 @@ describe("Tool", () => {
         yield* doing(Effect.sync(() => {
           events.push("handler")
           return ""
-        })).run(paris).pipe(Effect.provideService(CallEvent.watcher, ({ _tag }) => events.push(_tag)))
+        })).run(paris).pipe(Observer.observe({ onEvent: ({ _tag }) => events.push(_tag) }))
         assert.deepStrictEqual(events, ["AttemptStarted", "handler", "AttemptEnded"])
       }))
   })

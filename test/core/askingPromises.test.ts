@@ -1,6 +1,6 @@
 /** Async handlers that ask the user. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Defect, Policy, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { Agent, Observer, Policy, Tool, ToolCall, Toolkit } from "@fallible/core"
 import { ActsOnce, type FakeService, ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Exit, Schema } from "effect"
 
@@ -114,13 +114,12 @@ describe("await", () => {
         })
         const answer = yield* agentOf(book).run("Book.").pipe(
           Effect.provide(model),
-          Effect.provideService(Defect.reporter, (_message, cause) =>
-            Effect.sync(() => void defects.push(String(Cause.squash(cause)))))
+          Observer.observe({
+            onDefect: (_message, cause) => Effect.sync(() => void defects.push(String(Cause.squash(cause))))
+          })
         )
         assert.deepStrictEqual(
-          answer.ledger.failures.map(({ code }) =>
-            code
-          ),
+          answer.ledger.failures.map(({ code }) => code),
           ["defect"]
         )
         assert.deepStrictEqual(defects, [

@@ -1,8 +1,7 @@
 /** No run exceeds its bounds, whatever its policies, and whatever happens in it. */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  CallEvent,
-  Defect,
+  Observer,
   PartialData,
   RetryPolicy,
   SemanticGarbage,
@@ -238,8 +237,10 @@ const play = ({ acts, isDeaf, policies, seed, sideEffect, starts }: Scenario) =>
     )
     const tool = policies.reduce((tool, [, policy]) => policy(tool), bare)
     const metered = (params: typeof Params.Type) =>
-      Effect.provideService(tool.run(params), CallEvent.watcher, (event) => {
-        if (event._tag === "WaitEnded") costs[params.call]!.waited += Duration.toMillis(event.wait)
+      Observer.observe(tool.run(params), {
+        onEvent: (event) => {
+          if (event._tag === "WaitEnded") costs[params.call]!.waited += Duration.toMillis(event.wait)
+        }
       })
     for (const [call, start] of starts.entries()) {
       yield* Effect.gen(function*() {
@@ -254,7 +255,7 @@ const play = ({ acts, isDeaf, policies, seed, sideEffect, starts }: Scenario) =>
   }).pipe(
     Random.withSeed(seed),
     inWholeMillis,
-    Effect.provideService(Defect.reporter, () => Effect.void),
+    Observer.observe({ onDefect: () => Effect.void }),
     Effect.provide(TestClock.layer()),
     (effect) => Effect.runPromise(effect, { scheduler: new Scheduler.MixedScheduler("sync") })
   )

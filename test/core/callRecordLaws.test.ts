@@ -8,10 +8,9 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   type CallEvent,
   CallFacts,
-  Defect,
   Dispatch,
   DispatchFailure,
-  LateResult,
+  Observer,
   PartialData,
   Policy,
   SchemaMismatch,
@@ -52,8 +51,8 @@ const ended = <A>(effect: Effect.Effect<A>): Promise<A> =>
     yield* TestClock.adjust("1 hour")
     return yield* Fiber.join(fiber)
   }).pipe(
-    Effect.provideService(Defect.reporter, () => Effect.void),
-    Effect.provideService(LateResult.reporter, () => Effect.void),
+    Observer.observe({ onDefect: () => Effect.void }),
+    Observer.observe({ onLateResult: () => Effect.void }),
     Effect.provide(Logger.layer([])),
     Effect.provide(TestClock.layer()),
     Effect.runPromise
@@ -347,7 +346,7 @@ const watched = (
   return ended(
     Effect.gen(function*() {
       const facts = CallFacts.beginning(CallFacts.empty, "scope")
-      const onEvent: CallEvent.Watcher = (event) => {
+      const onEvent: NonNullable<Observer.Observer["onEvent"]> = (event) => {
         events.push(event)
       }
       let outcome: ToolOutcome.ToolOutcome = yield* Dispatch.call(toolkit, call, { id: "1", facts, onEvent })

@@ -1,6 +1,6 @@
 /** Mistakes in a tool's contract about its results: functions that throw, and fields of the wrong type. */
 import { assert, describe, it } from "@effect/vitest"
-import { Defect, Dispatch, Tool, Toolkit } from "@fallible/core"
+import { Dispatch, Observer, Tool, Toolkit } from "@fallible/core"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Untyped } from "../support/nonsense.ts"
@@ -55,7 +55,7 @@ describe("a broken function of a definition", () => {
       }, () => Effect.delay(Effect.succeed(one), 9_500)).pipe(Tool.timeout("10 seconds"))
       const fiber = yield* Effect.forkChild(
         Dispatch.call(Toolkit.make(tool), { id: "1", name: "pay", arguments: JSON.stringify(ada) }).pipe(
-          Effect.provideService(Defect.reporter, () => Effect.never)
+          Observer.observe({ onDefect: () => Effect.never })
         )
       )
       yield* TestClock.adjust("1 minute")
@@ -80,10 +80,10 @@ describe("a broken function of a definition", () => {
           { ...base, sideEffect, ...words(throwing) },
           () => Effect.succeed(one)
         )
-        const read = yield* Effect.provideService(told(tool), Defect.reporter, (message, cause) =>
-          Effect.sync(() =>
-            void reports.push(`${message}: ${(Cause.squash(cause) as Error).message}`)
-          ))
+        const read = yield* Observer.observe(told(tool), {
+          onDefect: (message, cause) =>
+            Effect.sync(() => void reports.push(`${message}: ${(Cause.squash(cause) as Error).message}`))
+        })
         assert.deepStrictEqual(read, { value: one, notes: ["This result could not be checked"] })
         assert.deepStrictEqual(reports, [`The definition of search_orders could not check a result: ${whose} threw.`])
       }))

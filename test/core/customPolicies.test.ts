@@ -1,14 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  CallEvent,
-  Defect,
-  Policy,
-  RetryPolicy,
-  Tool,
-  ToolCall,
-  type ToolFailure,
-  type ToolUnavailable
-} from "@fallible/core"
+import { Observer, Policy, RetryPolicy, Tool, ToolCall, type ToolFailure, type ToolUnavailable } from "@fallible/core"
 import { Cause, Clock, Effect, Schedule } from "effect"
 import { custom, later, outcomeOf, stepping, told, twice, type Untyped } from "../support/customPolicies.ts"
 import { doing, paris, refused, sunny } from "../support/sequence.ts"
@@ -162,10 +153,9 @@ describe("a custom policy cannot affect", () => {
       for (const [how, logged] of [["an exit", 1], ["a race", 1]] as const) {
         const reported: Array<unknown> = []
         const tool = stepping([Effect.die("no rows"), sunny]).pipe(Tool.with(swallowing[how]))
-        const outcome = yield* Effect.provideService(outcomeOf(tool), Defect.reporter, (message, cause) =>
-          Effect.sync(() =>
-            reported.push([message, Cause.squash(cause)])
-          ))
+        const outcome = yield* Observer.observe(outcomeOf(tool), {
+          onDefect: (message, cause) => Effect.sync(() => reported.push([message, Cause.squash(cause)]))
+        })
         assert.strictEqual(outcome._tag, "Completed")
         assert.deepStrictEqual(reported, [["The tool get_weather failed with an internal error", "no rows"]])
         assert.lengthOf(reported, logged)
@@ -181,7 +171,7 @@ describe("a custom policy cannot affect", () => {
       const idling = custom((run) => (params) => Effect.andThen(Effect.sync(() => ++now), run(params)))
       const events: Array<string> = []
       yield* doing(sunny).pipe(Tool.with(idling)).run(paris).pipe(
-        Effect.provideService(CallEvent.watcher, ({ _tag }) => events.push(_tag)),
+        Observer.observe({ onEvent: ({ _tag }) => events.push(_tag) }),
         Effect.provideService(Clock.Clock, slow)
       )
       assert.deepStrictEqual(events, ["AttemptStarted", "AttemptEnded"])

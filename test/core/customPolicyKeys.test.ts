@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Defect, Dispatch, Tool, ToolCall, Toolkit, type ToolUnavailable } from "@fallible/core"
+import { Dispatch, Observer, Tool, ToolCall, Toolkit, type ToolUnavailable } from "@fallible/core"
 import { Effect, Schedule, Schema } from "effect"
 import { call, custom, later, stepping } from "../support/customPolicies.ts"
 import { lettered } from "../support/lettered.ts"
@@ -115,7 +115,7 @@ describe("keys, whatever a policy does:", () => {
       const outcome = yield* passing(
         Dispatch.call(Toolkit.make(late), call, { idempotencyKey: "key", replies }).pipe(
           Effect.tap(Effect.sleep("1 minute")),
-          Effect.provideService(Defect.reporter, () => Effect.void)
+          Observer.observe({ onDefect: () => Effect.void })
         )
       )
       assert.strictEqual(outcome._tag, "Failed")

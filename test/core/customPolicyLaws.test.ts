@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
   Deadline,
-  Defect,
   Dispatch,
+  Observer,
   SemanticGarbage,
   type SideEffect,
   Tool,
@@ -182,7 +182,7 @@ const play = ({ acts, deadline, policies, seed, sideEffect }: Scenario, isWatche
       const fiber = yield* Dispatch.call(toolkit, { id, name: "subject", arguments: "{\"page\":1}" }).pipe(
         deadline === Infinity ? (self) => self : Deadline.within(deadline),
         isWatched
-          ? Effect.provideService(CallEvent.watcher, (event) => events.push(event))
+          ? Observer.observe({ onEvent: (event) => events.push(event) })
           : (self) => self,
         Effect.flatMap((outcome) =>
           Effect.map(Clock.currentTimeMillis, (now) => {
@@ -209,7 +209,7 @@ const play = ({ acts, deadline, policies, seed, sideEffect }: Scenario, isWatche
     Effect.provide(services()),
     Random.withSeed(seed),
     inWholeMillis,
-    Effect.provideService(Defect.reporter, () => Effect.void),
+    Observer.observe({ onDefect: () => Effect.void }),
     Effect.provide(Logger.layer([])),
     Effect.provide(TestClock.layer()),
     (effect) => Effect.runPromise(effect, { scheduler: new Scheduler.MixedScheduler("sync") })

@@ -4,7 +4,7 @@ import {
   CallEvent,
   Deadline,
   Dispatch,
-  LateResult,
+  Observer,
   PartialData,
   Policy,
   SchemaMismatch,
@@ -132,7 +132,7 @@ describe("a timeout", () => {
   it.effect("lets an uninterruptible attempt end, and the call learns its result", () =>
     Effect.gen(function*() {
       let steps = 0
-      const results: Array<LateResult.LateResult> = []
+      const results: Array<Observer.LateResult> = []
       const tool = Tool.make(
         "pay",
         { description: "", parameters, success: Schema.String, uninterruptible: true },
@@ -144,7 +144,7 @@ describe("a timeout", () => {
       ).pipe(Tool.timeout(30))
       const outcome = yield* outcomeOf(tool).pipe(
         Effect.tap(() => TestClock.adjust("1 minute")),
-        Effect.provideService(LateResult.reporter, (result) => Effect.sync(() => results.push(result)))
+        Observer.observe({ onLateResult: (result) => Effect.sync(() => results.push(result)) })
       )
       assert.strictEqual(outcome.certainty, "unknown")
       assert.deepStrictEqual([steps, ...results.map(({ certainty }) => certainty)], [3, "executed"])
@@ -546,7 +546,7 @@ describe("the report", () => {
       yield* outcomeOf(tool).pipe(
         Deadline.within(100),
         Effect.tap(() => TestClock.adjust("1 minute")),
-        Effect.provideService(LateResult.reporter, () => Effect.asVoid(Effect.orDie(refund.tool.run(paris))))
+        Observer.observe({ onLateResult: () => Effect.asVoid(Effect.orDie(refund.tool.run(paris))) })
       )
       assert.strictEqual(refund.ran.count, 1)
     }))

@@ -1,8 +1,8 @@
 /** A handler may send several requests. The error of the last one proves nothing about the earlier ones. */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  CallEvent,
   Dispatch,
+  Observer,
   RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
@@ -98,9 +98,11 @@ describe("an error of one request proves nothing about earlier ones", () => {
       ).pipe(
         Tool.retry(Schedule.recurs(1))
       )
-      yield* Tool.outcome(pay, {}).pipe(Effect.provideService(CallEvent.watcher, (event) => {
-        if (event._tag === "AttemptEnded" && event.tool === "pay") {
-          ended.push(event.effects)
+      yield* Tool.outcome(pay, {}).pipe(Observer.observe({
+        onEvent: (event) => {
+          if (event._tag === "AttemptEnded" && event.tool === "pay") {
+            ended.push(event.effects)
+          }
         }
       }))
       assert.deepStrictEqual(ended, ["maybe", "none"])
@@ -238,10 +240,10 @@ describe("an error of one request proves nothing about earlier ones", () => {
           throw cause === undefined ? last : new Error("It is closed for now.", { cause })
         })
         const effects: Array<unknown> = []
-        const watcher: CallEvent.Watcher = (event) => {
+        const onEvent: NonNullable<Observer.Observer["onEvent"]> = (event) => {
           if (event._tag === "AttemptEnded" && event.tool === "pay") effects.push(event.effects)
         }
-        for (const _ of [1, 2]) yield* Effect.provideService(Tool.outcome(pay, {}), CallEvent.watcher, watcher)
+        for (const _ of [1, 2]) yield* Observer.observe(Tool.outcome(pay, {}), { onEvent })
         assert.deepStrictEqual(effects, ["done_and_maybe", "maybe"])
       }))
 

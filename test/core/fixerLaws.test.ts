@@ -5,7 +5,7 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Defect, Fixer, Policy, type SideEffect, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
+import { Fixer, Observer, Policy, type SideEffect, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as RateLimit from "@fallible/core/RateLimit"
 import { Effect, Layer, Record, Schedule, Schema } from "effect"
@@ -136,7 +136,7 @@ const behindLimits = (
     Layer.provide(breaker, Breaker.layerStoreMemory()),
     Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory)
   )
-  return Effect.runPromise(Effect.provide(Effect.provideService(played, Defect.reporter, () => Effect.void), services))
+  return Effect.runPromise(Effect.provide(Observer.observe(played, { onDefect: () => Effect.void }), services))
 }
 
 describe("C3: a useless fixer", () => {

@@ -194,7 +194,7 @@ describe("C3: a fixer", () => {
         }))
     }
 
-    it.effect("exposes the cause only to watchers", () =>
+    it.effect("exposes the cause only to observers", () =>
       Effect.gen(function*() {
         const heard: Array<unknown> = []
         yield* call(weather().tool.pipe(Tool.fix(() => Effect.fail("no idea"))), unclosed, {

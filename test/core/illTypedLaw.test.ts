@@ -10,11 +10,11 @@ import {
   Agent,
   AgentFailure,
   CallFacts,
-  Defect,
   Fixer,
   Guard,
   Journal,
   Model,
+  Observer,
   PartialData,
   Policy,
   RetryBudget,
@@ -286,7 +286,7 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
   }),
   "a reporter of defects": (bad) => ({
     tool: Tool.make("victim", definition, () => Effect.die("dead")),
-    layer: Layer.succeed(Defect.reporter, bad)
+    layer: Observer.layer({ onDefect: bad })
   }),
   "a rendering": (bad) => ({ agent: { rendering: bad } }),
   "a model": (bad) => ({ layer: Model.layer({ respond: bad }) }),

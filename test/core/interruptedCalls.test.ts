@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, FailureLog, LateResult, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Observer, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Logger, References, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -20,9 +20,9 @@ const pay = (options: { readonly sideEffect?: "none"; readonly uninterruptible?:
 /** Interrupts an Effect after 5 seconds, and returns the late results until a minute later. */
 const reportsOf = <A, E, R>(run: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
-    const reports: Array<LateResult.LateResult> = []
+    const reports: Array<Observer.LateResult> = []
     const fiber = yield* Effect.forkChild(
-      Effect.provideService(run, LateResult.reporter, (report) => Effect.sync(() => void reports.push(report)))
+      Observer.observe(run, { onLateResult: (report) => Effect.sync(() => void reports.push(report)) })
     )
     yield* TestClock.adjust("5 seconds")
     yield* Effect.forkChild(Fiber.interrupt(fiber))
@@ -157,7 +157,7 @@ describe("a call in doubt", () => {
           logged.push([logLevel, /^pay failed .*The model was told/.test(String(message)) && key === keys.at(-1)])
         })
         yield* asked(lost).pipe(
-          Effect.provideService(FailureLog.level, level),
+          Observer.observe({ failureLevel: level }),
           Effect.provide(Logger.layer([logger]))
         )
         assert.deepStrictEqual<ReadonlyArray<unknown>>(logged, lines)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { LateResult, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
+import { Observer, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -21,9 +21,9 @@ describe("an interrupted call", () => {
         }
       ).pipe(Tool.timeout("10 millis"), Tool.retry(RetryPolicy.transient))
       const reports: Array<string | undefined> = []
-      const reporter = ({ certainty, code }: LateResult.LateResult) =>
+      const reporter = ({ certainty, code }: Observer.LateResult) =>
         Effect.sync(() => reports.push(code === undefined ? certainty : `${code}: ${certainty}`))
-      const fiber = yield* Effect.forkChild(Effect.provideService(pay.run({}), LateResult.reporter, reporter))
+      const fiber = yield* Effect.forkChild(Observer.observe(pay.run({}), { onLateResult: reporter }))
       while (attempts.length < 2) yield* TestClock.adjust("1 millis")
       yield* TestClock.adjust("10 millis")
       goOn()

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Defect, Dispatch, type Model, PartialData, Tool, Toolkit } from "@fallible/core"
+import { Agent, Dispatch, type Model, Observer, PartialData, Tool, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Fiber, Logger, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -78,12 +78,12 @@ describe("logs", () => {
   it.effect("G4 leave a defect to the reporter, if there is one", () =>
     Effect.gen(function*() {
       const reported: Array<unknown> = []
-      const reporter: Defect.Reporter = (message, cause) =>
+      const reporter: NonNullable<Observer.Observer["onDefect"]> = (message, cause) =>
         Effect.map(References.CurrentLogAnnotations, ({ turn }) => {
           reported.push([message, Cause.squash(cause) instanceof NoRows, turn])
         })
       const lines = yield* logged(
-        Effect.provideService(inRun(ScriptedModel.call("broken")), Defect.reporter, reporter)
+        Observer.observe(inRun(ScriptedModel.call("broken")), { onDefect: reporter })
       )
       assert.deepStrictEqual(lines, [])
       assert.deepStrictEqual(reported, [["The tool broken failed with an internal error", true, 1]])
@@ -99,7 +99,7 @@ describe("logs", () => {
   ) {
     it.effect(`G4 let the run go on when a reporter ${how} itself`, () =>
       Effect.gen(function*() {
-        const answer = yield* Effect.provideService(inRun(ScriptedModel.call("broken")), Defect.reporter, reporter)
+        const answer = yield* Observer.observe(inRun(ScriptedModel.call("broken")), { onDefect: reporter })
         assert.strictEqual(answer.text, "done")
       }))
   }
@@ -112,7 +112,7 @@ describe("logs", () => {
   ) {
     it.effect(`G4 let the run go on when a reporter hangs${manner}`, () =>
       Effect.gen(function*() {
-        const run = Effect.provideService(inRun(ScriptedModel.call("broken")), Defect.reporter, () => hang)
+        const run = Observer.observe(inRun(ScriptedModel.call("broken")), { onDefect: () => hang })
         const fiber = yield* Effect.forkChild(run, { startImmediately: true })
         yield* TestClock.adjust(999)
         assert.isUndefined(fiber.pollUnsafe())
@@ -124,14 +124,15 @@ describe("logs", () => {
   it.effect("report a handler's defect after its timeout", () =>
     Effect.gen(function*() {
       const reported: Array<string> = []
-      const reporter: Defect.Reporter = (message) => Effect.sync(() => reported.push(message))
+      const reporter: NonNullable<Observer.Observer["onDefect"]> = (message) =>
+        Effect.sync(() => reported.push(message))
       const late = Tool.make("late", { description: "", success: Schema.String, sideEffect: "none" }, () =>
         Effect.uninterruptible(Effect.andThen(Effect.sleep("2 seconds"), Effect.die("too late")))).pipe(
           Tool.timeout("1 second")
         )
       const fiber = yield* late.run({}).pipe(
         Effect.exit,
-        Effect.provideService(Defect.reporter, reporter),
+        Observer.observe({ onDefect: reporter }),
         Effect.forkChild({ startImmediately: true })
       )
       yield* TestClock.adjust(1999)

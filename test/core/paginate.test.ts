@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  CallEvent,
   Deadline,
   Dispatch,
+  Observer,
   PartialData,
   Policy,
   RetryPolicy,
@@ -412,10 +412,7 @@ describe("F6 Tool.paginate", () => {
         ).pipe(Tool.paginate({ merge, time: "1 second" }))
         yield* partial(
           tool,
-          Effect.provideService(
-            CallEvent.watcher,
-            (event) => event._tag === "CaveatAdded" && noted.push(event.text)
-          )
+          Observer.observe({ onEvent: (event) => event._tag === "CaveatAdded" && noted.push(event.text) })
         )
         assert.deepStrictEqual(noted, [])
       }))

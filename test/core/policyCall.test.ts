@@ -172,7 +172,7 @@ describe("Policy.Call", () => {
       assert.deepStrictEqual<unknown>(one(events, "CircuitChanged"), { _tag: "CircuitChanged", ...change })
     }))
 
-  it.effect("state: attempts, doubt, running attempts, the source, and whether a watcher exists", () =>
+  it.effect("state: attempts, doubt, running attempts, the source, and whether an observer exists", () =>
     Effect.gen(function*() {
       const states: Array<Policy.State> = []
       const readingState = custom((run, _, call) => (params) => {

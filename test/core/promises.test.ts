@@ -1,9 +1,8 @@
 /** Tools whose handlers are async functions. */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import {
-  Defect,
   Dispatch,
-  LateResult,
+  Observer,
   Policy,
   RetryPolicy,
   type SchemaMismatch,
@@ -134,12 +133,12 @@ describe("an error of an async handler", () => {
   it.effect("is logged in full, once, if it is not recognized", () =>
     Effect.gen(function*() {
       const reported: Array<string> = []
-      const reporter: Defect.Reporter = (message, cause) =>
+      const reporter: NonNullable<Observer.Observer["onDefect"]> = (message, cause) =>
         Effect.sync(() => reported.push(`${message}: ${String(Cause.squash(cause))}`))
       const toolkit = Toolkit.make(Tool.promise("book", acting, async () => {
         throw new BookingError(taken)
       }))
-      yield* Dispatch.call(toolkit, { id: "1", name: "book" }).pipe(Effect.provideService(Defect.reporter, reporter))
+      yield* Dispatch.call(toolkit, { id: "1", name: "book" }).pipe(Observer.observe({ onDefect: reporter }))
       assert.deepStrictEqual(reported, [
         `The tool book failed with an error of the class BookingError, which is not recognized and not listed in 'tell': Error: ${taken}`
       ])
@@ -156,7 +155,7 @@ describe("an error of an async handler", () => {
       const reported: Array<string> = []
       const outcomeOf = (tell: ReadonlyArray<abstract new() => Error>) =>
         Dispatch.call(Toolkit.make(Tool.promise("book", { ...acting, tell }, failing)), { id: "1", name: "book" }).pipe(
-          Effect.provideService(Defect.reporter, (message) => Effect.sync(() => reported.push(message)))
+          Observer.observe({ onDefect: (message) => Effect.sync(() => reported.push(message)) })
         )
       assert.include(JSON.stringify(yield* outcomeOf([CodedError])), taken)
       // Every library's error is an `Error`, too.
@@ -291,11 +290,11 @@ describe("an attempt runs until its promise has settled", () => {
   ) {
     it.effect(`operators learn that it ${what} after it was abandoned`, () =>
       Effect.gen(function*() {
-        const late: Array<LateResult.LateResult> = []
+        const late: Array<Observer.LateResult> = []
         const { pending, tool } = slow(acting)
         const run = Effect.exit(tool.pipe(Tool.timeout("5 seconds")).run({}))
         const fiber = yield* Effect.forkChild(
-          Effect.provideService(run, LateResult.reporter, (result) => Effect.sync(() => void late.push(result)))
+          Observer.observe(run, { onLateResult: (result) => Effect.sync(() => void late.push(result)) })
         )
         yield* TestClock.adjust("5 seconds")
         yield* Fiber.join(fiber)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallEvent, Policy, RetryPolicy, Tool, type ToolFailure, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Observer, Policy, RetryPolicy, Tool, type ToolFailure, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Fiber, Option, Random, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -256,8 +256,10 @@ describe("Policy.standard", () => {
           Effect.provide(
             ScriptedModel.layer([ScriptedModel.call("get_weather", { city: "Paris" }), ScriptedModel.text("No.")])
           ),
-          Effect.provideService(CallEvent.watcher, (event) => {
-            if (event._tag === "AttemptAbandoned") abandoned.push(event.by)
+          Observer.observe({
+            onEvent: (event) => {
+              if (event._tag === "AttemptAbandoned") abandoned.push(event.by)
+            }
           })
         )
         const fiber = yield* Effect.forkChild(run)

@@ -2,10 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  CallEvent,
   CallFacts,
   Dispatch,
-  LateResult,
+  Observer,
   RetryPolicy,
   SemanticGarbage,
   Tool,
@@ -390,7 +389,7 @@ describe("the requests of a handler", () => {
   it.live("put an ended call in doubt if they begin late, and operators are told", () =>
     Effect.gen(function*() {
       const { seen, url } = yield* bank
-      const told = yield* Deferred.make<LateResult.LateResult>()
+      const told = yield* Deferred.make<Observer.LateResult>()
       const events: Array<string> = []
       let go: () => void = () => {}
       let late: Promise<unknown> = Promise.resolve()
@@ -402,8 +401,8 @@ describe("the requests of a handler", () => {
         return throwing(await post(`${url}/402`))
       })
       const outcome = yield* outcomeOf(pay).pipe(
-        Effect.provideService(LateResult.reporter, (result) => Deferred.succeed(told, result)),
-        Effect.provideService(CallEvent.watcher, ({ _tag }) => void events.push(_tag))
+        Observer.observe({ onLateResult: (result) => Deferred.succeed(told, result) }),
+        Observer.observe({ onEvent: ({ _tag }) => void events.push(_tag) })
       )
       assert.strictEqual(known(outcome), "not_executed")
       go()
@@ -418,14 +417,14 @@ describe("the requests of a handler", () => {
   it.live("are known by the key if a queue sends them late, also after a check has found nothing", () =>
     Effect.gen(function*() {
       const { url } = yield* bank
-      const told = yield* Deferred.make<LateResult.LateResult>()
+      const told = yield* Deferred.make<Observer.LateResult>()
       let queued: () => Promise<unknown> = () => Promise.resolve()
       const pay = Tool.promise("pay", order, async (_, { idempotencyKey }) => {
         queued = () => fetch(`${url}/late`, { method: "POST", headers: { "Idempotency-Key": idempotencyKey } })
         throw new Error("There is no quote.")
       }).pipe(Tool.reconcile(() => Effect.succeedNone, { final: true }))
       const outcome = yield* outcomeOf(pay).pipe(
-        Effect.provideService(LateResult.reporter, (result) => Deferred.succeed(told, result))
+        Observer.observe({ onLateResult: (result) => Deferred.succeed(told, result) })
       )
       assert.strictEqual(known(outcome), "not_executed")
       yield* Effect.promise(queued)
@@ -499,12 +498,14 @@ describe("the requests of a handler", () => {
       const pay = Tool.promise("pay", order, async () => throwing(await post(`${url}/${secret}/reset?key=${secret}`)))
       yield* Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }).pipe(
         Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])),
-        Effect.provideService(CallEvent.watcher, (event) => {
-          if (event._tag === "AttemptEnded") {
-            events.push(
-              event.doubt,
-              event.wire?.map(({ method, url }) => `${method} ${url}`)
-            )
+        Observer.observe({
+          onEvent: (event) => {
+            if (event._tag === "AttemptEnded") {
+              events.push(
+                event.doubt,
+                event.wire?.map(({ method, url }) => `${method} ${url}`)
+              )
+            }
           }
         })
       )

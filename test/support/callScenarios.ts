@@ -6,12 +6,11 @@ import {
   Agent,
   AgentFailure,
   Answer,
-  CallEvent,
+  type CallEvent,
   CallFacts,
   Deadline,
-  Defect,
   Dispatch,
-  LateResult,
+  Observer,
   PartialData,
   Policy,
   Rendering,
@@ -551,7 +550,7 @@ const playRuns = (
     const results: Array<unknown> = []
     events.push(tags)
     const watched = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-      isWatched ? Effect.provideService(self, CallEvent.watcher, ({ _tag }) => void tags.push(_tag)) : self
+      isWatched ? Observer.observe(self, { onEvent: ({ _tag }) => void tags.push(_tag) }) : self
     const ended = (run: ReturnType<typeof agent.run>) =>
       Effect.map(inTime(watched(Effect.result(run))), (end) => {
         results.push(
@@ -618,8 +617,8 @@ export const play = async (scenario: Scenario): Promise<Played> => {
     Effect.provide(services()),
     Random.withSeed(scenario.seed),
     inWholeMillis,
-    Effect.provideService(Defect.reporter, (message) => Effect.sync(() => void world.defects.push(message))),
-    Effect.provideService(LateResult.reporter, (late) => Effect.sync(() => void world.late.push(JSON.stringify(late)))),
+    Observer.observe({ onDefect: (message) => Effect.sync(() => void world.defects.push(message)) }),
+    Observer.observe({ onLateResult: (late) => Effect.sync(() => void world.late.push(JSON.stringify(late))) }),
     Effect.provide(Logger.layer([])),
     Effect.provide(TestClock.layer()),
     // An async handler goes on between two macrotasks only.

@@ -1,8 +1,9 @@
 /** Custom policies, tools under them, and the outcome and events of a call. */
 import { assert } from "@effect/vitest"
 import {
-  CallEvent,
+  type CallEvent,
   Dispatch,
+  Observer,
   Policy,
   SemanticGarbage,
   type SideEffect,
@@ -30,10 +31,9 @@ export const told = (tool: Tool.Any) =>
   Effect.gen(function*() {
     const events: Array<CallEvent.Watched> = []
     const outcome = yield* passing(
-      Effect.provideService(
+      Observer.observe(
         Dispatch.call(Toolkit.make(tool as Tool.Tool<string, unknown, unknown, ToolFailure.ToolFailure>), call),
-        CallEvent.watcher,
-        (event) => events.push(event)
+        { onEvent: (event) => events.push(event) }
       )
     )
     return { outcome, events }

@@ -1,6 +1,6 @@
 /** The tools of `evidenceRuns`: a payment in each style, over real connections, and a record of what its handler sent. */
 import {
-  type CallEvent,
+  type Observer,
   RetryPolicy,
   SemanticGarbage,
   Tool,
@@ -87,7 +87,7 @@ export class Run {
     orders.forEach((order, index) => this.#orders.set(`${turn}/${index + 1}`, order))
   }
 
-  readonly watch: CallEvent.Watcher = (event) => {
+  readonly watch: NonNullable<Observer.Observer["onEvent"]> = (event) => {
     const { attempt, id: call } = event
     if (event._tag === "AttemptStarted") this.#now.set(this.#orderOf(call), { call: this.#named(call), attempt })
     if (event._tag === "AttemptEnded" && event.effects !== undefined && event.inside === undefined) {

@@ -4,7 +4,7 @@
  * network is idle.
  */
 import { NodeHttpClient } from "@effect/platform-node"
-import { Agent, type Answer, CallEvent, CallFacts, LateResult, Policy, Toolkit } from "@fallible/core"
+import { Agent, type Answer, CallFacts, Observer, Policy, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Context, Deferred, Effect, Layer, Stream } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
@@ -107,12 +107,11 @@ const running = (run: Run) => {
     }
   })
   return whole.pipe(
-    Effect.provideService(CallEvent.watcher, run.watch),
-    Effect.provideService(
-      LateResult.reporter,
-      ({ attempt, certainty: told, id: call }) =>
+    Observer.observe({ onEvent: run.watch }),
+    Observer.observe({
+      onLateResult: ({ attempt, certainty: told, id: call }) =>
         Effect.sync(() => run.claim({ call, attempt, who: "a late result", told }))
-    )
+    })
   )
 }
 

@@ -3,9 +3,9 @@ import { assert } from "@effect/vitest"
 import {
   Agent,
   type AgentFailure,
-  Defect,
   Dispatch,
   type Fixer,
+  Observer,
   SchemaMismatch,
   type SemanticGarbage,
   type SideEffect,
@@ -80,9 +80,9 @@ export const handled = ({ handled }: ToolOutcome.ToolOutcome) => handled.map(({ 
 /** Runs an Effect, and returns its value with all reported defects. */
 export const reporting = <A, E, R>(self: Effect.Effect<A, E, R>) => {
   const reports: Array<string> = []
-  const reporter: Defect.Reporter = (message, cause) =>
+  const reporter: NonNullable<Observer.Observer["onDefect"]> = (message, cause) =>
     Effect.sync(() => reports.push(`${message}: ${String(Cause.squash(cause))}`))
-  return Effect.map(Effect.provideService(self, Defect.reporter, reporter), (value) => ({ value, reports }))
+  return Effect.map(Observer.observe(self, { onDefect: reporter }), (value) => ({ value, reports }))
 }
 
 export const unclosed = "{\"city\":\"Paris"

@@ -5,9 +5,8 @@
 import {
   CallFacts,
   Deadline,
-  Defect,
   Dispatch,
-  LateResult,
+  Observer,
   Policy,
   SchemaMismatch,
   SemanticGarbage,
@@ -636,8 +635,8 @@ export const play = (scenario: Scenario) => {
     Effect.provideService(worldOf, world),
     Effect.provide(services),
     Random.withSeed(scenario.seed),
-    Effect.provideService(Defect.reporter, () => Effect.void),
-    Effect.provideService(LateResult.reporter, () => Effect.void),
+    Observer.observe({ onDefect: () => Effect.void }),
+    Observer.observe({ onLateResult: () => Effect.void }),
     Effect.provide(Logger.layer([])),
     Effect.provide(TestClock.layer()),
     (effect) => Effect.runPromise(effect, { scheduler: new Scheduler.MixedScheduler("sync") })

@@ -2,9 +2,8 @@
 import { assert } from "@effect/vitest"
 import {
   Deadline,
-  Defect,
   Dispatch,
-  LateResult,
+  Observer,
   PartialData,
   SchemaMismatch,
   SemanticGarbage,
@@ -293,8 +292,8 @@ export const play = (scenario: Scenario): Promise<ReadonlyArray<Checked>> =>
   }).pipe(
     Effect.provide(services()),
     Random.withSeed(scenario.seed),
-    Effect.provideService(Defect.reporter, () => Effect.void),
-    Effect.provideService(LateResult.reporter, () => Effect.void),
+    Observer.observe({ onDefect: () => Effect.void }),
+    Observer.observe({ onLateResult: () => Effect.void }),
     Effect.provide(Logger.layer([])),
     Effect.provide(TestClock.layer()),
     (effect) => Effect.runPromise(effect, { scheduler: new Scheduler.MixedScheduler("sync") })

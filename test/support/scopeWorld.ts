@@ -4,8 +4,8 @@
  */
 import {
   CallFacts,
-  Defect,
   Dispatch,
+  Observer,
   SchemaMismatch,
   type SideEffect,
   Tool,
@@ -228,6 +228,6 @@ export const play = (scenario: Scenario) =>
     }
     return { made, shop }
   }).pipe(
-    Effect.provideService(Defect.reporter, () => Effect.void),
+    Observer.observe({ onDefect: () => Effect.void }),
     Effect.provide(Logger.layer([]))
   )

@@ -1,6 +1,6 @@
 /** Records the events of a run with their times. Provides a weather tool that performs given steps. */
 import {
-  CallEvent,
+  Observer,
   Policy,
   SchemaMismatch,
   SemanticGarbage,
@@ -66,9 +66,13 @@ export class Sequence {
   readonly watch = (run: Effect.Effect<string, Pick<Failure, "code">>) =>
     Effect.gen({ self: this }, function*() {
       yield* this.ending(run).pipe(
-        Effect.provideService(CallEvent.watcher, (event) => {
-          if (event._tag === "FailureHandled") this.events.push(`${event.by} handles ${event.code}`)
-          if (event._tag === "WaitStarted") this.events.push(`waits ${Duration.toMillis(event.wait ?? Duration.zero)}`)
+        Observer.observe({
+          onEvent: (event) => {
+            if (event._tag === "FailureHandled") this.events.push(`${event.by} handles ${event.code}`)
+            if (event._tag === "WaitStarted") {
+              this.events.push(`waits ${Duration.toMillis(event.wait ?? Duration.zero)}`)
+            }
+          }
         }),
         Effect.forkChild
       )

@@ -5,9 +5,8 @@
 import {
   type Certainty,
   Deadline,
-  Defect,
   Dispatch,
-  LateResult,
+  Observer,
   PartialData,
   Policy,
   SchemaMismatch,
@@ -99,7 +98,7 @@ export class World {
   begunAfterwards = 0
   mostAtOnce = 0
   isOver = false
-  readonly reports: Array<LateResult.LateResult> = []
+  readonly reports: Array<Observer.LateResult> = []
   readonly mayBeginAfter = ({ proof }: Execution): boolean => proof === "nothing"
 
   /** What is known now of the call's effect. */
@@ -242,7 +241,7 @@ export const play = ({ acts, deadline, leaves, policies, seed, sideEffect }: Sce
           world.isOver = true
         })
       ),
-      Effect.provideService(LateResult.reporter, (result) => Effect.sync(() => world.reports.push(result))),
+      Observer.observe({ onLateResult: (result) => Effect.sync(() => world.reports.push(result)) }),
       Effect.forkDetach
     )
     if (leaves !== Infinity) {
@@ -257,7 +256,7 @@ export const play = ({ acts, deadline, leaves, policies, seed, sideEffect }: Sce
       : { world, outcome: undefined, expected: undefined }
   }).pipe(
     Random.withSeed(seed),
-    Effect.provideService(Defect.reporter, () => Effect.void),
+    Observer.observe({ onDefect: () => Effect.void }),
     Effect.provide(Logger.layer([])),
     Effect.provide(TestClock.layer()),
     (effect) => Effect.runPromise(effect, { scheduler: new Scheduler.MixedScheduler("sync") })

@@ -2,7 +2,7 @@
  * Real connections under a virtual clock. Time passes only while the network is idle, so the speed of the machine
  * decides nothing.
  */
-import { Defect, LateResult } from "@fallible/core"
+import { Observer } from "@fallible/core"
 import { Effect, Fiber, Logger, Random } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
@@ -89,8 +89,8 @@ export const playedOver = <Scenario, A, E>(
     return played
   }).pipe(
     Random.withSeed(scenarios.length),
-    Effect.provideService(Defect.reporter, () => Effect.void),
-    Effect.provideService(LateResult.reporter, () => Effect.void),
+    Observer.observe({ onDefect: () => Effect.void }),
+    Observer.observe({ onLateResult: () => Effect.void }),
     Effect.provide(Logger.layer([])),
     Effect.provide(TestClock.layer())
   )

@@ -6,18 +6,17 @@
  * the assertions of a test.
  *
  *     handler, policies ── note(event) ─┬─ the record: attempts, waits, failures, caveats, source
- *                                       └─ a watcher, if present: the event, its time, its attempt
+ *                                       └─ an observer, if there is one: the event, its time, its attempt
  *
  * An *inner tool* is a tool that runs inside a call: the handler, a fallback, a policy or a fixer runs it. A
  * tool *acts* if it has side effects.
  *
- * Only a watcher receives times and attempt numbers. An event never contains the call's result. It quotes the
+ * Only an observer receives times and attempt numbers. An event never contains the call's result. It quotes the
  * arguments only in notes about repairs, which the model reads, too. If the arguments contain a `Redacted`
  * value, nothing is quoted. Details of failures and caveats contain whatever their authors wrote.
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Certainty, Doubt } from "./Certainty.ts"
@@ -26,7 +25,6 @@ import { Effects } from "./internal/failure/effects.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Ledger } from "./Ledger.ts"
-import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
 import { WireRequest } from "./WireRequest.ts"
 
@@ -62,7 +60,7 @@ const policy = {
 export class AttemptStarted extends namedStruct<AttemptStarted>()({ _tag: Schema.tag("AttemptStarted") }) {}
 
 /**
- * The handler has ended. For a read-only tool, this event is noted only if the call has a watcher.
+ * The handler has ended. For a read-only tool, this event is noted only if the call has an observer.
  *
  * @category models
  * @since 0.1.0
@@ -529,12 +527,8 @@ export type CallEvent =
   | ArgumentsRepaired
   | ArgumentsCorrected
 
-// -----------------------------------------------------------------------------
-// Watching
-// -----------------------------------------------------------------------------
-
 /**
- * An event as a watcher receives it: with the called tool, the call, the time and the attempt.
+ * An event as an observer receives it (`Observer`): with the called tool, the call, the time and the attempt.
  *
  * @category models
  * @since 0.1.0
@@ -552,47 +546,3 @@ export type Watched = CallEvent & {
    */
   readonly attempt: number
 }
-
-/**
- * The watcher of calls: a function that receives each event as it happens. Provide a watcher to an Effect to
- * watch all calls that start inside. By default, there is no watcher.
- *
- * When to use: in tests of a tool's policies, and for your own metrics. An agent's stream has the same
- * events (`AgentEvent`).
- *
- * An error that the watcher throws is reported as a defect, and the call continues.
- *
- * @example
- * ```ts
- * import { CallEvent, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
- * import { Effect, Schema } from "effect"
- *
- * let calls = 0
- * const flaky = Tool.make("flaky", { description: "Fails once", success: Schema.Int, sideEffect: "none" }, () =>
- *   ++calls < 2
- *     ? Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
- *     : Effect.succeed(calls)
- * ).pipe(Tool.retry(RetryPolicy.transient))
- *
- * const seen: Array<string> = []
- * const watcher: CallEvent.Watcher = ({ _tag, attempt }) => seen.push(`${attempt} ${_tag}`)
- * await Effect.runPromise(Effect.provideService(flaky.run({}), CallEvent.watcher, watcher))
- * seen.slice(0, 3) // => ["1 AttemptStarted", "1 AttemptEnded", "1 FailureHandled"]
- * ```
- *
- * @category watching
- * @since 0.1.0
- */
-export const watcher: Context.Reference<Watcher | undefined> = Context.Reference<Watcher | undefined>(
-  "@fallible/core/CallEvent/watcher",
-  { defaultValue: () => undefined }
-)
-
-/**
- * A function that receives events. If an event is about a failure, the function also receives the failure
- * itself. A watcher runs in the process of the call, so the failure still has its `cause`.
- *
- * @category models
- * @since 0.1.0
- */
-export type Watcher = (event: Watched, failure?: ToolFailure) => void

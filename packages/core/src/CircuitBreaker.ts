@@ -187,12 +187,12 @@ type Circuit = Parameters<Policy.Call["changed"]>[0]["to"]
 
 const circuitOf = { Closed: "closed", Open: "open", HalfOpen: "half_open" } as const
 
-/** How long the store may take to return the state of a circuit for a watcher, in milliseconds. */
+/** How long the store may take to return the state of a circuit for an observer, in milliseconds. */
 const storeMillis = 1_000
 
 /**
- * Reports each change of a circuit to watchers. The state of the circuit is read only after failures, and
- * while the circuit is known not to be closed. So calls that succeed, and calls without a watcher, usually
+ * Reports each change of a circuit to observers. The state of the circuit is read only after failures, and
+ * while the circuit is known not to be closed. So calls that succeed, and calls without an observer, usually
  * cost nothing extra.
  */
 class Changes {

@@ -25,7 +25,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import type * as Schema from "effect/Schema"
-import * as CallEvent from "./CallEvent.ts"
 import type { CallFacts } from "./CallFacts.ts"
 import * as Deadline from "./Deadline.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
@@ -39,7 +38,7 @@ import { reportEnd } from "./internal/call/innerScope.ts"
 import { reportingInterruption } from "./internal/call/interruptedCall.ts"
 import { asCall } from "./internal/call/modelCall.ts"
 import { note } from "./internal/call/note.ts"
-import { toWatcher } from "./internal/call/notifyWatcher.ts"
+import { toObserver } from "./internal/call/notifyObserver.ts"
 import { completedOutcome, failedOutcome } from "./internal/call/outcome.ts"
 import { callScope } from "./internal/call/partScope.ts"
 import { current, detached, type Scope, type Subject } from "./internal/call/scope.ts"
@@ -56,6 +55,7 @@ import { guard } from "./internal/result/resultGuard.ts"
 import { isCutOff } from "./internal/result/resultText.ts"
 import { runWithoutScope, subjectOf, tokenOf } from "./internal/tool/toolParts.ts"
 import { randomId } from "./internal/value/randomId.ts"
+import * as Observer from "./Observer.ts"
 import type * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
@@ -122,8 +122,8 @@ export interface CallOptions {
    * of that call. Default: `"refuse"`, since the user may not be able to know.
    */
   readonly onDoubt?: "refuse" | "ask" | undefined
-  /** Receives each event of the call as it happens. Default: the current `CallEvent.watcher`. */
-  readonly onEvent?: CallEvent.Watcher | undefined
+  /** Receives each event of the call as it happens. Default: the `onEvent` of the current `Observer`. */
+  readonly onEvent?: Observer.Observer["onEvent"]
   /** The annotations of the call's log lines. Default: the tool's name and the call's `id`. */
   readonly annotations?: Readonly<Record<string, unknown>>
 }
@@ -173,8 +173,8 @@ const runCall = <T extends Tool.Any>(
     const subject = tool === undefined
       ? { name: call.name, sideEffect: "none" } as const
       : subjectOf(tool, tokenOf(tool))
-    const watcher = "onEvent" in options ? options.onEvent : fiber.getRef(CallEvent.watcher)
-    const hear = toWatcher(fiber, call.name, id, watcher)
+    const { onEvent } = "onEvent" in options ? options : fiber.getRef(Observer.current)
+    const hear = toObserver(fiber, call.name, id, onEvent)
     const state = before === undefined ? undefined : resumedState(before, isClearedBySuccess(subject))
     const scope = callScope(id, subject, hear, options.replies, state)
     const { idempotencyKey } = options

@@ -293,7 +293,7 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly poll?: PollOptions
   /**
-   * Lets an attempt finish even if its time is up or its run is interrupted. If the tool acts, `LateResult`
+   * Lets an attempt finish even if its time is up or its run is interrupted. If the tool acts, the `Observer`
    * reports how the attempt ended. Default: `false`.
    */
   readonly uninterruptible?: boolean
@@ -739,7 +739,7 @@ export const retry: {
  * | acting, but not yet started  | `timeout`, or the code of the policy it waits in | yes       | `not_executed` |
  *
  * The timeout interrupts the handler, but does not wait until the handler has ended. A handler that ignores
- * the interruption continues in the background, as an *abandoned* attempt. For an acting tool, `LateResult`
+ * the interruption continues in the background, as an *abandoned* attempt. For an acting tool, the `Observer`
  * reports how the handler ended. An abandoned attempt can no longer start other acting tools. A handler
  * that blocks the thread cannot be timed out, because the timeout runs in the same thread. If the run
  * itself is interrupted, it waits up to 5 s for the handler's finalizers.

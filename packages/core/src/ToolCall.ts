@@ -7,7 +7,7 @@
  * {@link ask} and {@link stop} end the agent's run.
  *
  * A tool that runs without an agent gets a new key for each `run`. Its caveats and its source are reported by
- * `Tool.outcome` and to a `CallEvent.watcher`.
+ * `Tool.outcome` and to an `Observer`.
  *
  * A tool that runs inside another tool's handler counts its own attempts and has its own key. That key is
  * derived from the outer call's key and from the effect that the inner call is meant to have. The inner key

@@ -49,9 +49,8 @@ import {
   type AgentEvent,
   type AgentFailure,
   type Answer,
-  Defect,
   Journal,
-  LateResult,
+  Observer,
   type Policy,
   type Tool,
   ToolCall,
@@ -555,16 +554,14 @@ const play = <T extends Tool.Any, R, Provided>(
       return exit ?? (yield* run(begin("only", journal)))
     })
     let defect: string | undefined
-    const reporter: Defect.Reporter = (message, cause) =>
+    const reporter: NonNullable<Observer.Observer["onDefect"]> = (message, cause) =>
       Effect.sync(() => {
         defect ??= `${message}: ${String(Cause.squash(cause))}`
       })
     const done = yield* passTimeUntilDone(
-      Effect.provideService(
-        provided === undefined ? asProvided<Provided>()(job) : Effect.provide(job, provided),
-        Defect.reporter,
-        reporter
-      ),
+      Observer.observe(provided === undefined ? asProvided<Provided>()(job) : Effect.provide(job, provided), {
+        onDefect: reporter
+      }),
       () => service.isFlooded
     )
     // Lets the service finish what it still has to do.
@@ -593,7 +590,7 @@ const play = <T extends Tool.Any, R, Provided>(
     }
   }).pipe(
     Random.withSeed("acts once"),
-    Effect.provideService(LateResult.reporter, () => Effect.void),
+    Observer.observe({ onLateResult: () => Effect.void }),
     Effect.provide(Logger.layer([])),
     // The test clock warns if time does not pass. Here, time does pass, and a long wait for the warning would
     // delay the check.

@@ -5,13 +5,13 @@ import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as Defect from "../../Defect.ts"
 import { ModelEntry } from "../../Ledger.ts"
 import * as Model from "../../Model.ts"
 import type { ModelRecovery } from "../../ModelRecovery.ts"
 import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { answered, heed, IllTyped, present } from "../call/runUserCode.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { containedCall } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
@@ -182,7 +182,7 @@ const withTypedFailure = <A>(
     const { defect } = died
     heed("The model", defect)
     return Effect.andThen(
-      Defect.report("The model failed with an internal error", Cause.die(defect)),
+      reportDefect("The model failed with an internal error", Cause.die(defect)),
       Effect.suspend(() => Effect.fail(unanswered(run, turn, defectFailure(defect))))
     )
   })

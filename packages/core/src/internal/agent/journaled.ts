@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
-import * as Defect from "../../Defect.ts"
 import * as Journal from "../../Journal.ts"
 import { answered, heed } from "../call/runUserCode.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { contained } from "../fiber/runContained.ts"
 import type { RunTime } from "./elapsedTime.ts"
 
@@ -92,7 +92,7 @@ export const stepOr = <A, E, R>(
     return cause === undefined
       ? exit
       : Effect.andThen(
-        Defect.report("The journal failed with an internal error", cause),
+        reportDefect("The journal failed with an internal error", cause),
         otherwise(cause, ownResult)
       )
   }

@@ -17,10 +17,10 @@ import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
 import * as CallFacts from "../../CallFacts.ts"
-import * as Defect from "../../Defect.ts"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { limitToConclude, unfinished } from "./conclusion.ts"
@@ -102,7 +102,7 @@ const proceed = <T extends Tool.Any>(
   return faults.length === 0
     ? rest
     : Effect.andThen(
-      Defect.report(
+      reportDefect(
         "An outcome could not be rendered",
         Cause.fromReasons(faults.map((fault) => Cause.makeDieReason(fault)))
       ),

@@ -1,10 +1,10 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { AgentBudget } from "../../AgentBudget.ts"
-import * as CallEvent from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Journal from "../../Journal.ts"
 import * as Model from "../../Model.ts"
+import * as Observer from "../../Observer.ts"
 import { logFailure, retryText } from "../call/failureLogLine.ts"
 import { current } from "../call/scope.ts"
 import { RunTime } from "./elapsedTime.ts"
@@ -15,8 +15,8 @@ import { outerUsage, RunUsage } from "./runUsage.ts"
 export interface RunContext {
   /** The failures of the model since its last reply: filled by {@link inRunContext}, emptied by `askModel`. */
   readonly retried: Array<Model.ModelFailure>
-  /** Receives the events of calls, in addition to the watcher of the run. */
-  readonly watcher: CallEvent.Watcher | undefined
+  /** Receives the events of calls, in addition to the stream of the run. */
+  readonly onEvent: Observer.Observer["onEvent"]
   readonly time: RunTime
   /** The usage of the run's limits. */
   readonly usage: RunUsage
@@ -59,7 +59,7 @@ export const inRunContext = <A, E, R>(
       })
     const surroundings = {
       retried,
-      watcher: fiber.getRef(CallEvent.watcher),
+      onEvent: fiber.getRef(Observer.current).onEvent,
       time,
       usage,
       journal: fiber.getRef(Journal.current),

@@ -1,13 +1,13 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type * as CallEvent from "../../CallEvent.ts"
 import * as CallFacts from "../../CallFacts.ts"
 import type { Certainty } from "../../Certainty.ts"
 import * as Dispatch from "../../Dispatch.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { Reply } from "../../Model.ts"
+import type { Observer } from "../../Observer.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolCall from "../../ToolCall.ts"
 import type * as Toolkit from "../../Toolkit.ts"
@@ -170,7 +170,7 @@ const runCall = <T extends Tool.Any>(
   known: ToolOutcome.Completed | undefined,
   suspended: ToolOutcome.Suspended | undefined
 ): Dispatched<T> => {
-  const { watch, watcher } = run
+  const { watch } = run
   const position = `turn/${turn}/call/${index + 1}`
   const id = `${run.id}/${position}`
   const options: Dispatch.CallOptions = {
@@ -182,7 +182,7 @@ const runCall = <T extends Tool.Any>(
     loopRefusal: admission.loopRefusal,
     consecutive: run.budget.consecutive,
     annotations: { run: run.id, turn, tool: call.name, call: id },
-    onEvent: watcher,
+    onEvent: run.onEvent,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
   const tool = run.toolkit.tools.get(call.name)
@@ -210,10 +210,10 @@ const runCall = <T extends Tool.Any>(
   }
 
   const event = { turn, index: index + 1, call }
-  const onEvent: CallEvent.Watcher = (watched, failure) => {
+  const onEvent: Observer["onEvent"] = (watched, failure) => {
     const { at: _, id: __, tool: ___, ...happened } = watched
     watch({ ...happened, ...event })
-    watcher?.(watched, failure)
+    run.onEvent?.(watched, failure)
   }
   return Effect.suspend(() => {
     const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))

@@ -1,3 +1,4 @@
+import type { LateResult } from "../../Observer.ts"
 /*
  * Runs a handler once: may it begin? run, note the end. No policy can bypass this, because every execution of an acting
  * tool (one with side effects) passes through this module.
@@ -10,7 +11,6 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../../CallEvent.ts"
 import type { Certainty } from "../../Certainty.ts"
-import * as LateResult from "../../LateResult.ts"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import * as WireRequest from "../../WireRequest.ts"
 import { both, certaintyOf, type Effects, isInDoubt } from "../failure/effects.ts"
@@ -28,6 +28,7 @@ import { isLeft, isOpen } from "./mayBegin.ts"
 import { note, noteStart } from "./note.ts"
 import { refusalOf } from "./refusal.ts"
 import { hasRefused } from "./refuse.ts"
+import { reportLateResult } from "./reportLateResult.ts"
 import { answered, insteadOfAsync, judged } from "./runUserCode.ts"
 import type { Scope } from "./scope.ts"
 import { noteDoubted, noteUnkeyed } from "./seenMistakes.ts"
@@ -322,7 +323,7 @@ class Execution implements Attempt {
 
   #report(certainty: Certainty, failure: ToolFailure | undefined, request?: WireRequest.WireRequest) {
     const { id, idempotencyKey: key, tool: { name: tool } } = this.#scope
-    const result: LateResult.LateResult = {
+    const result: LateResult = {
       tool,
       id,
       key,
@@ -332,7 +333,7 @@ class Execution implements Attempt {
       ...(failure === undefined ? {} : { code: failure.code }),
       ...(request === undefined ? {} : { request })
     }
-    Effect.runForkWith(this.#context)(LateResult.report(result))
+    Effect.runForkWith(this.#context)(reportLateResult(result))
   }
 }
 

@@ -5,7 +5,7 @@ import type * as Fiber from "effect/Fiber"
 import * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import type { CallEvent } from "../../CallEvent.ts"
-import { level } from "../../FailureLog.ts"
+import * as Observer from "../../Observer.ts"
 import { textAt } from "../anyError/readError.ts"
 import { withoutInsides } from "../anyError/safeText.ts"
 import { currentContext } from "../fiber/runContained.ts"
@@ -67,7 +67,7 @@ const severityIn = (
   get: <A>(reference: Context.Reference<A>) => A,
   least: LogLevel.Severity = "Trace"
 ): LogLevel.Severity | undefined => {
-  const wanted = get(level)
+  const { failureLevel: wanted = "Debug" } = get(Observer.current)
   if (wanted === "None") return undefined
   const severity = LogLevel.isGreaterThan(least, wanted) ? least : wanted
   return LogLevel.isGreaterThan(get(References.MinimumLogLevel), severity) ? undefined : severity

@@ -2,7 +2,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import * as CallEvent from "../../CallEvent.ts"
+import * as Observer from "../../Observer.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { certaintyOf } from "../failure/effects.ts"
 import { randomId } from "../value/randomId.ts"
@@ -11,7 +11,7 @@ import { endInner, handOut, innerScope } from "./innerScope.ts"
 import { reportingInterruption } from "./interruptedCall.ts"
 import { leaving } from "./known.ts"
 import { note } from "./note.ts"
-import { toWatcher } from "./notifyWatcher.ts"
+import { toObserver } from "./notifyObserver.ts"
 import { doubtOf } from "./outcome.ts"
 import { callScope } from "./partScope.ts"
 import { current, detached, type Scope, type Subject } from "./scope.ts"
@@ -50,7 +50,7 @@ const told = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, scope: S
 
 const aloneScope = (tool: Subject, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<Scope> =>
   Effect.map(idOf(fiber), (id) => {
-    const call = callScope(id, tool, toWatcher(fiber, tool.name, id, fiber.getRef(CallEvent.watcher)))
+    const call = callScope(id, tool, toObserver(fiber, tool.name, id, fiber.getRef(Observer.current).onEvent))
     if (fiber.getRef(standaloneKey) !== undefined) call.keyBy(() => id)
     return call
   })

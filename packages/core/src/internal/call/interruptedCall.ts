@@ -1,9 +1,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as LateResult from "../../LateResult.ts"
 import { isInDoubt } from "../failure/effects.ts"
 import { effectsIn } from "./done.ts"
+import { reportLateResult } from "./reportLateResult.ts"
 import type { Scope } from "./scope.ts"
 
 /**
@@ -27,5 +27,5 @@ const isUnreportedDoubt = ({ acts, record: { state: { done } } }: Scope): boolea
 const report = ({ attempt, id, idempotencyKey: key, tool: { name: tool } }: Scope) =>
   Effect.flatMap(
     Clock.currentTimeMillis,
-    (at) => LateResult.report({ tool, id, key, attempt, certainty: "unknown", code: "interrupted", at })
+    (at) => reportLateResult({ tool, id, key, attempt, certainty: "unknown", code: "interrupted", at })
   )

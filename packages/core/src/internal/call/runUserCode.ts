@@ -10,8 +10,8 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Defect from "../../Defect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { contained, currentContext } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { attempted, isPromise, isStarted } from "../value/untrusted.ts"
@@ -177,6 +177,6 @@ const reportRejection = (label: string, promise: Promise<unknown>): Effect.Effec
     (exit) =>
       Exit.isSuccess(exit)
         ? Effect.void
-        : Defect.report(`${label} left a promise unhandled, and it was rejected`, exit.cause)
+        : reportDefect(`${label} left a promise unhandled, and it was rejected`, exit.cause)
   )
 }

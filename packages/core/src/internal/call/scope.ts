@@ -72,7 +72,7 @@ export class Scope {
   /** The name of the call in logs, events and replies. */
   readonly id: string
   state: CallState
-  /** The number of the current attempt, as watchers see it. */
+  /** The number of the current attempt, as observers see it. */
   attempt: number
   /** The most recent failure of the handler. */
   last: ToolFailure | undefined = undefined
@@ -85,7 +85,7 @@ export class Scope {
   wasLeft = false
   /** True once the outer scope was told that the tool acts. */
   isKnownToAct = false
-  /** True if a watcher receives events as they happen. */
+  /** True if an observer receives events as they happen. */
   isWatched: boolean
   hear: Hear | undefined = undefined
   /**

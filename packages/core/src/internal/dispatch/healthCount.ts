@@ -1,13 +1,13 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import type { LastError, ToolHealth } from "../../ToolHealth.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import type { Scope } from "../call/scope.ts"
 import { isBlameless, isRefusal } from "../failure/policyRefusal.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 
 export const disabledRefusal = ({ name }: Tool.Any, health: ToolHealth["Service"] | undefined) => {
   const status = health?.statusUnsafe(name)
@@ -30,7 +30,7 @@ export const countInHealth = (
       const { code, detail, tag } = fault
       health.called(name, { tag, code, detail, at: fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() })
     }),
-    (cause) => Defect.report("ToolHealth could not record a call", cause)
+    (cause) => reportDefect("ToolHealth could not record a call", cause)
   )
 }
 

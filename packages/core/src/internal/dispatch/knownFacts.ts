@@ -2,7 +2,6 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as CallFacts from "../../CallFacts.ts"
-import * as Defect from "../../Defect.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Settlement } from "../../ToolOutcome.ts"
@@ -12,6 +11,7 @@ import { note } from "../call/note.ts"
 import type { Scope } from "../call/scope.ts"
 import { SuspendSignal } from "../failure/controlSignal.ts"
 import { effectsOf } from "../failure/effects.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { factOf } from "./callFact.ts"
 import { runningOf } from "./doubtAge.ts"
 import { forgetLateDoubt } from "./lateDoubt.ts"
@@ -84,7 +84,7 @@ export class KnownFacts {
         if (verdict?.settlement !== undefined) this.settle(verdict.settlement)
         if (verdict !== undefined) note(this.#call, { _tag: "CaveatAdded", text: verdict.note })
       }),
-      (cause) => Defect.report(`The 'settles' of the tool ${check.name} failed with an internal error`, cause)
+      (cause) => reportDefect(`The 'settles' of the tool ${check.name} failed with an internal error`, cause)
     )
   }
 

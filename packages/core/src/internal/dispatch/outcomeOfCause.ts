@@ -2,7 +2,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Certainty } from "../../Certainty.ts"
-import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import { isToolFailure, PartialData, type SchemaMismatch, type ToolFailure } from "../../ToolFailure.ts"
@@ -14,6 +13,7 @@ import { heed } from "../call/runUserCode.ts"
 import type { Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
 import { isInferred } from "../failure/evidence.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { guard } from "../result/resultGuard.ts"
 import { isTooDeep } from "../value/plainJson.ts"
 
@@ -58,7 +58,7 @@ const broken = (
   const outcome = certainty === "not_executed" ? undefined : certainty
   const failure = DispatchFailure.defect({ tool: tool.name, outcome, cause })
   return Effect.as(
-    Defect.report(`The tool ${tool.name} failed with an internal error`, cause),
+    reportDefect(`The tool ${tool.name} failed with an internal error`, cause),
     failed(failure, stage, record, certainty)
   )
 }
@@ -85,7 +85,7 @@ const settle = (
 
 // Reports an unrecognized error. Only the tool's author knows what it means.
 const reportUnknown = (error: unknown, { name }: Tool.Any, outcome: Effect.Effect<Failed>) =>
-  Effect.andThen(Defect.report(`The tool ${name} failed with ${unknown(error)}`, Cause.fail(error)), outcome)
+  Effect.andThen(reportDefect(`The tool ${name} failed with ${unknown(error)}`, Cause.fail(error)), outcome)
 
 const mismatched = (failure: SchemaMismatch, stage: Stage, record: Scope): Failed => {
   if (stage === "guard") return failed(failure, stage, record, certaintyUnread(record))

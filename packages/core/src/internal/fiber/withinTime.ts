@@ -3,7 +3,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Defect from "../../Defect.ts"
+import { reportDefect } from "./reportDefect.ts"
 import { currentContext, interruption, isTooDeep, observed, started } from "./runContained.ts"
 
 /** Options of {@link withinTime}. */
@@ -104,6 +104,6 @@ const reportLateDefect = <A, E>(fiber: Fiber.Fiber<A, E>, who: string): Effect.E
   Effect.asVoid(
     Effect.forkDetach(Effect.flatMap(Fiber.await(fiber), (exit) =>
       Exit.isFailure(exit) && Cause.hasDies(exit.cause)
-        ? Defect.report(`${who} ended with an internal error after its timeout`, exit.cause)
+        ? reportDefect(`${who} ended with an internal error after its timeout`, exit.cause)
         : Effect.void))
   )

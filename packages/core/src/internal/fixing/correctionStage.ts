@@ -19,7 +19,6 @@ import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Arguments from "../../Arguments.ts"
 import * as Deadline from "../../Deadline.ts"
-import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
@@ -34,6 +33,7 @@ import { heed } from "../call/runUserCode.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { momentToAnswer } from "../call/timeLeft.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { isExit } from "../fiber/runContained.ts"
 import { readable } from "../value/canonical.ts"
 import { escalated } from "./fixerAnswer.ts"
@@ -242,7 +242,7 @@ export class CorrectionStage<R> {
   #reportDefect({ cause }: Fixable): Effect.Effect<void> {
     const defects = Cause.isCause(cause) ? cause : Cause.die(cause)
     for (const defect of defectsOf(defects)) heed(`The tool '${this.#tool.name}'`, defect)
-    return Defect.report(`The tool ${this.#tool.name} failed with an internal error`, defects)
+    return reportDefect(`The tool ${this.#tool.name} failed with an internal error`, defects)
   }
 
   #noteRepairs(repairs: ReadonlyArray<Repair>): void {

@@ -10,7 +10,6 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "../../Arguments.ts"
 import type { Source } from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
-import * as Defect from "../../Defect.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
 import { attempt, type Undecoded } from "../arguments/decoding.ts"
@@ -22,6 +21,7 @@ import { note, noteHandled } from "../call/note.ts"
 import { heed, present } from "../call/runUserCode.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { contained } from "../fiber/runContained.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 import { cut, excerpt, firstNotes, oneLine } from "../value/text.ts"
@@ -258,7 +258,7 @@ export class FixerRounds {
     // If the cause contains anything but failures, the fixer threw, died or interrupted itself.
     return errors.length === cause.reasons.length
       ? Effect.succeed(gaveUp)
-      : Effect.as(Defect.report(`The fixer of ${name} failed with an internal error`, cause), gaveUp)
+      : Effect.as(reportDefect(`The fixer of ${name} failed with an internal error`, cause), gaveUp)
   }
 
   /** Continues as if there were no fixer, and notes why the fixer failed. */

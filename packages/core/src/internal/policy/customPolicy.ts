@@ -14,12 +14,12 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
-import * as Defect from "../../Defect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { PolicyName } from "../call/policyKind.ts"
 import { refusedOutside } from "../call/refusal.ts"
 import { ended, noun } from "../call/runUserCode.ts"
 import { current } from "../call/scope.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { PolicyCallers } from "./policyCallers.ts"
 import { diedOf, PolicyRun } from "./policyRun.ts"
 
@@ -64,7 +64,7 @@ const reportLostDefects = (
   const visible = diedOf(exit)
   return Effect.forEach(
     defects.filter((defect) => !visible.includes(defect)),
-    (defect) => Defect.report(`The tool ${tool} failed with an internal error`, Cause.die(defect)),
+    (defect) => reportDefect(`The tool ${tool} failed with an internal error`, Cause.die(defect)),
     { discard: true }
   )
 }

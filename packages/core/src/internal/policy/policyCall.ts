@@ -82,7 +82,7 @@ export interface State {
   readonly whyNot: WhyNot | undefined
   /** Where the answer came from, if this was reported. */
   readonly source: Source | undefined
-  /** Whether a watcher receives events as they happen. */
+  /** Whether an observer receives events as they happen. */
   readonly isWatched: boolean
 }
 

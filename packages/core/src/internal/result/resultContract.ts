@@ -20,7 +20,6 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import * as Defect from "../../Defect.ts"
 import type * as Guard from "../../Guard.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../../ToolFailure.ts"
@@ -29,6 +28,7 @@ import { note } from "../call/note.ts"
 import { IllTyped, outright } from "../call/runUserCode.ts"
 import { current } from "../call/scope.ts"
 import { withFields } from "../failure/failureClass.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { kind } from "../value/text.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 import { type Field, isFurther, nextPageOf, type Pages } from "./nextPage.ts"
@@ -60,7 +60,7 @@ export interface Empty<in A, in Params> {
 /**
  * The rules that the author of a tool declares for the results of that tool.
  *
- * If one of these functions throws, this is a defect of the tool, and goes to `Defect.reporter`. If
+ * If one of these functions throws, this is a defect of the tool, and goes to the `Observer`. If
  * the tool acts (has side effects), it still returns its answer, with a caveat.
  *
  * @category models
@@ -173,7 +173,7 @@ const keepingAnswer = <A, E>(value: A, name: string, checked: Effect.Effect<A, E
     Cause.hasDies(cause)
       // The report runs in the background: if the call waited for the report, the answer could be lost.
       ? Effect.andThen(
-        Effect.forkDetach(Defect.report(`The definition of ${name} could not check a result`, cause), {
+        Effect.forkDetach(reportDefect(`The definition of ${name} could not check a result`, cause), {
           startImmediately: true
         }),
         Effect.map(current, (scope) => {

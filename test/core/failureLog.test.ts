@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   Dispatch,
-  FailureLog,
   Model,
   ModelFailure,
+  Observer,
   Policy,
   RetryPolicy,
   SemanticGarbage,
@@ -47,7 +47,7 @@ const messages = (lines: ReadonlyArray<Line>) => lines.map(({ message }) => mess
 
 const dispatch = <T extends Tool.Any>(tool: T) =>
   Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name }, { idempotencyKey: "k" }).pipe(
-    Effect.provideService(FailureLog.level, "Info")
+    Observer.observe({ failureLevel: "Info" })
   )
 
 describe("FailureLog", () => {
@@ -102,7 +102,7 @@ describe("FailureLog", () => {
       for (const [tool, expected] of told) {
         // The tools of this union need no services.
         const run: Effect.Effect<unknown> = Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name }) as never
-        const logged = yield* lines(Effect.provideService(run, FailureLog.level, "Info"))
+        const logged = yield* lines(Observer.observe(run, { failureLevel: "Info" }))
         assert.deepStrictEqual(messages(logged), expected)
       }
     }))
@@ -126,7 +126,7 @@ describe("FailureLog", () => {
       const tool = failing(new ToolUnavailable({ ...refused, cause })).pipe(Tool.fallback(() => Effect.succeed("rain")))
       const run = Agent.make({ toolkit: Toolkit.make(tool) }).run("?").pipe(
         Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather"), ScriptedModel.text("done")])),
-        Effect.provideService(FailureLog.level, "Info")
+        Observer.observe({ failureLevel: "Info" })
       )
       const [line] = yield* lines(run)
       assert.deepInclude(line?.annotations, { turn: 1, tool: "get_weather" })
@@ -136,7 +136,7 @@ describe("FailureLog", () => {
   it.effect("logs a call that never reached its tool once", () =>
     Effect.gen(function*() {
       const run = Dispatch.call(Toolkit.make(failing(refused)), { id: "1", name: "get_wether" })
-      assert.deepStrictEqual(messages(yield* lines(Effect.provideService(run, FailureLog.level, "Info"))), [
+      assert.deepStrictEqual(messages(yield* lines(Observer.observe(run, { failureLevel: "Info" }))), [
         "get_wether failed (unknown_tool): There is no tool named 'get_wether'. Did you mean 'get_weather'? The model was told."
       ])
     }))
@@ -148,10 +148,10 @@ describe("FailureLog", () => {
       assert.deepStrictEqual(yield* lines(run), [])
       assert.deepStrictEqual((yield* lines(all(run))).map(({ level }) => level), ["Debug"])
       for (const level of ["Warn", "Error"] as const) {
-        const logged = yield* lines(Effect.provideService(run, FailureLog.level, level))
+        const logged = yield* lines(Observer.observe(run, { failureLevel: level }))
         assert.deepStrictEqual(logged.map(({ level }) => level), [level])
       }
-      assert.deepStrictEqual(yield* lines(all(Effect.provideService(run, FailureLog.level, "None"))), [])
+      assert.deepStrictEqual(yield* lines(all(Observer.observe(run, { failureLevel: "None" }))), [])
     }))
 
   it.effect("logs each failure of the model, and how it ended", () =>
@@ -168,7 +168,7 @@ describe("FailureLog", () => {
       const logged = yield* lines(
         Effect.exit(run).pipe(
           Effect.provide(ScriptedModel.layer([busy, busy, denied])),
-          Effect.provideService(FailureLog.level, "Info")
+          Observer.observe({ failureLevel: "Info" })
         )
       )
       const [{ annotations }] = logged as [Line]
@@ -218,7 +218,7 @@ describe("FailureLog", () => {
       const model = Model.layer({ respond: () => Effect.fail(busy) })
       const run = Agent.make({ toolkit: Toolkit.empty, modelRetry: Schedule.recurs(1) }).run("Hi")
       const failure = yield* Effect.flip(
-        run.pipe(Effect.provide(model), Effect.provide(full), Effect.provideService(FailureLog.level, "Info"))
+        run.pipe(Effect.provide(model), Effect.provide(full), Observer.observe({ failureLevel: "Info" }))
       )
       assert.strictEqual(failure.detail, "Busy.")
     })))

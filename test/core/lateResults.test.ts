@@ -1,11 +1,10 @@
 /** Handlers that end after their caller has stopped waiting. */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  CallEvent,
+  type CallEvent,
   type Certainty,
-  Defect,
   Dispatch,
-  LateResult,
+  Observer,
   type SideEffect,
   Tool,
   Toolkit,
@@ -34,8 +33,8 @@ describe("the end of an abandoned handler", () => {
       })
       yield* run.pipe(
         Effect.provide(TestClock.layer()),
-        Effect.provideService(LateResult.reporter, ({ at }) => Effect.sync(() => void times.push(at))),
-        Effect.provideService(CallEvent.watcher, ({ at }) => void times.push(at))
+        Observer.observe({ onLateResult: ({ at }) => Effect.sync(() => void times.push(at)) }),
+        Observer.observe({ onEvent: ({ at }) => void times.push(at) })
       )
       pending[0]!.resolve("paid")
       yield* macrotask
@@ -47,11 +46,9 @@ describe("the end of an abandoned handler", () => {
     Effect.gen(function*() {
       const late: Array<readonly [tool: string, certainty: string]> = []
       const fiber = yield* Effect.forkChild(
-        Effect.provideService(
-          run,
-          LateResult.reporter,
-          ({ certainty, tool }) => Effect.sync(() => void late.push([tool, certainty]))
-        ),
+        Observer.observe(run, {
+          onLateResult: ({ certainty, tool }) => Effect.sync(() => void late.push([tool, certainty]))
+        }),
         { startImmediately: true }
       )
       yield* macrotask
@@ -127,11 +124,9 @@ describe("the end of an abandoned handler", () => {
             Effect.exit(look.run({})),
             Effect.delay(Effect.fail(new ToolUnavailable({ ...closed })), "1 minute")
           )).pipe(Tool.timeout("1 second"))
-        const fiber = yield* Effect.forkChild(Effect.exit(Effect.provideService(
-          pay.run({}),
-          LateResult.reporter,
-          (result) => Effect.sync(() => void late.push(result.certainty))
-        )))
+        const fiber = yield* Effect.forkChild(Effect.exit(Observer.observe(pay.run({}), {
+          onLateResult: (result) => Effect.sync(() => void late.push(result.certainty))
+        })))
         yield* TestClock.adjust("2 minutes")
         yield* Fiber.join(fiber)
         assert.deepStrictEqual(late, [certainty])
@@ -151,11 +146,10 @@ describe("the end of an abandoned handler", () => {
       const run = Effect.exit(tool.pipe(Tool.timeout("5 seconds")).run({}))
       const fiber = yield* Effect.forkChild(
         run.pipe(
-          Effect.provideService(
-            Defect.reporter,
-            (_, cause) => Effect.sync(() => void reports.push(String(Cause.squash(cause))))
-          ),
-          Effect.provideService(LateResult.reporter, () => Effect.void)
+          Observer.observe({
+            onDefect: (_, cause) => Effect.sync(() => void reports.push(String(Cause.squash(cause))))
+          }),
+          Observer.observe({ onLateResult: () => Effect.void })
         )
       )
       yield* TestClock.adjust("5 seconds")
@@ -171,11 +165,11 @@ describe("a late result", () => {
 
   const reportedBy = <A, E>(effect: Effect.Effect<A, E>) =>
     Effect.gen(function*() {
-      const results: Array<LateResult.LateResult> = []
+      const results: Array<Observer.LateResult> = []
       const events: Array<CallEvent.Watched> = []
       const value = yield* effect.pipe(
-        Effect.provideService(CallEvent.watcher, (event) => events.push(event)),
-        Effect.provideService(LateResult.reporter, (result) => Effect.sync(() => results.push(result)))
+        Observer.observe({ onEvent: (event) => events.push(event) }),
+        Observer.observe({ onLateResult: (result) => Effect.sync(() => results.push(result)) })
       )
       yield* TestClock.adjust("1 minute")
       return { value, results, events }
@@ -193,7 +187,7 @@ describe("a late result", () => {
         const { events, results, value } = yield* reportedBy(outcomeOf(late(end)))
         assert.strictEqual(value.certainty, "unknown")
         assert.strictEqual(results.length, 1)
-        const [{ at, ...result }] = results as [LateResult.LateResult]
+        const [{ at, ...result }] = results as [Observer.LateResult]
         assert.isAbove(at, 0)
         assert.deepStrictEqual(result, {
           tool: "pay",
@@ -254,7 +248,7 @@ describe("a late result", () => {
         /^Warn,pay is in doubt for the first time, and declares nothing that settles a doubt\./
       )
       assert.deepStrictEqual(lines[2], ["Warn", "pay ended after it had been abandoned. It took effect."])
-      const broken: ReadonlyArray<LateResult.Reporter> = [
+      const broken: ReadonlyArray<NonNullable<Observer.Observer["onLateResult"]>> = [
         () => Effect.die("broken"),
         () => {
           throw new Error("broken")
@@ -264,7 +258,7 @@ describe("a late result", () => {
       ]
       for (const reporter of broken) {
         yield* Effect.andThen(outcomeOf(late(Effect.succeed("paid"))), TestClock.adjust("1 minute")).pipe(
-          Effect.provideService(LateResult.reporter, reporter)
+          Observer.observe({ onLateResult: reporter })
         )
       }
     }))
