@@ -107,48 +107,27 @@ describe("AgentBudget", () => {
       assert.isTrue(isValid(failure.transcript))
     }))
 
-  it.effect("C11 refuses the same call beyond the limit in a row, but not the call with other arguments that helps", () =>
+  it.effect("C11 refuses one tool's calls beyond the limit in a row, whatever their arguments, until another is called", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
       const answer = yield* run(recordingTools(ran), { consecutive: 2 }, [
         calls(["look", 1]),
-        calls(["look", 1]),
-        calls(["look", 1]),
         calls(["look", 2]),
+        calls(["look", 3]),
         calls(["look", 1]),
+        calls(["find", 1]),
+        calls(["look", 1], ["look", 2], ["look", 3], ["find", 2], ["look", 4]),
         ScriptedModel.text("done")
       ])
-      assert.deepStrictEqual(ran, ["look 1", "look 1", "look 2", "look 1"])
+      assert.deepStrictEqual(ran, ["look 1", "look 2", "find 1", "look 1", "look 2", "find 2", "look 4"])
       assert.deepStrictEqual(toolTexts(answer.transcript)[2], {
         ok: false,
         error: "ToolUnavailable",
-        code: "repeated_call",
-        detail: "This call was not run: the same call of look was already made 2 times in a row.",
-        retry: "Do not repeat this call with the same arguments. Use another tool, or answer without it."
+        code: "call_limit",
+        detail: "This call was not run: this run may call look at most 2 times in a row.",
+        hint: "Use the results that you have, or another tool.",
+        retry: "Do not call it again now."
       })
-    }))
-
-  it.effect("C11 takes calls as equal if their tool's identity is, and goes on refusing what is repeated after a refusal", () =>
-    Effect.gen(function*() {
-      const ran: Array<string> = []
-      const search = Tool.make("search", {
-        description: "Searches",
-        parameters: Schema.Struct({ query: Schema.String }),
-        success: Schema.String,
-        sideEffect: "none",
-        identity: ({ query }) => query.toLowerCase()
-      }, ({ query }) => {
-        ran.push(query)
-        return Effect.succeed(`found ${ran.length}`)
-      })
-      const queries = ["Effect", "effect", "EFFECT", "eFFect", "Schema", "effect"]
-      yield* Agent.make({ toolkit: Toolkit.make(search), limits: { consecutive: 2 } }).run("?").pipe(
-        Effect.provide(ScriptedModel.layer([
-          ...queries.map((query) => ScriptedModel.call("search", { query })),
-          ScriptedModel.text("done")
-        ]))
-      )
-      assert.deepStrictEqual(ran, ["Effect", "effect", "Schema", "effect"])
     }))
 
   it.effect("C11 refuses the calls of one tool beyond its own limit, and lets the other tools run", () =>

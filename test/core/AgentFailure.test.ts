@@ -172,9 +172,7 @@ const facts: CallFacts.CallFacts = {
       tag: "ToolUnavailable"
     }
   }]),
-  failures: 3,
-  last: "any",
-  inARow: 2
+  failures: 3
 }
 
 const suspension: AgentFailure.Suspension = {

@@ -198,7 +198,7 @@ describe("Agent.resume", () => {
       ledger: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
       reply: { text: "", calls: [{ id: "1", name: "book" }] },
       outcomes: [],
-      facts: { version: 3, run: 0, mayHaveRun: "no", intents: [], failures: 0, last: "book", inARow: 1 },
+      facts: { version: 3, run: 0, mayHaveRun: "no", intents: [], failures: 0 },
       used: 0
     }
     const effort = { certainty: "not_executed", attempts: 1, waited: 0, handled: [] }

@@ -532,7 +532,6 @@ const playCalls = (scenario: Scenario, toolkit: Toolkit.Toolkit<Pay>, events: Ar
       }
       if (outcome === undefined) continue
       if (outcome._tag !== "Suspended") facts = CallFacts.ended(facts, outcome, tool)
-      facts = stored(CallFacts.inARow(facts, outcome))
       results.push(encodedFacts(facts))
     }
     return results

@@ -170,11 +170,11 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
   yield* add(yield* heldBack)
 
   // A run's limits.
-  const budget = AgentBudget.make({ calls: 1, callsPerTool: 1 })
+  const budget = AgentBudget.make({ calls: 1, callsPerTool: 1, consecutive: 2 })
   const refusals = [
-    AgentBudget.refusal(budget, { tool: "subject", number: 2, ofTool: 1 }),
-    AgentBudget.refusal(budget, { tool: "subject", number: 1, ofTool: 2 }),
-    DispatchFailure.tooManyInARow("subject", 2),
+    AgentBudget.refusal(budget, { tool: "subject", number: 2, ofTool: 1, inARow: 1 }),
+    AgentBudget.refusal(budget, { tool: "subject", number: 1, ofTool: 2, inARow: 1 }),
+    AgentBudget.refusal(budget, { tool: "subject", number: 1, ofTool: 1, inARow: 3 }),
     DispatchFailure.loopDetected(),
     DispatchFailure.withdrawn("subject"),
     DispatchFailure.noIdentity("subject"),

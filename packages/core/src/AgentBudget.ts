@@ -1,5 +1,5 @@
 /**
- * The limits of a run: on its turns, calls, tokens and time, on the calls of one tool, and on consecutive equal calls.
+ * The limits of a run: on its turns, calls, tokens and time, on the calls of one tool, and on those in a row.
  *
  * When the turns, tokens or time are used up, the run ends before the model is asked again. A call beyond
  * `calls`, `callsPerTool` or `consecutive` is refused. If the model calls tools again after it has exceeded `calls`, the
@@ -49,8 +49,8 @@ export interface Limits {
    */
   readonly callsPerTool?: number | Readonly<Record<string, number>>
   /**
-   * How many times in a row the model may make the same call. Calls with the same intent (`CallFacts`) are the same. The
-   * calls of one turn are counted when the turn ends. Default: no limit. `LoopGuard` also watches for repeated calls.
+   * How many calls of one tool the model may make in a row, whatever their arguments. Default: no limit. Calls that are the
+   * same are the business of the `LoopGuard`.
    */
   readonly consecutive?: number
 }
@@ -144,14 +144,19 @@ export const usedUp = (
 /**
  * Returns the refusal of a call that exceeds a limit, or `undefined` if the call may run.
  *
- * @param call the name of the tool, the 1-based number of the call in its run, and its 1-based number among the calls
- * of its tool
+ * @param call the name of the tool, and the 1-based number of the call: in its run, among the calls of its tool, and among
+ * those in a row
  * @category limits
  * @since 0.1.0
  */
 export const refusal = (
   budget: AgentBudget,
-  { number, ofTool, tool }: { readonly tool: string; readonly number: number; readonly ofTool: number }
+  { inARow, number, ofTool, tool }: {
+    readonly tool: string
+    readonly number: number
+    readonly ofTool: number
+    readonly inARow: number
+  }
 ): DispatchFailure.DispatchFailure | undefined => {
   if (number > budget.calls) {
     return DispatchFailure.callLimit(
@@ -160,12 +165,12 @@ export const refusal = (
     )
   }
   const limit = budget.callsPerTool(tool)
-  return ofTool > limit
-    ? DispatchFailure.callLimit(
-      `This call was not run: this run may call ${cut(oneLine(tool), 80)} at most ${counted(limit, "time")}.`,
-      "Use the results that you have, or another tool."
-    )
-    : undefined
+  if (ofTool <= limit && inARow <= budget.consecutive) return undefined
+  const times = ofTool > limit ? counted(limit, "time") : `${counted(budget.consecutive, "time")} in a row`
+  return DispatchFailure.callLimit(
+    `This call was not run: this run may call ${cut(oneLine(tool), 80)} at most ${times}.`,
+    "Use the results that you have, or another tool."
+  )
 }
 
 /**

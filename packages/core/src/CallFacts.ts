@@ -176,9 +176,6 @@ export interface CallFacts {
   readonly intents: HashMap.HashMap<string, Fact>
   /** The number of failed calls in this run, plus 1 if a call of an earlier run is in doubt. */
   readonly failures: number
-  /** The id of the last call's intent, or `""` if it is not known. `inARow` is the number of such calls in a row. */
-  readonly last: string
-  readonly inARow: number
 }
 
 /**
@@ -211,9 +208,7 @@ export const schema: Schema.Codec<CallFacts, Schema.JsonObject> = versioned("the
       })
     )
   ),
-  failures: Count,
-  last: Schema.String,
-  inARow: Count
+  failures: Count
 })
 
 /**
@@ -226,9 +221,7 @@ export const empty: CallFacts = {
   run: 0,
   mayHaveRun: "no",
   intents: HashMap.empty(),
-  failures: 0,
-  last: "",
-  inARow: 0
+  failures: 0
 }
 
 // -----------------------------------------------------------------------------
@@ -507,17 +500,6 @@ const withSettlement = (facts: CallFacts, { answer, by, certainty, id }: Settlem
   // If nothing was done, the key stays: should the service have acted after all, it does not act again.
   const fact = certainty === "executed" ? { ...rest, number: number + 1, done } : { ...rest, number }
   return { ...facts, intents: HashMap.set(facts.intents, id, { ...fact, settled: { certainty, by } }) }
-}
-
-/**
- * Counts equal calls in a row. Only for a run that has a limit on them, since most runs have none.
- *
- * @category folding
- * @since 0.1.0
- */
-export const inARow = (facts: CallFacts, { intent }: ToolOutcome): CallFacts => {
-  const { id = "" } = intent ?? {}
-  return { ...facts, last: id, inARow: facts.last === id ? facts.inARow + 1 : 1 }
 }
 
 // Only calls that act have keys, so only their refusals are kept for later runs. A conflict may mean that a run whose

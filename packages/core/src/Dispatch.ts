@@ -94,11 +94,6 @@ export interface CallOptions {
   readonly facts?: CallFacts
   /** The failure with which the call is refused, for example because a limit is used up. Default: none. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  /**
-   * How many times in a row the same call may be made, by the `facts`. A further one is refused (`repeated_call`).
-   * Default: no limit.
-   */
-  readonly consecutive?: number | undefined
   /** The failure with which the call is refused if the `facts` permit it, because it would add nothing (`LoopGuard`). */
   readonly loopRefusal?: DispatchFailure.DispatchFailure | undefined
   /** If a suspended call is resumed: the user's replies to its questions. */

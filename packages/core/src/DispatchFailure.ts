@@ -234,24 +234,6 @@ export const callLimit = (detail: string, hint: string) =>
   unavailable({ code: "call_limit", detail, hint, transient: false, outcome: "not_executed" })
 
 /**
- * Creates the failure for a call that the model has made too many times in a row.
- *
- * @param most how many times in a row the call may be made
- * @category constructors
- * @since 0.1.0
- */
-export const tooManyInARow = (tool: string, most: number) =>
-  unavailable({
-    code: "repeated_call",
-    detail: `This call was not run: the same call of ${cut(oneLine(tool), 80)} was already made ${
-      most === 1 ? "once" : `${most} times in a row`
-    }.`,
-    transient: false,
-    scope: "arguments",
-    outcome: "not_executed"
-  })
-
-/**
  * Creates the failure for a call whose arguments do not identify the intended effect: the tool's `identity`
  * function returns only empty values for them.
  *

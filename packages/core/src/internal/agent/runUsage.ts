@@ -52,6 +52,8 @@ export class RunUsage {
   /** How many calls each tool has had. Filled only if there is a limit. */
   readonly #callsOf = new Map<string, number>()
   #spent: ReadonlyArray<string> = []
+  /** The tool of the latest call, and how many calls it has had in a row. */
+  #latest = { tool: "", inARow: 0 }
 
   /** @param kept how many turns are kept for the conclusion of the run */
   constructor(
@@ -168,7 +170,7 @@ export class RunUsage {
   }
 
   /**
-   * Returns the refusal of a call in the last reply, or `undefined` if the call may run. Counts the call for the limit of
+   * Returns the refusal of a call in the last reply, or `undefined` if the call may run. Counts the call for the limits of
    * its tool, so ask once for each call.
    *
    * @param index the 0-based position of the call in the reply
@@ -176,11 +178,15 @@ export class RunUsage {
    */
   refusal(index: number, count: number, tool: string): DispatchFailure.DispatchFailure | undefined {
     const number = this.#account.calls - count + index + 1
-    return AgentBudget.refusal(this.#budget, { tool, number, ofTool: this.#count(tool) }) ??
+    const ofTool = this.#count(tool)
+    return AgentBudget.refusal(this.#budget, { tool, number, ofTool, inARow: this.#latest.inARow }) ??
       (index < this.#granted ? undefined : outerLimit)
   }
 
   #count(tool: string): number {
+    if (this.#budget.consecutive !== Infinity) {
+      this.#latest = { tool, inARow: this.#latest.tool === tool ? this.#latest.inARow + 1 : 1 }
+    }
     const limit = this.#budget.callsPerTool(tool)
     if (limit === Infinity) return 0
     const count = (this.#callsOf.get(tool) ?? 0) + 1

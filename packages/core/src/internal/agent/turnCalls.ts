@@ -77,11 +77,7 @@ export const runCalls = <T extends Tool.Any>(
       return outcome
     })
   }
-  return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({
-    outcomes,
-    // In the order of the calls, so that a replay, which may be faster, counts the same.
-    facts: run.budget.consecutive === Infinity ? facts : outcomes.reduce(CallFacts.inARow, facts)
-  }))
+  return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({ outcomes, facts }))
 }
 
 /**
@@ -180,7 +176,6 @@ const runCall = <T extends Tool.Any>(
     onDoubt: run.onDoubt,
     refusal: admission.refusal,
     loopRefusal: admission.loopRefusal,
-    consecutive: run.budget.consecutive,
     annotations: { run: run.id, turn, tool: call.name, call: id },
     onEvent: run.onEvent,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })

@@ -36,7 +36,6 @@ interface Options {
   readonly idempotencyKey?: string
   readonly facts?: CallFacts.CallFacts
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  readonly consecutive?: number | undefined
   readonly loopRefusal?: DispatchFailure.DispatchFailure | undefined
   readonly before?: {
     readonly intent?: Intent | undefined
@@ -150,7 +149,7 @@ export class CallAdmission {
   }
 
   #byFacts(params: unknown, text: string | undefined): Admission {
-    const { before, consecutive = Infinity, loopRefusal, refusal } = this.#options
+    const { before, loopRefusal, refusal } = this.#options
     const wasAdmitted = this.#isAdmitted
     this.#isAdmitted = false
     // A resumed call keeps the number that its key was derived from.
@@ -158,12 +157,8 @@ export class CallAdmission {
     const facts = known === undefined ? undefined : CallFacts.numbered(known, before?.intent)
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
     if (facts === undefined || this.#intended === undefined) return wasAdmitted ? {} : { refusal }
-    if (!wasAdmitted) {
-      const isOneTooMany = consecutive !== Infinity && this.#isOneTooMany(facts, this.#intended, consecutive)
-      const limit = refusal ?? (isOneTooMany ? DispatchFailure.tooManyInARow(this.#tool.name, consecutive) : undefined)
-      if (limit !== undefined || loopRefusal !== undefined) {
-        return this.#refused(facts, this.#intended, limit, loopRefusal)
-      }
+    if (!wasAdmitted && (refusal !== undefined || loopRefusal !== undefined)) {
+      return this.#refused(facts, this.#intended, refusal, loopRefusal)
     }
     const admission = admissionOf(facts, this.#tool, this.#intended)
     if (!wasAdmitted || admission.refusal === undefined) return admission
@@ -185,11 +180,6 @@ export class CallAdmission {
     if (limit !== undefined) return { refusal: doubt ?? limit }
     const isSafe = repeated !== undefined && repeated.certainty !== "not_executed"
     return isSafe ? admission : { refusal: doubt ?? loopRefusal }
-  }
-
-  // Reading the id also makes the outcome carry the intent, from which the facts count equal calls in a row.
-  #isOneTooMany({ inARow, last }: CallFacts.CallFacts, intended: Intended, consecutive: number): boolean {
-    return !intended.isEmpty && intended.id === last && inARow >= consecutive
   }
 
   get #sent(): Sent | undefined {
