@@ -14,6 +14,7 @@ const wire = "packages/core/src/internal/wire"
 const dispatch = "packages/core/src/internal/dispatch"
 const policy = "packages/core/src/internal/policy"
 const facts = "packages/core/src/CallFacts.ts"
+const records = "packages/core/src/internal/dispatch/recordCalls.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
   {
@@ -386,7 +387,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "doubt is forgotten in the next run",
-    file: facts,
+    file: records,
     text: `if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })`,
     replacement: `if (failed !== undefined && failed.certainty === "executed") {
@@ -394,13 +395,13 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a success keeps its number",
-    file: facts,
+    file: records,
     text: `{ ...written, ...settled, number: number + 1, done }`,
     replacement: `{ ...written, ...settled, number, done }`
   },
   {
     name: "the facts forget that an inner effect would happen again",
-    file: facts,
+    file: records,
     text: `...(intent.lasting === true ? { lasting: true } : {}),`,
     replacement: `...(intent.lasting === undefined ? {} : {}),`
   },
@@ -745,19 +746,19 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a soft doubt after a hard one is soft",
-    file: facts,
+    file: records,
     text: `(failed === undefined || failed.certainty === "not_executed" || failed.doubt === "soft")`,
     replacement: `(failed === undefined || failed.tool === name)`
   },
   {
     name: "a hard doubt after a soft one is soft",
-    file: facts,
+    file: records,
     text: `(last !== "unknown" || outcome.doubt === "soft")`,
     replacement: `(last === "unknown" || outcome.doubt === "soft")`
   },
   {
     name: "only the latest text that a fixer has corrected is known",
-    file: facts,
+    file: records,
     text: `[...(before ?? []).filter((text) => text !== written), written]`,
     replacement: `[written]`
   },

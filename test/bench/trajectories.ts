@@ -12,9 +12,10 @@
  * call that the guard would have prevented brought news. A missed loop is a run with many turns without news, of which
  * the guard noticed nothing.
  */
-import { DispatchFailure, LoopGuard, type ToolFailure, type ToolOutcome, ToolUnavailable } from "@fallible/core"
+import { LoopGuard, type ToolFailure, type ToolOutcome, ToolUnavailable } from "@fallible/core"
 import { Duration, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
+import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 import { canonical } from "../../packages/core/src/internal/value/canonical.ts"
 import { isSameData } from "../../packages/core/src/internal/value/volatileData.ts"
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  AgentBudget,
   AgentFailure,
   Answer,
   type CallFacts,
   type Ledger,
+  Limits,
   ModelFailure,
   PartialData,
   SchemaMismatch,
@@ -232,7 +232,7 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
       ...run
     })
   ],
-  LimitReached: AgentBudget.Limit.literals.map((limit) =>
+  LimitReached: Limits.Limit.literals.map((limit) =>
     new AgentFailure.LimitReached({ detail: "Used up.", limit, ...run })
   ),
   LoopDetected: [

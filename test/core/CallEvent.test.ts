@@ -22,6 +22,7 @@ import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Layer, Logger, Schedule, Schema, Stream } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
+import { recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { after, doing, paris, refused, sunny } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
@@ -354,7 +355,7 @@ describe("attempts", () => {
       const outcome = yield* call(tool)
       assert.deepInclude(outcome, { attempts: 6, executions: 3 })
       assert.strictEqual(ToolOutcome.executions(outcome), 3)
-      const facts = CallFacts.ended(CallFacts.empty, outcome, tool)
+      const facts = recordCall(CallFacts.empty, outcome, tool)
       assert.deepStrictEqual(Array.from(facts.intents, ([, { failed }]) => failed?.executions), [3])
     }))
 

@@ -3,7 +3,6 @@ import {
   Agent,
   AgentFailure,
   Dispatch,
-  DispatchFailure,
   PartialData,
   Policy,
   RetryPolicy,
@@ -16,6 +15,7 @@ import {
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
+import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 import { atOnce } from "../support/models.ts"
 
 const parameters = Schema.Struct({ order: Schema.Int, note: Schema.optionalKey(Schema.String) })

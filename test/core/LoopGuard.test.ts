@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   AgentFailure,
-  DispatchFailure,
   Journal,
   LoopGuard,
   SchemaMismatch,
@@ -15,6 +14,7 @@ import {
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Exit, Schema } from "effect"
+import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 import { FileJournal } from "../support/fileJournal.ts"
 import {
   answered,

@@ -6,10 +6,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { coerce, fits } from "@fallible/arguments"
-import { Arguments, type DispatchFailure, type ToolOutcome } from "@fallible/core"
+import { Arguments, type ToolOutcome } from "@fallible/core"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"
+import type * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 import { inside, write, Writer } from "../support/dialects.ts"
 
 type Kind = ToolOutcome.TextRepair["kind"]

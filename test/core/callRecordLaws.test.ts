@@ -9,7 +9,6 @@ import {
   type CallEvent,
   CallFacts,
   Dispatch,
-  DispatchFailure,
   Observer,
   PartialData,
   Policy,
@@ -27,6 +26,8 @@ import * as HttpFailure from "@fallible/core/HttpFailure"
 import { Duration, Effect, Fiber, Logger, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { shapes } from "../support/errorShapes.ts"
 
 type Failure = ToolFailure.ToolFailure<string>
@@ -91,13 +92,13 @@ const charging = (sideEffect: SideEffect.SideEffect, end: keyof typeof endsAfter
   )
   const toolkit = Toolkit.make(subject)
   return ended(Effect.gen(function*() {
-    const facts = CallFacts.beginning(CallFacts.empty, "scope")
+    const facts = beginFacts(CallFacts.empty, "scope")
     const first = yield* Dispatch.call(toolkit, call, { id: "1", facts })
     assert(first._tag === "Suspended")
     assert.strictEqual(first.certainty, "executed")
     const reply = { id: first.id, question: first.question, reply: "aisle" }
     const resumed = yield* Dispatch.call(toolkit, call, { id: "1", facts, before: first, replies: [reply] })
-    const later = CallFacts.ended(facts, resumed, subject)
+    const later = recordCall(facts, resumed, subject)
     yield* Dispatch.call(toolkit, call, { id: "2", facts: later })
     return { resumed, charges }
   }))
@@ -345,7 +346,7 @@ const watched = (
   const toolkit = Toolkit.make(tool)
   return ended(
     Effect.gen(function*() {
-      const facts = CallFacts.beginning(CallFacts.empty, "scope")
+      const facts = beginFacts(CallFacts.empty, "scope")
       const onEvent: NonNullable<Observer.Observer["onEvent"]> = (event) => {
         events.push(event)
       }

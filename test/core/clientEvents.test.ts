@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  type AgentBudget,
   AgentEvent,
   AgentFailure,
   ClientEvent,
+  type Limits,
   Model,
   ModelFailure,
   SemanticGarbage,
@@ -47,7 +47,7 @@ const seen = <T extends Tool.Any>(
   script: ScriptedModel.Script,
   { limits = {}, options, question = "?" }: {
     readonly options?: AgentEvent.ForClients
-    readonly limits?: AgentBudget.Limits
+    readonly limits?: Limits.Limits
     readonly question?: string
   } = {}
 ) =>

@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  type AgentBudget,
   AgentFailure,
   Journal,
+  type Limits,
   type Model,
   ModelFailure,
   Tool,
@@ -34,7 +34,7 @@ const lastUserText = ({ requests }: Played) => {
 
 describe("C11 a run that is concluded", () => {
   const cases: ReadonlyArray<
-    readonly [AgentBudget.Limit, AgentBudget.Limits, Model.Reply, turns: number, detail: string]
+    readonly [Limits.Limit, Limits.Limits, Model.Reply, turns: number, detail: string]
   > = [
     ["turns", { turns: 4 }, look, 4, "The agent used up its 4 turns without an answer."],
     ["calls", { calls: 2 }, look, 5, "The agent used up its 2 tool calls without an answer."],
@@ -137,7 +137,7 @@ describe("C11 a run that is concluded", () => {
 
 describe("C11 near a limit", () => {
   /** Returns the notes on the results of nine turns with one call each. */
-  const notes = (limits: AgentBudget.Limits, call: Model.Reply = look) =>
+  const notes = (limits: Limits.Limits, call: Model.Reply = look) =>
     Effect.map(
       played([news()], (_, index) => index < 9 ? call : best, { limits }),
       (run) => {

@@ -15,6 +15,7 @@ import {
 } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { Effect, Logger, Schedule, Schema } from "effect"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 
 type Failure = ToolFailure.ToolFailure<string>
 
@@ -115,11 +116,11 @@ describe("evidence", () => {
         Effect.fail(
           new SchemaMismatch({ side: "arguments", code: "rejected", detail: "In use.", cause: { status: 409 } })
         ))
-      const facts = CallFacts.beginning({ ...CallFacts.empty, scope: "scope" }, "scope")
+      const facts = beginFacts({ ...CallFacts.empty, scope: "scope" }, "scope")
       const outcome = yield* Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay" }, { id: "call 1", facts })
       const json = JSON.parse(JSON.stringify(Schema.encodeSync(ToolOutcome.schema)(outcome)))
       const replayed = Schema.decodeUnknownSync(ToolOutcome.schema)(json)
-      assert.deepStrictEqual(CallFacts.ended(facts, replayed, pay), CallFacts.ended(facts, outcome, pay))
+      assert.deepStrictEqual(recordCall(facts, replayed, pay), recordCall(facts, outcome, pay))
     }))
 
   it.effect("of a tool that acted counts, however its failure comes to the handler that fails with it", () =>

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type AgentFailure, CallFacts, Tool, ToolCall } from "@fallible/core"
 import { Effect, Exit, Schema } from "effect"
+import { beginFacts } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { note, paying, Payment, played, service } from "../support/keyedService.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -85,7 +86,7 @@ describe("facts", () => {
       const paid = service()
       const { facts } = yield* played(paying(paid), [note("a")])
       const { scope: _, ...unscoped } = facts
-      assert.strictEqual(CallFacts.beginning(unscoped, "s").run, 1)
+      assert.strictEqual(beginFacts(unscoped, "s").run, 1)
       assert.deepStrictEqual(codesOf(yield* played(paying(paid), [note("a")], { facts: unscoped })), ["already_done"])
     }))
 

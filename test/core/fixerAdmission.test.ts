@@ -14,6 +14,7 @@ import {
 import * as LastKnown from "@fallible/core/LastKnown"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Option, Schedule, Schema } from "effect"
+import { recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import {
   agreeing,
   call,
@@ -63,7 +64,7 @@ describe("C3: a correction is known to", () => {
         Tool.catchTag("SemanticGarbage", () => Effect.succeed("caught"))
       )
       const lost = yield* call(payments(() => Effect.fail(lostAnswer)).tool, { to: "DE1" }, { facts: CallFacts.empty })
-      const facts = CallFacts.ended(CallFacts.empty, lost, tool)
+      const facts = recordCall(CallFacts.empty, lost, tool)
       const outcome = failed(yield* call(fixed, wrong, { facts }))
       assert.deepStrictEqual(sent, [])
       assert.deepInclude(outcome, { stage: "admit", attempts: 1 })

@@ -13,6 +13,7 @@ import {
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { FileJournal } from "../support/fileJournal.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -308,8 +309,8 @@ describe("a doubt that came after the end of its call", () => {
       const toolkit = Toolkit.make(pay)
       const call = (facts: CallFacts.CallFacts) =>
         Dispatch.call(toolkit, { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }, { facts })
-      const before = CallFacts.beginning(CallFacts.empty, "late doubts without an agent")
-      const facts = CallFacts.ended(before, yield* call(before), pay)
+      const before = beginFacts(CallFacts.empty, "late doubts without an agent")
+      const facts = recordCall(before, yield* call(before), pay)
       sends[0]?.()
       const outcome = yield* call(facts)
       assert.deepNestedInclude(outcome, { "failure.code": "repeated_call", certainty: "unknown", attempts: 0 })

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { CallFacts, Dispatch, Policy, Tool, type ToolFailure, Toolkit, ToolUnavailable } from "@fallible/core"
 import { Effect, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 
 const definition = { description: "", success: Schema.String } as const
 
@@ -53,9 +54,9 @@ describe("a keyed tool whose attempt was abandoned while an inner tool still run
         tool.run({})).pipe(
           Tool.timeout(900)
         )
-      const facts = CallFacts.beginning(CallFacts.empty, "scope")
+      const facts = beginFacts(CallFacts.empty, "scope")
       const first = yield* ended(call(outer, { facts }))
-      yield* ended(call(outer, { facts: CallFacts.ended(facts, first, outer) }))
+      yield* ended(call(outer, { facts: recordCall(facts, first, outer) }))
       assert.strictEqual(done.length, 1)
     }))
 })

@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   Arguments,
-  type DispatchFailure,
   Guard,
   PartialData,
   Rendering,
@@ -14,6 +13,7 @@ import {
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Exit, Logger, Schema } from "effect"
+import type * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 
 const deep = (levels: number) => "{\"a\":".repeat(levels) + "1" + "}".repeat(levels)
 

@@ -9,6 +9,7 @@ import { CallFacts, Dispatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@
 import { Context, Effect, Logger, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 
 const parameters = Schema.Struct({ order: Schema.String, note: Schema.String })
 
@@ -100,13 +101,13 @@ const play = ({ deeds, hasIdentity, outer, runs }: Scenario) =>
     const lies: Array<string> = []
     for (const [run, { begins, notes }] of runs.entries()) {
       const calls = Effect.gen(function*() {
-        let facts = CallFacts.beginning(CallFacts.empty, "scope", "likely")
+        let facts = beginFacts(CallFacts.empty, "scope", "likely")
         for (const [index, note] of notes.entries()) {
           const id = `run ${run} call ${index}`
           const call = { id, name: "pay", arguments: JSON.stringify({ order: "7", note }) }
           const keys = new Set<string>()
           const outcome = yield* Effect.provideService(Dispatch.call(toolkit, call, { id, facts }), sentKeys, keys)
-          facts = CallFacts.ended(facts, outcome, pay)
+          facts = recordCall(facts, outcome, pay)
           if (outcome.certainty === "not_executed" && !(outcome._tag === "Failed" && outcome.stage === "admit")) {
             // What was told as not done must not be done later either.
             yield* Effect.forkDetach(Effect.delay(

@@ -7,6 +7,7 @@ import { Agent, CallFacts, Model, SchemaMismatch, Tool, ToolCall, Toolkit, ToolU
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { beginFacts } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { byKey, note, Payment, service } from "../support/keyedService.ts"
 import { lettered } from "../support/lettered.ts"
 import { lost } from "../support/sequence.ts"
@@ -164,7 +165,7 @@ describe("after a question, and a client that left", () => {
       assert.strictEqual(lettered(keys), "a b c")
       assert.notProperty(answer.facts, "paused")
       // The next run follows a run that has ended, so it has keys of its own.
-      const next = CallFacts.beginning(stored(answer.facts), "order-7")
+      const next = beginFacts(stored(answer.facts), "order-7")
       assert.deepInclude(next, { run: answer.facts.run + 1, mayHaveRun: "unlikely" })
     }))
 

@@ -5,9 +5,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CallFacts, Dispatch, Tool, ToolHealth, Toolkit } from "@fallible/core"
 import { Effect, Schema } from "effect"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 
 const Payment = Schema.Struct({ order: Schema.String })
-const scoped = CallFacts.beginning(CallFacts.empty, "order-7")
+const scoped = beginFacts(CallFacts.empty, "order-7")
 
 const call = (
   facts: CallFacts.CallFacts,
@@ -36,7 +37,7 @@ describe("a call that was running when its process ended", () => {
       assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "outcome_unknown")
       assert.strictEqual(paid, 0)
       yield* health.enable("pay")
-      const next = yield* call(CallFacts.ended(scoped, outcome, { name: "pay", sideEffect: "non_idempotent" }), {
+      const next = yield* call(recordCall(scoped, outcome, { name: "pay", sideEffect: "non_idempotent" }), {
         wasBegun: false
       })
       assert.strictEqual(next.outcome._tag === "Failed" && next.outcome.failure.code, "in_doubt")
@@ -84,7 +85,7 @@ describe("a call that was running when its process ended", () => {
       const paying = (order: string, options: Dispatch.CallOptions) =>
         Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay", arguments: JSON.stringify({ order }) }, options)
       const lost = yield* paying("7", { facts: scoped, wasBegun: true })
-      const outcome = yield* paying("07", { facts: CallFacts.ended(scoped, lost, pay) })
+      const outcome = yield* paying("07", { facts: recordCall(scoped, lost, pay) })
       assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "in_doubt")
       assert.strictEqual(paid, 0)
     }))

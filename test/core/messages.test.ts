@@ -23,6 +23,7 @@ import {
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { failedOutcomes } from "../support/failedOutcomes.ts"
 import { asNeedingNothing } from "../support/paidOrders.ts"
 import { passing } from "../support/virtualTime.ts"
@@ -242,10 +243,10 @@ const again = Effect.gen(function*() {
     sideEffect: "idempotent_by_key",
     identity: ({ city }) => city
   }, () => Effect.suspend(() => steps.shift() ?? Effect.fail(down)))
-  let facts = CallFacts.beginning(CallFacts.empty, "order-7")
+  let facts = beginFacts(CallFacts.empty, "order-7")
   for (const args of [paris, { city: "Paris", page: 2 }]) {
     const outcome = yield* dispatched(tool, args, { facts })
-    facts = CallFacts.ended(facts, outcome, tool)
+    facts = recordCall(facts, outcome, tool)
     outcomes.push(outcome)
   }
   const once = Tool.make("book", {
@@ -256,7 +257,7 @@ const again = Effect.gen(function*() {
   }, () => Effect.succeed("booked"))
   for (let call = 0; call < 2; call++) {
     const outcome = yield* dispatched(once, paris, { facts })
-    facts = CallFacts.ended(facts, outcome, once)
+    facts = recordCall(facts, outcome, once)
     outcomes.push(outcome)
   }
   return outcomes

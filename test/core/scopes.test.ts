@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, CallFacts, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, HashMap, Schema } from "effect"
+import { beginFacts } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { busy, declined, order, payments, playing } from "../support/paidOrders.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -63,7 +64,7 @@ describe("H3 a scope", () => {
       const { pay: look } = payments([declined, declined], { sideEffect: "none" })
       const { facts } = yield* playing(look, [{ order: "1" }, { order: "2" }])
       assert.strictEqual(HashMap.size(facts.intents), 2)
-      assert.strictEqual(HashMap.size(CallFacts.beginning(facts, facts.scope ?? "").intents), 0)
+      assert.strictEqual(HashMap.size(beginFacts(facts, facts.scope ?? "").intents), 0)
     }))
 
   it.effect("of many runs keeps the calls that acted or were refused, and forgets those that were not served", () =>
@@ -76,7 +77,7 @@ describe("H3 a scope", () => {
         ;({ facts } = yield* playing(pay, [{ order: `o-${number}` }], { facts }))
       }
       assert.strictEqual(facts.run, 399)
-      const { intents } = CallFacts.beginning(facts, facts.scope ?? "")
+      const { intents } = beginFacts(facts, facts.scope ?? "")
       assert.strictEqual(HashMap.size(intents), 200)
     }))
 })

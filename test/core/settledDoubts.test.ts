@@ -14,6 +14,7 @@ import {
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Option, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import {
   byOrder,
   events,
@@ -408,10 +409,10 @@ describe("a check that settles", () => {
         () => Effect.fail(lost)
       )
       const toolkit = Toolkit.make(tool, refund, statusTool(() => "paid", { final: true }))
-      let facts = CallFacts.beginning(CallFacts.empty, "shared check")
+      let facts = beginFacts(CallFacts.empty, "shared check")
       for (const name of ["pay", "payment_status"]) {
         const outcome = yield* Dispatch.call(toolkit, { id: name, name, arguments: "{\"order\":\"7\"}" }, { facts })
-        facts = CallFacts.ended(facts, outcome, toolkit.tools.get(name)!)
+        facts = recordCall(facts, outcome, toolkit.tools.get(name)!)
       }
       assert.lengthOf(CallFacts.inDoubt(facts), 1)
     }))
@@ -776,12 +777,12 @@ describe("a program", () => {
     Effect.gen(function*() {
       const { paid, pay: tool } = paymentTool({ identity: ({ order }) => order })
       const fixed = tool.pipe(Tool.fix(() => ({ order: "7" })))
-      const begun: CallFacts.CallFacts = CallFacts.beginning(CallFacts.empty, "s")
+      const begun: CallFacts.CallFacts = beginFacts(CallFacts.empty, "s")
       const lost = yield* Dispatch.call(Toolkit.make(fixed), { id: "1", name: "pay", arguments: "{" }, {
         facts: begun,
         wasBegun: true
       })
-      const facts = CallFacts.ended(begun, lost, fixed)
+      const facts = recordCall(begun, lost, fixed)
       const call = { id: "2", name: "pay", arguments: "{\"order\":\"8\"}" }
       const refused = yield* Dispatch.call(Toolkit.make(fixed), call, { facts })
       assert.strictEqual(refused._tag === "Failed" && refused.failure.code, "in_doubt")

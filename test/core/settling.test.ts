@@ -3,6 +3,7 @@ import { Agent, CallFacts, Dispatch, Journal, RetryPolicy, Tool, Toolkit, type T
 import { ScriptedModel } from "@fallible/testing"
 import { Clock, type Duration, Effect, Fiber, Option, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
+import { beginFacts } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { found, lost, nothing, once, outcomeOf } from "../support/reconciling.ts"
 import { after, doing, refused, Sequence, sunny } from "../support/sequence.ts"
 
@@ -250,7 +251,7 @@ describe("F4 Tool.reconcile", () => {
         const start = yield* Clock.currentTimeMillis
         const fiber = yield* Effect.forkChild(
           Dispatch.call(Toolkit.make(tool), call, {
-            facts: CallFacts.beginning(CallFacts.empty, "weather"),
+            facts: beginFacts(CallFacts.empty, "weather"),
             wasBegun: true
           })
         )

@@ -19,6 +19,7 @@ import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, Fiber, Logger, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as Http from "node:http"
+import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { closedPort, serving } from "../support/http.ts"
 import { passingBy } from "../support/virtualTime.ts"
 
@@ -474,7 +475,7 @@ describe("the requests of a handler", () => {
   it.live("outweigh what an error suggests: a refusal is told as one, also of a sentence that reads as a failure", () =>
     Effect.gen(function*() {
       const { url } = yield* bank
-      const facts = CallFacts.beginning(CallFacts.empty, "s")
+      const facts = beginFacts(CallFacts.empty, "s")
       const pay = Tool.promise("pay", { ...order, sideEffect: "idempotent_by_key", identity: () => "7" }, async () => {
         await post(`${url}/402`)
         throw new Error("Payment failed")
@@ -485,7 +486,7 @@ describe("the requests of a handler", () => {
         code: "failed",
         outcome: "not_executed"
       })
-      const [[, fact] = []] = CallFacts.ended(facts, outcome, pay).intents
+      const [[, fact] = []] = recordCall(facts, outcome, pay).intents
       assert.isDefined(fact?.failed?.refused)
     }).pipe(Effect.scoped))
 
@@ -516,7 +517,7 @@ describe("the requests of a handler", () => {
 })
 
 describe("the author's word", () => {
-  const scoped = CallFacts.beginning(CallFacts.empty, "s")
+  const scoped = beginFacts(CallFacts.empty, "s")
   const byKey = { ...order, sideEffect: "idempotent_by_key", identity: () => "7" } as const
   const agentOf = <Params>(pay: Tool.Tool<"pay", Params, string, ToolFailure.ToolFailure<string>>) =>
     Agent.make({ toolkit: Toolkit.make(pay) })
@@ -580,7 +581,7 @@ describe("the author's word", () => {
       for (const failed of [failure, new SemanticGarbage({ ...failure }), stored]) {
         const outcome = yield* outcomeOf(Tool.make("pay", order, () => Effect.fail(failed)), scoped)
         assert.strictEqual(outcome.certainty, "not_executed")
-        const facts = CallFacts.ended(scoped, outcome, { name: "pay", sideEffect: "non_idempotent" })
+        const facts = recordCall(scoped, outcome, { name: "pay", sideEffect: "non_idempotent" })
         const again = yield* outcomeOf(Tool.make("pay", order, () => Effect.succeed("paid")), facts)
         assert.strictEqual(again._tag === "Failed" ? again.failure.code : again._tag, "repeated_call")
       }

@@ -46,6 +46,13 @@ import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import {
+  beginFacts,
+  keepAskedKey,
+  pauseFacts,
+  recordCall,
+  resumeFacts
+} from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { keysOf } from "./keysOf.ts"
 import { type Failure, fixers, ours, parameters, type Pay, users, type Written } from "./paymentPolicies.ts"
 import { byHand, moves } from "./policyMoves.ts"
@@ -503,7 +510,7 @@ const playCalls = (scenario: Scenario, toolkit: Toolkit.Toolkit<Pay>, events: Ar
     const results: Array<unknown> = []
     let facts = CallFacts.empty
     for (const [index, made] of scenario.calls.entries()) {
-      if (index === 0 || made.isFirst) facts = stored(CallFacts.beginning(facts, "scope", made.mayHaveRun))
+      if (index === 0 || made.isFirst) facts = stored(beginFacts(facts, "scope", made.mayHaveRun))
       const call = { id: `${index}`, name: "pay", arguments: made.text }
       const perform = (options: Dispatch.CallOptions) => {
         const tags: Array<string> = []
@@ -524,14 +531,14 @@ const playCalls = (scenario: Scenario, toolkit: Toolkit.Toolkit<Pay>, events: Ar
       }
       let outcome = yield* perform({})
       for (let reply = 1; outcome?._tag === "Suspended" && reply < 4; reply++) {
-        facts = stored(CallFacts.resuming(stored(CallFacts.asked(CallFacts.paused(facts), outcome.intent))))
+        facts = stored(resumeFacts(stored(keepAskedKey(pauseFacts(facts), outcome.intent))))
         const before = decodedOutcome(JSON.parse(JSON.stringify(encodedOutcome(outcome))))
         if (before._tag !== "Suspended") break
         const { id, question } = before
         outcome = yield* perform({ before, replies: [...before.replies, { id, question, reply: `Yes ${reply}.` }] })
       }
       if (outcome === undefined) continue
-      if (outcome._tag !== "Suspended") facts = CallFacts.ended(facts, outcome, tool)
+      if (outcome._tag !== "Suspended") facts = recordCall(facts, outcome, tool)
       results.push(encodedFacts(facts))
     }
     return results

@@ -3,10 +3,8 @@
  * alternative tools.
  */
 import {
-  AgentBudget,
   CallFacts,
   Dispatch,
-  DispatchFailure,
   Fixer,
   PartialData,
   Policy,
@@ -26,6 +24,10 @@ import { Duration, Effect, Fiber, Layer, Schema } from "effect"
 import { HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
+import { makeBudget, refuseCall } from "../../packages/core/src/internal/agent/budget.ts"
+import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
+import { performCall } from "../../packages/core/src/internal/dispatch/performCall.ts"
+import { recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { shapes } from "./errorShapes.ts"
 import { custom } from "./sequence.ts"
 import { runTurn } from "./turn.ts"
@@ -72,7 +74,7 @@ export const called = Effect.fnUntraced(function*<T extends Tool.Any>(tool: T, t
   for (let number = 0; number < 5; number++) {
     const outcome = yield* Dispatch.call(tools, { ...call, arguments: text }, { facts })
     outcomes.push(outcome)
-    facts = CallFacts.ended(facts, outcome, tool)
+    facts = recordCall(facts, outcome, tool)
   }
   const reworded = yield* Dispatch.call(tools, { ...call, arguments: text.replace("Paris", "Rome") }, { facts })
   return [...outcomes, reworded]
@@ -170,11 +172,11 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
   yield* add(yield* heldBack)
 
   // A run's limits.
-  const budget = AgentBudget.make({ calls: 1, callsPerTool: 1, consecutive: 2 })
+  const budget = makeBudget({ calls: 1, callsPerTool: 1, consecutive: 2 })
   const refusals = [
-    AgentBudget.refusal(budget, { tool: "subject", number: 2, ofTool: 1, inARow: 1 }),
-    AgentBudget.refusal(budget, { tool: "subject", number: 1, ofTool: 2, inARow: 1 }),
-    AgentBudget.refusal(budget, { tool: "subject", number: 1, ofTool: 1, inARow: 3 }),
+    refuseCall(budget, { tool: "subject", number: 2, ofTool: 1, inARow: 1 }),
+    refuseCall(budget, { tool: "subject", number: 1, ofTool: 2, inARow: 1 }),
+    refuseCall(budget, { tool: "subject", number: 1, ofTool: 1, inARow: 3 }),
     DispatchFailure.loopDetected(),
     DispatchFailure.withdrawn("subject"),
     DispatchFailure.noIdentity("subject"),
@@ -182,7 +184,7 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
   ]
   for (const refusal of refusals) {
     yield* add([
-      yield* Dispatch.call(toolkit(fine), { ...call, arguments: paris }, {
+      yield* performCall(toolkit(fine), { ...call, arguments: paris }, {
         facts: CallFacts.empty,
         refusal
       })

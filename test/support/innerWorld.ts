@@ -23,6 +23,12 @@ import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import {
+  beginFacts,
+  pauseFacts,
+  recordCall,
+  resumeFacts
+} from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { users, type Written } from "./paymentPolicies.ts"
 import { stored as storedFacts } from "./storedFacts.ts"
 
@@ -587,7 +593,7 @@ export const play = (scenario: Scenario) => {
     const tool = toolOf(scenario)
     const toolkit = Toolkit.make(tool)
     const made: Array<Made> = []
-    let facts = CallFacts.beginning(CallFacts.empty, "scope")
+    let facts = beginFacts(CallFacts.empty, "scope")
     const call = { id: "", name: "outer", arguments: "{\"order\":\"7\"}" }
     const once = (options: Dispatch.CallOptions) =>
       Effect.gen(function*() {
@@ -618,7 +624,7 @@ export const play = (scenario: Scenario) => {
         const accepted = outcome.certainty === "executed" ? [...world.faults] : undefined
         const before = stored(outcome)
         const reply = { id: before.id, question: before.question, reply: "yes" }
-        facts = storedFacts(CallFacts.resuming(CallFacts.paused(facts)))
+        facts = storedFacts(resumeFacts(pauseFacts(facts)))
         outcome = yield* once({ id, facts, before, replies: [...before.replies, reply] })
         if (accepted !== undefined) {
           world.faults.splice(0, Infinity, ...accepted)
@@ -627,7 +633,7 @@ export const play = (scenario: Scenario) => {
       }
       // A success ends the intent.
       if (number === scenario.calls || outcome._tag === "Completed" || outcome._tag === "Suspended") return made
-      facts = storedFacts(CallFacts.ended(facts, outcome, tool))
+      facts = storedFacts(recordCall(facts, outcome, tool))
     }
     return made
   }).pipe(

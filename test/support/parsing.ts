@@ -1,7 +1,8 @@
 /** Parses arguments: returns the value of a readable text, or the refusal of an unreadable one. */
 import { assert } from "@effect/vitest"
-import { Arguments, type DispatchFailure } from "@fallible/core"
+import { Arguments } from "@fallible/core"
 import { Result } from "effect"
+import type * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 
 export const value = (text: string | undefined) => Result.getOrThrow(Arguments.parse(text)).value
 

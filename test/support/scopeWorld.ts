@@ -17,6 +17,12 @@ import {
 } from "@fallible/core"
 import { Effect, Logger, Schema } from "effect"
 import * as fc from "fast-check"
+import {
+  beginFacts,
+  pauseFacts,
+  recordCall,
+  resumeFacts
+} from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { stored as storedFacts } from "./storedFacts.ts"
 
 // -----------------------------------------------------------------------------
@@ -199,7 +205,7 @@ export const play = (scenario: Scenario) =>
     let facts = CallFacts.empty
     for (const calls of scenario.runs) {
       shop.beginRun()
-      facts = CallFacts.beginning(storedFacts(facts), "scope")
+      facts = beginFacts(storedFacts(facts), "scope")
       for (const request of calls) {
         shop.call++
         const id = `call ${shop.call}`
@@ -208,7 +214,7 @@ export const play = (scenario: Scenario) =>
         let outcome: ToolOutcome.ToolOutcome = yield* Dispatch.call(toolkit, call, { id, facts })
         while (outcome._tag === "Suspended") {
           const { id: asker, question, replies } = outcome
-          facts = storedFacts(CallFacts.resuming(CallFacts.paused(facts)))
+          facts = storedFacts(resumeFacts(pauseFacts(facts)))
           outcome = yield* Dispatch.call(toolkit, call, {
             id,
             facts,
@@ -216,7 +222,7 @@ export const play = (scenario: Scenario) =>
             replies: [...replies, { id: asker, question, reply: "yes" }]
           })
         }
-        facts = CallFacts.ended(facts, outcome, tool)
+        facts = recordCall(facts, outcome, tool)
         if (outcome.certainty === "unknown") shop.doubted.add(request.order)
         else if (outcome._tag === "Completed") shop.doubted.delete(request.order)
         const payments = shop.payments.filter(({ call }) => call === shop.call)

@@ -3,7 +3,6 @@ import {
   type AgentFailure,
   type Answer,
   type Dispatch,
-  type DispatchFailure,
   Guard,
   type Model,
   PartialData,
@@ -407,8 +406,8 @@ describe("failures", () => {
     expect(program).type.toBe<Effect.Effect<never, SemanticGarbage>>()
   })
 
-  test("of dispatch have literal codes, and differ from a tool's own failures", () => {
-    expect<DispatchFailure.DispatchFailure["code"]>().type.toBe<
+  test("of dispatch have literal codes", () => {
+    expect<Dispatch.Code>().type.toBe<
       | "unknown_tool"
       | "invalid_json"
       | "invalid_arguments"
@@ -423,8 +422,6 @@ describe("failures", () => {
       | "in_doubt"
       | "loop_detected"
     >()
-    expect<ToolFailure.ToolFailure>().type.not.toBeAssignableTo<DispatchFailure.DispatchFailure>()
-    expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()
   })
 
   test("have a scope of the arguments or the tool, and no other", () => {

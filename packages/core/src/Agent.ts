@@ -22,11 +22,11 @@ import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import * as AgentBudget from "./AgentBudget.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Postponement, Suspension } from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
+import { makeBudget } from "./internal/agent/budget.ts"
 import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
@@ -40,12 +40,14 @@ import { afterOthers, alone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { takenOver } from "./internal/dispatch/lateDoubt.ts"
+import { beginFacts } from "./internal/dispatch/recordCalls.ts"
 import { checkedBy } from "./internal/dispatch/settlement.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
 import * as Journal from "./Journal.ts"
+import type { Limits } from "./Limits.ts"
 import * as LoopGuard from "./LoopGuard.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
 import type { ModelRecovery } from "./ModelRecovery.ts"
@@ -69,7 +71,7 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
   readonly instructions?: string
   readonly toolkit: Toolkit.Toolkit<T>
   /** The limits of a run. Default: 10 turns, and no other limit. */
-  readonly limits?: AgentBudget.Limits
+  readonly limits?: Limits
   /**
    * What happens when a limit is reached, or when the run is stuck: the run fails (`LimitReached`, `LoopDetected`), or
    * the model is asked once more, without tools, for the best answer from what is known. `Answer.concluded` marks
@@ -274,7 +276,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
   demandKnown("Agent.make", options, names)
-  const budget = AgentBudget.make(options.limits)
+  const budget = makeBudget(options.limits)
   const concludes = options.onLimit === "conclude"
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
   const resultSize = options.results === "whole" ? undefined : ResultSize.make(options.results)
@@ -349,7 +351,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
             ({ end, id, mayHaveRun }: NewRun) => {
               // If the caller names the run, or passes a scope with empty facts, this run may have been started before.
               const begun = afterOthers(
-                CallFacts.beginning(
+                beginFacts(
                   takenOver(facts),
                   scope ?? facts.scope ?? id,
                   scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun

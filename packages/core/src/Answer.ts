@@ -11,12 +11,12 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { Limit } from "./AgentBudget.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { summary } from "./internal/agent/runSummary.ts"
 import { attempted } from "./internal/value/untrusted.ts"
 import { versioned } from "./internal/value/versioned.ts"
 import { Ledger } from "./Ledger.ts"
+import { Limit } from "./Limits.ts"
 import * as Transcript from "./Transcript.ts"
 
 /**

@@ -12,10 +12,10 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { Limit } from "./AgentBudget.ts"
 import { Concluded } from "./Answer.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
+import { Limit } from "./Limits.ts"
 import { Handled } from "./ToolOutcome.ts"
 
 const ofCall = {

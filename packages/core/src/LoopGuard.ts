@@ -35,7 +35,6 @@
  *
  * @since 0.1.0
  */
-import * as DispatchFailure from "./DispatchFailure.ts"
 import {
   isHopeless,
   isNewEffect,
@@ -49,6 +48,7 @@ import {
   type Subject,
   textOf
 } from "./internal/agent/loopJudgement.ts"
+import * as DispatchFailure from "./internal/arguments/dispatchFailure.ts"
 import { whole } from "./internal/value/numberOption.ts"
 import { cut, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"

@@ -16,10 +16,10 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
-import * as CallFacts from "../../CallFacts.ts"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
+import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
@@ -122,7 +122,7 @@ export const resume = <T extends Tool.Any>(
   userReply: string
 ): Loop<T, Answer> => {
   const state = {
-    ...beginning(transcript, CallFacts.resuming(facts)),
+    ...beginning(transcript, resumeFacts(facts)),
     turn,
     account: Account.from(ledger)
   }
@@ -149,7 +149,7 @@ export const goOn = <T extends Tool.Any>(
 ): Loop<T, Answer> => {
   run.usage.recall(callsSince(transcript))
   return turn(run, {
-    ...beginning(transcript, CallFacts.resuming(facts)),
+    ...beginning(transcript, resumeFacts(facts)),
     turn: number,
     account: Account.from(ledger),
     postponed

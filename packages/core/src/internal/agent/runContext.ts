@@ -1,12 +1,12 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { AgentBudget } from "../../AgentBudget.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Journal from "../../Journal.ts"
 import * as Model from "../../Model.ts"
 import * as Observer from "../../Observer.ts"
 import { logFailure, retryText } from "../call/failureLogLine.ts"
 import { current } from "../call/scope.ts"
+import type { Budget } from "./budget.ts"
 import { RunTime } from "./elapsedTime.ts"
 import type { Account } from "./runLedger.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
@@ -35,7 +35,7 @@ export interface RunContext {
  */
 export const inRunContext = <A, E, R>(
   id: string,
-  budget: AgentBudget,
+  budget: Budget,
   account: Account,
   used: number,
   concludes: boolean,

@@ -1,10 +1,8 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as AgentBudget from "../../AgentBudget.ts"
 import * as AgentFailure from "../../AgentFailure.ts"
 import * as Answer from "../../Answer.ts"
-import * as CallFacts from "../../CallFacts.ts"
 import type * as Ledger from "../../Ledger.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { ModelFailure, Reply } from "../../Model.ts"
@@ -12,9 +10,11 @@ import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { logFailure } from "../call/failureLogLine.ts"
 import { handedOn } from "../dispatch/lateDoubt.ts"
+import { keepAskedKey, pauseFacts } from "../dispatch/recordCalls.ts"
 import { textOf } from "../failure/failureField.ts"
 import { durationText } from "../value/durationText.ts"
 import { oneLine } from "../value/text.ts"
+import { describeLimit } from "./budget.ts"
 import { assistantMessage } from "./messages.ts"
 import { retriedOf } from "./modelLedgerEntry.ts"
 import type { Run, State } from "./runState.ts"
@@ -67,7 +67,7 @@ export const limitReached = <T extends Tool.Any>(
   { budget, isOwn, limit }: UsedUp
 ): Unfinished => {
   run.watch?.({ _tag: "LimitReached", turn: state.turn, limit })
-  const used = AgentBudget.describe(budget, limit)
+  const used = describeLimit(budget, limit)
   const why = `The ${isOwn ? "agent" : "outer run"} used up its ${used} without an answer.`
   const advice = limit === "turns" || limit === "calls"
     ? " The run is probably stuck in a loop: simplify the question, or raise the limit."
@@ -133,7 +133,7 @@ const runPostponed = <T extends Tool.Any>(
   at: number | undefined
 ) =>
   Effect.flatMap(at === undefined ? Clock.currentTimeMillis : Effect.succeed(at), (at) => {
-    const progress = { ...progressOf(state), facts: CallFacts.paused(state.facts) }
+    const progress = { ...progressOf(state), facts: pauseFacts(state.facts) }
     const { facts, ledger, transcript } = progress
     const until = at + Duration.toMillis(failure.retryAfter)
     return Effect.fail(
@@ -199,7 +199,7 @@ const runSuspended = <T extends Tool.Any>(
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
   question: string
 ) => {
-  const facts = CallFacts.paused(next.facts)
+  const facts = pauseFacts(next.facts)
   return new AgentFailure.RunSuspended({
     detail: `The run waits for the user's answer to: ${question}`,
     question,
@@ -223,7 +223,7 @@ const runSuspended = <T extends Tool.Any>(
       const { intent, ...rest } = outcome
       return outcome.certainty === "not_executed"
         // Without its intent, only the doubts that the call has settled are added.
-        ? CallFacts.asked(afterCall(run, facts, call, rest), intent)
+        ? keepAskedKey(afterCall(run, facts, call, rest), intent)
         : afterCall(run, facts, call, { ...outcome, certainty: "unknown" })
     }, facts)
   })

@@ -1,5 +1,4 @@
 import type * as Schedule from "effect/Schedule"
-import type { AgentBudget } from "../../AgentBudget.ts"
 import type * as CallFacts from "../../CallFacts.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { Model, ModelFailure, Options } from "../../Model.ts"
@@ -9,6 +8,7 @@ import type { ResultSize } from "../../ResultSize.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
+import type { Budget } from "./budget.ts"
 import type { KeptResults } from "./keptResults.ts"
 import type { PolledResults } from "./polledResults.ts"
 import type { RunContext } from "./runContext.ts"
@@ -29,7 +29,7 @@ export interface Run<T extends Tool.Any> extends RunContext {
   /** The agent's tools, and `read_more` once a result was cut. */
   toolkit: Toolkit.Toolkit<T>
   readonly rendering: Rendering.Rendering
-  readonly budget: AgentBudget
+  readonly budget: Budget
   /** True if the model is asked for a last answer when a limit is reached, or when the run is stuck. */
   readonly concludes: boolean
   /** What happens to a call that a doubt about an earlier one holds back. */

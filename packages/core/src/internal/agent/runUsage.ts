@@ -1,10 +1,11 @@
 import * as Context from "effect/Context"
-import * as AgentBudget from "../../AgentBudget.ts"
-import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { Ledger } from "../../Ledger.ts"
+import type { Limit } from "../../Limits.ts"
+import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { fixerAround } from "../call/innerScope.ts"
 import { note } from "../call/note.ts"
 import { detached, type Scope } from "../call/scope.ts"
+import { type Budget, type Left, refuseCall, usedUp } from "./budget.ts"
 import type { Account } from "./runLedger.ts"
 
 interface Used {
@@ -20,8 +21,8 @@ const isNothing = ({ calls, inputTokens, outputTokens, turns }: Ledger): boolean
 
 /** A limit that is used up, and the budget that sets it. */
 export interface UsedUp {
-  readonly limit: AgentBudget.Limit
-  readonly budget: AgentBudget.AgentBudget
+  readonly limit: Limit
+  readonly budget: Budget
   /** True if the budget is the run's own. False if it belongs to the run around this one. */
   readonly isOwn: boolean
 }
@@ -41,7 +42,7 @@ interface Outer {
 
 /** How much of its limits a run has used, including the usage of the agents that run inside its calls. */
 export class RunUsage {
-  readonly #budget: AgentBudget.AgentBudget
+  readonly #budget: Budget
   #account: Account
   readonly #outer: Outer | undefined
   readonly #kept: number
@@ -57,7 +58,7 @@ export class RunUsage {
 
   /** @param kept how many turns are kept for the conclusion of the run */
   constructor(
-    budget: AgentBudget.AgentBudget,
+    budget: Budget,
     account: Account,
     scope: Scope,
     usage: RunUsage | undefined,
@@ -136,7 +137,7 @@ export class RunUsage {
    *
    * @param millis how much time is left
    */
-  left(millis: number): AgentBudget.Left {
+  left(millis: number): Left {
     const { tokens, turns } = this.#budget
     return {
       turns: turns - this.#turns,
@@ -148,7 +149,7 @@ export class RunUsage {
 
   /** The used-up limit of this run or of a run around it, if there is one. */
   get usedUp(): UsedUp | undefined {
-    const limit = AgentBudget.usedUp(this.#budget, { turns: this.#turns, tokens: this.#tokens })
+    const limit = usedUp(this.#budget, { turns: this.#turns, tokens: this.#tokens })
     if (limit !== undefined) return { limit, budget: this.#budget, isOwn: true }
     const { fixer, usage } = this.#outer ?? {}
     const outer = fixer === undefined ? usage?.tokensUsedUp : usage?.usedUpInside
@@ -179,7 +180,7 @@ export class RunUsage {
   refusal(index: number, count: number, tool: string): DispatchFailure.DispatchFailure | undefined {
     const number = this.#account.calls - count + index + 1
     const ofTool = this.#count(tool)
-    return AgentBudget.refusal(this.#budget, { tool, number, ofTool, inARow: this.#latest.inARow }) ??
+    return refuseCall(this.#budget, { tool, number, ofTool, inARow: this.#latest.inARow }) ??
       (index < this.#granted ? undefined : outerLimit)
   }
 

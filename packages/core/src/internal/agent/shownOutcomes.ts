@@ -1,9 +1,9 @@
-import * as AgentBudget from "../../AgentBudget.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import type { Message } from "../../Transcript.ts"
+import { nearLimit } from "./budget.ts"
 import { rendered } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { isSmall, type Sized, sizedOutcome, withNote } from "./sizedOutcome.ts"
@@ -47,7 +47,7 @@ export const shownOutcomes = <T extends Tool.Any>(
   })
   if (run.kept !== undefined && run.kept.isAny) run.toolkit = run.kept.readable(run.toolkit)
   const verdict = verdictOn(run, state, observed)
-  const limits = nearLimit(run)
+  const limits = nearLimitOf(run)
   // Most turns need no notes.
   if (verdict.notes.length === 0 && limits === undefined) return { messages, length, verdict, faults }
   const noted = messages.map((message, index) => {
@@ -63,9 +63,9 @@ export const shownOutcomes = <T extends Tool.Any>(
 const none: ReadonlyArray<never> = []
 
 // The last request of a run that is concluded says itself that it is the last.
-const nearLimit = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): string | undefined => {
+const nearLimitOf = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): string | undefined => {
   const left = usage.left(time.millisLeft)
-  return concludes && left.turns <= 1 ? undefined : AgentBudget.nearLimit(budget, left)
+  return concludes && left.turns <= 1 ? undefined : nearLimit(budget, left)
 }
 
 const verdictOn = <T extends Tool.Any>(

@@ -1,10 +1,8 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as CallFacts from "../../CallFacts.ts"
+import type * as CallFacts from "../../CallFacts.ts"
 import type { Certainty } from "../../Certainty.ts"
-import * as Dispatch from "../../Dispatch.ts"
-import * as DispatchFailure from "../../DispatchFailure.ts"
 import * as LoopGuard from "../../LoopGuard.ts"
 import type { Reply } from "../../Model.ts"
 import type { Observer } from "../../Observer.ts"
@@ -14,9 +12,12 @@ import type * as Toolkit from "../../Toolkit.ts"
 import * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
+import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { isNotRun, ordered } from "../dispatch/concurrentCalls.ts"
-import { endedIn, isJoinable } from "../dispatch/equalCalls.ts"
+import { type EarlierCall, endedIn, isJoinable } from "../dispatch/equalCalls.ts"
 import { withLateDoubts } from "../dispatch/lateDoubt.ts"
+import { performCall, type PerformOptions } from "../dispatch/performCall.ts"
+import { recordCall } from "../dispatch/recordCalls.ts"
 import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { joined } from "./joinedOutcome.ts"
 import { isRecording, journaled } from "./journaled.ts"
@@ -52,11 +53,11 @@ export const runCalls = <T extends Tool.Any>(
   { facts: before, loop, turn }: Pick<State, "facts" | "loop" | "turn">,
   { calls }: Reply,
   choose: (perform: Perform<T>) => Perform<T> = (perform) => perform,
-  kept: ReadonlyArray<Dispatch.EarlierCall> = []
+  kept: ReadonlyArray<EarlierCall> = []
 ): Effect.Effect<Called, never, Tool.Requirements<T>> => {
   let facts = before
   // Nearly all turns have one call.
-  const ended: Array<Dispatch.EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
+  const ended: Array<EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
   const perform: Perform<T> = (call, index, suspended) => {
     const tool = run.toolkit.tools.get(call.name)
     const isExempt = tool !== undefined && isExemptFromLimits(tool)
@@ -145,13 +146,13 @@ export const afterCall = <T extends Tool.Any>(
 ): CallFacts.CallFacts => {
   // A tool that is no longer in the toolkit counts as non-idempotent, because its side effect is unknown.
   const tool = toolkit.tools.get(name) ?? { name, sideEffect: "non_idempotent" } as const
-  return CallFacts.ended(facts, outcome, tool)
+  return recordCall(facts, outcome, tool)
 }
 
 /** What decides whether a call may run. */
 interface Admission {
   readonly facts: CallFacts.CallFacts
-  readonly turn: ReadonlyArray<Dispatch.EarlierCall> | undefined
+  readonly turn: ReadonlyArray<EarlierCall> | undefined
   readonly refusal: DispatchFailure.DispatchFailure | undefined
   readonly loopRefusal: DispatchFailure.DispatchFailure | undefined
 }
@@ -169,7 +170,7 @@ const runCall = <T extends Tool.Any>(
   const { watch } = run
   const position = `turn/${turn}/call/${index + 1}`
   const id = `${run.id}/${position}`
-  const options: Dispatch.CallOptions = {
+  const options: PerformOptions = {
     id,
     facts: admission.facts,
     turn: admission.turn,
@@ -181,8 +182,8 @@ const runCall = <T extends Tool.Any>(
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
   const tool = run.toolkit.tools.get(call.name)
-  const dispatch = (options: Dispatch.CallOptions) => {
-    const once = Dispatch.call(run.toolkit, call, options)
+  const dispatch = (options: PerformOptions) => {
+    const once = performCall(run.toolkit, call, options)
     return known === undefined || tool === undefined || admission.refusal !== undefined ||
         admission.loopRefusal !== undefined
       ? once
@@ -190,7 +191,7 @@ const runCall = <T extends Tool.Any>(
   }
   // Fast path: most runs are neither recorded nor watched.
   if (watch === undefined && !isRecording(run.journal)) return dispatch(options)
-  const stepIn = (options: Dispatch.CallOptions, begin: Wrap<T>) => () => ({
+  const stepIn = (options: PerformOptions, begin: Wrap<T>) => () => ({
     // A resumed call is a new step: the step named `position` has already recorded the suspension.
     name: suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`,
     success: ToolOutcome.schema,

@@ -4,6 +4,7 @@ import {
   message,
   numberAt,
   type Options,
+  type Origin,
   read,
   type Readable,
   type Unreadable
@@ -13,12 +14,12 @@ import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import * as Coercion from "../../Coercion.ts"
-import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { Repair } from "../../ToolOutcome.ts"
 import { contained } from "../fiber/runContained.ts"
 import { excerpt } from "../value/text.ts"
+import * as Coercion from "./coercion.ts"
+import * as DispatchFailure from "./dispatchFailure.ts"
 import { misfitOf, toFieldIssue } from "./fieldIssue.ts"
 import { isStricter, schemaOf, takesNothing } from "./jsonSchema.ts"
 
@@ -81,7 +82,7 @@ export const attempt = <Params>(
   )
 }
 
-const originOf = (text: Readable): Coercion.Origin => ({ numberAt: (path) => numberAt(text, path) })
+const originOf = (text: Readable): Origin => ({ numberAt: (path) => numberAt(text, path) })
 
 // -----------------------------------------------------------------------------
 // Contracts: compiled parameter schemas, cached

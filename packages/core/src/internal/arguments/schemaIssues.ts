@@ -1,10 +1,10 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
-import * as Coercion from "../../Coercion.ts"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import { kind } from "../value/text.ts"
 import { attempted, silence } from "../value/untrusted.ts"
+import * as Coercion from "./coercion.ts"
 
 /**
  * Returns a function that lists why a value is not of the schema's type, field by field and without

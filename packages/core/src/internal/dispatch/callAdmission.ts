@@ -4,14 +4,14 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Arguments from "../../Arguments.ts"
 import * as Availability from "../../Availability.ts"
-import * as CallFacts from "../../CallFacts.ts"
-import * as DispatchFailure from "../../DispatchFailure.ts"
+import type * as CallFacts from "../../CallFacts.ts"
 import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolHealth } from "../../ToolHealth.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Intent, Settlement, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
+import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { isIdentified } from "../arguments/freeText.ts"
 import { isLasting } from "../call/done.ts"
 import { keyOfCallIn } from "../call/innerScope.ts"
@@ -27,6 +27,7 @@ import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equal
 import { disabledRefusal } from "./healthCount.ts"
 import { KnownFacts } from "./knownFacts.ts"
 import { noteLateDoubt } from "./lateDoubt.ts"
+import { keepKeyNumber } from "./recordCalls.ts"
 import { type Admission, admissionOf, admissionOfText, type Repeated, writtenOf } from "./repeatedCall.ts"
 import { shownArguments } from "./shownArguments.ts"
 
@@ -154,7 +155,7 @@ export class CallAdmission {
     this.#isAdmitted = false
     // A resumed call keeps the number that its key was derived from.
     const known = this.#current
-    const facts = known === undefined ? undefined : CallFacts.numbered(known, before?.intent)
+    const facts = known === undefined ? undefined : keepKeyNumber(known, before?.intent)
     if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
     if (facts === undefined || this.#intended === undefined) return wasAdmitted ? {} : { refusal }
     if (!wasAdmitted && (refusal !== undefined || loopRefusal !== undefined)) {

@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
-import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as ToolCall from "../../ToolCall.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
+import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { failedOutcome } from "../call/outcome.ts"
 import { callScope } from "../call/partScope.ts"
 

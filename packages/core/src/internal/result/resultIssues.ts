@@ -10,8 +10,8 @@ import { partAt, type Path } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
 import * as SchemaAST from "effect/SchemaAST"
 import type * as SchemaIssue from "effect/SchemaIssue"
-import * as Coercion from "../../Coercion.ts"
 import type { FieldIssue } from "../../ToolFailure.ts"
+import * as Coercion from "../arguments/coercion.ts"
 import { excerpt, kind } from "../value/text.ts"
 
 /**

@@ -1,83 +1,15 @@
-/**
- * The limits of a run: on its turns, calls, tokens and time, on the calls of one tool, and on those in a row.
- *
- * When the turns, tokens or time are used up, the run ends before the model is asked again. A call beyond
- * `calls`, `callsPerTool` or `consecutive` is refused. If the model calls tools again after it has exceeded `calls`, the
- * run ends. A tool whose own limit is used up is no longer offered.
- *
- * A run ends with `LimitReached`. With the agent option `onLimit: "conclude"`, it instead asks the model once more,
- * without tools, for the best answer from what is known. The last of the `turns`, and a tenth of the time, are kept for
- * this request.
- *
- * When a fifth or less of a limit is left, the model is told how much is left.
- *
- * An agent may run inside another run: as a tool, or to correct the arguments of a call (`Fixer.agent`). Its tokens
- * and its time then also count in the outer run. The turns and calls of an agent that corrects arguments count there,
- * too. The inner run ends when a shared limit of either run is used up.
- *
- * @since 0.1.0
- */
+/* What the limits of a run permit, and what a model reads about them. `Limits` describes them. */
 import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
-import * as Schema from "effect/Schema"
-import * as DispatchFailure from "./DispatchFailure.ts"
-import { positive, whole } from "./internal/value/numberOption.ts"
-import { cut, oneLine } from "./internal/value/text.ts"
+import { Limit, type Limits } from "../../Limits.ts"
+import * as DispatchFailure from "../arguments/dispatchFailure.ts"
+import { positive, whole } from "../value/numberOption.ts"
+import { cut, oneLine } from "../value/text.ts"
 
 /**
- * The limits of a run.
- *
- * @category models
- * @since 0.1.0
+ * `Limits` with all values filled in: `Infinity` means no limit, and the time is in milliseconds.
  */
-export interface Limits {
-  /** How many times the model may reply: a whole number of at least 1. Default: 10. */
-  readonly turns?: number
-  /** How many tool calls the model may make, whatever their outcomes. Default: no limit. */
-  readonly calls?: number
-  /** How many input and output tokens the run may use, as far as the provider counts them. Default: no limit. */
-  readonly tokens?: number
-  /**
-   * How long a run may take. A `Deadline` around the run also limits it. When the time is up, a running
-   * model call ends, and every running tool call ends with a timeout as its outcome. The time that a run spends
-   * waiting for its user does not count. Default: no limit.
-   */
-  readonly elapsed?: Duration.Input
-  /**
-   * How many calls of one tool the model may make: a number for every tool, or numbers by tool name, where `"*"`
-   * stands for all other tools. Default: no limit.
-   */
-  readonly callsPerTool?: number | Readonly<Record<string, number>>
-  /**
-   * How many calls of one tool the model may make in a row, whatever their arguments. Default: no limit. Calls that are the
-   * same are the business of the `LoopGuard`.
-   */
-  readonly consecutive?: number
-}
-
-/**
- * The name of a limit that can end a run.
- *
- * @category models
- * @since 0.1.0
- */
-export type Limit = typeof Limit.Type
-
-/**
- * The schema of a {@link Limit}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Limit = Schema.Literals(["turns", "calls", "tokens", "elapsed"])
-
-/**
- * {@link Limits} with all values filled in: `Infinity` means no limit, and the time is in milliseconds.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AgentBudget {
+export interface Budget {
   readonly turns: number
   readonly calls: number
   readonly tokens: number
@@ -89,11 +21,8 @@ export interface AgentBudget {
 /**
  * Makes a budget from limits. Throws if a limit does not exist, if a count limit is not a whole number of at least 1,
  * or if the time limit is not positive.
- *
- * @category constructors
- * @since 0.1.0
  */
-export const make = (limits: Limits = {}): AgentBudget => {
+export const makeBudget = (limits: Limits = {}): Budget => {
   demandKnown("The record of an agent's limits", limits, names)
   return {
     turns: most("turns", limits.turns ?? 10),
@@ -117,7 +46,7 @@ const names: Names<Limits> = {
 const most = (of: string, limit: number | undefined): number =>
   limit === undefined ? Infinity : whole(`An agent's limit of ${of}`, limit)
 
-const mostByTool = (limits: Limits["callsPerTool"]): AgentBudget["callsPerTool"] => {
+const mostByTool = (limits: Limits["callsPerTool"]): Budget["callsPerTool"] => {
   if (limits === undefined) return unlimited
   if (typeof limits === "number") {
     const each = most("calls per tool", limits)
@@ -133,11 +62,9 @@ const unlimited = () => Infinity
  * Returns the used-up limit that forbids asking the model again, or `undefined` if there is none.
  *
  * @param used the turns and tokens used so far
- * @category limits
- * @since 0.1.0
  */
 export const usedUp = (
-  budget: AgentBudget,
+  budget: Budget,
   used: { readonly turns: number; readonly tokens: number }
 ): Limit | undefined => used.turns >= budget.turns ? "turns" : used.tokens >= budget.tokens ? "tokens" : undefined
 
@@ -146,11 +73,9 @@ export const usedUp = (
  *
  * @param call the name of the tool, and the 1-based number of the call: in its run, among the calls of its tool, and among
  * those in a row
- * @category limits
- * @since 0.1.0
  */
-export const refusal = (
-  budget: AgentBudget,
+export const refuseCall = (
+  budget: Budget,
   { inARow, number, ofTool, tool }: {
     readonly tool: string
     readonly number: number
@@ -175,9 +100,6 @@ export const refusal = (
 
 /**
  * How much of its limits a run has left. `Infinity` means no limit.
- *
- * @category models
- * @since 0.1.0
  */
 export interface Left {
   /** How many more replies the model may make. */
@@ -191,11 +113,8 @@ export interface Left {
 /**
  * Returns a sentence for the model that says what is left, or `undefined` if no limit is near, or if no reply is left. A
  * limit is near if a fifth or less of it is left.
- *
- * @category limits
- * @since 0.1.0
  */
-export const nearLimit = (budget: AgentBudget, left: Left): string | undefined => {
+export const nearLimit = (budget: Budget, left: Left): string | undefined => {
   const { calls, elapsed, tokens, turns } = left
   const isAnyNear = isNear(budget.turns, turns) || isNear(budget.calls, calls) || isNear(budget.tokens, tokens) ||
     isNear(budget.elapsed, elapsed)
@@ -225,11 +144,8 @@ const leftText = (limit: Limit, left: Left): string => {
 
 /**
  * Returns a limit as a text for people, such as "10 turns".
- *
- * @category limits
- * @since 0.1.0
  */
-export const describe = (budget: AgentBudget, limit: Limit): string => {
+export const describeLimit = (budget: Budget, limit: Limit): string => {
   switch (limit) {
     case "turns":
       return counted(budget.turns, "turn")

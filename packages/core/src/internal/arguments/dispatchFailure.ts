@@ -1,35 +1,9 @@
-/**
- * The failures that dispatch (`Dispatch`) can add to a tool's own failures.
- *
- * They are instances of the same classes as a tool's failures, so models, ledgers and programs read one shape.
- * The types keep the two apart: a tool's `E` never includes a dispatch failure, and `tool.run` never fails with
- * one. A program that handles every failure matches on the union of both types.
- *
- * | code                | class             | created when                                                                            |
- * | ------------------- | ----------------- | --------------------------------------------------------------------------------------- |
- * | `unknown_tool`      | `SchemaMismatch`  | the toolkit has no tool with the name in the call                                       |
- * | `invalid_json`      | `SchemaMismatch`  | the argument text is not a JSON object                                                  |
- * | `invalid_arguments` | `SchemaMismatch`  | the arguments do not fit the tool's parameters                                          |
- * | `invalid_result`    | `SchemaMismatch`  | the handler's value does not fit the tool's declared result                             |
- * | `defect`            | `ToolUnavailable` | the handler threw, died, or interrupted itself                                          |
- * | `not_run`           | `ToolUnavailable` | an earlier call of the same turn stopped the run, or asked the user                     |
- * | `disabled`          | `ToolUnavailable` | the tool is disabled (`ToolHealth`)                                                     |
- * | `call_limit`        | `ToolUnavailable` | the agent's limit on calls is used up                                                   |
- * | `no_identity`       | `SchemaMismatch`  | the arguments do not identify the intended effect                                       |
- * | `repeated_call`     | `SemanticGarbage` | the same call has failed too often in this run, or a non-idempotent tool has certainly refused it |
- * | `repeated_call`     | `ToolUnavailable` | the same call was made too many times in a row (`AgentBudget`)                          |
- * | `repeated_call`     | `ToolUnavailable` | the same call has failed too often, if the earlier call failed with `ToolUnavailable` or may have taken effect    |
- * | `already_done`      | `ToolUnavailable` | the same call has already succeeded, and must not be repeated                           |
- * | `in_doubt`          | `ToolUnavailable` | another call of the tool may have taken effect, and the tool cannot tell calls apart    |
- * | `loop_detected`     | `ToolUnavailable` | the run is stuck, and the same call would add nothing (`LoopGuard`)                     |
- *
- * Two calls are the same if they have the same intent: the effect that they are meant to have (`CallFacts`).
- *
- * @since 0.1.0
+/*
+ * The failures that dispatch adds to a tool's own, and their sentences. `Dispatch` has the table of their codes. They are
+ * instances of the same classes as a tool's failures, so models, ledgers and programs read one shape.
  */
-import type { Certainty } from "./Certainty.ts"
-import { cut, list, oneLine } from "./internal/value/text.ts"
-import * as Suggestion from "./Suggestion.ts"
+import type { Certainty } from "../../Certainty.ts"
+import * as Suggestion from "../../Suggestion.ts"
 import {
   type FieldIssue,
   SchemaMismatch,
@@ -37,21 +11,16 @@ import {
   type TextFault,
   type ToolFailure,
   ToolUnavailable
-} from "./ToolFailure.ts"
+} from "../../ToolFailure.ts"
+import { cut, list, oneLine } from "../value/text.ts"
 
 /**
  * Any failure that dispatch can add. Its `code` is one of the literal codes in the table above.
- *
- * @category models
- * @since 0.1.0
  */
 export type DispatchFailure = Mismatch | Unavailable | Repeated
 
 /**
  * The failure of a call or a result that breaks a contract.
- *
- * @category models
- * @since 0.1.0
  */
 export type Mismatch = SchemaMismatch & {
   readonly code: "unknown_tool" | "invalid_json" | "invalid_arguments" | "no_identity" | "invalid_result"
@@ -59,9 +28,6 @@ export type Mismatch = SchemaMismatch & {
 
 /**
  * The failure of a call whose handler had a defect, or was never reached.
- *
- * @category models
- * @since 0.1.0
  */
 export type Unavailable = ToolUnavailable & {
   readonly code:
@@ -77,17 +43,11 @@ export type Unavailable = ToolUnavailable & {
 
 /**
  * The failure of a call that must not be tried again unchanged, because it has failed too often or was refused.
- *
- * @category models
- * @since 0.1.0
  */
 export type Repeated = SemanticGarbage & { readonly code: "repeated_call" }
 
 /**
  * Creates the failure for a call to an unknown tool. Its `alternatives` are the valid names, nearest first.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const unknownTool = (name: string, names: ReadonlyArray<string>) => {
   const alternatives = Suggestion.nearest(name, names)
@@ -109,9 +69,6 @@ export const unknownTool = (name: string, names: ReadonlyArray<string>) => {
 
 /**
  * Creates the failure for argument text that is not a JSON object.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const invalidJson = (options: {
   readonly detail: string
@@ -133,9 +90,6 @@ export const invalidJson = (options: {
 
 /**
  * Creates the failure for arguments that do not fit the tool's parameters.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const invalidArguments = (options: {
   readonly detail: string
@@ -156,9 +110,6 @@ export const invalidArguments = (options: {
  * Dispatch logs a warning that lists each field that does not fit: its path, what is expected, and the kind of
  * the actual value. The value itself is quoted only if the schema lists the valid choices, and never if it is a
  * secret.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const invalidResult = (options: {
   readonly tool: string
@@ -178,9 +129,6 @@ export const invalidResult = (options: {
 /**
  * Creates the failure for a handler that threw, died, or interrupted itself. Its `detail` reveals no internals;
  * its `cause` contains them.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const defect = (options: {
   readonly tool: string
@@ -198,9 +146,6 @@ export const defect = (options: {
 /**
  * Creates the failure for a call that was not run, because an earlier call of the same turn stopped the run or
  * asked the user.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const notRun = (tool: string) =>
   unavailable({
@@ -212,9 +157,6 @@ export const notRun = (tool: string) =>
 
 /**
  * Creates the failure for a call to a disabled tool.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const disabled = (tool: string, reason: string | undefined) =>
   unavailable({
@@ -226,9 +168,6 @@ export const disabled = (tool: string, reason: string | undefined) =>
 
 /**
  * Creates the failure for a call that the model makes after the agent's limit on calls is used up.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const callLimit = (detail: string, hint: string) =>
   unavailable({ code: "call_limit", detail, hint, transient: false, outcome: "not_executed" })
@@ -236,9 +175,6 @@ export const callLimit = (detail: string, hint: string) =>
 /**
  * Creates the failure for a call whose arguments do not identify the intended effect: the tool's `identity`
  * function returns only empty values for them.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const noIdentity = (tool: string) =>
   mismatch({
@@ -251,9 +187,6 @@ export const noIdentity = (tool: string) =>
 /**
  * Creates the failure for a call that must not be repeated: the same call has already failed too often in this
  * run, was refused, or may have taken effect.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const repeatedCall = (earlier: {
   readonly executions: number
@@ -287,8 +220,6 @@ export const repeatedCall = (earlier: {
  * Creates the failure for a call that has already succeeded and must not be repeated.
  *
  * @param answer the answer of the earlier call, as JSON
- * @category constructors
- * @since 0.1.0
  */
 export const alreadyDone = (answer: string | undefined) =>
   unavailable({
@@ -307,8 +238,6 @@ export const alreadyDone = (answer: string | undefined) =>
  *
  * @param earlier the failure of the earlier call
  * @param hint what settles the doubt
- * @category constructors
- * @since 0.1.0
  */
 export const inDoubt = (
   tool: string,
@@ -330,9 +259,6 @@ export const inDoubt = (
 /**
  * Creates the failure for a call of a tool that was closed until its user said that the earlier call has taken effect. The
  * model has not read that yet, and may mean the same.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const doneMeanwhile = (tool: string) =>
   unavailable({
@@ -347,9 +273,6 @@ export const doneMeanwhile = (tool: string) =>
 /**
  * Creates the failure for a call that a stuck run repeats. The call was not run, because it would add nothing. The
  * failure does not contain the earlier result: the model has it, as its rendering shows it.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const loopDetected = () =>
   unavailable({
@@ -362,9 +285,6 @@ export const loopDetected = () =>
 
 /**
  * Creates the failure for a call of a tool that was withdrawn from a stuck run.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const withdrawn = (tool: string) =>
   unavailable({

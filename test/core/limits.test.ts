@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  type AgentBudget,
   Deadline,
+  type Limits,
   Model,
   ModelFailure,
   RetryPolicy,
@@ -35,7 +35,7 @@ const calls = (...pairs: ReadonlyArray<readonly [string, number]>) => ({
 
 const run = (
   toolkit: ReturnType<typeof recordingTools>,
-  limits: AgentBudget.Limits,
+  limits: Limits.Limits,
   script: ScriptedModel.Script
 ) => Agent.make({ toolkit, limits }).run("?").pipe(Effect.provide(ScriptedModel.layer(script)))
 
@@ -54,9 +54,9 @@ const isValid = (transcript: Transcript.Transcript): boolean => {
   return open.size === 0
 }
 
-describe("AgentBudget", () => {
+describe("Limits", () => {
   it("refuses limits that are not whole numbers of at least 1, and zero durations", () => {
-    const make = (limits: AgentBudget.Limits) => () => Agent.make({ toolkit: Toolkit.empty, limits })
+    const make = (limits: Limits.Limits) => () => Agent.make({ toolkit: Toolkit.empty, limits })
     for (const key of ["turns", "calls", "tokens", "callsPerTool", "consecutive"] as const) {
       for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
         assert.throws(make({ [key]: value }), TypeError, "must be a whole number of at least 1")
@@ -284,7 +284,7 @@ describe("AgentBudget", () => {
               return `attempt ${attempt} under ${idempotencyKey.replace(/^run-\w+/, "run")}`
             })
         ).pipe(Tool.retry(Schedule.recurs(2)))
-        const told = (limits: AgentBudget.Limits) =>
+        const told = (limits: Limits.Limits) =>
           Agent.make({ toolkit: Toolkit.make(noting), limits }).run("?").pipe(
             Effect.map(({ ledger, transcript }) => [transcript.at(2), ledger.failures]),
             Effect.provide(ScriptedModel.layer([ScriptedModel.call("noting"), ScriptedModel.text("done")]))
