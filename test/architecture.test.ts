@@ -43,7 +43,8 @@ const unstable =
 
 const allowed: Record<string, RegExp> = {
   "packages/arguments/src": /^\.\.?\//,
-  "packages/core/src": /^(effect\/|@fallible\/arguments(\/sentence)?$|\.\.?\/)/,
+  "packages/errors/src": /^\.\.?\//,
+  "packages/core/src": /^(effect\/|@fallible\/(arguments(\/sentence)?|errors)$|\.\.?\/)/,
   "packages/providers/src": /^(effect\/|@fallible\/(arguments(\/sentence)?|core)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core$|node:http$|\.\.?\/)/,
   examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|effect-ai)|node:|\.\.?\/)/
@@ -260,7 +261,11 @@ describe("architecture", () => {
     }
   })
 
-  it.each([{ name: "arguments", expected: [] }, { name: "core", expected: ["@fallible/arguments", "effect"] }])(
+  it.each([
+    { name: "arguments", expected: [] },
+    { name: "errors", expected: [] },
+    { name: "core", expected: ["@fallible/arguments", "@fallible/errors", "effect"] }
+  ])(
     "declares the dependencies of $name in its manifest",
     ({ expected, name }) => {
       const manifest: { readonly dependencies?: object; readonly peerDependencies?: object } = JSON.parse(

@@ -61,6 +61,7 @@ describe("examples", () => {
     for (
       const place of [
         "packages/arguments",
+        "packages/errors",
         "packages/core",
         "packages/providers",
         "packages/testing",

@@ -138,12 +138,12 @@ describe("ToolFailure.from", () => {
 
     it("refusals, with few that are missed", () => {
       assert.deepStrictEqual(refused([...refusing, ...misread]), refusing)
-      assert.isBelow(misread.length / refusing.length, 0.02)
+      assert.isBelow(misread.length / refusing.length, 0.05)
     })
 
     it("other failures, with few that are mistaken for refusals", () => {
       assert.deepStrictEqual(refused([...failing, ...missed]), missed)
-      assert.isBelow(missed.length / failing.length, 0.05)
+      assert.isBelow(missed.length / failing.length, 0.1)
     })
 
     it("the sentences in the document", () => {

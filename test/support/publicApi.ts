@@ -7,7 +7,7 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "./program.ts"
 
-export const publicPackages = ["arguments", "core", "providers", "testing"] as const
+export const publicPackages = ["arguments", "errors", "core", "providers", "testing"] as const
 
 export type PublicPackage = (typeof publicPackages)[number]
 
@@ -16,13 +16,18 @@ export const publicApiFile = (name: PublicPackage): string => join(root, "packag
 export const publicApi = (name: PublicPackage): string => {
   const folder = join(root, "packages", name, "dist")
   // Listed by their sources: an earlier build may have left declarations behind.
-  const modules = globSync("*.ts", { cwd: join(root, "packages", name, "src") }).toSorted()
+  const sources = globSync("*.ts", { cwd: join(root, "packages", name, "src") }).toSorted()
+  // The index of `errors` exports parts of a few modules. No other module is a part of the API.
+  const index = readFileSync(join(folder, "index.d.ts"), "utf8")
+  const modules = name === "errors"
+    ? sources.filter((module) => module === "index.ts" || index.includes(`"./${module}"`))
+    : sources
   return modules.map((module) => {
     const file = module.replace(/\.ts$/, "")
-    // The modules of `arguments` are not importable, except `sentence`. Its index exports parts of them.
+    // The modules of `arguments` and `errors` are not importable, except `sentence`. An index exports parts of them.
     const specifier = file === "index"
       ? `@fallible/${name}`
-      : name === "arguments" && file !== "sentence"
+      : name === "errors" || name === "arguments" && file !== "sentence"
       ? `in ${file}.ts`
       : `@fallible/${name}/${file}`
     return `// ${specifier}\n\n${declarations(readFileSync(join(folder, `${file}.d.ts`), "utf8"))}\n`

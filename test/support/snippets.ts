@@ -49,7 +49,14 @@ export const writeSnippets = (): ReadonlyArray<Snippet> => {
       include: ["*.ts"],
       exclude: [],
       // References the built packages, so that their sources are not compiled again.
-      references: ["packages/arguments", "packages/core", "packages/providers", "packages/testing", "examples"].map((
+      references: [
+        "packages/arguments",
+        "packages/errors",
+        "packages/core",
+        "packages/providers",
+        "packages/testing",
+        "examples"
+      ].map((
         path
       ) => ({
         path: join("../../..", path)

@@ -72,7 +72,7 @@ export const installed = async (): Promise<void> => {
   try {
     const files = packed(tarballs)
     rmSync(join(modules, "@fallible"), { recursive: true, force: true })
-    const own = ["arguments", "core"].map((name) => files.get(name)!)
+    const own = ["arguments", "errors", "core"].map((name) => files.get(name)!)
     run("npm", ["install", "--no-save", "--no-audit", "--no-fund", ...own], folder)
   } finally {
     rmSync(tarballs, { recursive: true, force: true })

@@ -45,6 +45,7 @@
  *
  * @since 0.1.0
  */
+import { describe, describeStatus, type Description } from "@fallible/errors"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -55,13 +56,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import type { Described, Kind } from "./internal/anyError/errorKind.ts"
-import { made } from "./internal/anyError/failureOf.ts"
-import { kindOfStatus } from "./internal/anyError/httpStatus.ts"
-import { recognize, statusBelow } from "./internal/anyError/recognize.ts"
-import { isLimitedIn, retryAfterIn } from "./internal/anyError/retryAfter.ts"
-import { plain } from "./internal/anyError/safeText.ts"
-import { late, lost } from "./internal/anyError/systemErrors.ts"
+import { fromDescription, now } from "./internal/failure/fromDescription.ts"
 import { withinTime } from "./internal/fiber/withinTime.ts"
 import { cut, oneLine } from "./internal/value/text.ts"
 import { SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"
@@ -207,44 +202,38 @@ export const fromStatus = (
   status: number,
   options: { readonly message?: string; readonly retryAfter?: Duration.Input; readonly method?: string } = {}
 ): HttpFailure =>
-  byStatus(status, plain(options.message ?? ""), {
-    cause: undefined,
-    method: options.method,
-    isLimited: options.retryAfter !== undefined,
-    retryAfter: options.retryAfter === undefined ? undefined : Duration.fromInputUnsafe(options.retryAfter)
-  })
+  failureOfStatus(
+    options.retryAfter === undefined
+      ? describeStatus(status)
+      : describeStatus(status, { "retry-after-ms": Duration.toMillis(options.retryAfter) }, now),
+    withoutAddresses(options.message ?? ""),
+    { cause: undefined, method: options.method }
+  )
 
 // -----------------------------------------------------------------------------
 // With a status
 // -----------------------------------------------------------------------------
 
-/** What is known about a failure besides its kind. */
-interface Context extends Pick<Described, "cause" | "retryAfter" | "isRedirected" | "status"> {
+/** What is known about a failure besides its description. */
+interface Context {
+  readonly cause: unknown
   readonly method: string | undefined
-  /** Whether the service says that it limits requests. */
-  readonly isLimited?: boolean
+  readonly redirected?: boolean
 }
 
-const byStatus = (status: number, message: string, context: Context): HttpFailure => {
+const failureOfStatus = (description: Description, message: string, context: Context): HttpFailure => {
   const line = oneLine(message)
   const quote = line === "" ? "." : `: ${JSON.stringify(cut(line, 300))}`
-  return failureOfKind(
-    kindOfStatus(status, context.isLimited),
-    `The service answered ${status}${quote}`,
-    { ...context, status }
-  )
+  return failureOf(description, context, `The service answered ${description.status}${quote}`)
 }
 
-// The outcome depends on the method, unless the kind determines it.
-const failureOfKind = (kind: Kind, detail: string, { method, ...context }: Context): HttpFailure => {
-  const outcome = kind._tag === "ToolUnavailable" ? kind.outcome : undefined
-  return made({
-    ...context,
-    kind,
-    detail,
-    outcome: outcome === "open" ? isSafe(method) ? undefined : "unknown" : outcome
-  }, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
-}
+// The outcome depends on the method, unless the error determines it.
+const failureOf = (description: Description, { method, ...context }: Context, detail = description.message) =>
+  fromDescription(description, { ...context, detail, acts: !isSafe(method) }, {
+    SchemaMismatch,
+    SemanticGarbage,
+    ToolUnavailable
+  })
 
 const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
 
@@ -252,13 +241,11 @@ const failureOfResponse = (response: HttpClientResponse, cause?: unknown): Effec
   Effect.map(
     beginningOf(response),
     (body) =>
-      byStatus(response.status, withoutSecrets(response.request, plain(messageIn(body))), {
-        cause,
-        method: response.request.method,
-        retryAfter: retryAfterIn(response.headers),
-        isLimited: isLimitedIn(response.headers),
-        isRedirected: wasRedirected(response)
-      })
+      failureOfStatus(
+        describeStatus(response.status, response.headers, now),
+        withoutSecrets(response.request, withoutAddresses(messageIn(body))),
+        { cause, method: response.request.method, redirected: wasRedirected(response) }
+      )
   )
 
 // After a redirect, a client such as `fetch` reports a URL that differs from the request's URL.
@@ -272,14 +259,11 @@ const wasRedirected = ({ request, url }: HttpClientResponse): boolean =>
 // Without a status
 // -----------------------------------------------------------------------------
 
-const withoutStatus = (error: HttpClientError): HttpFailure => {
-  const { kind, sentence } = recognize(error) ?? lost
-  return failureOfKind(kind, sentence, { cause: error, method: error.request.method, status: statusBelow(error) })
-}
+const withoutStatus = (error: HttpClientError): HttpFailure =>
+  failureOf(describe(error, { now }), { cause: error, method: error.request.method })
 
 // No method is given, because the time limit may have covered several requests.
-const timedOut = (cause: Cause.TimeoutError): HttpFailure =>
-  failureOfKind(late.kind, late.sentence, { cause, method: undefined })
+const timedOut = (cause: Cause.TimeoutError): HttpFailure => failureOf(describe(cause), { cause, method: undefined })
 
 // -----------------------------------------------------------------------------
 // The service's message
@@ -326,6 +310,13 @@ interface Fields {
 const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))
 
 const isText = (value: unknown): value is string => typeof value === "string" && value.trim() !== ""
+
+/** Removes addresses, query strings, and the lines of a stack. */
+const withoutAddresses = (text: string): string =>
+  text
+    .replace(/^[ \t]+(?:at |File ").*$/gm, "")
+    .replace(/\b[a-z][a-z\d]{1,15}:\/\/[^\s"'<>]+/gi, "<address>")
+    .replace(/\?[^\s?="'<>]+=[^\s"'<>]*/g, "")
 
 /**
  * Removes the request's secrets from a message, because some services repeat them. The secrets are the URL's

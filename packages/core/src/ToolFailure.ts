@@ -21,16 +21,17 @@
  * @since 0.1.0
  */
 import { faultKinds } from "@fallible/arguments"
+import { describe } from "@fallible/errors"
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
-import { describe } from "./internal/anyError/describeError.ts"
-import { made } from "./internal/anyError/failureOf.ts"
+import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
+import { fromDescription, now } from "./internal/failure/fromDescription.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { excerpt } from "./internal/value/text.ts"
-import { attempted } from "./internal/value/untrusted.ts"
+import { attempted, isA } from "./internal/value/untrusted.ts"
 
 export { Evidence } from "./internal/failure/evidence.ts"
 
@@ -596,10 +597,16 @@ export const from = (
     if (classes === undefined || Array.isArray(classes)) continue
     throw new TypeError(`'${name}' must be a list of classes; got ${excerpt(classes)}.`, { cause: error })
   }
-  const described = describe(error, options)
-  if (described === undefined) throw error
-  return made(described, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
+  // A stop takes precedence over any failure, wherever it is thrown.
+  if (isStop(error)) throw error
+  const description = describe(error, { ...options, now })
+  if (description.class === "bug") throw error
+  const { isQuoted, isRecognized, message } = description
+  const detail = isQuoted || isRecognized ? message : "The tool failed. Only its operators can see why."
+  return fromDescription(description, { cause: error, detail }, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
 }
+
+const isStop = isA(StopSignal)
 
 // A thrown value may be anything: inspecting it may throw.
 const isOwnFailure = (error: unknown): error is ToolFailure => attempted(() => isToolFailure(error)) === true

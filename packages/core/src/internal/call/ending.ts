@@ -1,11 +1,11 @@
 /*
  * What an execution did, by the way in which the handler ended. The table is in `Certainty`.
  */
+import { errorsIn } from "@fallible/errors"
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { isToolFailure, type SchemaMismatch, type ToolFailure } from "../../ToolFailure.ts"
-import { withBelow } from "../anyError/readError.ts"
-import { isConflict } from "../anyError/recognize.ts"
+import { isConflict } from "../failure/conflict.ts"
 import { SuspendSignal } from "../failure/controlSignal.ts"
 import { both, type Effects, isInDoubt } from "../failure/effects.ts"
 import { type Evidence, evidenceOf, isInferred } from "../failure/evidence.ts"
@@ -161,7 +161,7 @@ export const effectsOfTools = (exit: Exit.Failure<unknown, unknown>, since: numb
   let effects: Effects = "none"
   for (const reason of exit.cause.reasons) {
     if (reason._tag !== "Fail") continue
-    for (const one of withBelow(reason.error)) {
+    for (const one of errorsIn(reason.error)) {
       const tool = evidenceOf(one)?.tool
       if (tool !== undefined) effects = both(effects, effectsSince(tool, since))
     }

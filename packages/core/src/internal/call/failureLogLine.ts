@@ -1,3 +1,4 @@
+import { redact } from "@fallible/errors"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,10 +7,9 @@ import * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import type { CallEvent } from "../../CallEvent.ts"
 import * as Observer from "../../Observer.ts"
-import { textAt } from "../anyError/readError.ts"
-import { withoutInsides } from "../anyError/safeText.ts"
 import { currentContext } from "../fiber/runContained.ts"
 import { cut, oneLine } from "../value/text.ts"
+import { attempted } from "../value/untrusted.ts"
 
 /** The parts of a failure that a log line shows. */
 interface LoggedFailure {
@@ -90,9 +90,9 @@ const asSentence = (detail: string): string => oneLine(detail).replace(/[^.!?:â€
 
 // An error may quote its input, so addresses, paths and secrets are removed.
 const causeText = (cause: unknown, detail: string): string => {
-  const message = cut(oneLine(withoutInsides(textAt(cause, "message") ?? "")), 500)
+  const message = cut(redact(textAt(cause, "message")), 500)
   if (message === "" || detail.includes(message)) return ""
-  const name = /^\w{1,60}$/.exec(textAt(cause, "name") ?? "")?.[0] ?? "Error"
+  const name = /^\w{1,60}$/.exec(textAt(cause, "name"))?.[0] ?? "Error"
   return ` Cause: ${name}: ${message}`
 }
 
@@ -128,3 +128,9 @@ const consequenceOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "Fail
       return `The policy '${policy ?? by}' handled it.`
   }
 }
+
+const textAt = (value: unknown, key: string): string =>
+  attempted(() => {
+    const text: unknown = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined
+    return typeof text === "string" ? text.slice(0, 2_000) : ""
+  }) ?? ""

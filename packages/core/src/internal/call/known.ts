@@ -2,10 +2,10 @@
  * What a failure says once the library knows what the tool did: whether the call took effect, even if a policy has changed
  * that, and which tool ended with the failure.
  */
+import { statusIn } from "@fallible/errors"
 import { type Certainty, join } from "../../Certainty.ts"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Failed } from "../../ToolOutcome.ts"
-import { statusBelow } from "../anyError/recognize.ts"
 import { certaintyOf, type Effects } from "../failure/effects.ts"
 import { evidenceOf, isDerived, isInferred, type Telling } from "../failure/evidence.ts"
 import { withFields } from "../failure/failureClass.ts"
@@ -135,6 +135,6 @@ export const certaintyUnread = (scope: Scope): Certainty => {
 // is lost.
 const withStatus = (failure: Failure, { tool: { sideEffect } }: Scope): Failure => {
   if (sideEffect !== "idempotent_by_key" || failure.cause === undefined) return failure
-  const status = attempted(() => statusBelow(failure))
+  const status = attempted(() => statusIn(failure))
   return status === undefined ? failure : telling(failure, { evidence: { ...evidenceOf(failure), status } })
 }

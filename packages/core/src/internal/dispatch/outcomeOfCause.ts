@@ -1,3 +1,4 @@
+import { describe } from "@fallible/errors"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -5,7 +6,6 @@ import type { Certainty } from "../../Certainty.ts"
 import type * as Tool from "../../Tool.ts"
 import { isToolFailure, PartialData, type SchemaMismatch, type ToolFailure } from "../../ToolFailure.ts"
 import type { Failed, Stage, ToolOutcome } from "../../ToolOutcome.ts"
-import { unknown } from "../anyError/describeError.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { certaintyUnread, toldAtLast } from "../call/known.ts"
 import { failedOutcome, stoppedOutcome, suspendedOutcome } from "../call/outcome.ts"
@@ -16,6 +16,7 @@ import { isInferred } from "../failure/evidence.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { guard } from "../result/resultGuard.ts"
 import { isTooDeep } from "../value/plainJson.ts"
+import { attempted } from "../value/untrusted.ts"
 
 /** Returns the outcome of a call that ended with a cause. This is the only place where a cause becomes an outcome. */
 export const outcomeOfCause = (
@@ -85,7 +86,16 @@ const settle = (
 
 // Reports an unrecognized error. Only the tool's author knows what it means.
 const reportUnknown = (error: unknown, { name }: Tool.Any, outcome: Effect.Effect<Failed>) =>
-  Effect.andThen(reportDefect(`The tool ${name} failed with ${unknown(error)}`, Cause.fail(error)), outcome)
+  Effect.andThen(reportDefect(`The tool ${name} failed with ${unrecognizedText(error)}`, Cause.fail(error)), outcome)
+
+const unrecognizedText = (error: unknown): string => {
+  const name = attempted(() => error instanceof Error ? error.constructor.name : "") ?? ""
+  if (name === "" || name === "Error") return "an error of an unknown kind"
+  const { withheldFor } = describe(error)
+  return withheldFor === undefined
+    ? `an error of the class ${name}, which is not recognized and not listed in 'tell'`
+    : `an error of the class ${name}, which is not recognized. Its message is withheld, because it has a field '${withheldFor}'`
+}
 
 const mismatched = (failure: SchemaMismatch, stage: Stage, record: Scope): Failed => {
   if (stage === "guard") return failed(failure, stage, record, certaintyUnread(record))

@@ -2,6 +2,7 @@
  * The record of the calls of a scope: how facts begin, what each call adds to them, and how they pass from a run that was
  * suspended to the next. `CallFacts` has the table of what they decide.
  */
+import { statusIn } from "@fallible/errors"
 import * as HashMap from "effect/HashMap"
 import * as Result from "effect/Result"
 import * as Struct from "effect/Struct"
@@ -16,7 +17,7 @@ import {
   type Settlement,
   type ToolOutcome
 } from "../../ToolOutcome.ts"
-import { isConflict, statusBelow } from "../anyError/recognize.ts"
+import { isConflict } from "../failure/conflict.ts"
 import { evidenceOf } from "../failure/evidence.ts"
 import { cut, mostDetail } from "../value/text.ts"
 import { isRefusal } from "../wire/wireRecord.ts"
@@ -175,7 +176,7 @@ const keepsRefusal = (
   if (mayHaveRun === "unlikely") return true
   // Without a request that was seen, the author says what was refused.
   return wire.length === 0
-    ? !beforeTheKey.has(statusBelow(failure) ?? 0)
+    ? !beforeTheKey.has(statusIn(failure) ?? 0)
     : wire.some(({ keyed, status = 0 }) => keyed === true && isFinal(status))
 }
 

@@ -3,7 +3,6 @@
  * answer has not come yet may have acted.
  */
 import type { WireRequest } from "../../WireRequest.ts"
-import { withoutSecretParts } from "../anyError/safeText.ts"
 import { both, type Effects } from "../failure/effects.ts"
 import { Latest } from "../value/latest.ts"
 import { cut } from "../value/text.ts"
@@ -334,3 +333,10 @@ export const claim = (socket: HttpSocket | null | undefined): void => {
     below[isClaimed] = true
   }
 }
+
+/** Removes what looks like a secret from the path of an address: a long part of letters and digits, except a UUID. */
+const withoutSecretParts = (path: string): string =>
+  path.split("/").map((part) => secretPart.test(part) && !uuid.test(part) ? "<redacted>" : part).join("/")
+
+const secretPart = /^(?=.*\d)(?=.*[a-z])[\w.~:+=%-]{24,}$/i
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i

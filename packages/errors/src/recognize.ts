@@ -3,17 +3,16 @@
  *
  *     an error ─ its own shape ─ vague? ─ its cause, or the errors of an aggregate
  */
-import * as Predicate from "effect/Predicate"
 import { ofDatabase } from "./databaseErrors.ts"
-import { ofEffect, ofOurs } from "./effectErrors.ts"
-import { garbage, leavesOpen, type Look, type Recognized, transient, unproven } from "./errorKind.ts"
+import { ofEffect, ofFallible } from "./effectErrors.ts"
 import { ofIssues, ofSyntax } from "./formatErrors.ts"
 import { kindOfStatus, ofStatus, tooOften } from "./httpStatus.ts"
-import { inWords, ofClients } from "./librarySentences.ts"
+import { leavesOpen, type Look, type Recognized, refused, transient, unproven } from "./kind.ts"
 import { ofMail } from "./mailErrors.ts"
-import { at, classesOf, listAt, most, namesOf, wholeAt, withBelow } from "./readError.ts"
+import { at, classesOf, errorsIn, isObject, isRecord, listAt, most, namesOf, wholeAt } from "./reading.ts"
 import { isLimited } from "./retryAfter.ts"
 import { ofRpc } from "./rpcErrors.ts"
+import { inWords, ofClients } from "./sentences.ts"
 import { ofStore } from "./storeErrors.ts"
 import { aborted, late, lost, ofSystem } from "./systemErrors.ts"
 
@@ -27,7 +26,7 @@ class Search {
   #left = most.errors
 
   of(error: unknown, isOfAttempts = false): Recognized | undefined {
-    if (!Predicate.isObjectOrArray(error) || this.#above.has(error) || this.#left === 0) return undefined
+    if (!isObject(error) || this.#above.has(error) || this.#left === 0) return undefined
     this.#left--
     const isMistake = isFault(error)
     const own = first(isMistake ? looksAtFaults : looks, error)
@@ -94,7 +93,7 @@ const first = (looks: ReadonlyArray<Look>, error: object): Recognized | undefine
 
 /** True if an error is a mistake in the program, and not a failure of its environment. */
 export const isFault = (error: unknown): boolean =>
-  Predicate.isObjectOrArray(error) && classesOf(error).some((name) => faults.includes(name))
+  isObject(error) && classesOf(error).some((name) => faults.includes(name))
 
 const faults = ["TypeError", "RangeError", "ReferenceError", "SyntaxError", "EvalError", "URIError", "AssertionError"]
 
@@ -102,7 +101,7 @@ const faults = ["TypeError", "RangeError", "ReferenceError", "SyntaxError", "Eva
 export const saysRetryable = (error: unknown): boolean | undefined => {
   const flags = [at(error, "retryable"), at(error, "isRetryable"), at(error, "$retryable")]
   // AWS marks a retryable error with an object.
-  if (flags.some((flag) => flag === true || Predicate.isObject(flag))) return true
+  if (flags.some((flag) => flag === true || isRecord(flag))) return true
   return flags.includes(false) ? false : undefined
 }
 
@@ -113,7 +112,7 @@ export const saysRetryable = (error: unknown): boolean | undefined => {
 const byStatus: Look = (error) => {
   // Octokit gives an aborted request a status, too.
   if (namesOf(error).includes("AbortError")) return aborted
-  const status = statusIn(error)
+  const status = ownStatusIn(error)
   if (status === undefined || status < 300 || status >= 600) return undefined
   // Some services use one status for many errors, which only their names distinguish.
   const named = status === 400 || status === 402 ? byName(error) : undefined
@@ -123,25 +122,22 @@ const byStatus: Look = (error) => {
   return status === 500 && hasNoResponse(error) ? { ...recognized, isVague: true } : recognized
 }
 
-const statusIn = (error: object): number | undefined =>
+const ownStatusIn = (error: object): number | undefined =>
   ownStatus(error) ?? wholeAt(error, "$metadata", "httpStatusCode") ?? responseStatus(error)
 
 /**
- * True if a failure comes from a status with which a service may reject an idempotency key. The service may
- * know the key with a different body, or still be running the key's first request.
+ * Returns the HTTP status of an error, or of an error inside it: its causes, and the errors of an aggregate. A status that may
+ * report a conflict of idempotency keys (409, 422) comes first.
+ *
+ * @category reading
+ * @since 0.1.0
  */
-export const isConflict = (failure: object): boolean => isConflictStatus(statusBelow(failure))
-
-/** Returns the HTTP status in an error, or in an error inside it. A status that reports a conflict comes first. */
-export const statusBelow = (error: unknown): number | undefined => {
-  const statuses = Array.from(withBelow(error)).flatMap((one) =>
-    Predicate.isObject(one) ? wholeAt(one, "evidence", "status") ?? statusIn(one) ?? [] : []
+export const statusIn = (error: unknown): number | undefined => {
+  const statuses = Array.from(errorsIn(error)).flatMap((one) =>
+    isRecord(one) ? wholeAt(one, "evidence", "status") ?? ownStatusIn(one) ?? [] : []
   ).filter((status) => status >= 100 && status < 600)
-  return statuses.find(isConflictStatus) ?? statuses[0]
+  return statuses.find((status) => status === 409 || status === 422) ?? statuses[0]
 }
-
-/** True if a service may reject an idempotency key with this status: see {@link isConflict}. */
-const isConflictStatus = (status: number | undefined): boolean => status === 409 || status === 422
 
 /** True if an error reports a redirect, in the form of a `Response`, of got, or of axios. */
 const wasRedirected = (error: object): boolean =>
@@ -189,7 +185,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
     sentence: "The service denied access."
   }],
   // Stripe's error for a declined card.
-  [/^StripeCardError$/, { kind: garbage("rejected"), sentence: "The card was declined." }],
+  [/^StripeCardError$/, { kind: refused("rejected"), sentence: "The card was declined." }],
   [/NotFound(Error|Exception)?$/, { kind: kindOfStatus(404), sentence: "The requested item was not found." }],
   [/(Timeout|TimedOut)(Error|Exception)?$/, late],
   [/^(APIUser)?(Abort|Aborted|Cancel|Canceled|Cancelled)(Error|Exception)$/, aborted],
@@ -198,7 +194,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
 
 /** The functions that recognize errors, in the order in which they are tried. The first result is used. */
 const looks: ReadonlyArray<Look> = [
-  ofOurs,
+  ofFallible,
   byThrottling,
   byStatus,
   ofEffect,

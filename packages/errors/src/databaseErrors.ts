@@ -1,25 +1,25 @@
 /*
  * Errors of SQL databases: SQLSTATEs (ISO 9075, as in PostgreSQL and MySQL) and SQLite's result codes.
  */
-import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./errorKind.ts"
-import { at, textAt, wholeAt } from "./readError.ts"
+import { broken, invalid, type Kind, permanent, type Recognized, refused, transient } from "./kind.ts"
+import { at, textAt, wholeAt } from "./reading.ts"
 
 const recognized = (kind: Kind, sentence: string): Recognized => ({ kind, sentence })
 
 export const database = {
-  unique: recognized(garbage("rejected"), "The database refused: this record already exists."),
-  reference: recognized(garbage("rejected"), "The database refused: a reference between records would break."),
-  constraint: recognized(garbage("rejected"), "The database refused: a value violates a constraint."),
-  value: recognized(mismatch("arguments"), "The database rejected one of the values."),
-  denied: recognized(refused("permission_denied"), "The database denied access."),
-  query: recognized(refused("server_error"), "The database could not run the query."),
+  unique: recognized(refused("rejected"), "The database refused: this record already exists."),
+  reference: recognized(refused("rejected"), "The database refused: a reference between records would break."),
+  constraint: recognized(refused("rejected"), "The database refused: a value violates a constraint."),
+  value: recognized(invalid("request"), "The database rejected one of the values."),
+  denied: recognized(permanent("permission_denied"), "The database denied access."),
+  query: recognized(permanent("server_error"), "The database could not run the query."),
   failed: recognized(broken("server_error"), "The database failed."),
   conflict: recognized(transient("server_error"), "The database rolled back the transaction because of a conflict."),
   partly: recognized(broken("rejected"), "The database refused some of the writes."),
   busy: recognized(transient("server_error"), "The database is busy."),
   standby: recognized(transient("server_error"), "The database server accepts no writes now."),
   outOfMemory: recognized(
-    refused("server_error", { hint: "Only an operator can fix this: tell the user." }),
+    permanent("server_error", { hint: "Only an operator can fix this: tell the user." }),
     "The database is out of memory."
   ),
   full: recognized(transient("server_error", "not_executed"), "The database accepts no more connections."),
@@ -64,7 +64,7 @@ const mysql: Table = [
 const postgrest: Table = [
   [/^PGRST00[012]$/, database.unreachable],
   [/^PGRST003$/, database.full],
-  [/^PGRST116$/, recognized(garbage("not_found"), "The query found no row, or more than one.")],
+  [/^PGRST116$/, recognized(refused("not_found"), "The query found no row, or more than one.")],
   [/^PGRST30\d$/, database.denied],
   [/^PGRST\d/, database.query]
 ]

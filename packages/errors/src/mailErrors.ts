@@ -1,8 +1,8 @@
 /*
  * Replies of a mail server: https://www.rfc-editor.org/rfc/rfc5321#section-4.2
  */
-import { garbage, type Recognized, refused, transient } from "./errorKind.ts"
-import { textAt, wholeAt } from "./readError.ts"
+import { permanent, type Recognized, refused, transient } from "./kind.ts"
+import { textAt, wholeAt } from "./reading.ts"
 
 export const ofMail = (error: object): Recognized | undefined => {
   const code = wholeAt(error, "responseCode")
@@ -12,7 +12,7 @@ export const ofMail = (error: object): Recognized | undefined => {
   if (code < 500 || code >= 600) return undefined
   if (command.startsWith("AUTH") || code === 530) return denied
   const what = command.startsWith("RCPT") ? "recipient" : command.startsWith("MAIL") ? "sender" : "message"
-  return { kind: garbage("rejected"), sentence: `The mail server refused the ${what}.` }
+  return { kind: refused("rejected"), sentence: `The mail server refused the ${what}.` }
 }
 
 const later: Recognized = {
@@ -21,6 +21,6 @@ const later: Recognized = {
 }
 
 const denied: Recognized = {
-  kind: refused("permission_denied", { hint: "The mail server rejected this tool's credentials: tell the user." }),
+  kind: permanent("permission_denied", { hint: "The mail server rejected this tool's credentials: tell the user." }),
   sentence: "The mail server denied access."
 }

@@ -1,7 +1,7 @@
 /*
  * The meaning of HTTP statuses, defined in one place for all clients.
  */
-import { garbage, type Kind, mismatch, type Recognized, refused, transient } from "./errorKind.ts"
+import { invalid, type Kind, permanent, type Recognized, refused, transient } from "./kind.ts"
 
 /**
  * Returns the kind of a failure with an HTTP status.
@@ -24,33 +24,33 @@ export const ofStatus = (status: number, isLimited = false): Recognized => ({
 const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [
     /^401$/,
-    refused("permission_denied", { hint: "The service rejected this tool's credentials: tell the user." })
+    permanent("permission_denied", { hint: "The service rejected this tool's credentials: tell the user." })
   ],
-  [/^402$/, refused("quota_exhausted", { hint: "The service requires payment: tell the user." })],
+  [/^402$/, permanent("quota_exhausted", { hint: "The service requires payment: tell the user." })],
   [
     /^403$/,
-    refused("permission_denied", {
+    permanent("permission_denied", {
       hint: "Someone has to grant access first: tell the user.",
-      scope: "arguments"
+      scope: "request"
     })
   ],
-  [/^4(04|10)$/, garbage("not_found", "Check the ids in the arguments.")],
+  [/^4(04|10)$/, refused("not_found", "Check the ids in the arguments.")],
   [/^408$/, transient("timeout")],
   [
     /^409$/,
-    refused("rejected", {
+    permanent("rejected", {
       hint: "It conflicts with the current state. Find out what that is.",
-      scope: "arguments"
+      scope: "request"
     })
   ],
-  [/^422$/, mismatch("arguments")],
+  [/^422$/, invalid("request")],
   // 423 Locked and 425 Too Early.
   [/^42[35]$/, transient("server_error", "not_executed")],
   [/^429$/, transient("rate_limited", "not_executed")],
-  [/^4\d\d$/, refused("rejected", { hint: "The service would refuse the same request again.", scope: "arguments" })],
-  [/^50[15]$/, refused("server_error", { hint: "The service does not support this kind of request." })],
+  [/^4\d\d$/, permanent("rejected", { hint: "The service would refuse the same request again.", scope: "request" })],
+  [/^50[15]$/, permanent("server_error", { hint: "The service does not support this kind of request." })],
   [/^5\d\d$/, transient("server_error")],
-  [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, scope: "arguments", outcome: "open" }]
+  [/./, { class: "unavailable", code: "unexpected_status", isTransient: false, scope: "request", outcome: "open" }]
 ]
 
 /** The error of a service that reports its failure without a status. */

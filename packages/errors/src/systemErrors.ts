@@ -1,6 +1,6 @@
 /* Errors of the operating system: of a connection, before or after a request was sent, or of a file. */
-import { broken, garbage, type Kind, type Recognized, refused, transient } from "./errorKind.ts"
-import { at, listAt, textAt, withBelow } from "./readError.ts"
+import { broken, type Kind, permanent, type Recognized, refused, transient } from "./kind.ts"
+import { at, errorsIn, listAt, textAt } from "./reading.ts"
 
 /** An answer that did not come in time. */
 export const late: Recognized = { kind: transient("timeout"), sentence: "The service did not answer in time." }
@@ -21,7 +21,7 @@ export const aborted: Recognized = {
 
 /** A request that was never sent. */
 export const unsendable: Recognized = {
-  kind: { ...refused("invalid_request", { scope: "arguments" }), outcome: "not_executed" },
+  kind: { ...permanent("invalid_request", { scope: "request" }), outcome: "not_executed" },
   sentence: "The request to the service could not be made."
 }
 
@@ -41,7 +41,7 @@ const codeOf = (error: unknown): string | undefined => {
 
 /** True if an error, or an error inside it, comes from a failed connection. */
 export const isDisconnected = (error: unknown): boolean =>
-  Array.from(withBelow(error, (one) => [at(one, "cause"), ...listAt(one, "errors")]))
+  Array.from(errorsIn(error, (one) => [at(one, "cause"), ...listAt(one, "errors")]))
     .some((one) => ofConnections.test(codeOf(one) ?? ""))
 
 // These errors are vague: of several attempts to connect, the error of one attempt may say more.
@@ -52,18 +52,18 @@ const unreachable = (saying: string, kind: Kind = transient("connection", "not_e
 })
 
 const distrusted: Kind = {
-  ...refused("connection", { hint: "Only an operator can fix this: tell the user." }),
+  ...permanent("connection", { hint: "Only an operator can fix this: tell the user." }),
   outcome: "not_executed"
 }
 
-const rejected = (sentence: string): Recognized => ({ kind: garbage("rejected"), sentence })
+const rejected = (sentence: string): Recognized => ({ kind: refused("rejected"), sentence })
 
-const failed = (sentence: string): Recognized => ({ kind: refused("server_error"), sentence })
+const failed = (sentence: string): Recognized => ({ kind: permanent("server_error"), sentence })
 
 export const files = {
-  absent: { kind: garbage("not_found"), sentence: "There is no such file or directory." },
+  absent: { kind: refused("not_found"), sentence: "There is no such file or directory." },
   denied: {
-    kind: refused("permission_denied", { scope: "arguments" }),
+    kind: permanent("permission_denied", { scope: "request" }),
     sentence: "The system denied access."
   },
   exists: rejected("The file or directory already exists.")

@@ -1,13 +1,13 @@
 /*
- * Recognizes Effect's errors by their tags and the tags of their reasons. Also recognizes failures of this
- * library.
+ * Recognizes Effect's errors by their tags and the tags of their reasons. Also recognizes the failures
+ * of Fallible.
  */
-import { cut } from "../value/text.ts"
 import { database } from "./databaseErrors.ts"
-import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./errorKind.ts"
-import { at, textAt } from "./readError.ts"
-import { clean } from "./safeText.ts"
+import { broken, invalid, type Kind, permanent, type Recognized, refused, transient } from "./kind.ts"
+import { at, textAt } from "./reading.ts"
+import { redact } from "./redact.ts"
 import { files, isDisconnected, late, lost, unsendable } from "./systemErrors.ts"
+import { cut } from "./text.ts"
 
 export const ofEffect = (error: object): Recognized | undefined => {
   const reason = at(error, "reason")
@@ -35,11 +35,11 @@ const ofHttpClient = (reason: unknown, tag: string): Recognized => {
     case "InvalidUrlError":
       return unsendable
     case "EmptyBodyError":
-      return { kind: mismatch("result"), sentence: "The service sent an empty answer." }
+      return { kind: invalid("answer"), sentence: "The service sent an empty answer." }
     case "DecodeError":
       return isDisconnected(at(reason, "cause"))
         ? lost
-        : { kind: mismatch("result"), sentence: "The service's answer could not be decoded." }
+        : { kind: invalid("answer"), sentence: "The service's answer could not be decoded." }
     default:
       return lost
   }
@@ -62,7 +62,7 @@ const byPlatform: Readonly<Record<string, Recognized>> = {
   NotFound: files.absent,
   PermissionDenied: files.denied,
   AlreadyExists: files.exists,
-  BadArgument: { kind: garbage("rejected"), sentence: "The system rejected one of the arguments." },
+  BadArgument: { kind: refused("rejected"), sentence: "The system rejected one of the arguments." },
   Busy: { kind: transient("server_error"), sentence: "The system is busy." },
   WouldBlock: { kind: transient("server_error"), sentence: "The system is busy." },
   TimedOut: { kind: transient("timeout"), sentence: "The system did not answer in time." }
@@ -71,48 +71,47 @@ const byPlatform: Readonly<Record<string, Recognized>> = {
 const byAi: Readonly<Record<string, Recognized>> = {
   NetworkError: lost,
   RateLimitError: { kind: transient("rate_limited"), sentence: "The model is rate limiting requests." },
-  QuotaExhaustedError: { kind: refused("quota_exhausted"), sentence: "The model's quota is used up." },
-  AuthenticationError: { kind: refused("permission_denied"), sentence: "The model denied access." }
+  QuotaExhaustedError: { kind: permanent("quota_exhausted"), sentence: "The model's quota is used up." },
+  AuthenticationError: { kind: permanent("permission_denied"), sentence: "The model denied access." }
 }
 
 // -----------------------------------------------------------------------------
-// Failures of this library
+// Failures of Fallible
 // -----------------------------------------------------------------------------
 
 /**
- * Recognizes a failure of this library. An inner tool failed with it, and the handler passed it on as the
- * cause of an error.
+ * Recognizes a failure of Fallible, which somebody passed on as the cause of an error.
  */
-export const ofOurs = (error: object): Recognized | undefined => {
+export const ofFallible = (error: object): Recognized | undefined => {
   const code = textAt(error, "code")
   const sentence = textAt(error, "detail")
   const kind = code === undefined ? undefined : kindOf(error, code)
-  return kind === undefined || sentence === undefined ? undefined : { kind, sentence: cut(clean(sentence), 500) }
+  return kind === undefined || sentence === undefined ? undefined : { kind, sentence: cut(redact(sentence), 500) }
 }
 
 const kindOf = (error: object, rawCode: string): Kind | undefined => {
   // A user may have made the failure, so its code is checked.
-  const code = /^[\w.-]{1,60}$/.test(rawCode) && clean(rawCode) === rawCode ? rawCode : "failed"
+  const code = /^[\w.-]{1,60}$/.test(rawCode) && redact(rawCode) === rawCode ? rawCode : "failed"
   const rawHint = textAt(error, "hint")
-  const hint = rawHint === undefined ? undefined : cut(clean(rawHint), 500)
+  const hint = rawHint === undefined ? undefined : cut(redact(rawHint), 500)
   switch (textAt(error, "_tag") ?? "") {
     case "ToolUnavailable": {
       const isTransient = at(error, "transient") === true
-      const scope = at(error, "scope") === "arguments" ? "arguments" : "tool"
+      const scope = at(error, "scope") === "arguments" ? "request" : "service"
       return {
-        _tag: "ToolUnavailable",
+        class: "unavailable",
         code,
-        transient: isTransient,
+        isTransient,
         scope,
         hint,
         outcome: outcomeOf(error, isTransient)
       }
     }
     case "SemanticGarbage":
-      return garbage(code, hint)
+      return refused(code, hint)
     case "SchemaMismatch":
       // The rejected arguments belong to the inner tool, so this is no mismatch of the outer tool's arguments.
-      return at(error, "side") === "result" ? mismatch("result", code) : garbage(code, hint)
+      return at(error, "side") === "result" ? invalid("answer", code) : refused(code, hint)
     case "PartialData":
       return { ...broken(code), outcome: "executed" }
     default:

@@ -2,8 +2,8 @@
  * Errors of databases without SQL: Redis reports the first word of a reply, MongoDB reports a number.
  */
 import { database } from "./databaseErrors.ts"
-import type { Recognized } from "./errorKind.ts"
-import { listAt, namesOf, textAt, wholeAt } from "./readError.ts"
+import type { Recognized } from "./kind.ts"
+import { listAt, namesOf, textAt, wholeAt } from "./reading.ts"
 
 export const ofStore = (error: object): Recognized | undefined => ofRedis(error) ?? ofMongo(error)
 

@@ -3,25 +3,26 @@
  * 10.2.3). If a rate limit leaves no requests, clients wait until the limit resets
  * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
-import * as Predicate from "effect/Predicate"
-import { currentContext } from "../fiber/runContained.ts"
-import { attempted } from "../value/untrusted.ts"
-import { at, most, textAt } from "./readError.ts"
+import { at, attempted, isRecord, most, textAt } from "./reading.ts"
 
-/** Returns the wait from the headers of an error, of its response, or of its causes. */
-export const retryAfterOf = (error: unknown, depth = 0): Duration.Duration | undefined =>
+/** A clock: returns the time in milliseconds since 1970. */
+export type Now = () => number
+
+/** The clock of this machine, for programs that have no other. */
+// oxlint-disable-next-line no-restricted-properties
+export const systemClock: Now = Date.now
+
+/** Returns the wait, in milliseconds, from the headers of an error, of its response, or of its causes. */
+export const retryAfterOf = (error: unknown, now: Now, depth = 0): number | undefined =>
   error === undefined || depth > most.depth
     ? undefined
-    : headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0) ?? ofSlack(error) ??
-      retryAfterOf(at(error, "cause"), depth + 1)
+    : headersOf(error).flatMap((headers) => retryAfterIn(headers, now) ?? []).at(0) ?? ofSlack(error, now) ??
+      retryAfterOf(at(error, "cause"), now, depth + 1)
 
 // Slack's `retryAfter` is in seconds. In other libraries, a field with this name is in milliseconds.
-const ofSlack = (error: unknown): Duration.Duration | undefined =>
+const ofSlack = (error: unknown, now: Now): number | undefined =>
   textAt(error, "code") === "slack_webapi_rate_limited_error"
-    ? retryAfterIn({ "retry-after": at(error, "retryAfter") })
+    ? retryAfterIn({ "retry-after": at(error, "retryAfter") }, now)
     : undefined
 
 /** True if the headers of an error, or of its response, say that the service limits requests. */
@@ -32,16 +33,19 @@ const headersOf = (error: unknown): ReadonlyArray<unknown> => {
   return [at(error, "headers"), at(error, "responseHeaders"), ...responses, at(error, "reason", "response", "headers")]
 }
 
-export const retryAfterIn = (headers: unknown): Duration.Duration | undefined => {
+/** Returns the wait, in milliseconds, that headers ask for. */
+export const retryAfterIn = (headers: unknown, now: Now): number | undefined => {
   const millis = headerIn(headers, "retry-after-ms") ?? ""
-  if (/^\d+(\.\d+)?$/.test(millis)) return Duration.seconds(Math.min(Number(millis) / 1000, longest))
+  if (/^\d+(\.\d+)?$/.test(millis)) return Math.min(Number(millis), longest)
   const after = headerIn(headers, "retry-after") ?? ""
-  if (/^\d+$/.test(after)) return Duration.seconds(Math.min(Number(after), longest))
+  if (/^\d+$/.test(after)) return Math.min(Number(after) * 1000, longest)
   const until = /^[a-z]{3,9}, /i.test(after) ? Date.parse(after) : resetIn(headers)
-  return Number.isNaN(until) ? undefined : Duration.millis(Math.min(Math.max(0, until - now()), longest * 1000))
+  return Number.isNaN(until) ? undefined : Math.min(Math.max(0, until - now()), longest)
 }
 
-export const isLimitedIn = (headers: unknown): boolean => hasNoneLeft(headers) || retryAfterIn(headers) !== undefined
+/** True if headers say that the service limits requests. */
+export const isLimitedIn = (headers: unknown): boolean =>
+  hasNoneLeft(headers) || retryAfterIn(headers, () => 0) !== undefined
 
 const hasNoneLeft = (headers: unknown): boolean => headerIn(headers, "x-ratelimit-remaining") === "0"
 
@@ -52,14 +56,11 @@ const resetIn = (headers: unknown): number => {
   return /^\d{10}$/.test(reset) ? Number(reset) * 1000 : Number.NaN
 }
 
-/** The longest wait, in seconds: about thirty years, which can still be written as text. */
-const longest = 1e9
-
-// An error is not an Effect, so the current fiber supplies the clock.
-const now = (): number => Context.get(currentContext<never>(), Clock.Clock).currentTimeMillisUnsafe()
+/** The longest wait, in milliseconds: about thirty years, which can still be written as text. */
+const longest = 1e12
 
 const headerIn = (headers: unknown, name: string): string | undefined => {
-  if (!Predicate.isObject(headers)) return undefined
+  if (!isRecord(headers)) return undefined
   const get = at(headers, "get")
   const value = typeof get === "function"
     ? attempted((): unknown => get.call(headers, name))

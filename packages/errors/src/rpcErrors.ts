@@ -2,9 +2,9 @@
  * Codes of remote calls: gRPC, JSON-RPC (which MCP uses) and Slack. Most have an HTTP status with the same
  * meaning.
  */
-import { type Kind, type Recognized, transient } from "./errorKind.ts"
 import { kindOfStatus, ofStatus } from "./httpStatus.ts"
-import { at, namesOf, textAt, wholeAt } from "./readError.ts"
+import { type Kind, type Recognized, transient } from "./kind.ts"
+import { at, namesOf, textAt, wholeAt } from "./reading.ts"
 import { late, lost } from "./systemErrors.ts"
 
 export const ofRpc = (error: object): Recognized | undefined => {

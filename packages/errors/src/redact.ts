@@ -1,94 +1,33 @@
-/*
- * Decides which words of an error a model may read, and removes secrets and internals from them.
- */
-import * as Predicate from "effect/Predicate"
-import { cut, oneLine } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
-import { at, lengthAt, textAt } from "./readError.ts"
-
-/** A class of errors whose messages are written for the model. */
-export type Told = abstract new(...args: Array<never>) => Error
-
-/**
- * Returns the message of an error that was thrown to be read: a plain `Error`, or an error of a listed class.
- * Returns `undefined` for any other error. Errors of systems and libraries have extra fields, and their
- * messages have addresses, statements and paths.
- */
-export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | undefined => {
-  const isListed = listed.some((listedClass) => attempted(() => error instanceof listedClass))
-  if (!isPlain(error) && !isListed) return undefined
-  const field = fieldOfLibraries(error)
-  // A program's own class may have a code. `Error` says nothing of whose error it is.
-  const isOwn = field === "code" &&
-    listed.some((listedClass) => !builtIn.has(listedClass) && attempted(() => error instanceof listedClass) === true)
-  if (field !== undefined && !isOwn) return undefined
-  const message = textAt(error, "message") ?? ""
-  const inner = textAt(error, "cause", "message") ?? ""
-  // A message that repeats its cause was not written for a model.
-  if (inner !== "" && message.includes(inner) || statement.test(message) || page.test(message)) return undefined
-  const words = clean(message)
-  // `textAt` reads only the beginning of a long message.
-  const unreadLength = lengthAt(error, "message") - message.length
-  return words === "" ? undefined : cut(words, 500, unreadLength)
-}
-
-/**
- * Returns the name of a field that marks an error as a library's; `undefined` if the error has no such field.
- * If there is such a field, the error's message is never shown.
- */
-export const fieldOfLibraries = (error: unknown): string | undefined =>
-  ofLibraries.find((field) => attempted(() => Predicate.hasProperty(error, field)) !== false)
-
-const builtIn: ReadonlySet<unknown> = new Set([
-  Error,
-  AggregateError,
-  EvalError,
-  RangeError,
-  ReferenceError,
-  SyntaxError,
-  TypeError,
-  URIError
-])
-
-const isPlain = (error: unknown): boolean => at(error, "constructor") === Error
-
-const ofLibraries = [
-  "code",
-  "errno",
-  "sql",
-  "config",
-  "request",
-  "response",
-  // Fields of a failed process.
-  "cmd",
-  "stdout",
-  "stderr",
-  "output"
-]
-
-/** A SQL statement. */
-const statement =
-  /\b(?:SELECT\b.{1,200}?\bFROM|INSERT INTO|insert into\b.{1,100}?\bvalues|UPDATE\b.{1,60}?\bSET|DELETE FROM|delete from\b.{1,100}?\bwhere|select\b.{1,200}?\bfrom [\w."`]{1,60} where [\w."`]{1,60}(?= ?[=<>]| like\b))\b/
-
-/** A web page that a server sends instead of a message. */
-const page = /^\s*<(?:!doctype|html|head|body|\?xml)\b/i
-
-/** Returns text on one line, without internals. */
-export const clean = (text: string): string => oneLine(withoutInsides(text))
+import { oneLine } from "./text.ts"
 
 /** Removes addresses, query strings, and the lines of a stack. */
-export const plain = (text: string): string =>
+const plain = (text: string): string =>
   text
     .replace(/^[ \t]+(?:at |File ").*$/gm, "")
     .replace(/\b[a-z][a-z\d]{1,15}:\/\/[^\s"'<>]+/gi, "<address>")
     .replace(/\?[^\s?="'<>]+=[^\s"'<>]*/g, "")
 
 /**
- * Removes addresses, query strings, stacks, paths, class names, and everything that looks like a secret. No
- * pattern finds every secret, so this is only the second line of defence. The first is `wordsOf`, which
- * decides which messages are shown.
+ * Removes secrets and internals from a text, and puts it on one line: keys, tokens and passwords, card numbers, addresses and
+ * query strings, stacks, paths, names of error classes.
+ *
+ * When to use: before a text that you did not write yourself is logged or shown. No pattern finds every secret, so this is
+ * only the second line of defence. The first is to show no messages of libraries: {@link describe} does that.
+ *
+ * @example
+ * ```ts
+ * import { redact } from "@fallible/errors"
+ *
+ * redact("Login failed for postgres://ada:hunter2@db.internal:5432/app with token=abc123def456")
+ * // => "Login failed for <address> with token=<redacted>"
+ * ```
+ *
+ * @category redacting
+ * @since 0.1.0
  */
-export const withoutInsides = (text: string): string =>
+export const redact = (text: string): string => oneLine(withoutInsides(text))
+
+const withoutInsides = (text: string): string =>
   insides.reduce(
     (text, [pattern, instead]) => text.replace(pattern, instead),
     // Full-width letters and invisible characters could hide a word.
@@ -156,10 +95,3 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\b[A-Z][a-z\d]\w{0,60}(?:Error|Exception)\b/g, "<error>"],
   [/\[object \w+\]/g, ""]
 ]
-
-/** Removes what looks like a secret from the path of an address: a long part of letters and digits, except a UUID. */
-export const withoutSecretParts = (path: string): string =>
-  path.split("/").map((part) => secretPart.test(part) && !uuid.test(part) ? "<redacted>" : part).join("/")
-
-const secretPart = /^(?=.*\d)(?=.*[a-z])[\w.~:+=%-]{24,}$/i
-const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i

@@ -1,8 +1,31 @@
 /*
  * Safe access to unknown values: a getter may throw, and a message may be long.
  */
-import * as Predicate from "effect/Predicate"
-import { attempted } from "../value/untrusted.ts"
+
+/** Returns the result of reading a value, or `undefined` if reading it throws. */
+export const attempted = <A>(look: () => A): A | undefined => {
+  try {
+    return look()
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns a type guard for the instances of a class. */
+export const isA = <A>(type: abstract new(...args: Array<never>) => A) => (value: unknown): value is A =>
+  attempted(() => value instanceof type) === true
+
+/** True if a value is an object, which may be a list. */
+export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
+
+/** True if a value is an object, and not a list. */
+export const isRecord = (value: unknown): value is object =>
+  isObject(value) && attempted(() => Array.isArray(value)) === false
+
+/** True if a value has a property, own or inherited. Throws if that cannot be told. */
+export const has = (value: unknown, key: string): boolean => isObjectOrFunction(value) && key in value
+
+const isObjectOrFunction = (value: unknown): value is object => isObject(value) || typeof value === "function"
 
 /** The limits on reading an error: related errors, items of a list, levels of classes or causes, characters. */
 export const most = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }
@@ -10,7 +33,7 @@ export const most = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }
 /** Returns the value at a path of keys, own or inherited. */
 export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce(
-    (value, key) => Predicate.isObjectKeyword(value) ? attempted(() => Reflect.get(value, key)) : undefined,
+    (value, key) => isObjectOrFunction(value) ? attempted(() => Reflect.get(value, key)) : undefined,
     value
   )
 
@@ -43,10 +66,13 @@ export const partsOf = (one: unknown): ReadonlyArray<unknown> =>
     : [at(one, "cause"), at(one, "error"), at(one, "failure"), ...listAt(one, "errors"), ...listAt(one, "reasons")]
 
 /**
- * Returns a value, its parts, their parts, and so on: at most `most.errors` values. Errors may be circular
- * and numerous.
+ * Returns an error and the errors inside it: its causes, the errors of an aggregate, the reasons of an Effect's cause, and so
+ * on. At most 50 values, since errors may be circular and numerous.
+ *
+ * @category reading
+ * @since 0.1.0
  */
-export const withBelow = (value: unknown, parts: typeof partsOf = partsOf): ReadonlySet<unknown> => {
+export const errorsIn = (value: unknown, parts: typeof partsOf = partsOf): ReadonlySet<unknown> => {
   const all = new Set([value])
   for (const one of all) {
     for (const part of parts(one)) if (part !== undefined && all.size < most.errors) all.add(part)
@@ -58,7 +84,7 @@ export const withBelow = (value: unknown, parts: typeof partsOf = partsOf): Read
 export const classesOf = (error: object): ReadonlyArray<string> => {
   const names: Array<string> = []
   let prototype: unknown = attempted(() => Object.getPrototypeOf(error))
-  for (let depth = 0; Predicate.isObject(prototype) && depth < most.depth; depth++) {
+  for (let depth = 0; isObject(prototype) && depth < most.depth; depth++) {
     const own = prototype
     names.push(textAt(own, "constructor", "name")?.slice(0, most.name) ?? "")
     prototype = attempted(() => Object.getPrototypeOf(own))

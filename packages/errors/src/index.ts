@@ -1,0 +1,11 @@
+/**
+ * Describes the errors of any library by their shape: what happens next, whether waiting helps, what may be shown, and what
+ * one request proves. No dependencies.
+ *
+ * @since 0.1.0
+ */
+export { type Code, describe, describeStatus, type Description, type Options } from "./describe.ts"
+export { errorsIn } from "./reading.ts"
+export { statusIn } from "./recognize.ts"
+export { redact } from "./redact.ts"
+export type { ErrorClass } from "./shownWords.ts"
