@@ -55,9 +55,30 @@ const mistakes: ReadonlyArray<readonly [mistake: string, code: string, message: 
     `${read}.pipe(Tool.catchTag("ToolUnavailable", () => Effect.fail(new Error("no"))))`,
     "Advice<\"This function must fail with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\">"
   ],
+  [
+    "options in place of a retry's schedule",
+    `${read}.pipe(Tool.retry({ attempts: 3 }))`,
+    "Type 'number' is not assignable to type 'Advice<\"Write RetryPolicy.make({ attempts: 3 }).\">'."
+  ],
+  [
+    "a catch on a tool that cannot fail",
+    `${handled("() => Effect.succeed(\"\")")}.pipe(Tool.catchTag("ToolUnavailable", () => Effect.succeed("")))`,
+    "Advice<\"This tool cannot fail, so there is nothing to catch.\">"
+  ],
+  [
+    "a policy that adds a failure which it does not declare",
+    "Policy.make({ kind: \"retry\", description: \"\", wrap: (run) => (params) =>\n" +
+    "  Effect.andThen(run(params), Effect.fail(new SemanticGarbage({ code: \"c\", detail: \"d\" }))) })",
+    "Advice<\"Declare the failures that the policy adds: Policy.make<never, SemanticGarbage>\">"
+  ],
+  [
+    "an agent's option with a typing mistake",
+    "Agent.make({ toolkit: Toolkit.empty, limit: { turns: 3 } })",
+    "Did you mean to write 'limits'?"
+  ],
   ...handlers.map(([mistake, handler, message]) => [mistake, handled(handler), message] as const)
 ]
-const heading = "import { SemanticGarbage, Tool, ToolUnavailable } from \"@fallible/core\"\n" +
+const heading = "import { Agent, Policy, SemanticGarbage, Tool, Toolkit, ToolUnavailable } from \"@fallible/core\"\n" +
   "import { Effect, Option, Schema } from \"effect\"\n"
 const wrong = new Map(
   mistakes.map((

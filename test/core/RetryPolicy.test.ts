@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Model, ModelFailure, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
 import { Clock, Context, Duration, Effect, Exit, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
-import { retriesOf } from "../../packages/core/src/internal/policy/retryWait.ts"
 import { after, disabled, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
 const busy = (retryAfter: Duration.Input) =>
@@ -377,14 +376,27 @@ describe("RetryPolicy", () => {
     })
   })
 
-  it.effect("declares how often it retries unless it is composed, and keeps to it", () =>
+  it.effect("publishes how often it retries, and keeps to it", () =>
     Effect.gen(function*() {
-      const { make, none, rateLimited, transient } = RetryPolicy
+      const { honouring, make, none, rateLimited, transient } = RetryPolicy
       for (const policy of [transient, rateLimited, none, make({ attempts: 5 })]) {
-        assert.strictEqual((yield* attempts(drawing(0), refused, policy)).length, 1 + retriesOf(policy)!)
+        const { terms } = policy
+        assert.strictEqual(
+          (yield* attempts(drawing(0), refused, policy)).length,
+          "attempts" in terms ? terms.attempts : 0
+        )
       }
-      assert.strictEqual(retriesOf(transient.pipe(Schedule.upTo({ times: 1 }))), undefined)
-      assert.strictEqual(retriesOf(Schedule.recurs(3)), undefined)
+      const schedule = Schedule.recurs(3)
+      assert.deepStrictEqual<unknown>(honouring(schedule, "1 minute").terms, {
+        around: schedule,
+        honours: Duration.minutes(1)
+      })
+      assert.deepStrictEqual(make({ attempts: 2, base: "1 second", honourRetryAfter: "3 seconds" }).terms, {
+        attempts: 2,
+        waits: [{ least: Duration.zero, most: Duration.seconds(3), own: Duration.seconds(1) }],
+        isRandom: true,
+        honours: Duration.seconds(3)
+      })
     }))
 
   describe("a custom policy", () => {

@@ -73,7 +73,7 @@ describe("Tool.explain", () => {
         ["reconciles unknown outcomes | 1 | 0ms | unbounded", "the check of the outcome has no timeout"]
       ])
       assert.deepStrictEqual(
-        asking.map((tool) => rows(adding(byHand("same", (inner) => inner))(Tool.timeout(tool, "8 seconds"))).at(-1)),
+        asking.map((tool) => rows(adding(byHand("same", {}))(Tool.timeout(tool, "8 seconds"))).at(-1)),
         asking.map(() => "same | 1 | 0ms | 8s")
       )
     })
@@ -123,14 +123,24 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(rows(tool).at(-1), "mystery | unbounded | unbounded | unbounded")
       assert.deepStrictEqual(reasons(tool), Array(3).fill("the policy 'mystery' has no bound"))
       assert.deepStrictEqual(
-        rows(adding(byHand("same", (inner) => inner))(Tool.timeout(tool, "9 seconds"))).at(-1),
+        rows(adding(byHand("same", {}))(Tool.timeout(tool, "9 seconds"))).at(-1),
         "same | unbounded | 9s | 9s"
       )
     })
 
-    it("a custom policy declares its own bounds", () => {
-      const slow = byHand("slow", (inner, { name }) => ({ ...inner, time: Explanation.unbounded(`${name} is slow`) }))
-      assert.deepStrictEqual(reasons(timely().pipe(adding(slow))), ["", "", "get_quote is slow"])
+    it("a custom policy publishes its own terms", () => {
+      const rowOf = (terms: Policy.Terms) => rows(timely().pipe(adding(byHand("own", terms)))).at(-1)
+      const wait = Duration.seconds(1)
+      assert.deepStrictEqual(reasons(timely().pipe(adding(byHand("slow", { after: { what: "the audit" } })))), [
+        "",
+        "",
+        "the audit has no timeout"
+      ])
+      assert.strictEqual(rowOf({ before: { what: "a lookup", time: wait } }), "own | 1 | 0ms | 6s")
+      assert.strictEqual(rowOf({ after: { time: wait } }), "own | 1 | 0ms | 6s")
+      assert.strictEqual(rowOf({ repeats: { after: [wait, wait] } }), "own | 3 | 2s | 17s")
+      assert.strictEqual(rowOf({ repeats: { after: [wait], overlap: true } }), "own | 2 | 1s | 6s")
+      assert.strictEqual(rowOf({ waits: { for: "a token", most: wait }, limit: wait }), "own | 1 | 1s | 1s")
     })
 
     it("defaults count in their places", () => {

@@ -95,7 +95,7 @@ describe("Tool.explain", () => {
     const steady = Schedule.jittered(twice)
     const retrying = Tool.retry(RetryPolicy.transient)
     const breaker = adding(
-      Policy.make({ kind: "breaker", description: "breaker", wrap: (run) => run, bound: (inner) => inner })
+      Policy.make({ kind: "breaker", description: "breaker", wrap: (run) => run, terms: {} })
     )
 
     it("a retry without jitter", () => {
@@ -366,7 +366,7 @@ describe("Tool.explain", () => {
 
     it("the warnings of a custom policy", () => {
       const warning = { code: "odd", detail: "It is odd.", hint: "Leave it out." }
-      const odd = byHand("odd", (inner) => ({ ...inner, warnings: [...inner.warnings, warning] }))
+      const odd = byHand("odd", { warnings: [warning] })
       assert.deepStrictEqual(Tool.explain(timely().pipe(adding(odd))).warnings, [warning])
     })
   })

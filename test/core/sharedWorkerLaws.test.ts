@@ -117,7 +117,7 @@ const batchOf = (hand: (params: unknown) => unknown) =>
     kind: "custom",
     name: "batching",
     description: "batching",
-    bound: (inner) => inner,
+    terms: {},
     wrap: <A, E extends Failure, R>(run: Policy.Run<A, E, R>) => {
       let batch: Array<{ readonly params: unknown; readonly end: Deferred.Deferred<A, E> }> | undefined
       return (params: unknown) =>

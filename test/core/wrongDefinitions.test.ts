@@ -152,7 +152,7 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
   [
     "a tool in place of a fallback's function",
     () => tool.pipe(Tool.fallback(tool as Untyped)),
-    "Tool.fallback of 'read' has no function as its source. If 'read' is the source, pass its 'run'."
+    "A fallback needs a function; got nothing. If a tool is the source, pass its 'run'."
   ],
   [
     "an option of a fallback with a typing mistake",

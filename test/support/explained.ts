@@ -16,14 +16,14 @@ export const twice = Schedule.exponential("200 millis").pipe(Schedule.upTo({ tim
 
 export const lines = (text: string) => text.split("\n")
 
-/** Makes a custom policy with only the required fields, and an optional bound. */
-export const byHand = (name: string, bound?: Policy.Policy["bound"]): Policy.Policy =>
+/** Makes a custom policy with only the required fields, and optional terms. */
+export const byHand = (name: string, terms?: Policy.Terms): Policy.Policy =>
   Policy.make({
     kind: "custom",
     name,
     description: name,
     wrap: (run) => run,
-    ...(bound === undefined ? {} : { bound })
+    ...(terms === undefined ? {} : { terms })
   })
 
 export const adding = (policy: Policy.Any) => <T extends Tool.Any>(tool: T) => Tool.withDefaults(tool, [policy])

@@ -65,14 +65,14 @@ describe("what a policy does to a tool's type", () => {
 
   test("a schedule that honours Retry-After keeps its output, input, errors and requirements", () => {
     const { honouring } = RetryPolicy
-    expect(honouring(Schedule.recurs(3))).type.toBe<Schedule.Schedule<number, RetryPolicy.Retryable>>()
+    expect(honouring(Schedule.recurs(3))).type.toBe<RetryPolicy.RetryPolicy<number>>()
     const jittered = Schedule.modifyDelay(Schedule.recurs(3), ({ duration }) => Effect.as(Jitter, duration))
     expect(honouring(jittered, "1 minute")).type.toBe<
-      Schedule.Schedule<number, RetryPolicy.Retryable, never, Jitter>
+      RetryPolicy.RetryPolicy<number, RetryPolicy.Retryable, never, Jitter>
     >()
     expect(steady.pipe(Tool.retry(honouring(jittered)))).type.toBe<Steady<Jitter>>()
     const breaking = Schedule.tap(Schedule.recurs(3), () => Effect.fail("broken"))
-    expect(honouring(breaking)).type.toBe<Schedule.Schedule<number, RetryPolicy.Retryable, string>>()
+    expect(honouring(breaking)).type.toBe<RetryPolicy.RetryPolicy<number, RetryPolicy.Retryable, string>>()
     expect(
       steady.pipe(Tool.retry(($) =>
         honouring(
@@ -88,7 +88,7 @@ describe("what a policy does to a tool's type", () => {
 
   test("a retry policy is made from options, and works for a tool and a model", () => {
     const policy = RetryPolicy.make({ attempts: 5, honourRetryAfter: false })
-    expect(policy).type.toBe<Schedule.Schedule<unknown, RetryPolicy.Retryable>>()
+    expect(policy).type.toBe<RetryPolicy.RetryPolicy>()
     expect(steady.pipe(Tool.retry(policy))).type.toBe<typeof steady>()
     expect(policy).type.toBeAssignableTo<Schedule.Schedule<unknown, Model.ModelFailure>>()
     expect(RetryPolicy.make).type.not.toBeCallableWith({ jitter: "full" })

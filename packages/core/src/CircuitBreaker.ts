@@ -43,7 +43,6 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { answered, ended } from "./internal/call/runUserCode.ts"
-import { same } from "./internal/explain/worstCaseBounds.ts"
 import { defectsOf, signalIn } from "./internal/failure/controlSignal.ts"
 import { isBlameless, isRefusal, refusal } from "./internal/failure/policyRefusal.ts"
 import { withinTime } from "./internal/fiber/withinTime.ts"
@@ -87,7 +86,7 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
   builtIn(Policy.make<Breaker.CircuitBreaker, ToolUnavailable>({
     kind: "breaker",
     description: key === undefined ? "breaker" : `breaker of ${key}`,
-    bound: same,
+    terms: {},
     wrap: <A, E extends ToolFailure, R>(
       run: Policy.Run<A, E, R>,
       { name }: Policy.Subject<A>,

@@ -175,59 +175,6 @@ export type WarningCode =
   // Any other snake_case code. The intersection keeps the codes above in editor completions.
   | (string & {})
 
-/**
- * The bounds of everything inside a policy. The policy derives its own bounds from these: see the option `bound`
- * of `Policy.make`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Bounds {
-  /** The most attempts that can start within a time, if each fails immediately and each wait is the shortest. */
-  readonly attempts: (within: Duration.Duration) => Bound<number>
-  readonly waiting: Bound<Duration.Duration>
-  readonly time: Bound<Duration.Duration>
-  /** The moments of the worst case, in order. Attempts are numbered later, in the {@link Explanation}. */
-  readonly moments: () => Iterable<Moment>
-  readonly warnings: ReadonlyArray<Warning>
-}
-
-// -----------------------------------------------------------------------------
-// Constructors
-// -----------------------------------------------------------------------------
-
-/**
- * Returns the bound of a time that is not limited.
- *
- * When to use: in the `bound` of your own policy, if the policy takes an unknown time.
- *
- * @param because why the time is not limited, in a few words
- *
- * @example
- * ```ts
- * import { Explanation, Policy, Tool } from "@fallible/core"
- * import { Schema, Effect } from "effect"
- *
- * const audited = Policy.make({
- *   kind: "custom",
- *   name: "audit",
- *   description: "audit of every call",
- *   wrap: (run) => (params) => Effect.tap(run(params), () => Effect.log("called")),
- *   bound: (inner) => ({ ...inner, time: Explanation.unbounded("the audit has no timeout") })
- * })
- * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
- *
- * Tool.explain(Tool.with(ping, audited)).time.because // => ["the audit has no timeout"]
- * ```
- *
- * @category constructors
- * @since 0.1.0
- */
-export const unbounded = (because: string): Bound<Duration.Duration> => ({
-  most: Duration.infinity,
-  because: [because]
-})
-
 // -----------------------------------------------------------------------------
 // Rendering
 // -----------------------------------------------------------------------------

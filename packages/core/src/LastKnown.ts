@@ -96,10 +96,7 @@ export const policy = (
     kind: "fallback",
     description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,
     // The time of the inner run, plus the time that the store may take to read or write a value.
-    bound: (inner) => ({
-      ...inner,
-      time: { ...inner.time, most: Duration.sum(inner.time.most, Duration.millis(storeMillis)) }
-    }),
+    terms: { after: { time: Duration.millis(storeMillis) } },
     wrap: <A, E extends ToolFailure, R>(
       run: Policy.Run<A, E, R>,
       subject: Policy.Subject<A>,

@@ -36,12 +36,10 @@ import type * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
-import type { Bounds } from "./Explanation.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { defaultKinds, type PolicyKind, PolicyKind as PolicyKinds } from "./internal/call/policyKind.ts"
 import { mayRetry } from "./internal/call/refusal.ts"
 import { callUser, failing, outright } from "./internal/call/runUserCode.ts"
-import * as bounds from "./internal/explain/worstCaseBounds.ts"
 import { withCauseOf } from "./internal/failure/failureClass.ts"
 import { refusal } from "./internal/failure/policyRefusal.ts"
 import { exhausted, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
@@ -51,10 +49,13 @@ import { attemptCounter, sourced } from "./internal/policy/fallbackSource.ts"
 import { following } from "./internal/policy/followPages.ts"
 import { withoutOwnFiber } from "./internal/policy/ownFiber.ts"
 import type { Call } from "./internal/policy/policyCall.ts"
+import { type Terms, timeOf as timeOfTerms } from "./internal/policy/policyTerms.ts"
 import { type ReconcileOptions, Reconciliation } from "./internal/policy/reconciliation.ts"
 import { retrying } from "./internal/policy/retryLoop.ts"
-import { retriesOf } from "./internal/policy/retryWait.ts"
+import { termsOf } from "./internal/policy/retryWait.ts"
 import { limited, type TimeLimit } from "./internal/policy/timeLimit.ts"
+import { isToolRun } from "./internal/policy/toolRuns.ts"
+import type { Advice } from "./internal/tool/permittedFailure.ts"
 import { finite, positive, whole } from "./internal/value/numberOption.ts"
 import { excerpt, kind, list } from "./internal/value/text.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -63,6 +64,7 @@ import { type Coverage, isTransient, type Tag, type ToolFailure, type ToolUnavai
 import { Handled } from "./ToolOutcome.ts"
 
 export type { Again, Call, State, WhyNot } from "./internal/policy/policyCall.ts"
+export type { Part, Repetitions, Terms } from "./internal/policy/policyTerms.ts"
 export type { ReconcileOptions } from "./internal/policy/reconciliation.ts"
 
 /**
@@ -123,13 +125,12 @@ export interface Options<out R = never, out E extends ToolFailure = never> {
     run: Run<A, E0, R0>,
     subject: Subject<A>,
     call: Call
-  ) => Run<A, E0 | E, R0 | R>
+  ) => Run<A, E0 | E | Advice<"Declare the failures that the policy adds: Policy.make<never, SemanticGarbage>">, R0 | R>
   /**
-   * Computes, for `Tool.explain`, the bounds of a tool with this policy from the bounds of its inner run.
-   * Use `(inner) => inner` for a policy that does not change the bounds. Without `bound`, nothing is known
-   * about the policy, and the tool counts as unbounded.
+   * What the policy adds to the inner run, for `Tool.explain`: repetitions, waits, time. `{}` adds nothing. Without terms,
+   * nothing is known about the policy, and the tool counts as unbounded.
    */
-  readonly bound?: (inner: Bounds, subject: Subject) => Bounds
+  readonly terms?: Terms
 }
 
 /**
@@ -166,6 +167,12 @@ export type Retries<R> =
       schedule: Schedule.Schedule<O, ToolUnavailable, E, R1>
     ) => Schedule.Schedule<O, ToolUnavailable, E, R1>
   ) => Schedule.Schedule<unknown, ToolUnavailable, never, R>)
+  | NoSchedule
+
+// No value has this type. The compiler says what to write instead.
+type NoSchedule =
+  | { readonly attempts: Advice<"Write RetryPolicy.make({ attempts: 3 })."> }
+  | { readonly times: Advice<"Write RetryPolicy.make({ attempts: 3 })."> }
 
 // -----------------------------------------------------------------------------
 // Constructors
@@ -215,7 +222,7 @@ export type Retries<R> =
  * @since 0.1.0
  */
 export const make = <R = never, E extends ToolFailure = never>(options: Options<R, E>): Policy<R, E> => {
-  const { bound, description, kind: policyKind, name, wrap } = options
+  const { description, kind: policyKind, name, terms, wrap } = options
   if (!kinds.includes(policyKind)) {
     throw new TypeError(`A policy's kind must be one of ${list(kinds, kinds.length)}; got ${excerpt(policyKind)}.`)
   }
@@ -233,7 +240,7 @@ export const make = <R = never, E extends ToolFailure = never>(options: Options<
     ...(name === undefined ? {} : { name }),
     description,
     wrap,
-    ...(bound === undefined ? {} : { bound })
+    ...(terms === undefined ? {} : { terms })
   }
 }
 
@@ -265,11 +272,11 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
   return makeBuiltIn({
     kind: "retry",
     description: "retry of transient failures",
-    bound: bounds.retry(schedule),
+    terms: { repeats: schedule },
     wrap: (run, _, call) => (params) =>
       retrying(run(params), () => {
         let number = 0
-        const limit = retriesOf(schedule)
+        const limit = limitOf(schedule)
         let wait = Duration.zero
         return {
           schedule,
@@ -313,7 +320,7 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
   return makeBuiltIn({
     kind,
     description: `${kind} of ${Duration.format(limit)}`,
-    bound: bounds.timeLimit(limit),
+    terms: { limit },
     wrap: (run, subject) => {
       // With a finite limit, the handler runs in the limit's fiber. With an infinite limit, it needs its
       // own fiber.
@@ -334,12 +341,15 @@ export const fallback = <R, E extends ToolFailure>(
   options: FallbackOptions = {}
 ): Policy<R, E> => {
   demandKnown("Tool.fallback", options, fallbackNames)
+  if (typeof source !== "function" && !Effect.isEffect(source)) {
+    throw new TypeError(`A fallback needs a function; got ${kind(source)}. If a tool is the source, pass its 'run'.`)
+  }
   const answer = eraseTypes("A fallback", source)
   const { insteadOf, name } = options
   return makeBuiltIn({
     kind: "fallback",
     description: name === undefined ? "fallback" : `fallback to ${name}`,
-    bound: bounds.fallback(source, name),
+    terms: { after: { what: name === undefined ? "the fallback" : `the fallback to ${name}`, tool: source } },
     wrap: (run, subject, call) => (params) =>
       Effect.flatMap(
         attemptCounter,
@@ -352,7 +362,7 @@ export const fallback = <R, E extends ToolFailure>(
               Effect.mapError(
                 sourced(
                   "a fallback",
-                  bounds.sources.has(source),
+                  isToolRun(source),
                   () => callUser(`The fallback of '${subject.name}'`, () => answer(params, failure))
                 ),
                 (last) =>
@@ -400,7 +410,7 @@ export const catchTag = <R, E extends ToolFailure>(
   return makeBuiltIn({
     kind,
     description: `catch of ${tags.join(", ")}`,
-    bound: bounds.afterwards(`the catch of ${tags.join(", ")}`),
+    terms: { after: { what: `the catch of ${tags.join(", ")}` } },
     wrap: (run, { name }, call) => (params) =>
       Effect.catch(run(params), (failure) =>
         tags.includes(failure._tag)
@@ -423,7 +433,7 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
   return makeBuiltIn({
     kind: "map",
     description: "maps failures",
-    bound: bounds.same,
+    terms: {},
     wrap: (run, { name }) => (params) =>
       Effect.catch(
         run(params),
@@ -451,12 +461,12 @@ export const reconcile = <R>(
 ): Policy<R> => {
   demandKnown("Tool.reconcile", options, reconcileNames)
   const reconciliation = new Reconciliation(eraseTypes("A check of an outcome", check), options)
-  const { looksFirst, settle } = reconciliation
+  const { isFinal, looksFirst, settle } = reconciliation
   const within = settle === undefined ? "" : ` within ${Duration.format(settle)}`
   return makeBuiltIn({
     kind: "reconcile",
     description: `${looksFirst ? "looks first, and " : ""}reconciles unknown outcomes${within}`,
-    bound: bounds.reconcile(reconciliation),
+    terms: { reconciles: { settle, isFinal, looksFirst } },
     wrap: (run, { name }, call) => (params) => {
       const checked = Effect.catch(run(params), (failure) => reconciliation.of(name, call, params, failure))
       return reconciliation.before(name, params, checked)
@@ -508,7 +518,7 @@ export const paginate = <A>(options: PaginateOptions<A>): Policy => {
   return makeBuiltIn({
     kind: "paginate",
     description: `fetches up to ${pages} pages`,
-    bound: bounds.paginate(pages, limits.time),
+    terms: { pages: { most: pages, time: limits.time } },
     wrap: (run, { name, parameters, sideEffect }) => {
       if (!isIdempotent(sideEffect)) {
         throw new TypeError(
@@ -552,7 +562,7 @@ export const concurrency = (
   return makeBuiltIn({
     kind: "concurrency",
     description: `concurrency limit of ${permits}`,
-    bound: bounds.turn("a permit", patience),
+    terms: { waits: { for: "a permit", most: patience } },
     wrap: (run, { name }, call) => {
       const throughBulkhead = bulkheads.get(name) ?? bulkheadOf(name, call)
       bulkheads.set(name, throughBulkhead)
@@ -629,8 +639,8 @@ const extendDeadline = (original: Any, own: ReadonlyArray<Any>, inside: Readonly
 }
 
 // The length of a user-made limit is unknown, so it counts as infinite.
-const timeOf = ({ bound, kind }: Any): Duration.Duration | undefined =>
-  bounds.timeOf(bound) ?? (kind === "timeout" || kind === "deadline" ? Duration.infinity : undefined)
+const timeOf = ({ kind, terms = {} }: Any): Duration.Duration | undefined =>
+  timeOfTerms(terms) ?? (kind === "timeout" || kind === "deadline" ? Duration.infinity : undefined)
 
 // Custom policies are of the same kind only if they have the same name.
 const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
@@ -718,14 +728,21 @@ export const standard = (options: StandardOptions = {}): ReadonlyArray<Policy> =
     throw new TypeError(`An 'attemptTimeout' must not be longer than the 'totalTimeout'; got ${one} and ${whole}.`)
   }
   const retries = retry(RetryPolicy.make({ attempts, honourRetryAfter: total, retryTimeouts }))
-  const policies = [timeout(perAttempt), retries, deadline(total)]
-  for (const { bound } of policies) bounds.forAllTools(bound)
-  return policies
+  return [timeout(perAttempt), retries, deadline(total)].map(forAllTools)
 }
 
 // -----------------------------------------------------------------------------
 // Internals
 // -----------------------------------------------------------------------------
+
+/** Returns how many retries a schedule allows, if it publishes that. */
+const limitOf = (schedule: object): number | undefined => {
+  const terms = termsOf(schedule)
+  return terms === undefined || "around" in terms ? undefined : terms.attempts - 1
+}
+
+/** Marks a policy as meant for all kinds of tools. */
+const forAllTools = (policy: Policy): Policy => builtIn({ ...policy, terms: { ...policy.terms, isForAllTools: true } })
 
 const notASchedule = (value: unknown): TypeError => {
   const times = Predicate.hasProperty(value, "times") ? value.times : value

@@ -24,7 +24,6 @@ import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Deadline from "./Deadline.ts"
 import { answered } from "./internal/call/runUserCode.ts"
-import { turn } from "./internal/explain/worstCaseBounds.ts"
 import { refusal } from "./internal/failure/policyRefusal.ts"
 import { contained } from "./internal/fiber/runContained.ts"
 import { builtIn } from "./internal/policy/builtInPolicy.ts"
@@ -82,7 +81,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
   return builtIn(Policy.make<RateLimiter.RateLimiter, ToolUnavailable>({
     kind: "rate",
     description: `rate of ${rate}`,
-    bound: turn("its turn", onExceeded === "wait" ? Duration.infinity : Duration.zero),
+    terms: { waits: { for: "its turn", most: onExceeded === "wait" ? Duration.infinity : Duration.zero } },
     wrap: <A, E extends ToolFailure, R>(run: Policy.Run<A, E, R>, { name }: Policy.Subject<A>, call: Policy.Call) => {
       const token = { algorithm, key: key ?? name, limit, window }
       type Running = Effect.Effect<A, E | ToolUnavailable, R>

@@ -28,7 +28,7 @@ import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { Certainty } from "./Certainty.ts"
-import { allowing, cappedBackoff, readBy, waitingAsAsked } from "./internal/policy/retryWait.ts"
+import { cappedBackoff, type Terms, waitingAsAsked, withTerms } from "./internal/policy/retryWait.ts"
 import { finite } from "./internal/value/numberOption.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 
@@ -43,6 +43,21 @@ export interface Retryable {
   readonly code?: string
   readonly retryAfter?: Duration.Duration
   readonly outcome?: Certainty
+}
+
+export type { Terms, Wait } from "./internal/policy/retryWait.ts"
+
+/**
+ * A schedule that publishes its terms. `Tool.explain` computes the worst case of a retry from them. A combinator of `Schedule`
+ * returns a schedule without terms, which counts as unbounded if it reads failures.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RetryPolicy<out Output = unknown, in Input = Retryable, out Error = never, out Env = never>
+  extends Schedule.Schedule<Output, Input, Error, Env>
+{
+  readonly terms: Terms
 }
 
 /**
@@ -109,21 +124,31 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Schedule.Schedule<unknown, Retryable> => {
+export const make = (options: Options = {}): RetryPolicy => {
   demandKnown("RetryPolicy.make", options, names)
   const { honourRetryAfter = "30 seconds", jitter = true, retryTimeouts = true } = options
   for (const [name, flag] of Object.entries({ jitter, retryTimeouts })) {
     if (!Predicate.isBoolean(flag)) throw new TypeError(`A retry's ${name} must be a boolean; got ${excerpt(flag)}.`)
   }
-  const { backoff, times } = cappedBackoff(options)
+  const { attempts, lengths, schedule } = cappedBackoff(options)
   const jittered = jitter
     ? Schedule.modifyDelay(
-      backoff,
+      schedule,
       ({ duration }) => Effect.map(Random.next, (share) => Duration.times(duration, share))
     )
-    : backoff
+    : schedule
   const limited = retryTimeouts ? jittered : Schedule.while(jittered, ({ input }) => !isTimedOut(input))
-  return allowing(honourRetryAfter === false ? limited : honouring(limited, honourRetryAfter), times)
+  const asked = honourRetryAfter === false ? Duration.zero : finite("longest wait for Retry-After", honourRetryAfter)
+  return withTerms(honourRetryAfter === false ? limited : waitingAsAsked(limited, asked), {
+    attempts,
+    waits: lengths.map((own) => ({
+      least: jitter ? Duration.zero : own,
+      most: Duration.max(own, asked),
+      own
+    })),
+    isRandom: jitter && attempts > 1,
+    ...(honourRetryAfter === false ? {} : { honours: asked })
+  })
 }
 
 const names: Names<Options> = {
@@ -135,10 +160,7 @@ const names: Names<Options> = {
   retryTimeouts: true
 }
 
-const isTimedOut = (failure: Retryable): boolean => {
-  const { code, outcome } = readBy({ endsAtTimeout: true }, failure)
-  return code === "timeout" && outcome !== "not_executed"
-}
+const isTimedOut = ({ code, outcome }: Retryable): boolean => code === "timeout" && outcome !== "not_executed"
 
 /**
  * Makes your own schedule honour `Retry-After`. The schedule then waits at least as long as the service
@@ -173,11 +195,12 @@ const isTimedOut = (failure: Retryable): boolean => {
 export const honouring = <Output, Input, Error, Env>(
   schedule: Schedule.Schedule<Output, Input, Error, Env>,
   longest: Duration.Input = "30 seconds"
-): Schedule.Schedule<Output, Input & Retryable, Error, Env> => {
+): RetryPolicy<Output, Input & Retryable, Error, Env> => {
   if (!Schedule.isSchedule(schedule)) {
     throw new TypeError(`RetryPolicy.honouring needs a Schedule; got ${kind(schedule)}.`)
   }
-  return waitingAsAsked(schedule, finite("longest wait for Retry-After", longest))
+  const honours = finite("longest wait for Retry-After", longest)
+  return withTerms(waitingAsAsked(schedule, honours), { around: asAny(schedule), honours })
 }
 
 /**
@@ -204,12 +227,13 @@ export const honouring = <Output, Input, Error, Env>(
  * @category policies
  * @since 0.1.0
  */
-export const transient: Schedule.Schedule<unknown, Retryable> = make()
+export const transient: RetryPolicy = make()
 
 const defaults = cappedBackoff({})
 
-// The longest `retryAfter` that {@link rateLimited} honours.
-const rateLimitTerms = { longest: Duration.minutes(1) }
+// The longest `retryAfter` that {@link rateLimited} honours, and how much longer it waits after a `rate_limited` failure.
+const rateLimit = Duration.minutes(1)
+const longerBy = 5
 
 /**
  * A retry policy for services with rate limits. It is like {@link transient}, but waits longer after a
@@ -235,18 +259,29 @@ const rateLimitTerms = { longest: Duration.minutes(1) }
  * @category policies
  * @since 0.1.0
  */
-export const rateLimited: Schedule.Schedule<unknown, Retryable> = allowing(
-  honouring(
-    Schedule.modifyDelay(defaults.backoff, ({ duration, input }) =>
-      Effect.map(Random.next, (share) => {
-        const { code, retryAfter } = readBy(rateLimitTerms, input)
-        if (code !== "rate_limited") return Duration.times(duration, share)
-        const longer = Duration.times(duration, 5)
-        return Duration.sum(retryAfter ?? longer, Duration.times(longer, share))
-      })),
-    rateLimitTerms.longest
+export const rateLimited: RetryPolicy = withTerms(
+  waitingAsAsked(
+    Schedule.modifyDelay(
+      defaults.schedule,
+      ({ duration, input: { code, retryAfter } }) =>
+        Effect.map(Random.next, (share) => {
+          if (code !== "rate_limited") return Duration.times(duration, share)
+          const longer = Duration.times(duration, longerBy)
+          return Duration.sum(retryAfter ?? longer, Duration.times(longer, share))
+        })
+    ),
+    rateLimit
   ),
-  defaults.times
+  {
+    attempts: defaults.attempts,
+    waits: defaults.lengths.map((own) => ({
+      least: Duration.zero,
+      most: Duration.sum(rateLimit, Duration.times(own, longerBy)),
+      own
+    })),
+    isRandom: true,
+    honours: rateLimit
+  }
 )
 
 /**
@@ -257,4 +292,11 @@ export const rateLimited: Schedule.Schedule<unknown, Retryable> = allowing(
  * @category policies
  * @since 0.1.0
  */
-export const none: Schedule.Schedule<unknown> = allowing(Schedule.recurs(0), 0)
+export const none: RetryPolicy<unknown, unknown> = withTerms(Schedule.recurs(0), {
+  attempts: 1,
+  waits: [],
+  isRandom: false
+})
+
+// `Tool.explain` steps the schedule with failures, and provides no services.
+const asAny = (schedule: unknown) => schedule as Extract<Terms, { readonly around: unknown }>["around"]

@@ -36,7 +36,8 @@ import { noteStart } from "./internal/call/note.ts"
 import { accountOf } from "./internal/call/outcome.ts"
 import { ended, endedHere, insteadOfAsync } from "./internal/call/runUserCode.ts"
 import { current } from "./internal/call/scope.ts"
-import { explained, undeclared } from "./internal/explain/explainTool.ts"
+import { undeclared } from "./internal/call/seenMistakes.ts"
+import { explained } from "./internal/explain/explainTool.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
 import type { FailedExecution, Fixed, Rejection } from "./internal/fixing/rejection.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
@@ -57,7 +58,7 @@ import {
   demands,
   demandSettles
 } from "./internal/tool/definition.ts"
-import type { PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
+import type { Advice, PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
 import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
 import {
   assemble,
@@ -74,14 +75,7 @@ import { byMethod, named } from "./internal/wire/actingRequests.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { SideEffect } from "./SideEffect.ts"
-import type {
-  FromOptions,
-  SchemaMismatch,
-  SemanticGarbage,
-  Tag as ToolFailureTag,
-  ToolFailure,
-  ToolUnavailable
-} from "./ToolFailure.ts"
+import type { FromOptions, SchemaMismatch, SemanticGarbage, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import type { Handled } from "./ToolOutcome.ts"
 import type { WireRequest } from "./WireRequest.ts"
 
@@ -721,7 +715,7 @@ export const retry: {
     self: Tool<Name, Params, A, E, R>,
     retries: Policy.Retries<R2>
   ): Tool<Name, Params, A, E, R | R2>
-} = dual(2, <T extends Any>(self: Any, retries: Policy.Retries<unknown>): T => withPolicy(self, Policy.retry(retries)))
+} = fromPolicy(Policy.retry)
 
 /**
  * Limits how long an attempt may take.
@@ -772,7 +766,7 @@ export const timeout: {
     self: Tool<Name, Params, A, E, R>,
     duration: Duration.Input
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
-} = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.timeout(duration)))
+} = fromPolicy(Policy.timeout)
 
 /**
  * Limits how long a whole call may take, including all its attempts and waits.
@@ -805,10 +799,7 @@ export const timeout: {
  * @category policies
  * @since 0.1.0
  */
-export const deadline: typeof timeout = dual(
-  2,
-  <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.deadline(duration))
-)
+export const deadline: typeof timeout = fromPolicy(Policy.deadline)
 
 /**
  * When the tool is unavailable, takes the answer from another source, such as a mirror, a cache or a
@@ -880,21 +871,7 @@ export const fallback: {
     Types.ExcludeTag<E, "ToolUnavailable"> | Effect.Error<Handled>,
     R | Effect.Services<Handled>
   >
-} = dual(
-  isDataFirst,
-  <T extends Any>(
-    self: Any,
-    source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, unknown>,
-    options?: Policy.FallbackOptions
-  ): T => {
-    if (!Predicate.isFunction(source) && !Effect.isEffect(source)) {
-      throw new TypeError(
-        `Tool.fallback of '${self.name}' has no function as its source. If '${self.name}' is the source, pass its 'run'.`
-      )
-    }
-    return withPolicy(self, Policy.fallback(source, options))
-  }
-)
+} = fromPolicy(Policy.fallback)
 
 /**
  * Handles the failures that have one of the given tags, as `Effect.catchTag` does.
@@ -958,20 +935,14 @@ export const catchTag: {
     Types.ExcludeTag<E, One<K>> | Effect.Error<Handled>,
     R | Effect.Services<Handled>
   >
-} = dual(
-  3,
-  <T extends Any>(
-    self: Any,
-    tag: ToolFailureTag | ReadonlyArray<ToolFailureTag>,
-    handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, unknown>
-  ): T => withPolicy(self, Policy.catchTag(tag, handler))
-)
+} = fromPolicy(Policy.catchTag)
 
 // `ExtractTag<E, …>` uses `E` without `NoInfer`, because a conditional type does not distribute over
 // `NoInfer<E>`.
 
 /** One tag, or a list of tags. */
-type Tags<E extends ToolFailure> = E["_tag"] | readonly [E["_tag"], ...ReadonlyArray<E["_tag"]>]
+type Tags<E extends ToolFailure> = [E] extends [never] ? Advice<"This tool cannot fail, so there is nothing to catch.">
+  : E["_tag"] | readonly [E["_tag"], ...ReadonlyArray<E["_tag"]>]
 
 /** The union of the tags in `K`. */
 type One<K> = K extends ReadonlyArray<infer Tag extends string> ? Tag : K extends string ? K : never
@@ -1006,7 +977,7 @@ export const mapFailure: {
     self: Tool<Name, Params, A, E, R>,
     f: (failure: E) => E2
   ): Tool<Name, Params, A, E2, R>
-} = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => withPolicy(self, Policy.mapFailure(f)))
+} = fromPolicy(Policy.mapFailure)
 
 /**
  * If it is unknown whether a call took effect, runs a check to find out, and settles the outcome of the
@@ -1096,14 +1067,7 @@ export const reconcile: {
     check: (params: Params, failure: ToolFailure) => Checked,
     options?: Policy.ReconcileOptions
   ): Tool<Name, Params, A, E | ToolUnavailable, R | Effect.Services<Checked>>
-} = dual(
-  isDataFirst,
-  <T extends Any>(
-    self: Any,
-    check: (params: never, failure: ToolFailure) => Effect.Effect<Option.Option<unknown>, ToolFailure, unknown>,
-    options?: Policy.ReconcileOptions
-  ): T => withPolicy(self, Policy.reconcile(check, options))
-)
+} = fromPolicy(Policy.reconcile)
 
 /**
  * Fetches the remaining pages of a partial result without asking the model, and merges the pages. The
@@ -1150,10 +1114,7 @@ export const paginate: {
     self: Tool<Name, Params, A, E, R>,
     options: Policy.PaginateOptions<NoInfer<A>>
   ): Tool<Name, Params, A, E, R>
-} = dual(
-  2,
-  <T extends Any>(self: Any, options: Policy.PaginateOptions<unknown>): T => withPolicy(self, Policy.paginate(options))
-)
+} = fromPolicy(Policy.paginate)
 
 /**
  * Corrects rejected arguments before the model sees the failure. The correction comes from a *fixer*: a
@@ -1296,11 +1257,7 @@ export const concurrency: {
     permits: number,
     options?: Policy.ConcurrencyOptions
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
-} = dual(
-  isDataFirst,
-  <T extends Any>(self: Any, permits: number, options?: Policy.ConcurrencyOptions): T =>
-    withPolicy(self, Policy.concurrency(permits, options))
-)
+} = fromPolicy(Policy.concurrency)
 
 /**
  * Adds a policy around all existing ones, including defaults.
@@ -1535,10 +1492,10 @@ export const explain = <T extends Any>(tool: T): Explanation => explained(tool, 
 // Internals
 // -----------------------------------------------------------------------------
 
-// True if a combinator is called with the tool as its first argument. Only a tool is an object there. The
-// number of arguments cannot decide this, since options may be absent.
-function isDataFirst(args: ArrayLike<unknown>): boolean {
-  return typeof args[0] === "object"
+// True if a combinator is called with the tool as its first argument. The number of arguments cannot decide this, since
+// options may be absent.
+function isDataFirst([first]: ArrayLike<unknown> & Iterable<unknown>): boolean {
+  return Predicate.hasProperty(first, "run") && Predicate.hasProperty(first, "sideEffect")
 }
 
 // `Handled` is an Effect of its own success, error and service types. The compiler does not see this for a
@@ -1548,3 +1505,17 @@ const asOwnEffect = <Handled extends Effect.Effect<unknown, unknown, unknown>>(h
 
 // Used only if the definition has no `parameters`. `Params` then has its default, `{}`.
 const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as Schema.ConstraintDecoder<Params>
+
+/**
+ * Makes the combinator of a policy. The declared type of the combinator says how it changes a tool's type. The policy has the
+ * rest: its arguments, its checks, and what it does.
+ */
+function fromPolicy<Combinator>(make: (...args: ReadonlyArray<never>) => Policy.Any): Combinator {
+  const add = (self: Any, ...args: ReadonlyArray<never>) => withPolicy(self, make(...args))
+  return asCombinator<Combinator>(dual(isDataFirst, add))
+}
+
+// A generic function cannot be described more closely, because each policy changes the type in its own way.
+function asCombinator<Combinator>(f: unknown) {
+  return f as Combinator
+}

@@ -34,3 +34,6 @@ export const isFirstDoubt = (token: object): boolean => {
   add(token, { isAdvised: true })
   return true
 }
+
+/** The tokens of tools whose definitions say nothing of what they do. A tool's fields have the defaults filled in. */
+export const undeclared = new WeakSet<object>()

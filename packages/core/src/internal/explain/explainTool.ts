@@ -1,15 +1,17 @@
 import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
-import type { Bounds, Explanation, Moment, Step, Warning } from "../../Explanation.ts"
+import type { Explanation, Moment, Step, Warning } from "../../Explanation.ts"
 import type * as Policy from "../../Policy.ts"
 import type { Identified } from "../arguments/argumentIdentity.ts"
 import { hasFreeText, isIdentified } from "../arguments/freeText.ts"
 import { failureLimitOf } from "../call/failureLimit.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
-import { seenOf } from "../call/seenMistakes.ts"
+import { seenOf, undeclared } from "../call/seenMistakes.ts"
 import { isReconciled, isSettled } from "../call/settling.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import { anything, fixed, handler, isForAllTools, settleOf, timeOf } from "./worstCaseBounds.ts"
+import { timeOf } from "../policy/policyTerms.ts"
+import { toolOfRun } from "../policy/toolRuns.ts"
+import { applyTerms, type Bounds, fixedBounds, handler } from "./bounds.ts"
 
 interface Explained extends Policy.Subject, Identified {
   readonly policies: ReadonlyArray<Policy.Any>
@@ -66,9 +68,6 @@ const identityWarnings = (tool: Explained): ReadonlyArray<Warning> =>
     hint: "Declare the tool's identity: the arguments that identify the effect."
   }]
 
-/** The tokens of tools whose definitions say nothing of what they do. A tool's fields have the defaults filled in. */
-export const undeclared = new WeakSet<object>()
-
 const declarationWarnings = (tool: Explained, token: object): ReadonlyArray<Warning> =>
   !undeclared.has(token) || isReconciled(tool) ? [] : [{
     code: "nothing_declared",
@@ -91,22 +90,27 @@ const seenWarnings = ({ isDoubted, unkeyed }: ReturnType<typeof seenOf>, tool: E
   }])
 ]
 
-/** Returns the bounds of a tool as a whole. */
-export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds
+const boundsOfRun = (run: object): Bounds | undefined => {
+  const tool = toolOfRun.get(run)
+  return tool === undefined ? undefined : layersOf(asExplained(tool)).at(-1)!.bounds
+}
+
+// Only assembled tools are kept by their runs.
+const asExplained = (tool: object) => tool as Explained
 
 const layersOf = (tool: Explained) => {
+  const subject = { sideEffect: tool.sideEffect, boundsOfRun }
   const policies = tool.policies.reduce(
-    (layers, policy) => {
-      const inner = layers.at(-1)!.bounds
-      const bounds = policy.bound?.(inner, tool) ?? anything(policy.name ?? policy.kind)(inner)
-      return [...layers, { description: policy.description, bounds }]
-    },
+    (layers, { description, kind, name = kind, terms }) => [
+      ...layers,
+      { description, bounds: applyTerms(terms, name, layers.at(-1)!.bounds, subject) }
+    ],
     [{ description: "handler", bounds: handler }]
   )
   const { fixers = [] } = tool
   return fixers.length === 0
     ? policies
-    : [...policies, { description: describe(fixers), bounds: fixed(fixers)(policies.at(-1)!.bounds) }]
+    : [...policies, { description: describe(fixers), bounds: fixedBounds(fixers, policies.at(-1)!.bounds) }]
 }
 
 const describe = (fixers: ReadonlyArray<Fixing>): string => {
@@ -145,13 +149,13 @@ const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray
     return kind === "retry" && (outer!.attempts.most === Infinity || outer!.attempts.most > inner!.attempts.most)
   })
   const attempt = steps[isRetry.indexOf(true)]
-  return policies.flatMap(({ bound, kind }, index) => {
+  return policies.flatMap(({ kind, terms = {} }, index) => {
     const [inner, outer] = steps.slice(index)
-    const settle = settleOf(bound)
+    const settle = terms.reconciles?.settle
     const place: Place = {
       acts: sideEffect !== "none",
       isRepeatable: sideEffect !== "non_idempotent",
-      isForAllTools: isForAllTools(bound),
+      isForAllTools: terms.isForAllTools === true,
       isCutShort: settle !== undefined &&
         steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.most, settle)),
       settlesTooSoon: settle !== undefined && Duration.isLessThan(settle, ownLimit(policies.slice(0, index))),
@@ -176,8 +180,8 @@ const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray
  * all tools says nothing about this one.
  */
 const ownLimit = (inside: ReadonlyArray<Policy.Any>): Duration.Duration => {
-  const limits = inside.flatMap(({ bound, kind }) =>
-    (kind === "timeout" || kind === "deadline") && !isForAllTools(bound) ? timeOf(bound) ?? [] : []
+  const limits = inside.flatMap(({ kind, terms = {} }) =>
+    (kind === "timeout" || kind === "deadline") && terms.isForAllTools !== true ? timeOf(terms) ?? [] : []
   )
   const most = limits.reduce(Duration.min, Duration.infinity)
   return Duration.isFinite(most) ? most : Duration.zero

@@ -8,7 +8,8 @@ import * as Random from "effect/Random"
 import * as References from "effect/References"
 import * as Schedule from "effect/Schedule"
 import { ToolUnavailable } from "../../ToolFailure.ts"
-import { standIn, type Terms } from "../policy/retryWait.ts"
+import type { Retries } from "../policy/policyTerms.ts"
+import { maxWaits } from "../policy/retryWait.ts"
 
 /** The waits of a schedule until it is done, with one entry for each failure. */
 export interface Waits {
@@ -21,40 +22,26 @@ export interface Waits {
   readonly longest: Duration.Duration
 }
 
-/** A schedule of retries, which may require any services. */
-export type Retries = Schedule.Schedule<unknown, ToolUnavailable, never, unknown>
-
 /**
- * Computes the waits of a schedule before anything has failed, by stepping it with a simulated clock.
+ * Computes the waits of a schedule that publishes no terms, by stepping it with a simulated clock.
  *
  * Simulated attempts take no time, because that allows the largest number of attempts. The schedule is stepped with
- * the least and the greatest random draws. It is also stepped with the failures that policies of this library react
- * to (timeouts, and requests for the longest wait that a policy grants), alone and one after the other. If the
- * schedule depends on anything else, its waits are unknown and count as unbounded.
+ * the least and the greatest random draws. If it reads the failure, its waits are unknown and count as unbounded.
  */
-export const waitsOf = (schedule: Retries): Waits => {
+export const steppedWaits = (schedule: Retries): Waits => {
   const probe = new Probe()
   const run = (conditions: Conditions = {}) => step(schedule, probe, conditions)
   const leastDraws = run()
   const greatestDraws = leastDraws.isRandom ? run({ draw: greatest }) : leastDraws
-  const decisive = decisiveFailures(probe, run)
-  const alone = [leastDraws, greatestDraws, ...decisive.map((failure) => run({ draw: greatest, failures: [failure] }))]
-  const isEndless = alone.some(({ isDone }) => !isDone)
-  const mixed = isEndless || decisive.length === 0
-    ? []
-    : longerSequences([plain, ...decisive], run, { left: mostMixed })
-  const runs = [...alone, ...mixed.map(({ run }) => run)]
+  const isEndless = !leastDraws.isDone || !greatestDraws.isDone
+  const runs = [leastDraws, greatestDraws]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
   // A schedule that reads the clock may wait longer if waits do not advance the clock, or if attempts take time.
-  const isVaried = leastDraws.isRandom || decisive.length > 0
-  const stopped = isVaried
-    ? [[plain], ...decisive.map((failure) => [failure]), ...mixed.map(({ failures }) => failures)].map((failures) => ({
-      failures,
-      isStill: true
-    }))
-    : []
-  const slow = isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt }))
-  const all = [...runs, ...[...stopped, ...slow].map((conditions) => run({ draw: greatest, steps, ...conditions }))]
+  const others: ReadonlyArray<Conditions> = [
+    ...(leastDraws.isRandom ? [{ isStill: true }] : []),
+    ...(isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt })))
+  ]
+  const all = [...runs, ...others.map((conditions) => run({ draw: greatest, steps, ...conditions }))]
   const most = inEachStep(all, steps, Math.max, 0)
 
   const died = all.find(({ died }) => died !== undefined)?.died
@@ -89,9 +76,6 @@ const unknown = (why: string): Waits => ({
 // Steps
 // -----------------------------------------------------------------------------
 
-/** A schedule with more steps than this counts as endless. */
-const manySteps = 10_000
-
 const greatest = 1 - Number.EPSILON / 2
 
 /**
@@ -105,8 +89,6 @@ const anHour = 3_612_347
 const aDay = 86_412_347
 
 interface Conditions {
-  /** The failures, in order. The last one is repeated. Default: one failure that no policy reacts to. */
-  readonly failures?: ReadonlyArray<ToolUnavailable>
   /** The random draw, from 0 to 1. Default: 0, the least. */
   readonly draw?: number
   /** The time at which the clock starts, in milliseconds. Default: 0. */
@@ -129,11 +111,10 @@ interface Run {
 const step = (
   schedule: Retries,
   probe: Probe,
-  { attempt = 0, draw = 0, failures = [plain], isStill = false, start = 0, steps = manySteps }: Conditions
+  { attempt = 0, draw = 0, isStill = false, start = 0, steps = maxWaits }: Conditions
 ): Run => {
   const waits: Array<number> = []
   const time = new SimulatedTime(start)
-  const shown = failures.map((failure) => probe.showing(failure))
   let isRandom = false
   const drawn = <A>(number: A): A => {
     isRandom = true
@@ -143,7 +124,7 @@ const step = (
     const next = yield* Schedule.toStep(schedule)
     while (waits.length < steps && time.now < Number.MAX_SAFE_INTEGER) {
       const failed = time.now += attempt
-      const wait = yield* Pull.matchEffect(next(failed, shown[Math.min(waits.length, shown.length - 1)]!), {
+      const wait = yield* Pull.matchEffect(next(failed, asInput(probe.failure)), {
         onSuccess: ([, wait]) => Effect.succeed(Math.max(0, Duration.toMillis(wait))),
         onFailure: Effect.failCause,
         // A schedule that is done counts as an infinite wait, since no retry ever starts such a wait.
@@ -224,93 +205,25 @@ const areAlike = (some: Run, all: Run): boolean =>
   some.waits.every((wait, index) => Math.abs(wait - (all.waits[index] ?? 0)) < 1)
 
 // -----------------------------------------------------------------------------
-// Simulated failures
+// The simulated failure
 // -----------------------------------------------------------------------------
 
 const plain = new ToolUnavailable({ code: "connection", detail: "This failure is simulated.", transient: true })
 
-const askingFor = (millis: number): ToolUnavailable =>
-  new ToolUnavailable({ ...plain, code: "rate_limited", retryAfter: Duration.millis(millis) })
-
-const timedOut = new ToolUnavailable({ ...plain, code: "timeout" })
-
-/**
- * Finds the failures that affect policies of this library inside the schedule. Stepping with one failure may reach
- * policies that react to others. So the search is repeated until it finds no further failures.
- */
-const decisiveFailures = (
-  probe: Probe,
-  run: (conditions: Conditions) => Run,
-  count = 0
-): ReadonlyArray<ToolUnavailable> => {
-  const failures = probe.decisive
-  if (failures.length === count) return failures
-  for (const failure of failures) run({ failures: [failure] })
-  return decisiveFailures(probe, run, failures.length)
-}
-
-/**
- * Finds sequences of different failures with more retries than the same failure has. One part of a schedule may
- * refuse a failure that another part retries. The part that refused then has its retries left for later failures.
- */
-const longerSequences = (
-  failures: ReadonlyArray<ToolUnavailable>,
-  run: (conditions: Conditions) => Run,
-  tries: { left: number },
-  before: ReadonlyArray<ToolUnavailable> = []
-): ReadonlyArray<{ readonly failures: ReadonlyArray<ToolUnavailable>; readonly run: Run }> =>
-  failures.flatMap((failure) => {
-    if (tries.left-- <= 0) return []
-    const sequence = [...before, failure]
-    const longer = run({ draw: greatest, failures: sequence })
-    const more = longer.waits.length - before.length
-    if (more <= 0) return []
-    const others = failures.filter((other) => other !== failure)
-    const whole = [...before, ...Array.from({ length: more }, () => failure)]
-    return [
-      ...(before.length === 0 ? [] : [{ failures: sequence, run: longer }]),
-      ...longerSequences(others, run, tries, whole)
-    ]
-  })
-
-/** How many sequences are tried: enough for four policies that each react to another failure. */
-const mostMixed = 400
-
 /** Fields that are the same for every retried failure. A schedule may read them without depending on the failure. */
 const constants: ReadonlySet<PropertyKey> = new Set(["_tag", "transient"])
 
-/**
- * Shows failures to a schedule, and notes whether the schedule reads them. Policies of this library inside the
- * schedule declare their terms instead. They receive the failure itself, since their reaction to it is known.
- */
+/** Notes whether a schedule reads the failure that it is shown. */
 class Probe {
   wasRead = false
-  /** The longest waits that policies of this library grant to a service, in milliseconds: one for each policy. */
-  readonly #granted = new Set<number>()
-  #endsAtTimeout = false
+  readonly failure: ToolUnavailable
 
-  /**
-   * For each granted wait, a failure that asks for it; and one failure that asks for more than any of them. If a
-   * policy refuses this last failure, the rest of the schedule may grant other waits. If a policy does not retry
-   * timeouts, a timeout is added.
-   */
-  get decisive(): ReadonlyArray<ToolUnavailable> {
-    const granted = Array.from(this.#granted)
-    const waits = granted.length === 0 ? [] : [...granted, Math.max(...granted) + 1]
-    return [...waits.map(askingFor), ...(this.#endsAtTimeout ? [timedOut] : [])]
-  }
-
-  #noteTerms({ endsAtTimeout, longest }: Terms): void {
-    if (longest !== undefined) this.#granted.add(Duration.toMillis(longest))
-    if (endsAtTimeout !== undefined) this.#endsAtTimeout = true
-  }
-
-  showing(failure: ToolUnavailable): ToolUnavailable {
+  constructor() {
     const note = (key: PropertyKey) => {
       // Keys that begin with `~` belong to `effect`, and are not fields of the failure.
       if (typeof key === "string" && !key.startsWith("~") && !constants.has(key)) this.wasRead = true
     }
-    const shown = new Proxy(failure, {
+    this.failure = new Proxy(plain, {
       get: (failure, key, receiver) => {
         note(key)
         return Reflect.get(failure, key, receiver)
@@ -328,10 +241,8 @@ class Probe {
         return Reflect.ownKeys(failure)
       }
     })
-    standIn(shown, (terms) => {
-      this.#noteTerms(terms)
-      return failure
-    })
-    return shown
   }
 }
+
+// `Retries` takes any failure, which its type cannot say.
+const asInput = (failure: ToolUnavailable) => failure as never

@@ -1,21 +1,78 @@
 /*
- * How long a retry waits: a backoff up to a cap, or longer if a service asks for more (up to a limit).
- *
- * A retry policy of this library reads every failure through {@link readBy}, with its {@link Terms}. To compute
- * the worst case before anything fails, `Tool.explain` passes it a {@link standIn}, which chooses the failure by
- * these terms.
+ * How long a retry waits: a backoff up to a cap, or longer if a service asks for more (up to a limit). A retry policy of this
+ * library publishes this as data: its terms.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import type { ToolUnavailable } from "../../ToolFailure.ts"
+import type { Certainty } from "../../Certainty.ts"
 import { finite, whole } from "../value/numberOption.ts"
 
 /** The fields of a failure that decide how long to wait. */
 interface Retryable {
   readonly code?: string
   readonly retryAfter?: Duration.Duration
-  readonly outcome?: ToolUnavailable["outcome"] & {}
+  readonly outcome?: Certainty
+}
+
+/**
+ * The terms of a retry policy, as data: how often it retries, and how long it waits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Terms =
+  | {
+    /** The most attempts, including the first. */
+    readonly attempts: number
+    /** The waits before the second attempt, the third, and so on: at most 10,000 of them. */
+    readonly waits: ReadonlyArray<Wait>
+    /** True if the waits have a random part. */
+    readonly isRandom: boolean
+    /** The longest wait that a service may ask for. Absent if the policy ignores what a service asks for. */
+    readonly honours?: Duration.Duration
+  }
+  | {
+    /** The schedule that decides everything else. */
+    readonly around: Schedule.Schedule<unknown, never, never, unknown>
+    /** The longest wait that a service may ask for. */
+    readonly honours: Duration.Duration
+  }
+
+/**
+ * The wait before an attempt.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Wait {
+  readonly least: Duration.Duration
+  /** The longest wait, if the service asks for the longest wait that the policy honours. */
+  readonly most: Duration.Duration
+  /** The longest wait if the service asks for none. */
+  readonly own: Duration.Duration
+}
+
+/** A schedule with terms. */
+export type WithTerms<S> = S & { readonly terms: Terms }
+
+/** Returns the terms of a schedule; `undefined` for a schedule of the user's. */
+export const termsOf = (schedule: object): Terms | undefined =>
+  "terms" in schedule ? asTerms(schedule.terms) : undefined
+
+// Only this library makes schedules with terms. A schedule of Effect has no such field.
+const asTerms = (terms: unknown) => terms as Terms
+
+/** Publishes the terms of a schedule. */
+export const withTerms = <S extends object>(schedule: S, terms: Terms): WithTerms<S> =>
+  Object.assign(schedule, { terms })
+
+/** A backoff that doubles up to a cap. */
+export interface Backoff {
+  readonly schedule: Schedule.Schedule<unknown, Retryable>
+  readonly attempts: number
+  /** The waits of the backoff, without a random part. */
+  readonly lengths: ReadonlyArray<Duration.Duration>
 }
 
 // The schedule limits the attempts before it checks anything else. So an attempt counts towards the
@@ -27,7 +84,7 @@ export const cappedBackoff = (
     readonly base?: Duration.Input
     readonly cap?: Duration.Input
   }
-) => {
+): Backoff => {
   const times = whole("A retry's limit of attempts", attempts) - 1
   const first = finite("retry's base", base)
   const longest = finite("retry's cap", cap)
@@ -36,12 +93,19 @@ export const cappedBackoff = (
       `A retry's base must not be longer than its cap; got ${Duration.format(first)} and ${Duration.format(longest)}.`
     )
   }
-  const backoff = Schedule.min([Schedule.exponential(first), Schedule.spaced(longest)]).pipe(
+  const schedule = Schedule.min([Schedule.exponential(first), Schedule.spaced(longest)]).pipe(
     Schedule.setInputType<Retryable>(),
     Schedule.upTo({ times })
   )
-  return { backoff, times }
+  const lengths = Array.from(
+    { length: Math.min(times, maxWaits) },
+    (_, index) => Duration.min(Duration.times(first, 2 ** Math.min(index, 60)), longest)
+  )
+  return { schedule, attempts, lengths }
 }
+
+/** A policy with more retries counts as one that never ends. */
+export const maxWaits = 10_000
 
 /**
  * Makes a schedule wait at least as long as the service asks for. If the service asks for more than
@@ -50,51 +114,12 @@ export const cappedBackoff = (
 export const waitingAsAsked = <Output, Input, Error, Env>(
   schedule: Schedule.Schedule<Output, Input, Error, Env>,
   longest: Duration.Duration
-): Schedule.Schedule<Output, Input & Retryable, Error, Env> => {
-  const terms = { longest }
-  return schedule.pipe(
+): Schedule.Schedule<Output, Input & Retryable, Error, Env> =>
+  schedule.pipe(
     Schedule.setInputType<Input & Retryable>(),
-    Schedule.while(({ input }) => Duration.isLessThanOrEqualTo(requestedWait(input, terms), longest)),
-    Schedule.modifyDelay(({ duration, input }) => Effect.succeed(Duration.max(duration, requestedWait(input, terms))))
+    Schedule.while(({ input }) => Duration.isLessThanOrEqualTo(requestedWait(input), longest)),
+    Schedule.modifyDelay(({ duration, input }) => Effect.succeed(Duration.max(duration, requestedWait(input))))
   )
-}
 
 /** Returns the wait that the service asked for, or zero. */
-const requestedWait = (failure: Retryable, terms: Terms): Duration.Duration =>
-  readBy(terms, failure).retryAfter ?? Duration.zero
-
-/** How a retry policy of this library treats a failure. */
-export interface Terms {
-  /** The longest wait that a service may ask for. If it asks for more, there is no retry. */
-  readonly longest?: Duration.Duration
-  /** True if an attempt that timed out is not retried. */
-  readonly endsAtTimeout?: true
-}
-
-const standIns = new WeakMap<object, (terms: Terms) => ToolUnavailable>()
-
-/**
- * Makes `failure` a stand-in, so that one object can play the worst failure for each policy. A policy of this
- * library that reads the stand-in passes its terms to `read`, and sees the failure that `read` returns.
- */
-export const standIn = (failure: object, read: (terms: Terms) => ToolUnavailable): void => {
-  standIns.set(failure, read)
-}
-
-/**
- * Returns a failure as a policy of this library sees it. For a stand-in, this is the failure behind
- * it. All other schedules see the stand-in.
- */
-export const readBy = <Failure extends object>(terms: Terms, failure: Failure): Failure | ToolUnavailable =>
-  standIns.get(failure)?.(terms) ?? failure
-
-const retries = new WeakMap<object, number>()
-
-/** Records how many retries a schedule allows, and returns the schedule. */
-export const allowing = <S extends object>(schedule: S, times: number): S => {
-  retries.set(schedule, times)
-  return schedule
-}
-
-/** Returns how many retries a schedule allows, if that is known without stepping it. */
-export const retriesOf = (schedule: object): number | undefined => retries.get(schedule)
+const requestedWait = ({ retryAfter = Duration.zero }: Retryable): Duration.Duration => retryAfter

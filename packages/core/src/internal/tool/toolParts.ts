@@ -10,14 +10,13 @@ import { execute } from "../call/execute.ts"
 import { framedRun } from "../call/framedRun.ts"
 import { callUser } from "../call/runUserCode.ts"
 import { current, type Subject } from "../call/scope.ts"
-import { boundsOf } from "../explain/explainTool.ts"
-import { sources } from "../explain/worstCaseBounds.ts"
 import { corrected } from "../fixing/correctionStage.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
 import { rememberingRejections } from "../fixing/ownRejection.ts"
 import { isBuiltIn } from "../policy/builtInPolicy.ts"
 import { watched } from "../policy/customPolicy.ts"
 import { callOf } from "../policy/policyCall.ts"
+import { toolOfRun } from "../policy/toolRuns.ts"
 import { kind } from "../value/text.ts"
 import { byMethod } from "../wire/actingRequests.ts"
 import type { Any } from "./anyTool.ts"
@@ -102,8 +101,7 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
   runs.set(tool.run, run)
-  // A fallback to another tool refers to that tool's `run`, so the bounds are found by `run`.
-  sources.set(tool.run, () => boundsOf(tool))
+  toolOfRun.set(tool.run, tool)
   return tool
 }
 
