@@ -4,7 +4,8 @@
  * for execution. For those texts, the tests require no wrong value, and many readable texts.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments, type ToolOutcome } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Result, Schema } from "effect"
 import { jsonrepair } from "jsonrepair"
 import { isDeepStrictEqual } from "node:util"

@@ -7,7 +7,8 @@
  * real.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type AgentFailure, type Answer, type Model, Observer, Policy, Toolkit } from "@fallible/core"
+import { Agent, type AgentFailure, type Model, Observer, Policy, Toolkit } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Duration, Effect, Exit, Fiber, Logger, Queue } from "effect"
 import { TestClock } from "effect/testing"

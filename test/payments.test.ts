@@ -5,8 +5,9 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Dispatch, Guard, Rendering, RetryPolicy, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { Agent, Dispatch, Guard, RetryPolicy, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import * as Rendering from "@fallible/core/Rendering"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Option, Random, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"

@@ -7,7 +7,8 @@
  * It runs on Node, Bun and Deno. `WIRE_NODE` names the Node that runs the services and child processes (default: this one).
  * `test/long/wire.test.ts` runs it in each runtime, with the packed core.
  */
-import { Dispatch, LateResult, Tool, Toolkit } from "@fallible/core"
+import { Dispatch, Tool, Toolkit } from "@fallible/core"
+import * as LateResult from "@fallible/core/LateResult"
 import { Effect, Logger, Schema } from "effect"
 import { clientRows } from "./rows/clients.mjs"
 import { connectionRows } from "./rows/connections.mjs"

@@ -2,16 +2,9 @@
  * A fault of the tour: what goes wrong, the tools, and the model. Both loops get the same functions and the same model.
  * Each file of `faults` has the same order: the service, the tools, the model, and the fault.
  */
-import {
-  Agent,
-  type AgentEvent,
-  type AgentFailure,
-  type Model,
-  Policy,
-  Rendering,
-  type Tool,
-  Toolkit
-} from "@fallible/core"
+import { Agent, type AgentFailure, type Model, Policy, type Tool, Toolkit } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
+import * as Rendering from "@fallible/core/Rendering"
 import type * as Duration from "effect/Duration"
 import type * as Stream from "effect/Stream"
 import type * as PlainLoop from "./PlainLoop.ts"

@@ -2,7 +2,8 @@
  * Plays a fault through a loop, and says what happened: every fact comes from the messages that the model got, the
  * events of the run, and the record of the service.
  */
-import { type AgentEvent, Model, Observer, type Transcript } from "@fallible/core"
+import { Model, Observer, type Transcript } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,7 +1,7 @@
 /**
  * Says what the library did about a call before the model read of it, from the events of the run.
  */
-import type { AgentEvent } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Duration from "effect/Duration"
 import * as Trace from "../shared/Trace.ts"
 

@@ -10,7 +10,8 @@
  *   3. calls a tool for each wish without a result, and corrects a misspelled city once,
  *   4. answers when no call is left, or says what it can do if the question has no wish.
  */
-import { Model, Suggestion, type ToolCall, type Transcript } from "@fallible/core"
+import { Model, type ToolCall, type Transcript } from "@fallible/core"
+import * as Suggestion from "@fallible/core/Suggestion"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"

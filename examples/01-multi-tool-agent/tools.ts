@@ -6,7 +6,8 @@
  * The call is first tried three times. Then the last known place answers, marked with its age. If no place is known,
  * the user is asked which city to use instead. If the user names none, the call fails, and lists the cached cities.
  */
-import { RetryPolicy, SemanticGarbage, Suggestion, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { RetryPolicy, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as Suggestion from "@fallible/core/Suggestion"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

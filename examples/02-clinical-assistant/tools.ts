@@ -21,7 +21,6 @@ import {
   RetryPolicy,
   type SchemaMismatch,
   SemanticGarbage,
-  Suggestion,
   Tool,
   ToolCall,
   type ToolFailure,
@@ -29,6 +28,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import * as LastKnown from "@fallible/core/LastKnown"
+import * as Suggestion from "@fallible/core/Suggestion"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -5,7 +5,8 @@
  * The first sends the JSON of the question unchanged. If the failure contains corrected arguments, it sends those.
  * Without help from a fixer, it mends the JSON itself and sends it again. If it cannot, it gives up and says why.
  */
-import { Arguments, Model, type Toolkit, type Transcript } from "@fallible/core"
+import { Model, type Toolkit, type Transcript } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"

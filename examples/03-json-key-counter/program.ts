@@ -1,7 +1,8 @@
 /**
  * The command of the JSON key counter: its arguments, its flags, and the agent that it runs.
  */
-import { Agent, Arguments } from "@fallible/core"
+import { Agent } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"

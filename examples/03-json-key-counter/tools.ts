@@ -7,7 +7,8 @@
  *                                 contains instructions, it stops the run.
  *     none       handler          the model gets the failure and sends the JSON again
  */
-import { Agent, Arguments, Fixer, SchemaMismatch, Tool, Toolkit } from "@fallible/core"
+import { Agent, Fixer, SchemaMismatch, Tool, Toolkit } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

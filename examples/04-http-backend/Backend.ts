@@ -9,7 +9,9 @@
  * balancer sees that it is not ready. Only then does the server close.
  */
 import { NodeCrypto } from "@effect/platform-node"
-import { Observer, RetryBudget, ToolHealth } from "@fallible/core"
+import { Observer } from "@fallible/core"
+import * as RetryBudget from "@fallible/core/RetryBudget"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"

@@ -5,7 +5,9 @@
  * They are kept in memory, so a restart forgets them. To keep them in a database, encode the parts with
  * `Transcript.schema`, `CallFacts.schema` and `AgentFailure.Suspension`.
  */
-import { type Agent, type AgentFailure, type Answer, CallFacts } from "@fallible/core"
+import { type Agent, type AgentFailure } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as Context from "effect/Context"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"

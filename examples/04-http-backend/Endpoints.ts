@@ -9,7 +9,8 @@
  * The place and the conversation belong to the scope of the request. It closes when the last byte is sent, or when the
  * client leaves.
  */
-import { Agent, AgentEvent, type AgentFailure } from "@fallible/core"
+import { Agent, type AgentFailure } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"

@@ -7,7 +7,7 @@
  * A comment is sent every 15 seconds, so that no proxy closes a connection on which nothing happens. When the client
  * leaves, the server interrupts the stream, and with it the run, its request to the model, and those of its tools.
  */
-import { ClientEvent } from "@fallible/core"
+import * as ClientEvent from "@fallible/core/ClientEvent"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"

@@ -8,7 +8,8 @@
  *
  * Without a token in the environment (`OPERATOR_TOKEN`), nobody can switch tools.
  */
-import { Availability, ToolHealth } from "@fallible/core"
+import * as Availability from "@fallible/core/Availability"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"

@@ -3,7 +3,8 @@
  * main program.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Explanation, Observer, Toolkit } from "@fallible/core"
+import { Observer, Toolkit } from "@fallible/core"
+import * as Explanation from "@fallible/core/Explanation"
 import * as Cause from "effect/Cause"
 import * as Argument from "effect/cli/Argument"
 import * as CliConfig from "effect/cli/CliConfig"

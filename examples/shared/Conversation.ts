@@ -4,7 +4,9 @@
  * Replies come from `--reply` first, in the order of the flags. Then they come from the terminal, if standard input is
  * one. If there is no reply, the run ends with its question.
  */
-import type { AgentEvent, AgentFailure, Answer } from "@fallible/core"
+import type { AgentFailure } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
+import type * as Answer from "@fallible/core/Answer"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

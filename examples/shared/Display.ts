@@ -1,7 +1,8 @@
 /**
  * Three ways to show a run: line by line for people, as JSON for programs, or the answer alone.
  */
-import type { AgentEvent, AgentFailure, ToolCall } from "@fallible/core"
+import type { AgentFailure, ToolCall } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"

@@ -1,14 +1,10 @@
 /**
  * Formats the events of a run: as lines for people, or as one JSON object per line for programs.
  */
-import {
-  AgentEvent,
-  type AgentFailure,
-  type Ledger,
-  type ToolCall,
-  type ToolFailure,
-  type ToolOutcome
-} from "@fallible/core"
+import { type AgentFailure, type ToolCall, type ToolFailure } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
+import type * as Ledger from "@fallible/core/Ledger"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { type Line, printable } from "./Line.ts"

@@ -13,7 +13,7 @@ import {
   message,
   SchemaRefused
 } from "@fallible/arguments"
-import { Arguments } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import { Schema } from "effect"
 import { Type } from "typebox"
 import * as z from "zod"

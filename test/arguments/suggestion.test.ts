@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Suggestion } from "@fallible/core"
+import * as Suggestion from "@fallible/core/Suggestion"
 import * as fc from "fast-check"
 
 const name = fc.string({ unit: fc.constantFrom("a", "b", "c", "_", "B"), maxLength: 12 })

@@ -2,10 +2,11 @@
  * Measures the cost of policies around successful calls, relative to the bare tool. Reports medians of CPU
  * time, over interleaved rounds in one process. Run it with `pnpm bench`.
  */
-import { Policy, RetryBudget, RetryPolicy, Tool } from "@fallible/core"
+import { Policy, RetryPolicy, Tool } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as RateLimit from "@fallible/core/RateLimit"
+import * as RetryBudget from "@fallible/core/RetryBudget"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"

@@ -12,7 +12,9 @@
  * call that the guard would have prevented brought news. A missed loop is a run with many turns without news, of which
  * the guard noticed nothing.
  */
-import { LoopGuard, type ToolFailure, type ToolOutcome, ToolUnavailable } from "@fallible/core"
+import { type ToolFailure, ToolUnavailable } from "@fallible/core"
+import * as LoopGuard from "@fallible/core/LoopGuard"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"

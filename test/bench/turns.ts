@@ -5,9 +5,10 @@
  * The first bare loop is an ordinary recursive Effect with `Effect.gen`. The second is the leanest possible
  * loop: only `flatMap`, without checks, and it keeps only the messages.
  */
-import { Agent, type LoopGuard, Model, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import { Agent, Model, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as LastKnown from "@fallible/core/LastKnown"
+import type * as LoopGuard from "@fallible/core/LoopGuard"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"

@@ -98,7 +98,8 @@ registerHooks({
 // The payment
 // -----------------------------------------------------------------------------
 
-const { Agent, Dispatch, Rendering, Tool, Toolkit, ToolUnavailable } = await import("@fallible/core")
+const { Agent, Dispatch, Tool, Toolkit, ToolUnavailable } = await import("@fallible/core")
+const Rendering = await import("@fallible/core/Rendering")
 const { ScriptedModel } = await import("@fallible/testing")
 const { Effect, References, Schema } = await import("effect")
 

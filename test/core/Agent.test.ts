@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  type AgentEvent,
   AgentFailure,
   Model,
   ModelFailure,
@@ -13,6 +12,7 @@ import {
   ToolUnavailable,
   Transcript
 } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Deferred, Effect, Exit, Fiber, Logger, Random, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"

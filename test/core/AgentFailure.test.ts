@@ -1,18 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AgentFailure,
-  Answer,
-  type CallFacts,
-  type Ledger,
-  Limits,
   ModelFailure,
   PartialData,
   SchemaMismatch,
   SemanticGarbage,
-  type ToolOutcome,
   ToolUnavailable,
   Transcript
 } from "@fallible/core"
+import * as Answer from "@fallible/core/Answer"
+import type * as CallFacts from "@fallible/core/CallFacts"
+import type * as Ledger from "@fallible/core/Ledger"
+import * as Limits from "@fallible/core/Limits"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Cause, Duration, Effect, Exit, HashMap, Schema } from "effect"
 
 const conversation: ReadonlyArray<Transcript.Message> = [

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments, type SideEffect } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { anyText, object, objectText } from "../support/nearlyJson.ts"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deadline, Dispatch, Policy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import { Dispatch, Policy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
 import { Duration, Effect, Exit, Fiber, Schedule, Scheduler, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"

@@ -1,23 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  AgentEvent,
-  CallEvent,
-  CallFacts,
-  Deadline,
   Dispatch,
   Observer,
   Policy,
-  RetryBudget,
   SemanticGarbage,
   Tool,
   ToolCall,
   Toolkit,
-  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
+import * as CallEvent from "@fallible/core/CallEvent"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as Deadline from "@fallible/core/Deadline"
+import * as RetryBudget from "@fallible/core/RetryBudget"
 import * as ToolHealth from "@fallible/core/ToolHealth"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Layer, Logger, Schedule, Schema, Stream } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"

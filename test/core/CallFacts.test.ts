@@ -7,12 +7,12 @@ import {
   Policy,
   RetryPolicy,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
 import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"

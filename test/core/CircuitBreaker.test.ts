@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, PartialData, Tool, ToolCall, ToolHealth, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Dispatch, PartialData, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { Duration, Effect, Exit, Fiber, Layer, Schedule } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"

@@ -1,14 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Deadline,
-  Model,
-  ModelFailure,
-  Observer,
-  RetryPolicy,
-  type SideEffect,
-  Tool,
-  ToolUnavailable
-} from "@fallible/core"
+import { Model, ModelFailure, Observer, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Duration, Effect, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import { after, around, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, RetryPolicy, type SideEffect, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Dispatch, RetryPolicy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Cause, Deferred, Duration, Effect, Fiber, Logger, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { lettered } from "../support/lettered.ts"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Explanation, Policy, Tool, Toolkit } from "@fallible/core"
+import { Policy, Tool, Toolkit } from "@fallible/core"
+import * as Explanation from "@fallible/core/Explanation"
 import { type Duration, Effect, Schedule, Schema } from "effect"
 import { lines, quote, timely, twice } from "../support/explained.ts"
 

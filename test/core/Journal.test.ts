@@ -1,17 +1,10 @@
 /** A journal in a real file, and processes that stop at each step in turn. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  AgentEvent,
-  Answer,
-  Deadline,
-  Journal,
-  SemanticGarbage,
-  Tool,
-  ToolCall,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
+import * as Answer from "@fallible/core/Answer"
+import * as Deadline from "@fallible/core/Deadline"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Exit, Fiber, Option, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"

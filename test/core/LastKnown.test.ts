@@ -1,11 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import {
-  Deadline,
   Dispatch,
   Observer,
   PartialData,
-  Rendering,
   SchemaMismatch,
   type SemanticGarbage,
   Tool,
@@ -14,8 +12,10 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as LastKnown from "@fallible/core/LastKnown"
+import * as Rendering from "@fallible/core/Rendering"
 import { Clock, Duration, Effect, Exit, Fiber, FileSystem, Hash, Layer, Logger, Option, Schedule, Schema } from "effect"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Persistence from "effect/persistence/Persistence"

@@ -2,18 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   AgentFailure,
-  type Answer,
-  Journal,
-  Ledger,
   Model,
   ModelFailure,
   Policy,
   Tool,
   ToolCall,
   Toolkit,
-  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import * as Journal from "@fallible/core/Journal"
+import * as Ledger from "@fallible/core/Ledger"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schedule, Schema, Stream } from "effect"
 import { passing } from "../support/virtualTime.ts"

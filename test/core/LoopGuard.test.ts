@@ -3,8 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   AgentFailure,
-  Journal,
-  LoopGuard,
   SchemaMismatch,
   SemanticGarbage,
   Tool,
@@ -12,6 +10,8 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
+import * as LoopGuard from "@fallible/core/LoopGuard"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Exit, Schema } from "effect"
 import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deadline, Dispatch, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import { Dispatch, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
 import * as RateLimit from "@fallible/core/RateLimit"
 import { Duration, Effect, Exit, Fiber, Layer, Schedule } from "effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"

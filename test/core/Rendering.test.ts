@@ -1,14 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  type Certainty,
-  PartialData,
-  Rendering,
-  SchemaMismatch,
-  SemanticGarbage,
-  type ToolFailure,
-  type ToolOutcome,
-  ToolUnavailable
-} from "@fallible/core"
+import { PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure, ToolUnavailable } from "@fallible/core"
+import type * as Certainty from "@fallible/core/Certainty"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration, type Schema } from "effect"
 import * as fc from "fast-check"
 

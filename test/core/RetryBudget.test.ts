@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Model, ModelFailure, RetryBudget, RetryPolicy, Tool } from "@fallible/core"
+import { Model, ModelFailure, RetryPolicy, Tool } from "@fallible/core"
+import * as RetryBudget from "@fallible/core/RetryBudget"
 import { Effect, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { SideEffect } from "@fallible/core"
+import * as SideEffect from "@fallible/core/SideEffect"
 
 const all: ReadonlyArray<SideEffect.SideEffect> = ["none", "idempotent", "non_idempotent"]
 

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  Availability,
   Dispatch,
   PartialData,
   Policy,
@@ -9,10 +8,11 @@ import {
   Tool,
   ToolCall,
   type ToolFailure,
-  ToolHealth,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as Availability from "@fallible/core/Availability"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { Duration, Effect, Fiber, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 

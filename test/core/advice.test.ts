@@ -7,7 +7,9 @@
  * occur beside it.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Rendering, type ToolFailure, type ToolOutcome, ToolUnavailable } from "@fallible/core"
+import { type ToolFailure, ToolUnavailable } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

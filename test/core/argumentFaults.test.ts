@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, Rendering, Tool, Toolkit } from "@fallible/core"
+import { Dispatch, Tool, Toolkit } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
 import { Effect, Schema } from "effect"
 import { detail, refusal } from "../support/parsing.ts"
 

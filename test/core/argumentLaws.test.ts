@@ -6,7 +6,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { coerce, fits } from "@fallible/arguments"
-import { Arguments, type ToolOutcome } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"

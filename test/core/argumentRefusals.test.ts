@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import { Effect, Schema } from "effect"
 import { closed, expected, integer, string } from "../support/coercing.ts"
 import { refusals } from "../support/refusals.ts"

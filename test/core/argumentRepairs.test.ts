@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import { Result } from "effect"
 import { refusal } from "../support/parsing.ts"
 

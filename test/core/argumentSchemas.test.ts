@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import { Schema, SchemaGetter } from "effect"
 import { isStricter } from "../../packages/core/src/internal/arguments/jsonSchema.ts"
 import { coerced, string, time } from "../support/coercing.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { coerce } from "@fallible/arguments"
-import { Arguments } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import { Result, Schema } from "effect"
 import { misfitOf } from "../../packages/core/src/internal/arguments/fieldIssue.ts"
 import { closed, notes } from "../support/coercing.ts"

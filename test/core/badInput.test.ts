@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Policy, RetryBudget, Tool, Toolkit } from "@fallible/core"
+import { Agent, Policy, Tool, Toolkit } from "@fallible/core"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as RateLimit from "@fallible/core/RateLimit"
+import * as RetryBudget from "@fallible/core/RetryBudget"
 import { Duration, Effect, Schema } from "effect"
 
 const read = Tool.make(

@@ -4,17 +4,17 @@ import {
   Agent,
   AgentFailure,
   Dispatch,
-  Journal,
   type Model,
   PartialData,
-  Rendering,
-  ResultSize,
-  type SideEffect,
   Tool,
   ToolCall,
   Toolkit,
   type Transcript
 } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
+import * as Rendering from "@fallible/core/Rendering"
+import * as ResultSize from "@fallible/core/ResultSize"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Logger, Schema, Stream } from "effect"

@@ -5,11 +5,11 @@ import {
   PartialData,
   RetryPolicy,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   type ToolFailure,
   ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Clock, Duration, Effect, Option, Random, Schedule, Scheduler, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Explanation, Policy, Tool } from "@fallible/core"
+import { Policy, Tool } from "@fallible/core"
+import * as Explanation from "@fallible/core/Explanation"
 import { Duration, Effect, Schedule } from "effect"
 import { adding, byHand, lines, quote, timely, twice } from "../support/explained.ts"
 

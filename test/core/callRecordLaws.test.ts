@@ -6,23 +6,23 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  type CallEvent,
-  CallFacts,
   Dispatch,
   Observer,
   PartialData,
   Policy,
   SchemaMismatch,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   ToolFailure,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import type * as CallEvent from "@fallible/core/CallEvent"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration, Effect, Fiber, Logger, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"

@@ -1,6 +1,7 @@
 /** Notes about a call while it runs: caveats and sources. */
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, PartialData, Rendering, SchemaMismatch, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { Dispatch, PartialData, SchemaMismatch, Tool, ToolCall, Toolkit } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { refused } from "../support/sequence.ts"

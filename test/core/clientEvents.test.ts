@@ -1,10 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  AgentEvent,
   AgentFailure,
-  ClientEvent,
-  type Limits,
   Model,
   ModelFailure,
   SemanticGarbage,
@@ -13,6 +10,9 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
+import * as ClientEvent from "@fallible/core/ClientEvent"
+import type * as Limits from "@fallible/core/Limits"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Random, Schedule, Schema, Stream } from "effect"
 import { passing } from "../support/virtualTime.ts"

@@ -1,16 +1,8 @@
 /** `onLimit: "conclude"`: the model is asked for the best answer from what is known, without tools. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  AgentFailure,
-  Journal,
-  type Limits,
-  type Model,
-  ModelFailure,
-  Tool,
-  ToolCall,
-  Toolkit
-} from "@fallible/core"
+import { Agent, AgentFailure, type Model, ModelFailure, Tool, ToolCall, Toolkit } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
+import type * as Limits from "@fallible/core/Limits"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Schedule, Schema } from "effect"
 import { FileJournal } from "../support/fileJournal.ts"

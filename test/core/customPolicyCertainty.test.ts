@@ -4,11 +4,11 @@ import {
   type Policy,
   SchemaMismatch,
   type SemanticGarbage,
-  type SideEffect,
   Tool,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Effect } from "effect"
 import { call, custom, later, lost, mine, outcomeOf, told } from "../support/customPolicies.ts"
 import { doing, paris, refused, sunny } from "../support/sequence.ts"

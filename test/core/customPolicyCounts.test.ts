@@ -6,9 +6,9 @@ import {
   Tool,
   ToolCall,
   type ToolFailure,
-  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Schedule, Schema } from "effect"
 import {
   caveatsOf,

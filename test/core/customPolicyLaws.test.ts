@@ -1,19 +1,13 @@
 /** The account of a call is right whatever policies are around its handler: ours, and custom ones that misbehave. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  CallEvent,
-  Deadline,
-  Dispatch,
-  Observer,
-  SemanticGarbage,
-  type SideEffect,
-  Tool,
-  Toolkit,
-  ToolOutcome
-} from "@fallible/core"
+import { Dispatch, Observer, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import * as CallEvent from "@fallible/core/CallEvent"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as Deadline from "@fallible/core/Deadline"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as RateLimit from "@fallible/core/RateLimit"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Clock, Duration, Effect, Fiber, Layer, Logger, Option, Random, Schedule, Scheduler, Schema } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"

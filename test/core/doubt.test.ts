@@ -2,7 +2,10 @@
  * Whether a call took effect: known when a handler ends, and reported whatever policies do with the failure.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Certainty, Dispatch, PartialData, Rendering, type SideEffect, Tool, Toolkit } from "@fallible/core"
+import { Dispatch, PartialData, Tool, Toolkit } from "@fallible/core"
+import type * as Certainty from "@fallible/core/Certainty"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Deferred, Effect, Exit, Random, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { call, counting, type Ends, garbage, outcomeOf, type Pay } from "../support/countedRuns.ts"

@@ -1,20 +1,20 @@
 /** Findings of attacks on two promises: no acting tool runs twice, and nothing false is reported about it. */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  CallEvent,
-  Deadline,
   Dispatch,
   Observer,
   PartialData,
   Policy,
   SchemaMismatch,
-  type SideEffect,
   Tool,
   ToolCall,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as CallEvent from "@fallible/core/CallEvent"
+import * as Deadline from "@fallible/core/Deadline"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Context, Effect, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import {

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Fixer, Rendering, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
+import { Agent, Fixer, Tool, Toolkit } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, type Schema } from "effect"
 import { call, failed, fixer, handled, unclosed, weather } from "../support/fixing.ts"

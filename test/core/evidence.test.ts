@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  CallFacts,
-  type Certainty,
   Dispatch,
   PartialData,
   Policy,
@@ -10,10 +8,12 @@ import {
   Tool,
   ToolFailure,
   Toolkit,
-  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import type * as Certainty from "@fallible/core/Certainty"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Logger, Schedule, Schema } from "effect"
 import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 

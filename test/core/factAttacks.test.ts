@@ -1,6 +1,7 @@
 /** Findings of attacks: ways in which the facts of a run forgot a payment. */
 import { assert, describe, it } from "@effect/vitest"
-import { type AgentFailure, CallFacts, Tool, ToolCall } from "@fallible/core"
+import { type AgentFailure, Tool, ToolCall } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { Effect, Exit, Schema } from "effect"
 import { beginFacts } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { note, paying, Payment, played, service } from "../support/keyedService.ts"

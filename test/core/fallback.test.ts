@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, type SideEffect, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Dispatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Duration, Effect, Schedule } from "effect"
 import { failed } from "../support/fixing.ts"
 import { lettered } from "../support/lettered.ts"

@@ -1,9 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  CallFacts,
   Dispatch,
-  Journal,
   PartialData,
   type SchemaMismatch,
   SemanticGarbage,
@@ -11,6 +9,8 @@ import {
   ToolCall,
   Toolkit
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Journal from "@fallible/core/Journal"
 import * as LastKnown from "@fallible/core/LastKnown"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Option, Schedule, Schema } from "effect"

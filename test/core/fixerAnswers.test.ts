@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments, Fixer, SemanticGarbage, Tool, ToolCall, ToolHealth, ToolUnavailable } from "@fallible/core"
+import { Fixer, SemanticGarbage, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { Effect, Schema } from "effect"
 import {
   call,

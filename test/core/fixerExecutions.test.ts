@@ -5,12 +5,12 @@ import {
   Dispatch,
   Fixer,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   type ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Exit, Fiber, Redacted, Schedule, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"

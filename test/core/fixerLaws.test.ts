@@ -5,9 +5,10 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Fixer, Observer, Policy, type SideEffect, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
+import { Fixer, Observer, Policy, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as RateLimit from "@fallible/core/RateLimit"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Effect, Layer, Record, Schedule, Schema } from "effect"
 import { CircuitBreaker as Breaker, RateLimiter } from "effect/persistence"
 import * as fc from "fast-check"

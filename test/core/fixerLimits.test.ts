@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Arguments, Deadline, Fixer, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Fixer, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
+import * as Deadline from "@fallible/core/Deadline"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Duration, Effect, Exit, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"

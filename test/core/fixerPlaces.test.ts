@@ -1,16 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  Dispatch,
-  Fixer,
-  Policy,
-  SchemaMismatch,
-  SemanticGarbage,
-  type SideEffect,
-  Tool,
-  ToolHealth,
-  Toolkit
-} from "@fallible/core"
+import { Agent, Dispatch, Fixer, Policy, SchemaMismatch, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"

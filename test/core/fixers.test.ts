@@ -1,15 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  type Fixer,
-  Rendering,
-  SchemaMismatch,
-  SemanticGarbage,
-  type SideEffect,
-  Tool,
-  ToolCall,
-  ToolHealth,
-  ToolUnavailable
-} from "@fallible/core"
+import { type Fixer, SchemaMismatch, SemanticGarbage, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import {
   call,

@@ -2,10 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  AgentEvent,
   Dispatch,
   Fixer,
-  Journal,
   ModelFailure,
   SchemaMismatch,
   SemanticGarbage,
@@ -13,6 +11,8 @@ import {
   ToolCall,
   Toolkit
 } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Context, Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,16 +1,8 @@
 /** Facts are not forgotten by omission: each run of a scope has those of the run before it, or is refused. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  type AgentFailure,
-  CallFacts,
-  Dispatch,
-  Journal,
-  Tool,
-  ToolCall,
-  Toolkit,
-  type ToolUnavailable
-} from "@fallible/core"
+import { Agent, type AgentFailure, Dispatch, Tool, ToolCall, Toolkit, type ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
 import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"

@@ -1,6 +1,7 @@
 /** Faults that the generators of the laws once found, one by one. The laws reach them, too. */
 import { assert, describe, it } from "@effect/vitest"
-import { CallFacts, Dispatch, Policy, Tool, type ToolFailure, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Dispatch, Policy, Tool, type ToolFailure, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { Effect, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"

@@ -1,6 +1,7 @@
 /** A handler runs in a separate fiber. Tests what happens to it, and to the fibers around it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Journal, Model, Tool, Toolkit } from "@fallible/core"
+import { Agent, Model, Tool, Toolkit } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"

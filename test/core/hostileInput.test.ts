@@ -1,16 +1,9 @@
 /** Odd and hostile input: deep, cyclic, secret, endless or cut off. It must never crash, leak or mislead. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  Arguments,
-  Guard,
-  PartialData,
-  Rendering,
-  SemanticGarbage,
-  Tool,
-  Toolkit,
-  type ToolOutcome
-} from "@fallible/core"
+import { Agent, Guard, PartialData, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Exit, Logger, Schema } from "effect"
 import type * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"

@@ -9,27 +9,27 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   AgentFailure,
-  CallFacts,
   Fixer,
   Guard,
-  Journal,
   Model,
   Observer,
   PartialData,
   Policy,
-  RetryBudget,
   SchemaMismatch,
   Tool,
   ToolCall,
   type ToolFailure,
-  ToolHealth,
   Toolkit,
   ToolUnavailable,
   Transcript
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as Journal from "@fallible/core/Journal"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as RateLimit from "@fallible/core/RateLimit"
+import * as RetryBudget from "@fallible/core/RetryBudget"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Duration, Effect, Exit, Layer, Logger, Schedule, Schema, SchemaGetter, Stream } from "effect"
 import { CircuitBreaker as Breaker, RateLimiter } from "effect/persistence"

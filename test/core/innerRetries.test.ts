@@ -5,13 +5,13 @@ import {
   Dispatch,
   Policy,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   type ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Option, Schedule, Schema } from "effect"
 import { byOrder, events, type Move, Payment, paymentTool, statusTool } from "../support/doubts.ts"

@@ -1,14 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  CallFacts,
-  Dispatch,
-  type SemanticGarbage,
-  Tool,
-  ToolCall,
-  Toolkit,
-  type ToolUnavailable
-} from "@fallible/core"
+import { Agent, Dispatch, type SemanticGarbage, Tool, ToolCall, Toolkit, type ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { lettered } from "../support/lettered.ts"

@@ -8,8 +8,6 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   AgentFailure,
-  type Answer,
-  Journal,
   SemanticGarbage,
   Tool,
   ToolCall,
@@ -17,6 +15,8 @@ import {
   ToolUnavailable,
   type Transcript
 } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Logger, Schema } from "effect"
 import * as fc from "fast-check"

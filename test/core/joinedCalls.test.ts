@@ -1,6 +1,7 @@
 /** Equal calls of one turn run once, and share their outcome. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type AgentEvent, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema, Stream } from "effect"
 

@@ -1,6 +1,7 @@
 /** The steps that a run gives its journal, and the end of a run whose journal dies. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, Journal, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import { Agent, AgentFailure, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Exit, Schema, Stream } from "effect"
 import { logging, sibling } from "../support/illTyped.ts"

@@ -5,7 +5,8 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { CallFacts, Dispatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Dispatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { Context, Effect, Logger, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"

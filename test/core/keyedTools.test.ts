@@ -1,14 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  CallFacts,
-  SchemaMismatch,
-  SemanticGarbage,
-  type SideEffect,
-  Tool,
-  ToolFailure,
-  ToolUnavailable
-} from "@fallible/core"
+import { SchemaMismatch, SemanticGarbage, Tool, ToolFailure, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Effect, Random, Redacted, Schedule, Schema } from "effect"
 import { byKey } from "../support/keyedService.ts"
 import { lettered } from "../support/lettered.ts"

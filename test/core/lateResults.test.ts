@@ -1,15 +1,9 @@
 /** Handlers that end after their caller has stopped waiting. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  type CallEvent,
-  type Certainty,
-  Dispatch,
-  Observer,
-  type SideEffect,
-  Tool,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Dispatch, Observer, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import type * as CallEvent from "@fallible/core/CallEvent"
+import type * as Certainty from "@fallible/core/Certainty"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Cause, Duration, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { acting, deferred, reading, slow } from "../support/asyncTools.ts"

@@ -5,16 +5,8 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  type AgentFailure,
-  CallFacts,
-  SchemaMismatch,
-  Tool,
-  ToolCall,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, type AgentFailure, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Deferred, Effect, Exit, Logger, Option, Schema } from "effect"
 import * as fc from "fast-check"

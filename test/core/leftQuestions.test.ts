@@ -3,7 +3,8 @@
  * with the facts that came with the question.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallFacts, Model, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Model, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,8 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  Deadline,
-  type Limits,
   Model,
   ModelFailure,
   RetryPolicy,
@@ -12,6 +10,8 @@ import {
   ToolUnavailable,
   type Transcript
 } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
+import type * as Limits from "@fallible/core/Limits"
 import { ScriptedModel } from "@fallible/testing"
 import { Clock, Duration, Effect, Fiber, Random, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"

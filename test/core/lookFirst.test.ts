@@ -1,16 +1,8 @@
 /** A check that looks before the first attempt, because an interrupted run may have made the same call. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  CallFacts,
-  SchemaMismatch,
-  type SideEffect,
-  Tool,
-  ToolCall,
-  ToolFailure,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, SchemaMismatch, Tool, ToolCall, ToolFailure, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Option, Schedule, Schema } from "effect"
 import { withoutEvidence } from "../support/withoutEvidence.ts"

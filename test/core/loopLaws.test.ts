@@ -4,7 +4,9 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { LoopGuard, SemanticGarbage, type ToolOutcome, ToolUnavailable } from "@fallible/core"
+import { SemanticGarbage, ToolUnavailable } from "@fallible/core"
+import * as LoopGuard from "@fallible/core/LoopGuard"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration } from "effect"
 import * as fc from "fast-check"
 

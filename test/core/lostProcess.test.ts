@@ -3,7 +3,9 @@
  * tool does then.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { CallFacts, Dispatch, Tool, ToolHealth, Toolkit } from "@fallible/core"
+import { Dispatch, Tool, Toolkit } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { Effect, Schema } from "effect"
 import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 

@@ -7,19 +7,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  CallFacts,
   Dispatch,
   Fixer,
   PartialData,
   Policy,
-  Rendering,
   SemanticGarbage,
   Tool,
   ToolCall,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"

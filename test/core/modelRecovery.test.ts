@@ -3,17 +3,17 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   AgentFailure,
-  CallFacts,
-  Journal,
   type Model,
   ModelFailure,
-  ModelRecovery,
   RetryPolicy,
   Tool,
   Toolkit,
   ToolUnavailable,
   type Transcript
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Journal from "@fallible/core/Journal"
+import * as ModelRecovery from "@fallible/core/ModelRecovery"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Schedule, Schema, Stream } from "effect"

@@ -1,10 +1,8 @@
 /** A tool that may have acted does not run again. */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  type Certainty,
   Dispatch,
   Policy,
-  Rendering,
   RetryPolicy,
   SchemaMismatch,
   Tool,
@@ -12,6 +10,8 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type * as Certainty from "@fallible/core/Certainty"
+import * as Rendering from "@fallible/core/Rendering"
 import { Effect, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { acting, failureIn, reading } from "../support/asyncTools.ts"

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Policy, Tool, ToolCall, ToolHealth, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Policy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Layer, Schedule, Schema } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"

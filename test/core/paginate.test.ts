@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  Deadline,
   Dispatch,
   Observer,
   PartialData,
@@ -12,6 +11,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
 import { Clock, Duration, Effect, Exit, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { lettered } from "../support/lettered.ts"

@@ -1,13 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  type Certainty,
-  type Policy,
-  Tool,
-  ToolCall,
-  type ToolFailure,
-  ToolOutcome,
-  ToolUnavailable
-} from "@fallible/core"
+import { type Policy, Tool, ToolCall, type ToolFailure, ToolUnavailable } from "@fallible/core"
+import type * as Certainty from "@fallible/core/Certainty"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration, Effect, Schedule } from "effect"
 import {
   caveatsOf,

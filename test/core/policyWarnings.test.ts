@@ -1,15 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  Policy,
-  RetryPolicy,
-  type SemanticGarbage,
-  type SideEffect,
-  Tool,
-  Toolkit,
-  type ToolUnavailable
-} from "@fallible/core"
+import { Agent, Policy, RetryPolicy, type SemanticGarbage, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { adding, byHand, quote, timely, twice } from "../support/explained.ts"
 

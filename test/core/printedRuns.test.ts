@@ -1,6 +1,8 @@
 /** How answers and failures of runs print, and what JSON they have. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, Answer, Ledger, Model, SemanticGarbage, Tool, Toolkit, Transcript } from "@fallible/core"
+import { Agent, AgentFailure, Model, SemanticGarbage, Tool, Toolkit, Transcript } from "@fallible/core"
+import * as Answer from "@fallible/core/Answer"
+import * as Ledger from "@fallible/core/Ledger"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Console, Effect, Logger, Schema } from "effect"
 import { format } from "effect/Formatter"

@@ -1,13 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  type Policy,
-  Rendering,
-  SemanticGarbage,
-  type SideEffect,
-  Tool,
-  ToolCall,
-  ToolUnavailable
-} from "@fallible/core"
+import { type Policy, SemanticGarbage, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Duration, Effect, Exit, Fiber, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { failureIn } from "../support/asyncTools.ts"

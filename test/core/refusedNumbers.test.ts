@@ -2,16 +2,9 @@
  * Key numbers after refusals, for a service that honours keys, and also stores the requests that it refuses.
  */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  type AgentFailure,
-  type Answer,
-  CallFacts,
-  Tool,
-  ToolCall,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, type AgentFailure, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, Redacted, Schema } from "effect"
 

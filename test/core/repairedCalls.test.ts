@@ -1,16 +1,9 @@
 /** The repairs of a call's arguments on the way to the handler, and their reports: A6, A7, B4, E1, E2, E3, F3. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  Dispatch,
-  Rendering,
-  SemanticGarbage,
-  type SideEffect,
-  Tool,
-  Toolkit,
-  ToolOutcome,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, Dispatch, SemanticGarbage, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema, Stream } from "effect"
 

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { CallFacts, Tool } from "@fallible/core"
+import { Tool } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { Effect, Schema } from "effect"
 import { lettered } from "../support/lettered.ts"
 import { busy, declined, type Options, order, payments, playing, textsOf } from "../support/paidOrders.ts"

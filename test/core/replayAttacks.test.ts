@@ -1,6 +1,8 @@
 /** Findings of attacks: ways in which a restarted run paid twice. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallFacts, Journal, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Option, Schedule, Schema, Stream } from "effect"
 import { FileJournal, type Stop } from "../support/fileJournal.ts"

@@ -1,6 +1,8 @@
 /** The parameter that asks for less, as a tool's definition declares it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, Guard, Rendering, type SideEffect, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Dispatch, Guard, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Effect, Schema } from "effect"
 import { base, call, one, outcomeOf, told } from "../support/orders.ts"
 import { passing } from "../support/virtualTime.ts"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, Journal, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, AgentFailure, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schedule, Schema, Stream } from "effect"
 import { namingJournal } from "../support/namingJournal.ts"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type SideEffect, Tool, ToolUnavailable } from "@fallible/core"
+import { Tool, ToolUnavailable } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Effect, Exit, Schedule } from "effect"
 import {
   disabled,

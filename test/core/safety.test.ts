@@ -6,16 +6,16 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   Dispatch,
-  Journal,
-  Rendering,
   SchemaMismatch,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"

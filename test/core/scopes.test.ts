@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallFacts, Toolkit } from "@fallible/core"
+import { Agent, Toolkit } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, HashMap, Schema } from "effect"
 import { beginFacts } from "../../packages/core/src/internal/dispatch/recordCalls.ts"

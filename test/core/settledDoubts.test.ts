@@ -1,16 +1,7 @@
 /** A doubt is settled: by a check, by a person, by a program, by `Tool.reconcile`. Until then, its tool is closed. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  CallFacts,
-  Dispatch,
-  Policy,
-  SemanticGarbage,
-  Tool,
-  ToolCall,
-  type ToolFailure,
-  Toolkit
-} from "@fallible/core"
+import { Agent, Dispatch, Policy, SemanticGarbage, Tool, ToolCall, type ToolFailure, Toolkit } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Option, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"

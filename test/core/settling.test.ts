@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallFacts, Dispatch, Journal, RetryPolicy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import { Agent, Dispatch, RetryPolicy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Clock, type Duration, Effect, Fiber, Option, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"

@@ -5,13 +5,13 @@ import {
   Dispatch,
   Policy,
   RetryPolicy,
-  type SideEffect,
   Tool,
   ToolCall,
   type ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, Fiber, Logger, Queue, Schema, SchemaTransformation } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,6 +1,7 @@
 /** What a call has left behind may still act. Until it has ended, nothing settles the doubt about the call. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallFacts, Dispatch, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Dispatch, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,16 +1,10 @@
 /** Loops, limits and big results never lose doubt, never stop what is meant, and show nothing that is hidden. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  Journal,
-  Rendering,
-  SemanticGarbage,
-  Tool,
-  ToolHealth,
-  Toolkit,
-  type ToolOutcome,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, SemanticGarbage, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
+import * as Rendering from "@fallible/core/Rendering"
+import * as ToolHealth from "@fallible/core/ToolHealth"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"

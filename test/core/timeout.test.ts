@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type SideEffect, Tool, ToolCall } from "@fallible/core"
+import { Tool, ToolCall } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Clock, type Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import {

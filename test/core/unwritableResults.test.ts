@@ -1,6 +1,7 @@
 /** Results that are not JSON, or are nested too deeply to be written. */
 import { assert, describe, it } from "@effect/vitest"
-import { PartialData, Tool, ToolOutcome } from "@fallible/core"
+import { PartialData, Tool } from "@fallible/core"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Schema } from "effect"
 import { outcomeOf, read } from "../support/illTyped.ts"
 

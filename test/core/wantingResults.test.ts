@@ -4,13 +4,13 @@ import {
   Agent,
   PartialData,
   Policy,
-  Rendering,
   RetryPolicy,
   Tool,
   type ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Schedule } from "effect"
 import { ada, base, call, none, one, type Orders, outcomeOf, type Params, saying, told } from "../support/orders.ts"

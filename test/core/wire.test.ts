@@ -2,7 +2,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
-  CallFacts,
   Dispatch,
   Observer,
   RetryPolicy,
@@ -11,10 +10,11 @@ import {
   ToolCall,
   ToolFailure,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, Fiber, Logger, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"

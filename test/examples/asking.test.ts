@@ -1,6 +1,7 @@
 /** The demo in an outage of its geocoder: what is bridged, what the user is asked, and how the run goes on. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, type Answer, ToolUnavailable } from "@fallible/core"
+import { Agent, AgentFailure, ToolUnavailable } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
 import * as Geocoder from "@fallible/examples/01-multi-tool-agent/Geocoder"
 import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
 import { program } from "@fallible/examples/01-multi-tool-agent/program"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, Rendering, type Toolkit } from "@fallible/core"
+import { Dispatch, type Toolkit } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
 import * as OrderServer from "@fallible/examples/05-orders-agent/OrderServer"
 import * as Planner from "@fallible/examples/05-orders-agent/Planner"
 import { program } from "@fallible/examples/05-orders-agent/program"

@@ -2,7 +2,8 @@
  * The journal that the guides show, after a power cut: each beginning of a real file, to the byte.
  */
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Agent, Journal, Model, Tool, Toolkit } from "@fallible/core"
+import { Agent, Model, Tool, Toolkit } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

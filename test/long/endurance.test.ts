@@ -3,7 +3,8 @@
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Journal, ModelFailure, Tool, Toolkit } from "@fallible/core"
+import { Agent, ModelFailure, Tool, Toolkit } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Cause, Effect, Fiber, Logger, Metric, Random, Schedule, Schema, Stream, Tracer } from "effect"

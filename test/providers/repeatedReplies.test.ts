@@ -1,6 +1,7 @@
 /** Servers that send a text or a call twice: nothing is doubled, and nothing is lost. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type AgentEvent, Tool, Toolkit } from "@fallible/core"
+import { Agent, Tool, Toolkit } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Schema, Stream } from "effect"
 import { chat, line, own } from "../support/bodies.ts"

@@ -5,27 +5,27 @@
 import {
   Agent,
   AgentFailure,
-  Answer,
-  type CallEvent,
-  CallFacts,
-  Deadline,
   Dispatch,
   Observer,
   PartialData,
   Policy,
-  Rendering,
   RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   ToolFailure,
   Toolkit,
-  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as Answer from "@fallible/core/Answer"
+import type * as CallEvent from "@fallible/core/CallEvent"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Deadline from "@fallible/core/Deadline"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import {
   Cause,

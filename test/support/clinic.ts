@@ -2,8 +2,10 @@
  * Calls of the clinical assistant's tools, in two worlds: one without files and network, and the real one.
  */
 import { NodeFileSystem } from "@effect/platform-node"
-import { Agent, Dispatch, Rendering, type ToolOutcome, ToolUnavailable } from "@fallible/core"
+import { Agent, Dispatch, ToolUnavailable } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import * as Cache from "@fallible/examples/02-clinical-assistant/Cache"
 import * as Database from "@fallible/examples/02-clinical-assistant/Database"
 import * as DrugApi from "@fallible/examples/02-clinical-assistant/DrugApi"

@@ -9,7 +9,10 @@
  * Two limits are no faults. Who does one thing with two tools does it twice. Without an identity, a call with another note
  * is another effect once the first call has its answer.
  */
-import { Agent, AgentFailure, type Answer, CallFacts, Journal, Policy, Transcript } from "@fallible/core"
+import { Agent, AgentFailure, Policy, Transcript } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Journal from "@fallible/core/Journal"
 import { Effect, Exit, Result, Schedule, Schema } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as fc from "fast-check"

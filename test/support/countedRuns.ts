@@ -1,5 +1,6 @@
 /** A payment tool that ends as a test asks, the number of its executions, and the outcome of a call. */
-import { Dispatch, SemanticGarbage, type SideEffect, Tool, Toolkit } from "@fallible/core"
+import { Dispatch, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Effect, Schema } from "effect"
 import { type Failure, parameters, type paris } from "./sequence.ts"
 import { passing } from "./virtualTime.ts"

@@ -1,17 +1,9 @@
 /** Custom policies, tools under them, and the outcome and events of a call. */
 import { assert } from "@effect/vitest"
-import {
-  type CallEvent,
-  Dispatch,
-  Observer,
-  Policy,
-  SemanticGarbage,
-  type SideEffect,
-  Tool,
-  type ToolFailure,
-  Toolkit,
-  type ToolOutcome
-} from "@fallible/core"
+import { Dispatch, Observer, Policy, SemanticGarbage, Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import type * as CallEvent from "@fallible/core/CallEvent"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration, Effect, Schema } from "effect"
 import { parameters, paris, unknownCity } from "./sequence.ts"
 import { passing } from "./virtualTime.ts"

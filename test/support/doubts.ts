@@ -1,6 +1,7 @@
 /** Payments in doubt: a tool whose first answer is lost, a check, and a scripted model that calls them. */
 import { assert } from "@effect/vitest"
-import { Agent, type AgentEvent, Tool, type Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Tool, type Toolkit, ToolUnavailable } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import { ScriptedModel } from "@fallible/testing"
 import { type Duration, Effect, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"

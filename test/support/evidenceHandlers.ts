@@ -6,10 +6,10 @@ import {
   Tool,
   ToolCall,
   ToolFailure,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Cause, Effect, Option, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, type HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import type { Account, Asked, Fault, Kind } from "./evidenceBank.ts"

@@ -4,7 +4,9 @@
  * network is idle.
  */
 import { NodeHttpClient } from "@effect/platform-node"
-import { Agent, type Answer, CallFacts, Observer, Policy, Toolkit } from "@fallible/core"
+import { Agent, Observer, Policy, Toolkit } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Context, Deferred, Effect, Layer, Stream } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"

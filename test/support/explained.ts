@@ -1,5 +1,6 @@
 /** Tools for tests of worst cases, and policies around them. */
-import { Policy, type SideEffect, Tool } from "@fallible/core"
+import { Policy, Tool } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Effect, Schedule, Schema } from "effect"
 
 export const quote = (sideEffect: SideEffect.SideEffect = "none") =>

@@ -3,23 +3,23 @@
  * alternative tools.
  */
 import {
-  CallFacts,
   Dispatch,
   Fixer,
   PartialData,
   Policy,
   SchemaMismatch,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolFailure,
-  ToolHealth,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import * as ToolHealth from "@fallible/core/ToolHealth"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration, Effect, Fiber, Layer, Schema } from "effect"
 import { HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as Breaker from "effect/persistence/CircuitBreaker"

@@ -1,5 +1,5 @@
 /** A journal in a file (one line when a step begins, one when it ends), and processes that stop inside a step. */
-import type { Journal } from "@fallible/core"
+import type * as Journal from "@fallible/core/Journal"
 import { Deferred, Effect, Schema } from "effect"
 import { appendFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"

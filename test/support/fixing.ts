@@ -8,12 +8,12 @@ import {
   Observer,
   SchemaMismatch,
   type SemanticGarbage,
-  type SideEffect,
   Tool,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Schema } from "effect"
 

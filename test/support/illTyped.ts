@@ -1,5 +1,8 @@
 /** Tools that may violate their types, the outcomes of their calls, and all log lines. */
-import { Dispatch, Rendering, type SideEffect, Tool, type ToolFailure, Toolkit, type ToolOutcome } from "@fallible/core"
+import { Dispatch, Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Cause, Effect, Logger, Schema } from "effect"
 import type { Untyped } from "./nonsense.ts"
 import { paris } from "./sequence.ts"

@@ -3,21 +3,21 @@
  * resumed, and the model makes it again. A record tells what each tool truly did.
  */
 import {
-  CallFacts,
-  Deadline,
   Dispatch,
   Observer,
   Policy,
   SchemaMismatch,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   type ToolFailure,
   Toolkit,
-  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as Deadline from "@fallible/core/Deadline"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Cause, Clock, Context, Effect, Exit, Layer, Logger, Option, Random, Schedule, Scheduler, Schema } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"

@@ -5,20 +5,11 @@
  *
  * Each intended payment must take effect at most once.
  */
-import {
-  Agent,
-  type AgentFailure,
-  type Answer,
-  CallFacts,
-  Fixer,
-  Guard,
-  Journal,
-  Policy,
-  Tool,
-  ToolCall,
-  Toolkit
-} from "@fallible/core"
+import { Agent, type AgentFailure, Fixer, Guard, Policy, Tool, ToolCall, Toolkit } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"

@@ -1,5 +1,6 @@
 /** A service with idempotency keys, tools that pay through it, and runs that call them. */
-import { Agent, Journal, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
 import { lost } from "./sequence.ts"

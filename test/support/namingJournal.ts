@@ -1,4 +1,4 @@
-import type { Journal } from "@fallible/core"
+import type * as Journal from "@fallible/core/Journal"
 
 /** Makes a journal that stores nothing and records the names of its steps. */
 export const namingJournal = () => {

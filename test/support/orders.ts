@@ -1,5 +1,6 @@
 /** A search for orders whose definition has a contract about its results, and the message that a model gets. */
-import { Dispatch, Rendering, Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import { Dispatch, Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
 import { Effect, Schema } from "effect"
 
 export const Orders = Schema.Struct({

@@ -1,16 +1,16 @@
 /** Payments that end as the test asks, and runs whose model calls for them. */
 import {
   Agent,
-  type Answer,
   PartialData,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   type ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
 

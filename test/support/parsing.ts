@@ -1,6 +1,6 @@
 /** Parses arguments: returns the value of a readable text, or the refusal of an unreadable one. */
 import { assert } from "@effect/vitest"
-import { Arguments } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import { Result } from "effect"
 import type * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 

@@ -4,8 +4,9 @@
  * refuse, or work. Virtual time passes only while the network is idle, so the speed of the machine decides
  * nothing.
  */
-import { Agent, Guard, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
+import { Agent, Guard, Tool, Toolkit } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Context, Effect, Layer, Option, References, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"

@@ -1,7 +1,6 @@
 /** Payments in virtual time: a handler that acts, random policies around it, and a record of the true effects. */
 import { assert } from "@effect/vitest"
 import {
-  Deadline,
   Dispatch,
   Observer,
   PartialData,
@@ -9,9 +8,10 @@ import {
   SemanticGarbage,
   Tool,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Clock, Context, Effect, Fiber, Layer, Logger, Option, Random, Scheduler, Schema } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"

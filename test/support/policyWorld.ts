@@ -1,6 +1,5 @@
 /** The ground truth of a call: tools whose handlers and sources record what they do. */
 import {
-  Deadline,
   PartialData,
   SchemaMismatch,
   SemanticGarbage,
@@ -9,6 +8,7 @@ import {
   type ToolFailure,
   ToolUnavailable
 } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
 import type * as LastKnown from "@fallible/core/LastKnown"
 import { Clock, Context, Effect, Schedule, Schema } from "effect"
 import type * as Breaker from "effect/persistence/CircuitBreaker"

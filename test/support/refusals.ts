@@ -1,5 +1,5 @@
 import { coerce } from "@fallible/arguments"
-import { Arguments } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import { Result, Schema } from "effect"
 import { misfitOf } from "../../packages/core/src/internal/arguments/fieldIssue.ts"
 import { frozen } from "./coercing.ts"

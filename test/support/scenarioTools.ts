@@ -1,6 +1,7 @@
 /** Tools that fail as the scenarios ask, and count their executions. */
-import { RetryPolicy, Tool, ToolCall, ToolHealth, ToolUnavailable } from "@fallible/core"
+import { RetryPolicy, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { ScriptedModel } from "@fallible/testing"
 import type * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Layer, Schema } from "effect"

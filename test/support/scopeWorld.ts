@@ -3,18 +3,18 @@
  * receives under each key, and a record tells what it truly did.
  */
 import {
-  CallFacts,
   Dispatch,
   Observer,
   SchemaMismatch,
-  type SideEffect,
   Tool,
   ToolCall,
   type ToolFailure,
   Toolkit,
-  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Logger, Schema } from "effect"
 import * as fc from "fast-check"
 import {

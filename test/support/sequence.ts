@@ -4,11 +4,11 @@ import {
   Policy,
   SchemaMismatch,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   type ToolFailure,
   ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { Clock, Duration, Effect, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 

@@ -1,4 +1,4 @@
-import { CallFacts } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import { Schema } from "effect"
 
 const codec = Schema.toCodecJson(CallFacts.schema)

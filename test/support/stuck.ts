@@ -1,6 +1,8 @@
 /** Agents whose models repeat calls, for the tests of `LoopGuard`. */
 import { assert } from "@effect/vitest"
-import { Agent, type AgentEvent, type Model, type SideEffect, Tool, Toolkit, type Transcript } from "@fallible/core"
+import { Agent, type Model, Tool, Toolkit, type Transcript } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Schema, Stream } from "effect"
 

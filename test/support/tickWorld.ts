@@ -3,21 +3,21 @@
  * wait, and callers leave on the very tick of a deadline.
  */
 import {
-  type Certainty,
-  Deadline,
   Dispatch,
   Observer,
   PartialData,
   Policy,
   SchemaMismatch,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   type ToolFailure,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import type * as Certainty from "@fallible/core/Certainty"
+import * as Deadline from "@fallible/core/Deadline"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Cause, Clock, Effect, Exit, Fiber, Logger, Option, Random, Schedule, Scheduler, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"

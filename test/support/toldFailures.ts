@@ -1,5 +1,5 @@
 /** Reads the failures that a run reported to its model. */
-import type { Answer } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
 
 export const codesOf = ({ ledger }: Answer.Answer) =>
   ledger.failures.flatMap(({ code, ended }) => ended === "told" ? [code] : [])

@@ -1,6 +1,7 @@
 /** The ways to run an agent: each provider, whole or streamed. Records the result of each run. */
 import { assert } from "@effect/vitest"
-import { Agent, type AgentFailure, type Answer, type Tool, Toolkit } from "@fallible/core"
+import { Agent, type AgentFailure, type Tool, Toolkit } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
 import type { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Exit, Logger, Stream } from "effect"

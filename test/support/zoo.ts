@@ -4,13 +4,13 @@ import {
   RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   Toolkit,
-  type ToolOutcome,
   type ToolUnavailable
 } from "@fallible/core"
+import type * as SideEffect from "@fallible/core/SideEffect"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Fiber, Schema } from "effect"
 import { refused } from "./sequence.ts"
 

@@ -4,13 +4,13 @@ import {
   Policy,
   RetryPolicy,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   ToolCall,
   ToolFailure,
   ToolUnavailable
 } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ActsOnce, type FakeService } from "@fallible/testing"
 import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Explanation, RetryPolicy, Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import { RetryPolicy, Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import * as Explanation from "@fallible/core/Explanation"
 import { WorstCase } from "@fallible/testing"
 import { Effect, FileSystem, Layer, PlatformError, Schedule, Schema } from "effect"
 import { differences } from "../../packages/testing/src/internal/differences.ts"

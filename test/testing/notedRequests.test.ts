@@ -1,8 +1,9 @@
 /** A handler over a stub has the certainty that it has over a real wire. */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, type SideEffect, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Dispatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { HttpStub } from "@fallible/testing"
 import * as HttpStubServer from "@fallible/testing/HttpStubServer"
 import { Effect, Fiber, Logger, Schedule, Schema } from "effect"

@@ -1,4 +1,5 @@
-import { Arguments, Tool } from "@fallible/core"
+import { Tool } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import { Effect, Schema } from "effect"
 import { describe, expect, test } from "tstyche"
 

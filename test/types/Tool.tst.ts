@@ -1,7 +1,6 @@
 import {
   Agent,
   type AgentFailure,
-  type Answer,
   type Dispatch,
   Guard,
   type Model,
@@ -12,9 +11,10 @@ import {
   Tool,
   type ToolFailure,
   Toolkit,
-  type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Context, Effect, Schedule, Schema } from "effect"
 import { describe, expect, test } from "tstyche"
 

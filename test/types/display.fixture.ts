@@ -1,15 +1,7 @@
 /** Variables whose displayed types `display.test.ts` pins: the types as an editor shows them. */
-import {
-  Agent,
-  type AgentEvent,
-  type CallEvent,
-  Guard,
-  RetryPolicy,
-  SemanticGarbage,
-  Tool,
-  Toolkit,
-  type ToolUnavailable
-} from "@fallible/core"
+import { Agent, Guard, RetryPolicy, SemanticGarbage, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
+import type * as CallEvent from "@fallible/core/CallEvent"
 import { Context, Effect, Schema, type Stream } from "effect"
 
 class OrdersPage extends Schema.Class<OrdersPage>("OrdersPage")({ orders: Schema.Array(Schema.String) }) {}

@@ -1,12 +1,7 @@
-import {
-  type Certainty,
-  type SemanticGarbage,
-  Tool,
-  ToolCall,
-  ToolFailure,
-  type ToolOutcome,
-  type WireRequest
-} from "@fallible/core"
+import { type SemanticGarbage, Tool, ToolCall, ToolFailure } from "@fallible/core"
+import type * as Certainty from "@fallible/core/Certainty"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
+import type * as WireRequest from "@fallible/core/WireRequest"
 import { Effect, Schema } from "effect"
 import { describe, expect, test } from "tstyche"
 

@@ -1,17 +1,17 @@
 import {
   Agent,
   type AgentFailure,
-  type Answer,
-  CallFacts,
   Dispatch,
-  type Journal,
   SemanticGarbage,
-  type SideEffect,
   Tool,
   type ToolFailure,
   Toolkit,
   type ToolUnavailable
 } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
+import * as CallFacts from "@fallible/core/CallFacts"
+import type * as Journal from "@fallible/core/Journal"
+import type * as SideEffect from "@fallible/core/SideEffect"
 import { ActsOnce, type FakeService } from "@fallible/testing"
 import { Context, Effect, type Result, Schema } from "effect"
 import { describe, expect, test } from "tstyche"

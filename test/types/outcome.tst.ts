@@ -1,4 +1,5 @@
-import { type Certainty, type SemanticGarbage, Tool } from "@fallible/core"
+import { type SemanticGarbage, Tool } from "@fallible/core"
+import type * as Certainty from "@fallible/core/Certainty"
 import { Context, type Effect, type Exit, Schema } from "effect"
 import { describe, expect, test } from "tstyche"
 

@@ -1,7 +1,6 @@
 import {
   Agent,
   type AgentFailure,
-  type Answer,
   Fixer,
   Model,
   PartialData,
@@ -14,6 +13,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as LastKnown from "@fallible/core/LastKnown"

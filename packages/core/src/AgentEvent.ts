@@ -169,7 +169,7 @@ export class RunEnded
  *
  * @example
  * ```ts
- * import { AgentEvent } from "@fallible/core"
+ * import * as AgentEvent from "@fallible/core/AgentEvent"
  * import { Schema } from "effect"
  *
  * const event: AgentEvent.AgentEvent = { _tag: "TextDelta", run: "run-1", at: 0, turn: 1, text: "Hi" }
@@ -243,7 +243,8 @@ export interface ForClients {
  * @param options whether clients also see the arguments and the results of tools
  * @example
  * ```ts
- * import { Agent, AgentEvent, Model, Toolkit } from "@fallible/core"
+ * import { Agent, Model, Toolkit } from "@fallible/core"
+ * import * as AgentEvent from "@fallible/core/AgentEvent"
  * import { Effect, Stream } from "effect"
  *
  * const model = Model.layer({ respond: () => Effect.succeed({ text: "Hello!", calls: [] }) })

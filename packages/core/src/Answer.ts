@@ -100,7 +100,9 @@ export interface Answer {
  *
  * @example
  * ```ts
- * import { Answer, CallFacts, Transcript } from "@fallible/core"
+ * import { Transcript } from "@fallible/core"
+ * import * as Answer from "@fallible/core/Answer"
+ * import * as CallFacts from "@fallible/core/CallFacts"
  *
  * const ledger = { turns: 1, calls: 0, inputTokens: 9, outputTokens: 3, failures: [], repairs: [] }
  * const answer = Answer.make({
@@ -161,7 +163,8 @@ const isFields = Schema.is(Schema.toType(stored))
  *
  * @example
  * ```ts
- * import { Agent, Answer, Model, Toolkit } from "@fallible/core"
+ * import { Agent, Model, Toolkit } from "@fallible/core"
+ * import * as Answer from "@fallible/core/Answer"
  * import { Effect, Schema } from "effect"
  *
  * const model = Model.layer({ respond: () => Effect.succeed({ text: "Hello!", calls: [] }) })

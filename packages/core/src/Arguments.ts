@@ -78,7 +78,7 @@ export const maxDepth: number = defaults.depth
  *
  * @example
  * ```ts
- * import { Arguments } from "@fallible/core"
+ * import * as Arguments from "@fallible/core/Arguments"
  * import { Result } from "effect"
  *
  * Result.getOrThrow(Arguments.parse("{\"city\":\"Paris\"}")).value // => { city: "Paris" }
@@ -116,7 +116,7 @@ const toParsed = (text: Readable): Parsed => {
  *
  * @example
  * ```ts
- * import { Arguments } from "@fallible/core"
+ * import * as Arguments from "@fallible/core/Arguments"
  * import { Effect, Schema } from "effect"
  *
  * const weather = { parameters: Schema.Struct({ city: Schema.String, days: Schema.Int }) }
@@ -165,7 +165,7 @@ export interface Preview {
  *
  * @example
  * ```ts
- * import { Arguments } from "@fallible/core"
+ * import * as Arguments from "@fallible/core/Arguments"
  *
  * Arguments.preview("{\"city\":\"Paris\",\"days\":[1,2").soFar // => { city: "Paris", days: [1] }
  * ```
@@ -181,7 +181,7 @@ export const preview = (text: string): Preview => readPreview(text)
  *
  * @example
  * ```ts
- * import { Arguments } from "@fallible/core"
+ * import * as Arguments from "@fallible/core/Arguments"
  * import { Schema } from "effect"
  *
  * Arguments.jsonSchema(Schema.Struct({}))

@@ -36,7 +36,9 @@ export type Availability =
  *
  * @example
  * ```ts
- * import { Availability, Tool, ToolHealth, Toolkit } from "@fallible/core"
+ * import { Tool, Toolkit } from "@fallible/core"
+ * import * as Availability from "@fallible/core/Availability"
+ * import * as ToolHealth from "@fallible/core/ToolHealth"
  * import { Effect, Schema } from "effect"
  *
  * const toolkit = Toolkit.make(

@@ -240,7 +240,8 @@ export interface Doubt extends Pick<FailedCall, "tool" | "run" | "code" | "detai
  *
  * @example
  * ```ts
- * import { Agent, CallFacts, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+ * import { Agent, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+ * import * as CallFacts from "@fallible/core/CallFacts"
  * import { ScriptedModel } from "@fallible/testing"
  * import { Effect, Result, Schema } from "effect"
  *

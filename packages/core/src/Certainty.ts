@@ -129,7 +129,7 @@ export type Doubt = typeof Doubt.Type
  *
  * @example
  * ```ts
- * import { Certainty } from "@fallible/core"
+ * import * as Certainty from "@fallible/core/Certainty"
  *
  * Certainty.join("executed", "unknown") // => "unknown"
  * Certainty.join("executed", "not_executed") // => "executed"

@@ -211,7 +211,7 @@ export class RunFailed extends namedStruct<RunFailed>()({
  *
  * @example
  * ```ts
- * import { ClientEvent } from "@fallible/core"
+ * import * as ClientEvent from "@fallible/core/ClientEvent"
  * import { Schema } from "effect"
  *
  * const event: ClientEvent.ClientEvent = { _tag: "TextDelta", run: "run-1", at: 0, turn: 1, text: "Hi" }

@@ -36,7 +36,7 @@ export const current: Context.Reference<number> = Context.Reference("@fallible/c
  *
  * @example
  * ```ts
- * import { Deadline } from "@fallible/core"
+ * import * as Deadline from "@fallible/core/Deadline"
  * import { Duration, Effect } from "effect"
  *
  * const left = Effect.runSync(Deadline.timeLeft.pipe(Deadline.within("1 hour"), Deadline.within("1 minute")))

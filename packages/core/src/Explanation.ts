@@ -185,7 +185,8 @@ export type WarningCode =
  *
  * @example
  * ```ts
- * import { Explanation, Tool } from "@fallible/core"
+ * import { Tool } from "@fallible/core"
+ * import * as Explanation from "@fallible/core/Explanation"
  * import { Effect, Schema } from "effect"
  *
  * const quote = Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect: "none" }, () =>
@@ -223,7 +224,8 @@ export const table = (explanation: Explanation): string => {
  *
  * @example
  * ```ts
- * import { Explanation, Tool } from "@fallible/core"
+ * import { Tool } from "@fallible/core"
+ * import * as Explanation from "@fallible/core/Explanation"
  * import { Effect, Schedule, Schema } from "effect"
  *
  * const quote = Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect: "none" }, () =>
@@ -260,7 +262,8 @@ export const timeline = ({ moments, more, time, tool }: Explanation): string => 
  *
  * @example
  * ```ts
- * import { Explanation, Tool, Toolkit } from "@fallible/core"
+ * import { Tool, Toolkit } from "@fallible/core"
+ * import * as Explanation from "@fallible/core/Explanation"
  * import { Effect, Schedule, Schema } from "effect"
  *
  * const quote = Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect: "none" }, () =>

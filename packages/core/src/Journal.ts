@@ -58,7 +58,7 @@ const passThrough: Journal = { step: (_, effect) => effect }
  *
  * @example
  * ```ts
- * import { Journal } from "@fallible/core"
+ * import * as Journal from "@fallible/core/Journal"
  * import { Effect } from "effect"
  *
  * const names: Array<string> = []

@@ -169,7 +169,7 @@ export const plus = (one: Ledger, other: Ledger): Ledger => ({
  *
  * @example
  * ```ts
- * import { Ledger } from "@fallible/core"
+ * import * as Ledger from "@fallible/core/Ledger"
  *
  * const entry = { turn: 2, tag: "ModelFailure", code: "server_error", detail: "503", attempts: 1, ended: "retry" } as const
  * const ledger = { turns: 3, calls: 4, inputTokens: 120, outputTokens: 30, failures: [entry], repairs: [] }

@@ -93,7 +93,7 @@ export type LoopGuard = Required<Options>
  *
  * @example
  * ```ts
- * import { LoopGuard } from "@fallible/core"
+ * import * as LoopGuard from "@fallible/core/LoopGuard"
  *
  * LoopGuard.make({ tell: 5 }) // => { tell: 5, refuse: 6, withdraw: 7, end: 8, window: 12 }
  * ```

@@ -69,7 +69,8 @@ export const retry: Decision = { _tag: "Retry" }
  *
  * @example
  * ```ts
- * import { Agent, Model, ModelFailure, ModelRecovery, Toolkit } from "@fallible/core"
+ * import { Agent, Model, ModelFailure, Toolkit } from "@fallible/core"
+ * import * as ModelRecovery from "@fallible/core/ModelRecovery"
  * import { Effect } from "effect"
  *
  * const refused = new ModelFailure({ code: "refused", detail: "The model will not answer.", transient: false })

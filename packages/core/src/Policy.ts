@@ -701,7 +701,8 @@ export interface StandardOptions {
  *
  * @example
  * ```ts
- * import { Explanation, Policy, Tool, Toolkit } from "@fallible/core"
+ * import { Policy, Tool, Toolkit } from "@fallible/core"
+ * import * as Explanation from "@fallible/core/Explanation"
  * import { Effect, Schema } from "effect"
  *
  * const ping = Tool.make("ping", { description: "Answers", success: Schema.String, sideEffect: "none" }, () =>

@@ -39,7 +39,8 @@ export type Rendering = (outcome: ToolOutcome, call: ToolCall) => string
  *
  * @example
  * ```ts
- * import { Dispatch, Rendering, Tool, Toolkit } from "@fallible/core"
+ * import { Dispatch, Tool, Toolkit } from "@fallible/core"
+ * import * as Rendering from "@fallible/core/Rendering"
  * import { Effect, Schema } from "effect"
  *
  * const toolkit = Toolkit.make(
@@ -71,7 +72,8 @@ export const json: Rendering = (outcome, call) => {
  *
  * @example
  * ```ts
- * import { Dispatch, Rendering, Tool, Toolkit } from "@fallible/core"
+ * import { Dispatch, Tool, Toolkit } from "@fallible/core"
+ * import * as Rendering from "@fallible/core/Rendering"
  * import { Effect, Schema } from "effect"
  *
  * const toolkit = Toolkit.make(

@@ -47,7 +47,7 @@ export type ResultSize = Required<Options>
  *
  * @example
  * ```ts
- * import { ResultSize } from "@fallible/core"
+ * import * as ResultSize from "@fallible/core/ResultSize"
  *
  * ResultSize.make({ bytes: 10_000 }) // => { bytes: 10000, items: 500, request: 300000 }
  * ```

@@ -68,7 +68,7 @@ export const current: Context.Reference<RetryBudget | undefined> = Context.Refer
  *
  * @example
  * ```ts
- * import { RetryBudget } from "@fallible/core"
+ * import * as RetryBudget from "@fallible/core/RetryBudget"
  *
  * const budget = RetryBudget.make({ ratio: 0.5, minPerSecond: 0 })
  * budget.withdraw(0) // => false

@@ -60,7 +60,7 @@ export interface Annotations {
  *
  * @example
  * ```ts
- * import { SideEffect } from "@fallible/core"
+ * import * as SideEffect from "@fallible/core/SideEffect"
  *
  * SideEffect.annotations("none").readOnlyHint // => true
  * SideEffect.annotations("non_idempotent").idempotentHint // => false
@@ -84,7 +84,7 @@ export const annotations = (sideEffect: SideEffect): Annotations => ({
  *
  * @example
  * ```ts
- * import { SideEffect } from "@fallible/core"
+ * import * as SideEffect from "@fallible/core/SideEffect"
  *
  * SideEffect.fromAnnotations({ readOnlyHint: true }) // => "none"
  * SideEffect.fromAnnotations({}) // => "non_idempotent"

@@ -13,7 +13,7 @@ export {
    *
    * @example
    * ```ts
-   * import { Suggestion } from "@fallible/core"
+   * import * as Suggestion from "@fallible/core/Suggestion"
    *
    * Suggestion.didYouMean("get_wether", ["get_time", "get_weather"]) // => "get_weather"
    * Suggestion.didYouMean("launch", ["get_time", "get_weather"]) // => undefined
@@ -30,7 +30,7 @@ export {
    *
    * @example
    * ```ts
-   * import { Suggestion } from "@fallible/core"
+   * import * as Suggestion from "@fallible/core/Suggestion"
    *
    * Suggestion.nearest("get_wether", ["get_time", "get_weather"]) // => ["get_weather", "get_time"]
    * ```

@@ -1465,7 +1465,8 @@ export const outcome: {
  *
  * @example
  * ```ts
- * import { Explanation, Tool } from "@fallible/core"
+ * import { Tool } from "@fallible/core"
+ * import * as Explanation from "@fallible/core/Explanation"
  * import { Duration, Effect, Schedule, Schema } from "effect"
  *
  * const quote = Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect: "none" }, () =>

@@ -259,7 +259,8 @@ const reportOf = (tool: string, { byCode, calls, consecutiveErrors, errors, last
  *
  * @example
  * ```ts
- * import { Dispatch, Tool, ToolHealth, Toolkit } from "@fallible/core"
+ * import { Dispatch, Tool, Toolkit } from "@fallible/core"
+ * import * as ToolHealth from "@fallible/core/ToolHealth"
  * import { Effect, Schema } from "effect"
  *
  * const toolkit = Toolkit.make(

@@ -46,10 +46,7 @@
  */
 import {
   Agent,
-  type AgentEvent,
   type AgentFailure,
-  type Answer,
-  Journal,
   Observer,
   type Policy,
   type Tool,
@@ -57,6 +54,9 @@ import {
   type ToolFailure,
   Toolkit
 } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
+import type * as Answer from "@fallible/core/Answer"
+import * as Journal from "@fallible/core/Journal"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"

@@ -12,7 +12,8 @@
  *
  * @since 0.1.0
  */
-import { Explanation, type Tool, Toolkit } from "@fallible/core"
+import { type Tool, Toolkit } from "@fallible/core"
+import * as Explanation from "@fallible/core/Explanation"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"

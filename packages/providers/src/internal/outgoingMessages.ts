@@ -2,7 +2,8 @@
  * Encodes the parts of a request that both formats share: tools, and the model's earlier messages. Any server
  * accepts the result, whatever the model wrote.
  */
-import { Arguments, type ToolCall, type Toolkit, type Transcript } from "@fallible/core"
+import { type ToolCall, type Toolkit, type Transcript } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"

@@ -4,7 +4,8 @@
  * New values are decoded, because the schema that a model is shown may leave out a pattern. A value that does not decode is
  * not used.
  */
-import { Arguments, type Tool, Toolkit } from "@fallible/core"
+import { type Tool, Toolkit } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"

@@ -6,7 +6,7 @@
  * A request of other code belongs to the latest call. That code may be a worker that was started before, or the runtime
  * may have no such storage.
  */
-import type { ToolOutcome } from "@fallible/core"
+import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
