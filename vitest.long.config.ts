@@ -5,7 +5,9 @@ import daily from "./vitest.config.ts"
 const laws = [
   "test/intents.test.ts",
   ...[
+    "argument",
     "bound",
+    "callRecord",
     "customPolicy",
     "deadlineTick",
     "doubt",

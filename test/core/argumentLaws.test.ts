@@ -13,6 +13,7 @@ import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"
 import type * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 import { inside, write, Writer } from "../support/dialects.ts"
+import { runs } from "../support/runs.ts"
 
 type Kind = ToolOutcome.TextRepair["kind"]
 type Json = Schema.Json
@@ -175,7 +176,7 @@ describe("of strict JSON", () => {
         assert.deepStrictEqual(got, value, text)
         assert.deepStrictEqual([repairs, isExact], [[], true])
       }),
-      { numRuns: 2_000 }
+      { numRuns: runs(2_000) }
     )
   })
 
@@ -191,7 +192,7 @@ describe("of strict JSON", () => {
       fc.property(plain, ({ text }) => {
         for (const cut of cuts(1, text.length)) assert.isTrue(isRefused(text.slice(0, cut)), text.slice(0, cut))
       }),
-      { numRuns: 400 }
+      { numRuns: runs(400) }
     )
   })
 
@@ -211,7 +212,7 @@ describe("of strict JSON", () => {
           }
         }
       }),
-      { numRuns: 400 }
+      { numRuns: runs(400) }
     )
   })
 
@@ -228,7 +229,7 @@ describe("of strict JSON", () => {
           }
         }
       ),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     )
   })
 })
@@ -248,7 +249,7 @@ describe("of JSON as models write it", () => {
         assert.sameMembers(repairs.map(({ kind }) => kind), [...kinds], text)
         for (const { kind, note } of repairs) assert.strictEqual(note !== undefined, noted.has(kind), kind)
       }),
-      { numRuns: 3_000 }
+      { numRuns: runs(3_000) }
     )
   })
 
@@ -263,7 +264,7 @@ describe("of JSON as models write it", () => {
           })
         }
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 
@@ -340,7 +341,7 @@ describe("a preview", () => {
         }
         assert.deepStrictEqual(Arguments.preview(text).soFar, value)
       }),
-      { numRuns: 400 }
+      { numRuns: runs(400) }
     )
   })
 
@@ -355,7 +356,7 @@ describe("a preview", () => {
         }
         assert.deepStrictEqual(Arguments.preview(text).soFar, value, text)
       }),
-      { numRuns: 300 }
+      { numRuns: runs(300) }
     )
   })
 })
@@ -471,7 +472,7 @@ describe("of any text", () => {
         })
         Arguments.preview(text)
       }),
-      { numRuns: 8_000 }
+      { numRuns: runs(8_000) }
     )
     assert.deepStrictEqual(Object.getOwnPropertyNames(Object.prototype), before)
   })
@@ -484,7 +485,7 @@ describe("of any text", () => {
           onSuccess: ({ params }) => assert.isTrue(isContainer(params))
         })
       }),
-      { numRuns: 3_000 }
+      { numRuns: runs(3_000) }
     )
   })
 
@@ -521,7 +522,7 @@ describe("of any value", () => {
           fits(coerced, schema)
         }
       ),
-      { numRuns: 1_000 }
+      { numRuns: runs(1_000) }
     )
   })
 })

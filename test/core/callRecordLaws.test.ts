@@ -29,6 +29,7 @@ import * as fc from "fast-check"
 import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
 import { shapes } from "../support/errorShapes.ts"
+import { runs } from "../support/runs.ts"
 
 type Failure = ToolFailure.ToolFailure<string>
 
@@ -236,7 +237,7 @@ describe("equal failures", () => {
             assert.deepStrictEqual(copied, original, JSON.stringify({ text, ...play }))
           }
         ),
-        { numRuns: 1_000 }
+        { numRuns: runs(1_000) }
       ))
   }
 
@@ -380,7 +381,7 @@ describe("the events of a call", () => {
         const ends = events.filter((event) => event._tag === "AttemptEnded" && event.inside === undefined).length
         if (scenario.sideEffect !== "none") assert.strictEqual(ends, ended.get("subject") ?? 0, `ends: ${text}`)
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     ))
 
   it("tell each wait for as long as it took", () =>
@@ -394,6 +395,6 @@ describe("the events of a call", () => {
           assert.strictEqual(wait._tag === "WaitEnded" ? Duration.toMillis(wait.wait) : 0, 300)
         }
       }),
-      { numRuns: 300 }
+      { numRuns: runs(300) }
     ))
 })

@@ -133,4 +133,9 @@ describe("redact", () => {
   it("puts a text on one line, without stacks", () => {
     assert.strictEqual(redact("Failed\n    at run (/app/src/index.ts:3:1)\nAgain"), "Failed Again")
   })
+
+  it("takes no more than linear time for spaces", () => {
+    // In quadratic time, this is a quarter of an hour, and so beyond the limit of a test.
+    assert.strictEqual(redact(`Failed${" ".repeat(1_000_000)}`), "Failed")
+  })
 })

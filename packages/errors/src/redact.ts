@@ -39,7 +39,7 @@ const label =
 const quoted = "\\\\?\"(?:[^\"\\\\]|\\\\.)*\"?|'[^']*'?|`[^`]*`?"
 
 const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
-  [/ {2,}at \S.*$/gm, ""],
+  [/(?<! ) {2,}at \S.*$/gm, ""],
   [/-----BEGIN [^]*?(?:-----END [^-]*-----|$)/g, "<redacted>"],
   [/\b(?:set-)?cookie["']?\s*[:=]\s*[^\s=;]+=.*$/gim, "cookie: <redacted>"],
   [/\b(authorization["'\\]*\s*[:=]\s*)(?:[a-z]+\s+)?[^\s,;]+/gi, "$1<redacted>"],
