@@ -7,8 +7,7 @@
  * It runs on Node, Bun and Deno. `WIRE_NODE` names the Node that runs the services and child processes (default: this one).
  * `test/long/wire.test.ts` runs it in each runtime, with the packed core.
  */
-import { Dispatch, Tool, Toolkit } from "@fallible/core"
-import * as LateResult from "@fallible/core/LateResult"
+import { Dispatch, Observer, Tool, Toolkit } from "@fallible/core"
 import { Effect, Logger, Schema } from "effect"
 import { clientRows } from "./rows/clients.mjs"
 import { connectionRows } from "./rows/connections.mjs"
@@ -42,10 +41,7 @@ const outcomesOf = (row, kept, late) =>
         }),
       { concurrency: "unbounded" }
     ).pipe(
-      Effect.provideService(
-        LateResult.reporter,
-        ({ certainty, id }) => Effect.sync(() => void late.set(id, certainty))
-      ),
+      Observer.observe({ onLateResult: ({ certainty, id }) => Effect.sync(() => void late.set(id, certainty)) }),
       Effect.provide(Logger.layer([]))
     )
   )
