@@ -96,6 +96,17 @@ describe("describe", () => {
   })
 })
 
+describe("an issue of a schema", () => {
+  it("that is circular has a limited number of paths", () => {
+    const issue = { "~effect/SchemaIssue/Issue": true, path: ["a"], issues: new Array<unknown>() }
+    issue.issues.push(issue, issue)
+    const { class: kind, paths = [] } = describeError({ issue })
+    assert.strictEqual(kind, "invalid_answer")
+    assert.strictEqual(paths.length, 20)
+    assert.deepStrictEqual(new Set(paths.flat()), new Set(["a"]))
+  })
+})
+
 describe("describeStatus", () => {
   it("knows every status", () => {
     for (let status = 100; status < 600; status++) {

@@ -1,10 +1,10 @@
 import { ofStatus } from "./httpStatus.ts"
 import { type Kind, type Recognized, refused, transient, unrecognized } from "./kind.ts"
-import { at, attempted, textAt } from "./reading.ts"
+import { at, attempted, type ErrorClass, isOneOf, textAt } from "./reading.ts"
 import { isFault, recognize, saysRetryable, statusIn } from "./recognize.ts"
 import { isLimitedIn, type Now, retryAfterIn, retryAfterOf, systemClock } from "./retryAfter.ts"
 import { ofProse } from "./sentences.ts"
-import { type ErrorClass, libraryField, wordsOf } from "./shownWords.ts"
+import { libraryField, wordsOf } from "./shownWords.ts"
 
 /**
  * What an error means, as plain data.
@@ -188,9 +188,6 @@ export const describeStatus = (status: number, headers?: unknown, now: Now = sys
     isRecognized: true,
     isQuoted: false
   })
-
-const isOneOf = (error: unknown, classes: ReadonlyArray<ErrorClass>): boolean =>
-  classes.some((one) => attempted(() => error instanceof one) === true)
 
 // An error that is a mistake in the program counts as listed only if its own class is listed. A listed base
 // class is not enough.

@@ -2,7 +2,7 @@
  * Unreadable answers: incomplete JSON, a web page instead of JSON, a value that does not match its schema.
  */
 import { invalid, type Recognized } from "./kind.ts"
-import { at, isRecord, listAt, namesOf, textAt } from "./reading.ts"
+import { at, isRecord, listAt, most, namesOf, textAt } from "./reading.ts"
 import { redact } from "./redact.ts"
 
 /** Recognizes an error of `JSON.parse`. The error's message differs between engines, and may quote the text. */
@@ -44,7 +44,7 @@ export const ofIssues = (error: object): Recognized | undefined => {
   const issue = at(error, "issue")
   const isOfEffect = at(issue, "~effect/SchemaIssue/Issue") !== undefined
   const own = isOfEffect
-    ? pathsIn(issue)
+    ? pathsIn(issue, [])
     : listAt(error, "issues").filter((one) => textAt(one, "message") !== undefined).map((one) => listAt(one, "path"))
   if (own.length === 0 && !isOfEffect) return undefined
   // A schema's own message may quote the value, so it is not shown.
@@ -64,11 +64,18 @@ const mostPlaces = 10
 
 type Path = ReadonlyArray<unknown>
 
-/** The paths of an issue of Effect: a tree whose inner nodes have an `issue` or `issues`, and some of them a `path`. */
-const pathsIn = (issue: unknown, before: Path = [], depth = 0): ReadonlyArray<Path> => {
+/**
+ * The first paths of an issue of Effect: a tree whose inner nodes have an `issue` or `issues`, and some of them a `path`.
+ * Issues may be circular, so this stops as soon as it has found enough.
+ *
+ * @param found the paths that were found before; this adds to them
+ */
+const pathsIn = (issue: unknown, found: Array<Path>, before: Path = [], depth = 0): ReadonlyArray<Path> => {
   const path = [...before, ...listAt(issue, "path")]
   const inner = [at(issue, "issue"), ...listAt(issue, "issues")].filter(isRecord)
-  return inner.length === 0 || depth > 50 ? [path] : inner.flatMap((one) => pathsIn(one, path, depth + 1)).slice(0, 20)
+  if (inner.length === 0 || depth > 50) found.push(path)
+  else for (const one of inner) if (found.length < most.items) pathsIn(one, found, path, depth + 1)
+  return found
 }
 
 // A segment of a path may be an object with a `key`. A key that may be data, instead of a field's name, is hidden.

@@ -5,7 +5,6 @@
  * @since 0.1.0
  */
 export { type Code, describe, describeStatus, type Description, type Options } from "./describe.ts"
-export { errorsIn } from "./reading.ts"
+export { type ErrorClass, errorsIn } from "./reading.ts"
 export { statusIn } from "./recognize.ts"
 export { redact } from "./redact.ts"
-export type { ErrorClass } from "./shownWords.ts"

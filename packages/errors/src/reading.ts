@@ -15,6 +15,13 @@ export const attempted = <A>(look: () => A): A | undefined => {
 export const isA = <A>(type: abstract new(...args: Array<never>) => A) => (value: unknown): value is A =>
   attempted(() => value instanceof type) === true
 
+/** A class of errors. */
+export type ErrorClass = abstract new(...args: Array<never>) => Error
+
+/** True if a value is an instance of one of several classes. */
+export const isOneOf = (value: unknown, classes: ReadonlyArray<ErrorClass>): boolean =>
+  classes.some((type) => isA(type)(value))
+
 /** True if a value is an object, which may be a list. */
 export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
 

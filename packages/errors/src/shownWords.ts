@@ -1,12 +1,9 @@
 /*
  * Decides which words of an error may be shown: those that were written to be read.
  */
-import { at, attempted, has, lengthAt, textAt } from "./reading.ts"
+import { at, attempted, type ErrorClass, has, isOneOf, lengthAt, textAt } from "./reading.ts"
 import { redact } from "./redact.ts"
 import { cut } from "./text.ts"
-
-/** A class of errors. */
-export type ErrorClass = abstract new(...args: Array<never>) => Error
 
 /**
  * Returns the message of an error that was thrown to be read: a plain `Error`, or an error of a listed class.
@@ -14,12 +11,10 @@ export type ErrorClass = abstract new(...args: Array<never>) => Error
  * messages have addresses, statements and paths.
  */
 export const wordsOf = (error: unknown, listed: ReadonlyArray<ErrorClass>): string | undefined => {
-  const isListed = listed.some((listedClass) => attempted(() => error instanceof listedClass))
-  if (!isPlain(error) && !isListed) return undefined
+  if (!isPlain(error) && !isOneOf(error, listed)) return undefined
   const field = libraryField(error)
   // A program's own class may have a code. `Error` says nothing of whose error it is.
-  const isOwn = field === "code" &&
-    listed.some((listedClass) => !builtIn.has(listedClass) && attempted(() => error instanceof listedClass) === true)
+  const isOwn = field === "code" && isOneOf(error, listed.filter((type) => !builtIn.has(type)))
   if (field !== undefined && !isOwn) return undefined
   const message = textAt(error, "message") ?? ""
   const inner = textAt(error, "cause", "message") ?? ""
