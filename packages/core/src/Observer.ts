@@ -140,10 +140,11 @@ const none: Observer = {}
 export const observe: {
   (observer: Observer): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   <A, E, R>(self: Effect.Effect<A, E, R>, observer: Observer): Effect.Effect<A, E, R>
-} = dual(2, <A, E, R>(self: Effect.Effect<A, E, R>, observer: Observer): Effect.Effect<A, E, R> => {
-  demandKnown("Observer.observe", observer, names)
-  return Effect.updateService(self, current, (outer) => ({ ...outer, ...observer }))
-})
+} = dual(
+  2,
+  <A, E, R>(self: Effect.Effect<A, E, R>, observer: Observer): Effect.Effect<A, E, R> =>
+    Effect.updateService(self, current, withParts("Observer.observe", observer))
+)
 
 /**
  * Observes all calls of a program. The parts that are not given stay those of the observer around the layer. Give all parts
@@ -173,9 +174,12 @@ export const observe: {
  * @category observing
  * @since 0.1.0
  */
-export const layer = (observer: Observer): Layer.Layer<never> => {
-  demandKnown("Observer.layer", observer, names)
-  return Layer.effect(current, Effect.map(current, (outer) => ({ ...outer, ...observer })))
+export const layer = (observer: Observer): Layer.Layer<never> =>
+  Layer.effect(current, Effect.map(current, withParts("Observer.layer", observer)))
+
+const withParts = (name: string, observer: Observer): (outer: Observer) => Observer => {
+  demandKnown(name, observer, names)
+  return (outer) => ({ ...outer, ...observer })
 }
 
 const names: Names<Observer> = { onEvent: true, onDefect: true, onLateResult: true, failureLevel: true }

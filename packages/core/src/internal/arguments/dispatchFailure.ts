@@ -15,7 +15,7 @@ import {
 import { cut, list, oneLine } from "../value/text.ts"
 
 /**
- * Any failure that dispatch can add. Its `code` is one of the literal codes in the table above.
+ * Any failure that dispatch can add. Its `code` is one of the literal codes in the table of `Dispatch`.
  */
 export type DispatchFailure = Mismatch | Unavailable | Repeated
 

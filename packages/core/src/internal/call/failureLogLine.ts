@@ -129,8 +129,7 @@ const consequenceOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "Fail
   }
 }
 
-const textAt = (value: unknown, key: string): string =>
-  attempted(() => {
-    const text: unknown = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined
-    return typeof text === "string" ? text.slice(0, 2_000) : ""
-  }) ?? ""
+const textAt = (value: unknown, key: string): string => {
+  const text: unknown = attempted(() => Reflect.get(Object(value), key))
+  return typeof text === "string" ? text.slice(0, 2_000) : ""
+}
