@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { globSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readFileSync } from "node:fs"
 import { basename, dirname, join, normalize, relative } from "node:path"
 import { columns, table } from "../packages/core/src/internal/call/forward.ts"
 import { root } from "./support/program.ts"
@@ -288,5 +288,17 @@ describe("architecture", () => {
     )
     const modules = core.map(moduleName).filter((module) => module !== "index" && !module.startsWith("internal/"))
     assert.deepStrictEqual(named.toSorted(), modules.filter((module) => !exported.has(module)).toSorted())
+  })
+
+  it("has every module that the repository's JavaScript imports, which no compiler checks", () => {
+    const files = globSync("{bench,test}/**/*.mjs", { cwd: root, exclude: (path) => path.includes("node_modules") })
+    const imported = files.flatMap((file) =>
+      Array.from(
+        readFileSync(join(root, file), "utf8").matchAll(/"@fallible\/(\w+)(?:\/(\w+))?"/g),
+        ([, name, module = "index"]) => `packages/${name}/src/${module}.ts`
+      )
+    )
+    assert.isAbove(imported.length, 5)
+    assert.deepStrictEqual(imported.filter((file) => !existsSync(join(root, file))), [])
   })
 })

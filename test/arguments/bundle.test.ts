@@ -11,7 +11,7 @@ import { join } from "node:path"
 import { runInNewContext } from "node:vm"
 import { Worker } from "node:worker_threads"
 import { gzipSync } from "node:zlib"
-import { rolldown } from "rolldown"
+import { bundled } from "../support/bundled.ts"
 import { root } from "../support/program.ts"
 
 const rowsOf = (name: string): ReadonlyArray<{ readonly [key: string]: Json }> =>
@@ -39,9 +39,7 @@ const inWorker = `
 let bundle = ""
 
 beforeAll(async () => {
-  const built = await rolldown({ input: join(root, "packages/arguments/src/index.ts") })
-  const { output: [{ code }] } = await built.generate({ format: "iife", minify: true, name: "Arguments" })
-  bundle = code
+  bundle = await bundled("arguments", "Arguments")
 })
 
 describe("bundled and minified", () => {

@@ -5,17 +5,13 @@
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { describe as describeError } from "@fallible/errors"
-import { join } from "node:path"
 import { runInNewContext } from "node:vm"
-import { rolldown } from "rolldown"
-import { root } from "../support/program.ts"
+import { bundled } from "../support/bundled.ts"
 
 let bundle = ""
 
 beforeAll(async () => {
-  const built = await rolldown({ input: join(root, "packages/errors/src/index.ts") })
-  const { output: [{ code }] } = await built.generate({ format: "iife", minify: true, name: "Errors" })
-  bundle = code
+  bundle = await bundled("errors", "Errors")
 })
 
 describe("bundled and minified", () => {
