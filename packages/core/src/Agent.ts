@@ -287,6 +287,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   // A rendering of the user's own may hide fields, which `read_more` would show.
   const isOwnRendering = options.rendering !== undefined && options.rendering !== Rendering.json &&
     options.rendering !== Rendering.prose
+  const ownOptions = { ...options.modelOptions }
   // Each run gets a new transcript, because a transcript shares its memory with all transcripts made from it.
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
@@ -303,8 +304,15 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       ? undefined
       : new KeptResults(resultSize)
     if (earlier !== undefined) kept?.expect(earlier)
+    // Written out: an object that is spread from another one is larger.
+    const { journal, onEvent, place, retried, time, usage } = context
     return {
-      ...context,
+      journal,
+      onEvent,
+      place,
+      retried,
+      time,
+      usage,
       id,
       model,
       toolkit: kept?.readable(own) ?? own,
@@ -318,7 +326,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       onDoubt: options.onDoubt ?? "refuse",
       guard,
       offersAvailable: options.offer === "available",
-      modelOptions: { ...options.modelOptions, ...modelOptions },
+      modelOptions: modelOptions === undefined ? ownOptions : { ...ownOptions, ...modelOptions },
       modelRetry: options.modelRetry ?? unlessProviderRetried,
       onModelFailure: options.onModelFailure,
       watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })

@@ -13,8 +13,7 @@ export const askInTime = <T extends Tool.Any>(
   run: Run<T>,
   { turn }: State,
   question: Question
-): Effect.Effect<Asked | typeof timeIsUp, Unanswered> =>
-  Effect.suspend(() => within(run.time.millisLeft, askModel(run, turn, question)))
+): Effect.Effect<Asked | typeof timeIsUp, Unanswered> => within(run.time.millisLeft, askModel(run, turn, question))
 
 /** Like {@link askInTime}, but for the last question of a run, which may use the time that was kept for it. */
 export const askToConclude = <T extends Tool.Any>(

@@ -1,5 +1,6 @@
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
@@ -12,15 +13,15 @@ import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { answered, heed, IllTyped, present } from "../call/runUserCode.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
-import { containedCall } from "../fiber/runContained.ts"
+import { containedCall, type Watcher } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { unwatched } from "../wire/places.ts"
-import { journaled } from "./journaled.ts"
+import { isRecording, journaled } from "./journaled.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelLedgerEntry.ts"
 import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
-import { onceShorter, type OnFailure, recovered } from "./recoveredReply.ts"
+import { notified, recovered } from "./recoveredReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 import type { RequestResults } from "./shorterTranscript.ts"
@@ -82,48 +83,72 @@ export interface Question {
 }
 
 /** Asks the model for its next reply, as a step of the journal. Transient failures are retried. */
-export const askModel = (
+export const askModel = (run: Asking, turn: number, question: Question): Effect.Effect<Asked, Unanswered> => {
+  const { options, tools } = question
+  const { journal, watch } = run
+  run.place.turn = turn
+  const replies = Effect.isEffect(tools)
+    ? Effect.flatMap(tools, (tools) => asking(run, turn, question, tools, fitting(options, tools)))
+    : asking(run, turn, question, tools, options)
+  if (watch !== undefined) return watched(run, turn, question, replies, watch)
+  return isRecording(journal) ? recorded(run, turn, question, replies) : replies
+}
+
+const asking = (
   run: Asking,
   turn: number,
-  { options, step: suffix = "", tools, transcript }: Question
+  question: Question,
+  tools: ReadonlyArray<Definition>,
+  options: Model.Options
 ): Effect.Effect<Asked, Unanswered> => {
-  const { retried, watch } = run
-  run.place.turn = turn
-  const step = () => ({ name: `turn/${turn}/model${suffix}`, success: Asked, error: Unanswered })
-  const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
-    withTypedFailure(
-      run,
-      turn,
-      recovered(
-        onceShorter<Asked>(transcript, run.request, (transcriptOf, onFailure) =>
-          respond(run, turn, () => ({ transcript: transcriptOf(), tools, options }), onFailure)),
-        {
-          decide: run.onModelFailure,
-          schedule: run.modelRetry,
-          turn,
-          fallback: (text, failure, attempt): Asked => ({
-            reply: { text, calls: [] },
-            failures: [...entriesOf(retried, turn, attempt), { ...lastOf(failure, turn, attempt), ended: "fallback" }]
-          })
-        }
-      )
-    )
-  const replies = Effect.isEffect(tools)
-    ? Effect.flatMap(tools, (tools) => asking(tools, fitting(options, tools)))
-    : asking(tools, options)
-  const lost = (cause: unknown, ownResult: Asked | undefined) =>
-    Effect.mapError(
-      unrecorded(cause),
-      (failure) => unanswered(run, turn, failure, timesAsked(retried) + (ownResult === undefined ? 0 : 1))
-    )
-  const recorded = (replies: Effect.Effect<Asked, Unanswered>) =>
-    Effect.map(journaled(run, step, replies, lost), (asked): Asked => {
-      retried.length = 0
-      return isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
-    })
-  if (watch === undefined) return recorded(replies)
+  const { modelRetry, onModelFailure, retried } = run
+  const { reply } = new Request(run, turn, question.transcript, tools, options)
+  return withTypedFailure(
+    run,
+    turn,
+    onModelFailure === undefined
+      ? Model.retry(reply, modelRetry)
+      : recovered(reply, {
+        decide: onModelFailure,
+        schedule: modelRetry,
+        turn,
+        fallback: (text, failure, attempt): Asked => ({
+          reply: { text, calls: [] },
+          failures: [...entriesOf(retried, turn, attempt), { ...lastOf(failure, turn, attempt), ended: "fallback" }]
+        })
+      })
+  )
+}
 
-  return Effect.flatMap(Model.onRetry, (outerOnRetry) => {
+const recorded = (
+  run: Asking,
+  turn: number,
+  { step = "" }: Question,
+  replies: Effect.Effect<Asked, Unanswered>
+): Effect.Effect<Asked, Unanswered> =>
+  Effect.map(
+    journaled(
+      run,
+      () => ({ name: `turn/${turn}/model${step}`, success: Asked, error: Unanswered }),
+      replies,
+      (cause, ownResult) =>
+        Effect.mapError(
+          unrecorded(cause),
+          (failure) => unanswered(run, turn, failure, timesAsked(run.retried) + (ownResult === undefined ? 0 : 1))
+        )
+    ),
+    // The journal may return a reply that it did not get from here.
+    (asked) => isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
+  )
+
+const watched = (
+  run: Asking,
+  turn: number,
+  question: Question,
+  replies: Effect.Effect<Asked, Unanswered>,
+  watch: (event: Happened) => void
+): Effect.Effect<Asked, Unanswered> =>
+  Effect.flatMap(Model.onRetry, (outerOnRetry) => {
     let attempt = 0
     const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.suspend(() => {
@@ -131,14 +156,13 @@ export const askModel = (
         return outerOnRetry(failure, wait)
       })
     const beginning = new StepStart((replay) => watch({ _tag: "TurnStarted", turn, ...replay }))
-    const watched = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
-    return Effect.map(Effect.timed(recorded(watched)), ([elapsed, asked]) => {
+    const asked = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
+    return Effect.map(Effect.timed(recorded(run, turn, question, asked)), ([elapsed, asked]) => {
       const replay = beginning.replay()
       watch({ _tag: "ModelReplied", turn, reply: isReplyAlone(asked) ? asked : asked.reply, elapsed, ...replay })
       return asked
     })
   })
-}
 
 // Drops `toolChoice` if it requires a tool that is not offered, because the provider would reject the request.
 const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Model.Options => {
@@ -149,24 +173,76 @@ const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Mode
   return isOffered ? options : others
 }
 
-// The model is user code. If it throws, or returns a result of the wrong type, that counts as a failure of the model
-// and is logged in full.
-const respond = (
-  { model, retried, watch }: Asking,
-  turn: number,
-  requestOf: () => Model.Request,
-  onFailure?: OnFailure<Asked>
-): Effect.Effect<Asked, Model.ModelFailure> =>
-  containedCall(
-    () =>
-      Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> =>
-        watch === undefined
-          ? answered("The model's respond", model.respond(requestOf()))
-          : streamed(model.stream(requestOf()), (text) => watch({ _tag: "TextDelta", turn, text }))
-      ),
-    // If the agent runs in a handler, a request to its model says nothing of what that handler does.
-    { judge: (exit) => judge(exit, retried, turn, onFailure), within: unwatched }
-  )
+/**
+ * A request, which may be sent more than once. The model is user code: if it throws, or returns a result of the wrong type,
+ * that counts as a failure of the model and is logged in full.
+ */
+class Request implements Watcher<Asked, Model.ModelFailure> {
+  readonly #run: Asking
+  readonly #turn: number
+  #transcript: Transcript
+  readonly #tools: ReadonlyArray<Definition>
+  readonly #options: Model.Options
+  readonly reply: Effect.Effect<Asked, Model.ModelFailure>
+
+  constructor(
+    run: Asking,
+    turn: number,
+    transcript: Transcript,
+    tools: ReadonlyArray<Definition>,
+    options: Model.Options
+  ) {
+    this.#run = run
+    this.#turn = turn
+    this.#transcript = transcript
+    this.#tools = tools
+    this.#options = options
+    this.reply = containedCall(() => this.#send(), this)
+  }
+
+  #send(): Effect.Effect<Asked, Model.ModelFailure> {
+    const { model, watch } = this.#run
+    const request = { transcript: this.#transcript, tools: this.#tools, options: this.#options }
+    return watch === undefined
+      ? answered("The model's respond", model.respond(request))
+      : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn: this.#turn, text }))
+  }
+
+  // If the agent runs in a handler, a request to its model says nothing of what that handler does.
+  within<B>(start: () => B): B {
+    return unwatched(start)
+  }
+
+  judge(exit: Exit.Exit<Asked, Model.ModelFailure>): Effect.Effect<Asked, Model.ModelFailure> {
+    const failure = failureOf(exit)
+    const short = failure?.code === "context_overflow" ? this.#run.request.halved(this.#transcript) : undefined
+    if (failure === undefined || short === undefined) return this.#judge(exit)
+    // The conversation is too long for the model, so it is asked once more with shorter results. After another failure, what
+    // was shortened is not sent whole again.
+    this.#transcript = short
+    const again = { within: this.within, judge: (exit: Exit.Exit<Asked, Model.ModelFailure>) => this.#judge(exit) }
+    return Effect.andThen(notified(failure, Duration.zero), containedCall(() => this.#send(), again))
+  }
+
+  #judge(exit: Exit.Exit<Asked, Model.ModelFailure>): Effect.Effect<Asked, Model.ModelFailure> {
+    // The model died, interrupted itself, or failed with something other than a `ModelFailure`.
+    if (Exit.isFailure(exit)) return failureOf(exit) === undefined ? Effect.die(Cause.squash(exit.cause)) : exit
+    const reply = present("The model", "succeeded with", exit.value)
+    if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
+    const distinct = withDistinctIds(reply)
+    const { retried } = this.#run
+    if (retried.length > 0) return Effect.succeed({ reply: distinct, failures: retriedOf(retried, this.#turn) })
+    return distinct === exit.value ? exit : Effect.succeed(distinct)
+  }
+}
+
+const failureOf = (exit: Exit.Exit<unknown, unknown>): Model.ModelFailure | undefined => {
+  if (Exit.isSuccess(exit)) return undefined
+  const [reason] = exit.cause.reasons
+  return reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)
+    ? reason.error
+    : undefined
+}
 
 // Turns defects of the model call into failures. The schedule and the budget of its retries are user code, too.
 const withTypedFailure = <A>(
@@ -209,25 +285,6 @@ const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: 
     }),
     (reply) => reply === undefined ? Effect.fail(cutOff) : Effect.succeed(reply)
   )
-}
-
-const judge = (
-  exit: Exit.Exit<Asked, Model.ModelFailure>,
-  retried: ReadonlyArray<Model.ModelFailure>,
-  turn: number,
-  onFailure: OnFailure<Asked> = () => undefined
-): Effect.Effect<Asked, Model.ModelFailure> => {
-  if (Exit.isSuccess(exit)) {
-    const reply = present("The model", "succeeded with", exit.value)
-    if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
-    return retried.length === 0 ? exit : Effect.succeed({ reply, failures: retriedOf(retried, turn) })
-  }
-  const [reason] = exit.cause.reasons
-  if (reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)) {
-    return onFailure(reason.error) ?? exit
-  }
-  // The model died, interrupted itself, or failed with something other than a `ModelFailure`.
-  return Effect.die(Cause.squash(exit.cause))
 }
 
 const defectFailure = (cause: unknown) =>

@@ -25,7 +25,8 @@ interface Kept {
 
 /** The whole results of a run that were cut, and the tool that reads them. */
 export class KeptResults {
-  readonly #kept = new Map<string, Kept>()
+  // Most runs cut nothing, and an empty `Map` is large.
+  #kept: Map<string, Kept> | undefined = undefined
   /** The size of one part. */
   readonly #size: JsonSize
   #length = 0
@@ -38,17 +39,18 @@ export class KeptResults {
   }
 
   keep(id: string, kept: Kept): void {
-    this.#kept.set(id, kept)
+    const all = this.#kept ??= new Map()
+    all.set(id, kept)
     this.#length += kept.length
-    for (const [oldest, { length }] of this.#kept) {
-      if (this.#length <= mostKept || this.#kept.size === 1) return
-      this.#kept.delete(oldest)
+    for (const [oldest, { length }] of all) {
+      if (this.#length <= mostKept || all.size === 1) return
+      all.delete(oldest)
       this.#length -= length
     }
   }
 
   get isAny(): boolean {
-    return this.#isExpected || this.#kept.size > 0
+    return this.#isExpected || this.#kept !== undefined
   }
 
   /** Offers the tool if an earlier run has told the model of it. Its results are gone, and the tool says so. */
@@ -87,14 +89,14 @@ export class KeptResults {
     path: string,
     from: number
   ): Effect.Effect<Schema.Json, PartialData<Schema.Json> | SemanticGarbage> {
-    const kept = this.#kept.get(result)
+    const kept = this.#kept?.get(result)
     if (kept === undefined) {
       return Effect.fail(
         new SemanticGarbage({
           code: "unknown_result",
           detail: `The result '${cut(oneLine(result), 80)}' is not kept.`,
-          hint: this.#kept.size === 0 ? "Go on without it." : "Go on without it, or choose one of the alternatives.",
-          alternatives: Array.from(this.#kept.keys()).toReversed()
+          hint: this.#kept === undefined ? "Go on without it." : "Go on without it, or choose one of the alternatives.",
+          alternatives: Array.from(this.#kept?.keys() ?? []).toReversed()
         })
       )
     }

@@ -54,6 +54,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       const reply = isReplyAlone(asked) ? asked : asked.reply
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied(reply) }
+      run.retried.length = 0
       run.usage.now(replied.account, reply.calls.length)
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.
@@ -97,16 +98,17 @@ const proceed = <T extends Tool.Any>(
   }
   // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
-  const rest = haltedBy(run, state, next, reply, outcomes) ??
-    (verdict.step === "ended" ? unfinished(run, next, loopDetected(next, verdict.repeated)) : turn(run, next))
+  const rest = () =>
+    haltedBy(run, state, next, reply, outcomes) ??
+      (verdict.step === "ended" ? unfinished(run, next, loopDetected(next, verdict.repeated)) : turn(run, next))
   return faults.length === 0
-    ? rest
+    ? rest()
     : Effect.andThen(
       reportDefect(
         "An outcome could not be rendered",
         Cause.fromReasons(faults.map((fault) => Cause.makeDieReason(fault)))
       ),
-      rest
+      Effect.suspend(rest)
     )
 }
 

@@ -1,22 +1,20 @@
 import * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import type * as Schedule from "effect/Schedule"
 import * as Model from "../../Model.ts"
 import type { Decision, ModelRecovery } from "../../ModelRecovery.ts"
-import type { Transcript } from "../../Transcript.ts"
 import { IllTyped, present } from "../call/runUserCode.ts"
 import { contained } from "../fiber/runContained.ts"
 import { modelRetries } from "../policy/modelRetries.ts"
 import { retrying } from "../policy/retryLoop.ts"
 import { kind } from "../value/text.ts"
-import { type RequestResults, resultLengthOf, shorter } from "./shorterTranscript.ts"
 
 /** How the failures of a request are handled. */
 interface Recovery<A> {
-  readonly decide: ModelRecovery | undefined
+  readonly decide: ModelRecovery
   readonly schedule: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly turn: number
   /** Makes the reply with which the run ends after a failure. */
@@ -27,9 +25,8 @@ interface Recovery<A> {
 export const recovered = <A>(
   ask: Effect.Effect<A, Model.ModelFailure>,
   { decide, fallback, schedule, turn }: Recovery<A>
-): Effect.Effect<A, Model.ModelFailure> => {
-  if (decide === undefined) return Model.retry(ask, schedule)
-  return Effect.suspend(() => {
+): Effect.Effect<A, Model.ModelFailure> =>
+  Effect.suspend(() => {
     let attempt = 0
     let isRetried = false
     const judged = Effect.catch(ask, (failure) => {
@@ -50,9 +47,9 @@ export const recovered = <A>(
         notified
       ))
   })
-}
 
-const notified = (failure: Model.ModelFailure, wait: Duration.Duration): Effect.Effect<void> =>
+/** Reports a failure after which the model is asked again. */
+export const notified = (failure: Model.ModelFailure, wait: Duration.Duration): Effect.Effect<void> =>
   Effect.flatMap(Model.onRetry, (notify) => notify(failure, wait))
 
 const label = "The agent's onModelFailure"
@@ -77,36 +74,3 @@ const isDecision = (decision: unknown): decision is Decision =>
   Predicate.isTagged(decision, "Rethrow") || Predicate.isTagged(decision, "Retry") ||
   Predicate.isTagged(decision, "RespondWith") && Predicate.hasProperty(decision, "text") &&
     Predicate.isString(decision.text)
-
-/** Returns what happens instead of a failure, or `undefined` if the failure stands. */
-export type OnFailure<A> = (failure: Model.ModelFailure) => Effect.Effect<A, Model.ModelFailure> | undefined
-
-/**
- * Asks the model with a transcript. If the conversation is too long for the model, shortens the results, and asks once
- * more.
- *
- * @param request what is sent of the results; its limit is lowered for the rest of the run
- * @param ask asks the model; it handles failures itself, because a `catch` would cost each turn
- */
-export const onceShorter = <A>(
-  transcript: Transcript,
-  request: RequestResults,
-  ask: (transcriptOf: () => Transcript, onFailure?: OnFailure<A>) => Effect.Effect<A, Model.ModelFailure>
-): Effect.Effect<A, Model.ModelFailure> => {
-  // After another failure, what was shortened is not sent whole again.
-  let current = transcript
-  const transcriptOf = () => current
-  return ask(transcriptOf, (failure) => {
-    if (failure.code !== "context_overflow" || request.most === Infinity) return undefined
-    const length = resultLengthOf(current)
-    const most = Math.floor(length / 2)
-    const short = shorter(current, most)
-    if (resultLengthOf(short) >= length) return undefined
-    request.lower(most)
-    current = short
-    return Effect.andThen(
-      notified(failure, Duration.zero),
-      ask(transcriptOf)
-    )
-  })
-}

@@ -5,7 +5,7 @@ import * as Journal from "../../Journal.ts"
 import * as Model from "../../Model.ts"
 import * as Observer from "../../Observer.ts"
 import { logFailure, retryText } from "../call/failureLogLine.ts"
-import { current } from "../call/scope.ts"
+import { current, type Scope } from "../call/scope.ts"
 import type { Budget } from "./budget.ts"
 import { RunTime } from "./elapsedTime.ts"
 import type { Account } from "./runLedger.ts"
@@ -13,7 +13,7 @@ import { outerUsage, RunUsage } from "./runUsage.ts"
 
 /** The services that a run uses. They are looked up once per run, so that a turn in which nothing fails is cheap. */
 export interface RunContext {
-  /** The failures of the model since its last reply: filled by {@link inRunContext}, emptied by `askModel`. */
+  /** The failures of the model since its last reply: filled by {@link inRunContext}, emptied by the loop. */
   readonly retried: Array<Model.ModelFailure>
   /** Receives the events of calls, in addition to the stream of the run. */
   readonly onEvent: Observer.Observer["onEvent"]
@@ -46,17 +46,8 @@ export const inRunContext = <A, E, R>(
     const time = new RunTime(fiber, limit, used, concludes && limit !== Infinity ? limit / 10 : 0)
     const retried: Array<Model.ModelFailure> = []
     const place = { run: id, turn: 0 }
-    const outerOnRetry = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
     const usage = new RunUsage(budget, account, call, fiber.getRef(outerUsage), concludes && budget.turns > 1 ? 1 : 0)
-    const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
-      Effect.flatMap(current, (asking) => {
-        // A tool may ask a model, too. Failures of that model do not belong to this run.
-        if (asking !== call) return outerOnRetry(failure, wait)
-        const number = retried.push(failure)
-        const logged = logFailure("The model", failure, retryText({ number, wait }))
-        return Effect.andThen(Effect.annotateLogs(logged, { ...place }), outerOnRetry(failure, wait))
-      })
     const surroundings = {
       retried,
       onEvent: fiber.getRef(Observer.current).onEvent,
@@ -65,14 +56,29 @@ export const inRunContext = <A, E, R>(
       journal: fiber.getRef(Journal.current),
       place
     }
-    // Merges the services instead of adding each one to the context. `effect` copies a context once eight services
-    // have been added to it. Without the merge, each call under policies would cause this copy.
+    const onRetry = recording(fiber.getRef(Model.onRetry), call, retried, place)
+    // Suspended, because the frame that restores the context would hold the first turn until the run ends.
     return Effect.updateContext(
-      run(surroundings),
+      Effect.suspend(() => run(surroundings)),
       (context: Context.Context<R>) => {
-        const own = Context.add(Context.make(Model.onRetry, onRetry), outerUsage, usage)
+        const own = Context.add(Context.add(context, Model.onRetry, onRetry), outerUsage, usage)
         // Everything inside the run sees its deadline: the run's own limit or the outer deadline, the earlier one.
-        return Context.merge(context, limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline))
+        return limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline)
       }
     )
+  })
+
+const recording = (
+  outerOnRetry: (typeof Model.onRetry)["Service"],
+  call: Scope,
+  retried: Array<Model.ModelFailure>,
+  place: RunContext["place"]
+): (typeof Model.onRetry)["Service"] =>
+(failure, wait) =>
+  Effect.flatMap(current, (asking) => {
+    // A tool may ask a model, too. Failures of that model do not belong to this run.
+    if (asking !== call) return outerOnRetry(failure, wait)
+    const number = retried.push(failure)
+    const logged = logFailure("The model", failure, retryText({ number, wait }))
+    return Effect.andThen(Effect.annotateLogs(logged, { ...place }), outerOnRetry(failure, wait))
   })

@@ -176,7 +176,7 @@ const refused = (
 type Carried = Pick<RunRefused, "transcript" | "facts">
 
 const refusalOf = (detail: string, issues: ReadonlyArray<FieldIssue>, carried: Carried): RunRefused =>
-  new RunRefused({ detail, issues, ledger: Account.empty().ledger, ...carried })
+  new RunRefused({ detail, issues, ledger: Account.empty.ledger, ...carried })
 
 // Returns advice on an invalid value that has its own schema: encode the value to store it, and decode it for use.
 const advice = ([first]: ReadonlyArray<FieldIssue>): string => {

@@ -18,9 +18,11 @@ export class Account {
     this.#repairs = repairs
   }
 
-  static empty(): Account {
-    return Account.from({ turns: 0, calls: 0, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] })
-  }
+  static readonly empty = new Account(
+    { turns: 0, calls: 0, inputTokens: 0, outputTokens: 0 },
+    AppendOnly.from([]),
+    AppendOnly.from([])
+  )
 
   static from({ failures, repairs, ...counts }: Ledger): Account {
     return new Account(counts, AppendOnly.from(failures), AppendOnly.from(repairs))

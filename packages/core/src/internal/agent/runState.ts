@@ -86,7 +86,7 @@ export interface State {
 export const beginning = (transcript: Transcript, facts: CallFacts.CallFacts): State => ({
   turn: 1,
   transcript,
-  account: Account.empty(),
+  account: Account.empty,
   facts,
   loop: LoopGuard.empty,
   resultLength: resultLengthOf(transcript),

@@ -14,6 +14,9 @@ interface Used {
   readonly tokens: number
 }
 
+const noTools: ReadonlyArray<string> = []
+const noCalls = { tool: "", inARow: 0 }
+
 const nothing: Used = { turns: 0, calls: 0, tokens: 0 }
 
 const isNothing = ({ calls, inputTokens, outputTokens, turns }: Ledger): boolean =>
@@ -51,10 +54,10 @@ export class RunUsage {
   /** How many calls of this run's last reply the outer run permits. */
   #granted = Infinity
   /** How many calls each tool has had. Filled only if there is a limit. */
-  readonly #callsOf = new Map<string, number>()
-  #spent: ReadonlyArray<string> = []
+  #callsOf: Map<string, number> | undefined = undefined
+  #spent: ReadonlyArray<string> = noTools
   /** The tool of the latest call, and how many calls it has had in a row. */
-  #latest = { tool: "", inARow: 0 }
+  #latest = noCalls
 
   /** @param kept how many turns are kept for the conclusion of the run */
   constructor(
@@ -190,6 +193,7 @@ export class RunUsage {
     }
     const limit = this.#budget.callsPerTool(tool)
     if (limit === Infinity) return 0
+    this.#callsOf ??= new Map()
     const count = (this.#callsOf.get(tool) ?? 0) + 1
     this.#callsOf.set(tool, count)
     if (count === limit) this.#spent = [...this.#spent, tool]

@@ -38,15 +38,19 @@ export class RequestResults {
     this.#most = most
   }
 
-  /** The most characters of results in a request. */
-  get most(): number {
-    return this.#most
-  }
-
-  /** Lowers the limit for the rest of the run, because the conversation is too long for the model. */
-  lower(most: number): void {
+  /**
+   * Returns a transcript with half of its results, because the conversation is too long for the model. The limit is
+   * lowered for the rest of the run. Returns `undefined` if the results must not, or cannot, be shortened.
+   */
+  halved(transcript: Transcript.Transcript): Transcript.Transcript | undefined {
+    if (this.#most === Infinity) return undefined
+    const length = resultLengthOf(transcript)
+    const most = Math.floor(length / 2)
+    const short = shorter(transcript, most)
+    if (resultLengthOf(short) >= length) return undefined
     this.#most = most
     this.#next = most
+    return short
   }
 
   /**

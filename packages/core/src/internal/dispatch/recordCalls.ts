@@ -33,8 +33,8 @@ import { factOf } from "./callFact.ts"
  * if that run was suspended or postponed
  */
 export const beginFacts = (facts: CallFacts, scope: string, mayHaveRun: Likelihood = "no"): CallFacts => {
-  const intents = HashMap.filterMap(facts.intents, (fact) => carryOver(fact, facts))
   const isFirst = facts.scope === undefined && HashMap.isEmpty(facts.intents)
+  const intents = isFirst ? facts.intents : HashMap.filterMap(facts.intents, (fact) => carryOver(fact, facts))
   const atLeast = facts.paused === true ? "likely" : "unlikely"
   return {
     ...empty,

@@ -41,32 +41,65 @@ export const containedCall = <A, E, R>(
   call: () => Effect.Effect<A, E, R>,
   watcher: Watcher<A, E>
 ): Effect.Effect<A, E, R> =>
+  // Each call of a model waits here, so this holds as little as possible.
+  Effect.callback((resume) => {
+    const caller = Fiber.getCurrent()
+    if (caller === undefined || watcher.leave !== undefined || !isInterruptible(caller)) {
+      return resume(masked(call, watcher))
+    }
+    const begun = begin(call, watcher, (self) => started(self, currentContext<R>()))
+    if (!Fiber.isFiber(begun)) return resume(endedHere(begun, watcher))
+    const exit = begun.pollUnsafe()
+    if (exit !== undefined) return resume(watcher.judge(exit))
+    if (watcher.end !== undefined) begun.addObserver((exit) => watcher.end?.(exit))
+    observed(begun, caller, (exit) => resume(Effect.suspend(() => watcher.judge(exit))))
+    return Effect.suspend(() => Effect.flatMap(interruptedAndEnded(begun, new Set([caller.id])), defectsOf))
+  })
+
+const masked = <A, E, R>(
+  call: () => Effect.Effect<A, E, R>,
+  watcher: Watcher<A, E>
+): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) => {
     // The fiber starts uninterruptible. `restore` gives the Effect the interruptibility of its caller.
-    const start = () => {
-      const self = call()
-      return isExit(self) || isTooDeep() ? self : started(restore(self), currentContext<R>(), uninterruptible)
-    }
-    const begun = watcher.within === undefined ? start() : watcher.within(start)
-    if (!Fiber.isFiber(begun)) {
-      if (isExit(begun)) return watcher.judge(begun)
-      return Effect.flatMap(Effect.exit(restore(begun)), (exit) => watcher.judge(exit))
-    }
+    const begun = begin(call, watcher, (self) => started(restore(self), currentContext<R>(), uninterruptible))
+    if (!Fiber.isFiber(begun)) return endedHere(isExit(begun) ? begun : restore(begun), watcher)
     const exit = begun.pollUnsafe()
     if (exit !== undefined) return watcher.judge(exit)
     if (watcher.end !== undefined) begun.addObserver((exit) => watcher.end?.(exit))
-    const end = endOf(begun)
-    const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(begun, interruptors), end)
     // An uninterruptible caller forwards an interruption, too: parts of the Effect may be interruptible.
-    const waiting = Effect.catchCause(Effect.interruptible(end), (cause) => interrupted(Cause.interruptors(cause)))
+    const waiting = Effect.catchCause(
+      Effect.interruptible(endOf(begun)),
+      (cause) => interruptedAndEnded(begun, Cause.interruptors(cause))
+    )
     return Effect.flatMap(
       Effect.onInterrupt(restore(waiting), (interruptors) => {
         watcher.leave?.()
-        return Effect.flatMap(interrupted(interruptors), defectsOf)
+        return Effect.flatMap(interruptedAndEnded(begun, interruptors), defectsOf)
       }),
       (exit) => watcher.judge(exit)
     )
   })
+
+// Calls the function, and starts a fiber for its Effect, unless the Effect has ended or no fiber may be nested.
+const begin = <A, E, R>(
+  call: () => Effect.Effect<A, E, R>,
+  watcher: Watcher<A, E>,
+  start: (self: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
+): Fiber.Fiber<A, E> | Effect.Effect<A, E, R> => {
+  const begun = () => {
+    const self = call()
+    return isExit(self) || isTooDeep() ? self : start(self)
+  }
+  return watcher.within === undefined ? begun() : watcher.within(begun)
+}
+
+const endedHere = <A, E, R>(self: Effect.Effect<A, E, R>, watcher: Watcher<A, E>): Effect.Effect<A, E, R> =>
+  isExit(self) ? watcher.judge(self) : Effect.flatMap(Effect.exit(self), (exit) => watcher.judge(exit))
+
+// The type of a fiber lacks this property. Where it is missing, the fiber counts as uninterruptible, which is always safe.
+const isInterruptible = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
+  "interruptible" in fiber && fiber.interruptible === true
 
 const uninterruptible = { uninterruptible: true }
 
@@ -131,6 +164,11 @@ export const observed = <A, E>(
     if (depth < mostDepth) runNested(() => tell(exit))
     else waiting.currentDispatcher.scheduleTask(() => tell(exit), 0)
   })
+
+const interruptedAndEnded = <A, E>(
+  fiber: Fiber.Fiber<A, E>,
+  interruptors: ReadonlySet<number>
+): Effect.Effect<Exit.Exit<A, E>> => Effect.andThen(interruption(fiber, interruptors), endOf(fiber))
 
 /** Interrupts a fiber without waiting for it to end. */
 export const interruption = (

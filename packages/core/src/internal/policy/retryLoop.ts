@@ -30,7 +30,9 @@ export const retrying = <A, E, R, Retryable extends E, R2>(
     const attempt = budget === undefined || fiber.getRef(isInside)
       ? self
       : Effect.tap(Effect.provideService(self, isInside, true), deposit(budget))
-    return Effect.catch(attempt, (first) => retryFrom(first, attempt, begin(fiber)))
+    // `Effect.catch` would hold twice as much while the attempt runs.
+    return Effect.catchCause(attempt, (cause) =>
+      Effect.catch(Effect.failCause(cause), (first) => retryFrom(first, attempt, begin(fiber))))
   })
 
 /** How failures are retried. */

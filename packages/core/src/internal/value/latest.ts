@@ -1,6 +1,7 @@
 /** A map that keeps only the entries that were set last. */
 export class Latest<Key, Value> {
-  readonly #entries = new Map<Key, Value>()
+  // Most of these maps stay empty, and an empty `Map` is large.
+  #entries: Map<Key, Value> | undefined = undefined
   readonly #most: number
 
   /** @param most how many entries are kept */
@@ -9,23 +10,24 @@ export class Latest<Key, Value> {
   }
 
   get size(): number {
-    return this.#entries.size
+    return this.#entries?.size ?? 0
   }
 
   get(key: Key): Value | undefined {
-    return this.#entries.get(key)
+    return this.#entries?.get(key)
   }
 
   /** Sets an entry, which is then the latest. */
   set(key: Key, value: Value): void {
-    this.#entries.delete(key)
-    this.#entries.set(key, value)
-    if (this.#entries.size <= this.#most) return
-    const [oldest] = this.#entries.keys()
-    if (oldest !== undefined) this.#entries.delete(oldest)
+    const entries = this.#entries ??= new Map()
+    entries.delete(key)
+    entries.set(key, value)
+    if (entries.size <= this.#most) return
+    const [oldest] = entries.keys()
+    if (oldest !== undefined) entries.delete(oldest)
   }
 
   delete(key: Key): void {
-    this.#entries.delete(key)
+    this.#entries?.delete(key)
   }
 }
