@@ -305,8 +305,9 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       : new KeptResults(resultSize)
     if (earlier !== undefined) kept?.expect(earlier)
     // Written out: an object that is spread from another one is larger.
-    const { journal, onEvent, place, retried, time, usage } = context
+    const { hasRetryBudget, journal, onEvent, place, retried, time, usage } = context
     return {
+      hasRetryBudget,
       journal,
       onEvent,
       place,

@@ -101,23 +101,34 @@ const asking = (
   tools: ReadonlyArray<Definition>,
   options: Model.Options
 ): Effect.Effect<Asked, Unanswered> => {
-  const { modelRetry, onModelFailure, retried } = run
   const { reply } = new Request(run, turn, question.transcript, tools, options)
-  return withTypedFailure(
-    run,
-    turn,
-    onModelFailure === undefined
-      ? Model.retry(reply, modelRetry)
-      : recovered(reply, {
-        decide: onModelFailure,
-        schedule: modelRetry,
-        turn,
-        fallback: (text, failure, attempt): Asked => ({
-          reply: { text, calls: [] },
-          failures: [...entriesOf(retried, turn, attempt), { ...lastOf(failure, turn, attempt), ended: "fallback" }]
-        })
+  // Until the model fails, nothing else has to wait for it. But a budget for retries counts the successes, too.
+  return run.hasRetryBudget
+    ? withTypedFailure(run, turn, retried(run, turn, reply))
+    : Effect.catchCause(reply, (cause) => withTypedFailure(run, turn, retried(run, turn, startingWith(cause, reply))))
+}
+
+const retried = (run: Asking, turn: number, reply: Effect.Effect<Asked, Model.ModelFailure>) =>
+  run.onModelFailure === undefined
+    ? Model.retry(reply, run.modelRetry)
+    : recovered(reply, {
+      decide: run.onModelFailure,
+      schedule: run.modelRetry,
+      turn,
+      fallback: (text, failure, attempt): Asked => ({
+        reply: { text, calls: [] },
+        failures: [...entriesOf(run.retried, turn, attempt), { ...lastOf(failure, turn, attempt), ended: "fallback" }]
       })
-  )
+    })
+
+// An Effect that has failed once, without running.
+const startingWith = <A, E>(cause: Cause.Cause<E>, self: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  let isFirst = true
+  return Effect.suspend(() => {
+    if (!isFirst) return self
+    isFirst = false
+    return Effect.failCause(cause)
+  })
 }
 
 const recorded = (

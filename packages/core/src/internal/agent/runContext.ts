@@ -4,6 +4,7 @@ import * as Deadline from "../../Deadline.ts"
 import * as Journal from "../../Journal.ts"
 import * as Model from "../../Model.ts"
 import * as Observer from "../../Observer.ts"
+import * as RetryBudget from "../../RetryBudget.ts"
 import { logFailure, retryText } from "../call/failureLogLine.ts"
 import { current, type Scope } from "../call/scope.ts"
 import type { Budget } from "./budget.ts"
@@ -21,6 +22,7 @@ export interface RunContext {
   /** The usage of the run's limits. */
   readonly usage: RunUsage
   readonly journal: Journal.Journal
+  readonly hasRetryBudget: boolean
   /** The run and its current turn, as logs show them. */
   readonly place: { readonly run: string; turn: number }
 }
@@ -54,6 +56,7 @@ export const inRunContext = <A, E, R>(
       time,
       usage,
       journal: fiber.getRef(Journal.current),
+      hasRetryBudget: fiber.getRef(RetryBudget.current) !== undefined,
       place
     }
     const onRetry = recording(fiber.getRef(Model.onRetry), call, retried, place)

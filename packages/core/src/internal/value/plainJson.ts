@@ -31,6 +31,7 @@ export const isTooDeep = (value: unknown): boolean => survey(value) === "too_dee
 const isSmall = (value: unknown, levels: number): boolean => {
   if (!isObject(value)) return isScalar(value)
   if (levels === 0 || !isPlainObject(value)) return false
+  if (Array.isArray(value)) return value.length <= 20 && value.every((member) => isSmall(member, levels - 1))
   let members = 0
   for (const key in value) {
     if (++members > 20 || !isSmall((value as Readonly<Record<string, unknown>>)[key], levels - 1)) return false
