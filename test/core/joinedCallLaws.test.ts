@@ -153,17 +153,27 @@ const stored = (suspension: AgentFailure.Suspension) =>
 
 type Run = Effect.Effect<Answer.Answer, AgentFailure.AgentFailure>
 
-/** Runs until there are no more questions. Each part of the run is a part of `within`. */
+/**
+ * Runs until there are no more questions. Each part of the run is a part of `within`.
+ *
+ * @param isTrue whether a user may give this reply to a question about a call in doubt; the others do not know
+ */
 const answered = (
   { replies }: Turn,
   { agent }: Pick<ReturnType<typeof worldOf>, "agent">,
   layer: ReturnType<typeof modelOf>,
-  within: (run: Run) => Run
+  within: (run: Run) => Run,
+  isTrue: (question: string, reply: string) => boolean = () => true
 ): Run => {
   let asked = 0
+  const replyTo = (question: string): string => {
+    if (question.startsWith("Is ")) return "yes"
+    const reply = replies[asked++ % replies.length]!
+    return isTrue(question, reply) ? reply : "perhaps"
+  }
   const go = (run: Run): Run =>
     Effect.catchTag(within(run), "RunSuspended", ({ question, suspension }) => {
-      const reply = question.startsWith("Is ") ? "yes" : replies[asked++ % replies.length]!
+      const reply = replyTo(question)
       return go(Effect.provide(agent.resume(stored(suspension), reply), layer))
     })
   return go(Effect.provide(agent.run("Go.", { id: "run" }), layer))
@@ -293,7 +303,10 @@ const checkInProcesses = (one: Turn, planned: typeof stops extends fc.Arbitrary<
           if (exit !== undefined) return yield* Exit.isSuccess(exit) ? exit : Effect.failCause(exit.cause)
         }
       })
-    const { transcript } = yield* answered(one, world, modelOf(one), within)
+    // Whoever says "no" about a call that acted makes the next one act, too.
+    const isTrue = (question: string, reply: string) =>
+      reply !== "no" || !world.acts.some(({ tool }) => question.startsWith(`${tool} `))
+    const { transcript } = yield* answered(one, world, modelOf(one), within, isTrue)
     resultsOf(one, transcript)
     checkActs(one, world.acts)
   })

@@ -715,7 +715,7 @@ export const retry: {
     self: Tool<Name, Params, A, E, R>,
     retries: Policy.Retries<R2>
   ): Tool<Name, Params, A, E, R | R2>
-} = fromPolicy(Policy.retry)
+} = /* @__PURE__ */ fromPolicy(Policy.retry)
 
 /**
  * Limits how long an attempt may take.
@@ -766,7 +766,7 @@ export const timeout: {
     self: Tool<Name, Params, A, E, R>,
     duration: Duration.Input
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
-} = fromPolicy(Policy.timeout)
+} = /* @__PURE__ */ fromPolicy(Policy.timeout)
 
 /**
  * Limits how long a whole call may take, including all its attempts and waits.
@@ -799,7 +799,7 @@ export const timeout: {
  * @category policies
  * @since 0.1.0
  */
-export const deadline: typeof timeout = fromPolicy(Policy.deadline)
+export const deadline: typeof timeout = /* @__PURE__ */ fromPolicy(Policy.deadline)
 
 /**
  * When the tool is unavailable, takes the answer from another source, such as a mirror, a cache or a
@@ -871,7 +871,7 @@ export const fallback: {
     Types.ExcludeTag<E, "ToolUnavailable"> | Effect.Error<Handled>,
     R | Effect.Services<Handled>
   >
-} = fromPolicy(Policy.fallback)
+} = /* @__PURE__ */ fromPolicy(Policy.fallback)
 
 /**
  * Handles the failures that have one of the given tags, as `Effect.catchTag` does.
@@ -935,7 +935,7 @@ export const catchTag: {
     Types.ExcludeTag<E, One<K>> | Effect.Error<Handled>,
     R | Effect.Services<Handled>
   >
-} = fromPolicy(Policy.catchTag)
+} = /* @__PURE__ */ fromPolicy(Policy.catchTag)
 
 // `ExtractTag<E, …>` uses `E` without `NoInfer`, because a conditional type does not distribute over
 // `NoInfer<E>`.
@@ -977,7 +977,7 @@ export const mapFailure: {
     self: Tool<Name, Params, A, E, R>,
     f: (failure: E) => E2
   ): Tool<Name, Params, A, E2, R>
-} = fromPolicy(Policy.mapFailure)
+} = /* @__PURE__ */ fromPolicy(Policy.mapFailure)
 
 /**
  * If it is unknown whether a call took effect, runs a check to find out, and settles the outcome of the
@@ -1067,7 +1067,7 @@ export const reconcile: {
     check: (params: Params, failure: ToolFailure) => Checked,
     options?: Policy.ReconcileOptions
   ): Tool<Name, Params, A, E | ToolUnavailable, R | Effect.Services<Checked>>
-} = fromPolicy(Policy.reconcile)
+} = /* @__PURE__ */ fromPolicy(Policy.reconcile)
 
 /**
  * Fetches the remaining pages of a partial result without asking the model, and merges the pages. The
@@ -1114,7 +1114,7 @@ export const paginate: {
     self: Tool<Name, Params, A, E, R>,
     options: Policy.PaginateOptions<NoInfer<A>>
   ): Tool<Name, Params, A, E, R>
-} = fromPolicy(Policy.paginate)
+} = /* @__PURE__ */ fromPolicy(Policy.paginate)
 
 /**
  * Corrects rejected arguments before the model sees the failure. The correction comes from a *fixer*: a
@@ -1207,7 +1207,7 @@ export const fix: {
     fixer: (rejection: Rejection<NoInfer<On>>) => Answer,
     options?: FixerOptions<On>
   ): Tool<Name, Params, A, E | Escalated<On>, R | Needed<Answer>>
-} = dual(
+} = /* @__PURE__ */ dual(
   isDataFirst,
   <T extends Any>(
     self: Any,
@@ -1257,7 +1257,7 @@ export const concurrency: {
     permits: number,
     options?: Policy.ConcurrencyOptions
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
-} = fromPolicy(Policy.concurrency)
+} = /* @__PURE__ */ fromPolicy(Policy.concurrency)
 
 /**
  * Adds a policy around all existing ones, including defaults.
@@ -1303,7 +1303,7 @@ const with_: {
     self: Tool<Name, Params, A, E, R>,
     policy: Policy.Policy<R2, E2>
   ): Tool<Name, Params, A, E | E2, R | R2>
-} = dual(
+} = /* @__PURE__ */ dual(
   2,
   <T extends Any>(self: Any, policy: Policy.Any): T => withPolicy(self, checkedPolicy(policy))
 )
@@ -1341,7 +1341,7 @@ export const withDefaults: {
     self: T,
     policies: ReadonlyArray<Policy.Policy<R2, E2>>
   ): WithDefaults<T, R2, E2>
-} = dual(
+} = /* @__PURE__ */ dual(
   2,
   <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T =>
     rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...checkedPolicies(policies)] }))
@@ -1435,7 +1435,7 @@ export const outcome: {
     self: Tool<Name, Params, A, E, R>,
     params: NoInfer<Params>
   ): Effect.Effect<Outcome<A, E>, never, R>
-} = dual(
+} = /* @__PURE__ */ dual(
   2,
   <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>,
@@ -1509,7 +1509,7 @@ const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as
 
 /**
  * Makes the combinator of a policy. The declared type of the combinator says how it changes a tool's type. The policy has the
- * rest: its arguments, its checks, and what it does.
+ * rest: its arguments, its checks, and what it does. Each use is marked as pure, so that a bundler drops what is not used.
  */
 function fromPolicy<Combinator>(make: (...args: ReadonlyArray<never>) => Policy.Any): Combinator {
   const add = (self: Any, ...args: ReadonlyArray<never>) => withPolicy(self, make(...args))

@@ -231,7 +231,7 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
     // The conversation is too long for the model, so it is asked once more with shorter results. After another failure, what
     // was shortened is not sent whole again.
     this.#transcript = short
-    const again = { within: this.within, judge: (exit: Exit.Exit<Asked, Model.ModelFailure>) => this.#judge(exit) }
+    const again = { within: unwatched, judge: (exit: Exit.Exit<Asked, Model.ModelFailure>) => this.#judge(exit) }
     return Effect.andThen(notified(failure, Duration.zero), containedCall(() => this.#send(), again))
   }
 
