@@ -790,6 +790,18 @@ describe("F11: the limit of all results in a request", () => {
       }).pipe(Effect.provide(serving(provider)(turns(30)))))
   }
 
+  for (const rendering of [Rendering.json, Rendering.prose]) {
+    it.effect(`counts bytes, in any script: ${rendering === Rendering.prose ? "prose" : "JSON"}`, () =>
+      Effect.gen(function*() {
+        const agent = agentOf("数".repeat(10_000), { results: { request: 100_000 }, loopGuard: "off", rendering })
+        const { requests } = yield* played(agent.run("?"), turns(15))
+        const texts = resultsOf(requests.at(-1)?.messages ?? [])
+        assert.strictEqual(texts.length, 15)
+        assert.isAtMost(bytesOf(texts.join("")), 100_000 + 15 * 800)
+        assert.isAtLeast(bytesOf(texts.at(-1) ?? ""), 30_000, "the newest is whole")
+      }))
+  }
+
   it.effect("never makes a result longer", () =>
     Effect.gen(function*() {
       const tool = Tool.make("report", {

@@ -29,7 +29,7 @@ export interface Options {
   readonly bytes?: number
   /** The most items of an array in a result. Default: 500. */
   readonly items?: number
-  /** The most characters of all results in one request. Default: 300,000. */
+  /** The most bytes of all results in one request, in UTF-8. Default: 300,000. */
   readonly request?: number
 }
 

@@ -5,7 +5,7 @@ import * as Tool from "../../Tool.ts"
 import { PartialData, SemanticGarbage } from "../../ToolFailure.ts"
 import * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
-import { cutJson, type JsonSize, mostData, type Omission, pathText } from "../value/cutJson.ts"
+import { cutJson, type JsonSize, mostData, type Omission, pathText, startOf } from "../value/cutJson.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { cut, oneLine, utf8Length } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
@@ -175,12 +175,6 @@ const slice = (value: Schema.Json, from: number, size: JsonSize): Slice => {
       of: names.length
     }
     : { data: Object.fromEntries([[name, first]]), shown: count, of: names.length, path: name }
-}
-
-const startOf = (text: string, bytes: number): string => {
-  const short = cutJson(text, { bytes, items: Infinity })?.value
-  // A cut text ends in `…`.
-  return typeof short === "string" ? text.slice(0, Math.max(1, short.length - 1)) : text
 }
 
 // Returns how many members fit. If not even the first one fits, returns it cut.

@@ -69,7 +69,7 @@ export interface State {
   readonly facts: CallFacts.CallFacts
   /** What the guard against loops remembers. */
   readonly loop: LoopGuard.State
-  /** How many characters the results of the transcript have. */
+  /** How many bytes the results of the transcript have. */
   readonly resultLength: number
   /** How many times the next request was postponed, because its model asked for a long wait. */
   readonly postponed: number

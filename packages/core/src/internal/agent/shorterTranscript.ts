@@ -1,20 +1,20 @@
 import type * as Schema from "effect/Schema"
 import * as Transcript from "../../Transcript.ts"
-import { cutJson } from "../value/cutJson.ts"
+import { cutJson, startOf } from "../value/cutJson.ts"
 import { isJsonObject } from "../value/plainJson.ts"
-import { cut } from "../value/text.ts"
+import { cut, utf8Length } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
 
-/** The fewest characters that are left of a result. */
+/** The fewest bytes that are left of a result. */
 const fewest = 400
 
 /** A shorter result stays whole. It may be a failure, whose advice must not be lost. */
 const leastShortened = 2500
 
-/** Returns how many characters the results of a transcript have. */
+/** Returns how many bytes the results of a transcript have, in UTF-8. */
 export const resultLengthOf = (transcript: Transcript.Transcript): number => {
   let length = 0
-  for (const message of transcript) if (message.role === "tool") length += message.text.length
+  for (const message of transcript) if (message.role === "tool") length += utf8Length(message.text)
   return length
 }
 
@@ -26,14 +26,14 @@ export const resultLengthOf = (transcript: Transcript.Transcript): number => {
 export class RequestResults {
   #most: number
   #short: Transcript.Transcript | undefined = undefined
-  /** How many messages and characters of the run's transcript `#short` stands for. */
+  /** How many messages and bytes of the run's transcript `#short` stands for. */
   #messages = 0
-  #characters = 0
-  /** How many characters the results of `#short` have, and how many they may have before it is shortened again. */
+  #bytes = 0
+  /** How many bytes the results of `#short` have, and how many they may have before it is shortened again. */
   #length = 0
   #next = 0
 
-  /** @param most the most characters of results in a request */
+  /** @param most the most bytes of results in a request */
   constructor(most: number) {
     this.#most = most
   }
@@ -56,7 +56,7 @@ export class RequestResults {
   /**
    * Returns what is sent of a transcript.
    *
-   * @param length how many characters the results of the transcript have
+   * @param length how many bytes the results of the transcript have
    */
   of(transcript: Transcript.Transcript, length: number): Transcript.Transcript {
     if (this.#short === undefined) {
@@ -65,7 +65,7 @@ export class RequestResults {
     const added: Array<Transcript.Message> = []
     for (let index = this.#messages; index < transcript.length; index++) added.push(transcript.at(index)!)
     const sent = this.#short.append(...added)
-    this.#length += length - this.#characters
+    this.#length += length - this.#bytes
     if (this.#length > this.#next) {
       return this.#shorten(sent, transcript, length)
     }
@@ -80,16 +80,16 @@ export class RequestResults {
     return this.#keep(short, transcript, length)
   }
 
-  #keep(sent: Transcript.Transcript, { length: messages }: Transcript.Transcript, characters: number) {
+  #keep(sent: Transcript.Transcript, { length: messages }: Transcript.Transcript, bytes: number) {
     this.#short = sent
     this.#messages = messages
-    this.#characters = characters
+    this.#bytes = bytes
     return sent
   }
 }
 
 /**
- * Returns a transcript whose results are shortened to a number of characters in all. The latest results keep as much as
+ * Returns a transcript whose results are shortened to a number of bytes in all. The latest results keep as much as
  * possible. The messages stay complete, so any provider accepts them.
  */
 export const shorter = (transcript: Transcript.Transcript, most: number): Transcript.Transcript => {
@@ -100,8 +100,9 @@ export const shorter = (transcript: Transcript.Transcript, most: number): Transc
     if (message.role !== "tool") continue
     const { text } = message
     const length = Math.max(fewest, left)
-    const short = text.length <= Math.max(length, leastShortened) ? text : shortTextOf(message, length)
-    left -= short.length
+    const bytes = utf8Length(text)
+    const short = bytes <= Math.max(length, leastShortened) ? text : shortTextOf(message, length)
+    left -= short === text ? bytes : utf8Length(short)
     if (short !== text) messages[index] = { ...message, text: short }
   }
   return Transcript.make(messages)
@@ -124,7 +125,8 @@ const shortText = (text: string, length: number): string => {
   const value = attempted((): Schema.Json => JSON.parse(text))
   if (value === undefined || typeof value !== "object" || value === null) {
     // The notes stand at the end.
-    return `${cut(text, Math.max(fewest, length - note.length - mostEnd))} … ${endOf(text)} ${note}.`
+    const start = startOf(text, Math.max(fewest, length - note.length - mostEnd))
+    return `${cut(text, start.length)} … ${endOf(text)} ${note}.`
   }
   const { content, notes } = partsOf(value)
   const short = cutJson(content, { bytes: length - note.length - 50, items: Infinity })?.value ?? content

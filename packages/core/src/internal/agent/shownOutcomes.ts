@@ -3,6 +3,7 @@ import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import type { Message } from "../../Transcript.ts"
+import { utf8Length } from "../value/text.ts"
 import { nearLimit } from "./budget.ts"
 import { rendered } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
@@ -11,7 +12,7 @@ import { isSmall, type Sized, sizedOutcome, withNote } from "./sizedOutcome.ts"
 /** The messages with which a turn ends, and what the guard against loops says of the turn. */
 interface Shown {
   readonly messages: ReadonlyArray<Message>
-  /** How many characters the results have. */
+  /** How many bytes the results have. */
   readonly length: number
   readonly verdict: LoopGuard.Verdict
   /** The defects of the run's rendering. */
@@ -42,7 +43,7 @@ export const shownOutcomes = <T extends Tool.Any>(
     sized.push(cut)
     observed.push({ call, outcome: cut === undefined ? outcome : cut.observed, tool })
     const text = cut === undefined ? whole : rendered(run, cut.outcome, call, faults)
-    length += text.length
+    length += utf8Length(text)
     return { role: "tool", callId: call.id, name: call.name, text }
   })
   if (run.kept !== undefined && run.kept.isAny) run.toolkit = run.kept.readable(run.toolkit)

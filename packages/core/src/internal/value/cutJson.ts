@@ -71,6 +71,13 @@ export const cutJson = (value: Schema.Json, size: JsonSize, text = JSON.stringif
   }
 }
 
+/** Returns as much of the beginning of a text as has a number of bytes, as JSON: at least one character. */
+export const startOf = (text: string, bytes: number): string => {
+  const short = cutJson(text, { bytes, items: Infinity })?.value
+  // A cut text ends in a mark.
+  return typeof short === "string" ? text.slice(0, Math.max(1, short.length - mark.length)) : text
+}
+
 const fits = (value: Schema.Json, { bytes, items }: JsonSize, text: string): boolean =>
   // A UTF-16 unit needs one to three bytes.
   (text.length * 3 <= bytes || text.length <= bytes && utf8Length(text) <= bytes) &&
