@@ -193,7 +193,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a copy of an inner failure is believed",
-    file: `${call}/framedRun.ts`,
+    file: `${call}/runAsCall.ts`,
     text: `live.quoted ??= "nothing"`,
     replacement: `void live`
   },
@@ -362,7 +362,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "spaces make another text of arguments",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `attempted(() => canonical(JSON.parse(text))) ?? text`,
+    text: `attempt(() => canonical(JSON.parse(text))) ?? text`,
     replacement: `text`
   },
   {

@@ -1,6 +1,6 @@
 import { Dispatch, type Tool, type ToolCall, type Toolkit } from "@fallible/core"
-import { ordered } from "../../packages/core/src/internal/dispatch/concurrentCalls.ts"
+import { runInOrder } from "../../packages/core/src/internal/dispatch/concurrentCalls.ts"
 
 /** Runs the calls of one turn in an agent's order, but without an agent. */
 export const runTurn = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, calls: ReadonlyArray<ToolCall.ToolCall>) =>
-  ordered(toolkit, calls, (call) => Dispatch.call(toolkit, call))
+  runInOrder(toolkit, calls, (call) => Dispatch.call(toolkit, call))

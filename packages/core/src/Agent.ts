@@ -33,19 +33,24 @@ import { PolledResults } from "./internal/agent/polledResults.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
 import { newId, type NewRun } from "./internal/agent/runId.ts"
-import { refusedBeside, refusedContinuation, refusedOpening, refusedPostponement } from "./internal/agent/runInput.ts"
+import {
+  refusalBeside,
+  refusalOfContinuation,
+  refusalOfOpening,
+  refusalOfPostponement
+} from "./internal/agent/runInput.ts"
 import { Account } from "./internal/agent/runLedger.ts"
-import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
-import { afterOthers, alone } from "./internal/agent/scopeRuns.ts"
+import { initialState, type Run as RunOf } from "./internal/agent/runState.ts"
+import { afterOthers, runAlone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { takenOver } from "./internal/dispatch/lateDoubt.ts"
 import { beginFacts } from "./internal/dispatch/recordCalls.ts"
 import { checkedBy } from "./internal/dispatch/settlement.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
-import { checkedPolicies, withFixer, withPreferred } from "./internal/tool/toolParts.ts"
+import { checkedPolicies, withFixer, withPreferredPolicies } from "./internal/tool/toolParts.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
-import { attempted } from "./internal/value/untrusted.ts"
+import { attempt } from "./internal/value/untrusted.ts"
 import * as Journal from "./Journal.ts"
 import type { Limits } from "./Limits.ts"
 import * as LoopGuard from "./LoopGuard.ts"
@@ -336,20 +341,20 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
 
   // The services of a key remember what was done under it. Any other effect of a later run is not known to a resumed one.
   const aloneAgain = <A, E, R>(waiting: Suspension | Postponement, run: Effect.Effect<A, E, R>) =>
-    alone(
+    runAlone(
       waiting.facts,
       waiting.runId,
       run,
-      (why) => why === "running" || isUnkeyed ? refusedBeside(why, waiting.facts, waiting, true) : undefined
+      (why) => why === "running" || isUnkeyed ? refusalBeside(why, waiting.facts, waiting, true) : undefined
     )
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.withFiber((fiber): Run<T, R> => {
       const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
-      const refusal = refusedOpening({ ...options, question, transcript }, actingNames)
+      const refusal = refusalOfOpening({ ...options, question, transcript }, actingNames)
       if (refusal !== undefined) return Effect.fail(refusal)
       const message = typeof question === "string" ? { text: question } : question
-      const state = beginning(transcript.append({ role: "user", ...message }), facts)
+      const state = initialState(transcript.append({ role: "user", ...message }), facts)
       return Effect.flatMap(
         Model,
         (model) =>
@@ -379,8 +384,8 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
               // Nobody else can know a scope that is drawn only now.
               return begun.scope === id && options?.id === undefined
                 ? ending
-                : alone(begun, id, ending, (why) =>
-                  why === "running" ? refusedBeside(why, begun, { transcript, facts }) : undefined)
+                : runAlone(begun, id, ending, (why) =>
+                  why === "running" ? refusalBeside(why, begun, { transcript, facts }) : undefined)
             }
           )
       )
@@ -388,7 +393,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
 
   const continueRun = (suspension: Suspension, reply: string, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
-      const refusal = refusedContinuation({ suspension, reply })
+      const refusal = refusalOfContinuation({ suspension, reply })
       if (refusal !== undefined) return Effect.fail(refusal)
       return Effect.flatMap(
         Model,
@@ -414,7 +419,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
 
   const goOnWith = (postponement: Postponement, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
-      const refusal = refusedPostponement(postponement)
+      const refusal = refusalOfPostponement(postponement)
       if (refusal !== undefined) return Effect.fail(refusal)
       const { ledger, runId, used } = postponement
       return Effect.flatMap(
@@ -453,9 +458,9 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
 type Resuming = Pick<RunOptions, "modelOptions">
 
 const isPostponement = (waiting: Suspension | Postponement): waiting is Postponement =>
-  attempted(() => "until" in waiting) === true
+  attempt(() => "until" in waiting) === true
 
-// `refusedContinuation` refuses anything but a string.
+// `refusalOfContinuation` refuses anything but a string.
 const asReply = (reply: unknown) => reply as string
 
 const names: Names<Options<Tool.Any, unknown, unknown>> = {
@@ -555,7 +560,7 @@ const equipped = <T extends Tool.Any, R>(
   const tools = Array.from(toolkit.tools.values())
   const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))
   const preferred = policies === undefined ? undefined : checkedPolicies(policies)
-  const withPolicies = preferred === undefined ? tools : tools.map((tool) => withPreferred(tool, preferred))
+  const withPolicies = preferred === undefined ? tools : tools.map((tool) => withPreferredPolicies(tool, preferred))
   const withFixers = withPolicies.map((tool) => withFixer(tool, fixingOf(tool.name), "agent"))
   return withFixers.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...withFixers)
 }

@@ -20,7 +20,7 @@ import {
   callOf,
   endingOf,
   permits,
-  runFailed,
+  runFailedEvent,
   shortCode,
   shortName,
   stepOf,
@@ -279,7 +279,7 @@ export const forClients: {
         return clientEvent(event, options)
       }),
       Stream.filter(Predicate.isNotUndefined),
-      Stream.catch((failure) => Stream.fromEffect(runFailed(failure, run)))
+      Stream.catch((failure) => Stream.fromEffect(runFailedEvent(failure, run)))
     )
   }))
 

@@ -27,7 +27,7 @@ import * as CallFacts from "./CallFacts.ts"
 import { RunFailure } from "./internal/agent/runFailure.ts"
 import { codec } from "./internal/failure/failureClass.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
-import { versioned } from "./internal/value/versioned.ts"
+import { withVersion } from "./internal/value/versioned.ts"
 import { Ledger } from "./Ledger.ts"
 import { Limit } from "./Limits.ts"
 import { ModelFailure, Reply } from "./Model.ts"
@@ -47,7 +47,7 @@ interface RunFields {
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  versioned("the failure of a run", 5, {
+  withVersion("the failure of a run", 5, {
     detail: Schema.String,
     transcript: Transcript.schema,
     ledger: Ledger,

@@ -13,8 +13,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as CallFacts from "./CallFacts.ts"
 import { summary } from "./internal/agent/runSummary.ts"
-import { attempted } from "./internal/value/untrusted.ts"
-import { versioned } from "./internal/value/versioned.ts"
+import { attempt } from "./internal/value/untrusted.ts"
+import { withVersion } from "./internal/value/versioned.ts"
 import { Ledger } from "./Ledger.ts"
 import { Limit } from "./Limits.ts"
 import * as Transcript from "./Transcript.ts"
@@ -128,12 +128,12 @@ class Printed {
     const marks = [ended, ...(concluded === undefined ? [] : [concluded]), ...(truncated ? ["truncated"] : [])]
     const heading = `Answer (${marks.join(", ")})`
     // An answer may have been made by plain JavaScript, with any fields.
-    return attempted(() => summary(heading, text, ledger)) ?? heading
+    return attempt(() => summary(heading, text, ledger)) ?? heading
   }
 
   // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.
   toJSON(this: Answer, _key: unknown): unknown {
-    return attempted(() => Schema.encodeSync(schema)(this)) ?? { ...this }
+    return attempt(() => Schema.encodeSync(schema)(this)) ?? { ...this }
   }
 
   [NodeInspectSymbol](this: Answer): string {
@@ -145,7 +145,7 @@ class Printed {
 // Schemas
 // -----------------------------------------------------------------------------
 
-const stored = versioned("an answer", 6, {
+const stored = withVersion("an answer", 6, {
   text: Schema.String,
   truncated: Schema.Boolean,
   ended: Ended,

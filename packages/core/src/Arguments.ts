@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { attempt, type Decoded, type Target, unreadable } from "./internal/arguments/decoding.ts"
+import { type Decoded, decodeText, type Target, unreadable } from "./internal/arguments/decoding.ts"
 import type * as DispatchFailure from "./internal/arguments/dispatchFailure.ts"
 import { shown } from "./internal/arguments/jsonSchema.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
@@ -133,7 +133,7 @@ export const decode = <Params>(
   text: string | undefined,
   target: Target<Params>
 ): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> =>
-  Effect.mapErrorEager(attempt(text, target), ({ failure }) => failure)
+  Effect.mapErrorEager(decodeText(text, target), ({ failure }) => failure)
 
 /**
  * A preview of arguments that are still streaming in: the part that is already complete. It is only for display.

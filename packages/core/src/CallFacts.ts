@@ -81,7 +81,7 @@ import { Certainty, type Doubt as Strength } from "./Certainty.ts"
 import { factOf } from "./internal/dispatch/callFact.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { cut, excerpt } from "./internal/value/text.ts"
-import { versioned } from "./internal/value/versioned.ts"
+import { withVersion } from "./internal/value/versioned.ts"
 import { Handled, Settlement } from "./ToolOutcome.ts"
 
 // -----------------------------------------------------------------------------
@@ -181,7 +181,7 @@ export type Likelihood = "no" | "unlikely" | "likely"
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<CallFacts, Schema.JsonObject> = versioned("the facts of calls", 3, {
+export const schema: Schema.Codec<CallFacts, Schema.JsonObject> = withVersion("the facts of calls", 3, {
   scope: Schema.optionalKey(Schema.String),
   run: Count,
   mayHaveRun: Schema.Literals(["no", "unlikely", "likely"]),

@@ -42,7 +42,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Breaker from "effect/persistence/CircuitBreaker"
-import { answered, ended } from "./internal/call/runUserCode.ts"
+import { requireEffect, runAnswer } from "./internal/call/runUserCode.ts"
 import { defectsOf, signalIn } from "./internal/failure/controlSignal.ts"
 import { isBlameless, isRefusal, refusal } from "./internal/failure/policyRefusal.ts"
 import { withinTime } from "./internal/fiber/withinTime.ts"
@@ -231,7 +231,7 @@ class Changes {
     // The store may be user code, and may hang. Watching a circuit must not make a call fail or wait for
     // long.
     const state = withinTime(
-      Effect.suspend(() => answered("The circuit breaker", breaker.state(key))),
+      Effect.suspend(() => requireEffect("The circuit breaker", breaker.state(key))),
       storeMillis,
       { late: () => Effect.undefined, who: "The circuit breaker" }
     )
@@ -271,7 +271,7 @@ const checkUntilProven = <A, E extends ToolFailure, R>(
   breaker: Breaker.CircuitBreaker,
   called: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.map(ended("The circuit breaker", called), (value) => {
+  Effect.map(runAnswer("The circuit breaker", called), (value) => {
     wellTyped.add(breaker)
     return value
   })

@@ -19,10 +19,10 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import { ended, outright } from "./internal/call/runUserCode.ts"
+import { requireSync, runAnswer } from "./internal/call/runUserCode.ts"
 import { type Incomplete, incompleteOf, partialData } from "./internal/result/partialResult.ts"
 import { resultIssues } from "./internal/result/resultIssues.ts"
-import { dotted } from "./internal/result/resultText.ts"
+import { dottedPath } from "./internal/result/resultText.ts"
 import { excerpt, firstIssue } from "./internal/value/text.ts"
 import { type PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
@@ -138,7 +138,7 @@ export const check: {
       const verdict = check(value)
       return verdict === undefined
         ? Effect.succeed(value)
-        : Effect.as(ended("A function of Guard.check", verdict), value)
+        : Effect.as(runAnswer("A function of Guard.check", verdict), value)
     })
 )
 
@@ -182,7 +182,7 @@ export const partial: {
   ): Effect.Effect<A, E | PartialData<A>, R> =>
     Effect.flatMap(self, (value): Effect.Effect<A, PartialData<A>> => {
       const label = "A function of Guard.partial"
-      const description = incompleteOf(label, outright(label, incomplete(value)))
+      const description = incompleteOf(label, requireSync(label, incomplete(value)))
       return description === undefined ? Effect.succeed(value) : Effect.fail(partialData(value, description))
     })
 )
@@ -200,7 +200,7 @@ const wrongShape = (issue: SchemaIssue.Issue, value: unknown) => {
 const notJson = (text: string, cause: unknown) => {
   const parsed = parse(text)
   const { expected, kind, offset, path } = parsed.ok ? notAText : parsed.refusal
-  const place = dotted(path)
+  const place = dottedPath(path)
   const isCutOff = kind === "cut_off"
   return new SchemaMismatch({
     side: "result",

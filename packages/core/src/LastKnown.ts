@@ -44,18 +44,18 @@ import * as Persistable from "effect/persistence/Persistable"
 import * as Persistence from "effect/persistence/Persistence"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
-import { answered } from "./internal/call/runUserCode.ts"
+import { requireEffect } from "./internal/call/runUserCode.ts"
 import { current } from "./internal/call/scope.ts"
 import { millisToAnswer } from "./internal/call/timeLeft.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
-import { exhausted, lastFailure, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
+import { failExhausted, lastFailure, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
 import { isExit } from "./internal/fiber/runContained.ts"
 import { withinTime } from "./internal/fiber/withinTime.ts"
 import { builtIn } from "./internal/policy/builtInPolicy.ts"
 import { attemptCounter } from "./internal/policy/fallbackSource.ts"
 import { canonical } from "./internal/value/canonical.ts"
 import { positive } from "./internal/value/numberOption.ts"
-import { attempted } from "./internal/value/untrusted.ts"
+import { attempt } from "./internal/value/untrusted.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -134,10 +134,10 @@ const isRefused = (failure: ToolUnavailable): boolean => {
   return isAboutArguments(last) || last.code === "permission_denied"
 }
 
-// `exhausted` returns a failure of the same type as its argument, which the compiler does not see for a
+// `failExhausted` returns a failure of the same type as its argument, which the compiler does not see for a
 // type parameter.
 const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tried: ReadonlyArray<string>) =>
-  exhausted(failure, failure, tried) as E & ToolUnavailable
+  failExhausted(failure, failure, tried) as E & ToolUnavailable
 
 /**
  * When the tool is unavailable, answers with the last known value for the same arguments.
@@ -305,11 +305,15 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
         return key === undefined ? Effect.succeedNone : askStore(
           readFailed,
           (store) =>
-            Effect.flatMap(answered(label, store.get(key)), (entry) =>
+            Effect.flatMap(requireEffect(label, store.get(key)), (entry) =>
               Effect.flatMap(Clock.currentTimeMillis, (now) => {
-                if (Option.isNone(entry)) return Effect.succeedNone
+                if (Option.isNone(entry)) {
+                  return Effect.succeedNone
+                }
                 const age = Duration.millis(Math.max(0, now - entry.value.at))
-                if (Duration.isGreaterThan(age, maxAge)) return Effect.succeedNone
+                if (Duration.isGreaterThan(age, maxAge)) {
+                  return Effect.succeedNone
+                }
                 return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
               })),
           Effect.succeedNone
@@ -320,7 +324,7 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
         const key = fiber.getRef(current).state.source?.age === undefined ? keyOf(params) : undefined
         if (key === undefined) return Effect.void
         const memory = inMemory.get(Context.getOrUndefined(fiber.context, LastKnown) ?? fiber)
-        const json = memory === undefined ? undefined : attempted(() => encode(value))
+        const json = memory === undefined ? undefined : attempt(() => encode(value))
         if (memory !== undefined && json !== undefined && isExit(json)) {
           const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
           return Exit.isSuccess(json) ? memory.set(key, { value: json.value, at }) : Effect.void
@@ -331,7 +335,7 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
             Effect.matchEffect(encode(value), {
               // `Dispatch` already reports a value that cannot be encoded.
               onFailure: () => Effect.void,
-              onSuccess: (json) => answered(label, store.set(key, { value: json, at }))
+              onSuccess: (json) => requireEffect(label, store.set(key, { value: json, at }))
             }),
           Effect.void
         )

@@ -17,7 +17,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
 import { modelRetries } from "./internal/policy/modelRetries.ts"
-import { retrying } from "./internal/policy/retryLoop.ts"
+import { retryOn } from "./internal/policy/retryLoop.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
@@ -303,7 +303,7 @@ export const retry: {
     self: Effect.Effect<A, ModelFailure, R>,
     schedule: Schedule.Schedule<unknown, ModelFailure>
   ): Effect.Effect<A, ModelFailure, R> =>
-    retrying(self, () =>
+    retryOn(self, () =>
       modelRetries<ModelFailure>(
         schedule,
         ({ transient }) => transient,

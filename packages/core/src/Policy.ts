@@ -39,21 +39,21 @@ import type * as Schema from "effect/Schema"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { defaultKinds, type PolicyKind, PolicyKind as PolicyKinds } from "./internal/call/policyKind.ts"
 import { mayRetry } from "./internal/call/refusal.ts"
-import { callUser, failing, outright } from "./internal/call/runUserCode.ts"
+import { callUser, failWith, requireSync } from "./internal/call/runUserCode.ts"
 import { withCauseOf } from "./internal/failure/failureClass.ts"
 import { refusal } from "./internal/failure/policyRefusal.ts"
-import { exhausted, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
+import { failExhausted, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
 import { builtIn } from "./internal/policy/builtInPolicy.ts"
 import { bulkhead } from "./internal/policy/bulkhead.ts"
-import { attemptCounter, sourced } from "./internal/policy/fallbackSource.ts"
-import { following } from "./internal/policy/followPages.ts"
+import { askSource, attemptCounter } from "./internal/policy/fallbackSource.ts"
+import { followPages } from "./internal/policy/followPages.ts"
 import { withoutOwnFiber } from "./internal/policy/ownFiber.ts"
 import type { Call } from "./internal/policy/policyCall.ts"
 import { type Terms, timeOf as timeOfTerms } from "./internal/policy/policyTerms.ts"
 import { type ReconcileOptions, Reconciliation } from "./internal/policy/reconciliation.ts"
-import { retrying } from "./internal/policy/retryLoop.ts"
+import { retryOn } from "./internal/policy/retryLoop.ts"
 import { termsOf } from "./internal/policy/retryWait.ts"
-import { limited, type TimeLimit } from "./internal/policy/timeLimit.ts"
+import { limitTime, type TimeLimit } from "./internal/policy/timeLimit.ts"
 import { isToolRun } from "./internal/policy/toolRuns.ts"
 import type { Advice } from "./internal/tool/permittedFailure.ts"
 import { finite, positive, whole } from "./internal/value/numberOption.ts"
@@ -274,7 +274,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
     description: "retry of transient failures",
     terms: { repeats: schedule },
     wrap: (run, _, call) => (params) =>
-      retrying(run(params), () => {
+      retryOn(run(params), () => {
         let number = 0
         const limit = limitOf(schedule)
         let wait = Duration.zero
@@ -325,7 +325,7 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
       // With a finite limit, the handler runs in the limit's fiber. With an infinite limit, it needs its
       // own fiber.
       const inner = millis === Infinity ? run : withoutOwnFiber(run)
-      return (params) => limited(inner(params), subject, millis, kind)
+      return (params) => limitTime(inner(params), subject, millis, kind)
     }
   })
 }
@@ -360,14 +360,17 @@ export const fallback = <R, E extends ToolFailure>(
             return Effect.andThen(
               call.instead(failure, name === undefined ? undefined : { name }),
               Effect.mapError(
-                sourced(
+                askSource(
                   "a fallback",
                   isToolRun(source),
                   () => callUser(`The fallback of '${subject.name}'`, () => answer(params, failure))
                 ),
                 (last) =>
                   last._tag === "ToolUnavailable"
-                    ? exhausted(failure, last, [...tried, ...sourcesTried(last, name ?? "a fallback", newAttempts())])
+                    ? failExhausted(failure, last, [
+                      ...tried,
+                      ...sourcesTried(last, name ?? "a fallback", newAttempts())
+                    ])
                     : last
               )
             )
@@ -416,7 +419,7 @@ export const catchTag = <R, E extends ToolFailure>(
         tags.includes(failure._tag)
           ? Effect.andThen(
             call.instead(failure),
-            sourced("a catch", false, () => callUser(`The catch of '${name}'`, () => recover(failure, params)))
+            askSource("a catch", false, () => callUser(`The catch of '${name}'`, () => recover(failure, params)))
           )
           : Effect.fail(failure))
   })
@@ -439,7 +442,7 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
         run(params),
         (failure) =>
           Effect.mapError(
-            failing(`The mapping of failures of '${name}'`, map(failure)),
+            failWith(`The mapping of failures of '${name}'`, map(failure)),
             (made) => withCauseOf(made, failure)
           )
       )
@@ -509,8 +512,8 @@ export const paginate = <A>(options: PaginateOptions<A>): Policy => {
   const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
   if (!(bytes > 0)) throw new TypeError(`A limit of bytes must be a number above zero; got ${bytes}.`)
   const limits = {
-    merge: requireSync("merge of pages", merge),
-    coverage: coverage === undefined ? undefined : requireSync("coverage of pages", coverage),
+    merge: requireSyncFunction("merge of pages", merge),
+    coverage: coverage === undefined ? undefined : requireSyncFunction("coverage of pages", coverage),
     pages: whole("A limit of pages", pages, 2),
     time: positive("limit of time", time),
     bytes
@@ -525,7 +528,7 @@ export const paginate = <A>(options: PaginateOptions<A>): Policy => {
           `The pages of ${name} cannot be followed, because each run of it acts. Declare its sideEffect if it is read-only or idempotent.`
         )
       }
-      return following({ parameters, run }, limits)
+      return followPages({ parameters, run }, limits)
     }
   })
 }
@@ -801,7 +804,7 @@ const eraseTypes = <Args extends ReadonlyArray<never>, B>(what: string, f: (...a
 }
 
 // Wraps a function that must return its result directly: throws if the result is a promise.
-const requireSync = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
+const requireSyncFunction = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
   const call = eraseTypes(`A ${what}`, f)
-  return (...args: ReadonlyArray<unknown>) => outright(`The ${what}`, call(...args))
+  return (...args: ReadonlyArray<unknown>) => requireSync(`The ${what}`, call(...args))
 }

@@ -23,9 +23,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Deadline from "./Deadline.ts"
-import { answered } from "./internal/call/runUserCode.ts"
+import { requireEffect } from "./internal/call/runUserCode.ts"
 import { refusal } from "./internal/failure/policyRefusal.ts"
-import { contained } from "./internal/fiber/runContained.ts"
+import { runContained } from "./internal/fiber/runContained.ts"
 import { builtIn } from "./internal/policy/builtInPolicy.ts"
 import { whole } from "./internal/value/numberOption.ts"
 import * as Policy from "./Policy.ts"
@@ -89,7 +89,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
         Effect.flatMap(RateLimiter.RateLimiter, (limiter) => {
           // The store may be user code, so its answer is checked.
           const consume = (onExceeded: "delay" | "fail") =>
-            contained(answered("The rate limiter", limiter.consume({ ...token, onExceeded })))
+            runContained(requireEffect("The rate limiter", limiter.consume({ ...token, onExceeded })))
           const wait = (left: Duration.Duration) =>
             Effect.matchEffect(consume("delay"), {
               onSuccess: ({ delay }): Running =>

@@ -28,7 +28,7 @@ import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { Certainty } from "./Certainty.ts"
-import { cappedBackoff, type Terms, waitingAsAsked, withTerms } from "./internal/policy/retryWait.ts"
+import { cappedBackoff, type Terms, waitAsAsked, withTerms } from "./internal/policy/retryWait.ts"
 import { finite } from "./internal/value/numberOption.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 
@@ -139,7 +139,7 @@ export const make = (options: Options = {}): RetryPolicy => {
     : schedule
   const limited = retryTimeouts ? jittered : Schedule.while(jittered, ({ input }) => !isTimedOut(input))
   const asked = honourRetryAfter === false ? Duration.zero : finite("longest wait for Retry-After", honourRetryAfter)
-  return withTerms(honourRetryAfter === false ? limited : waitingAsAsked(limited, asked), {
+  return withTerms(honourRetryAfter === false ? limited : waitAsAsked(limited, asked), {
     attempts,
     waits: lengths.map((own) => ({
       least: jitter ? Duration.zero : own,
@@ -200,7 +200,7 @@ export const honouring = <Output, Input, Error, Env>(
     throw new TypeError(`RetryPolicy.honouring needs a Schedule; got ${kind(schedule)}.`)
   }
   const honours = finite("longest wait for Retry-After", longest)
-  return withTerms(waitingAsAsked(schedule, honours), { around: asAny(schedule), honours })
+  return withTerms(waitAsAsked(schedule, honours), { around: asAny(schedule), honours })
 }
 
 /**
@@ -260,7 +260,7 @@ const longerBy = 5
  * @since 0.1.0
  */
 export const rateLimited: RetryPolicy = withTerms(
-  waitingAsAsked(
+  waitAsAsked(
     Schedule.modifyDelay(
       defaults.schedule,
       ({ duration, input: { code, retryAfter } }) =>

@@ -31,14 +31,20 @@ import type { Certainty, Doubt } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
 import { execute } from "./internal/call/execute.ts"
 import { failureLimitOf } from "./internal/call/failureLimit.ts"
-import { framed } from "./internal/call/framedRun.ts"
 import { noteStart } from "./internal/call/note.ts"
 import { accountOf } from "./internal/call/outcome.ts"
-import { ended, endedHere, insteadOfAsync } from "./internal/call/runUserCode.ts"
+import { runAsCall } from "./internal/call/runAsCall.ts"
+import { insteadOfAsync, runAnswer, runAnswerHere } from "./internal/call/runUserCode.ts"
 import { current } from "./internal/call/scope.ts"
 import { undeclared } from "./internal/call/seenMistakes.ts"
-import { explained } from "./internal/explain/explainTool.ts"
-import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
+import { explainTool } from "./internal/explain/explainTool.ts"
+import {
+  type Escalated,
+  type FixerOptions,
+  type Fixing,
+  makeFixing,
+  type Needed
+} from "./internal/fixing/fixerOption.ts"
 import type { FailedExecution, Fixed, Rejection } from "./internal/fixing/rejection.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
 import {
@@ -46,7 +52,7 @@ import {
   contractDemands,
   type ContractFailures,
   type Empty,
-  keeping,
+  keepContract,
   type Pages
 } from "./internal/result/resultContract.ts"
 import type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
@@ -59,7 +65,7 @@ import {
   demandSettles
 } from "./internal/tool/definition.ts"
 import type { Advice, PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
-import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
+import { handlerOfPromise, type PromiseCall, runOnAfterInterrupt } from "./internal/tool/promiseHandler.ts"
 import {
   assemble,
   checkedPolicies,
@@ -71,7 +77,7 @@ import {
   withPolicy
 } from "./internal/tool/toolParts.ts"
 import { finite, positive } from "./internal/value/numberOption.ts"
-import { byMethod, named } from "./internal/wire/actingRequests.ts"
+import { byMethod, namedRequests } from "./internal/wire/actingRequests.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -517,12 +523,12 @@ export const promise = <
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell],
     ["A tool's 'refuses' is a list of classes", Array.isArray(refuses) && refuses.every(Predicate.isFunction), refuses]
   ])
-  const asEffectHandler = promised(`The handler of '${name}'`, handler, { tell, refuses })
+  const asEffectHandler = handlerOfPromise(`The handler of '${name}'`, handler, { tell, refuses })
   return makeTool<Name, A, ReturnType<typeof asEffectHandler>, Params, Word>(
     name,
     { ...definition, uninterruptible: true },
     asEffectHandler,
-    (runHandler) => withOwnFiber(continuing(runHandler(true)), runHandler(true))
+    (runHandler) => withOwnFiber(runOnAfterInterrupt(runHandler(true)), runHandler(true))
   )
 }
 
@@ -602,7 +608,7 @@ const makeTool = <
   demandIdentity(name, definition)
   const label = `The handler of '${name}'`
   const acts = sideEffect !== "none"
-  const acting = definition.acts === undefined ? byMethod : named(definition.acts.requests)
+  const acting = definition.acts === undefined ? byMethod : namedRequests(definition.acts.requests)
   const actsOnlyByRequests = definition.acts?.only === true
   const token = {}
   if (!declaresEffects(definition)) undeclared.add(token)
@@ -618,10 +624,11 @@ const makeTool = <
         )
       }
       noteStart(scope)
-      return (isHere ? endedHere : ended)(label, asOwnEffect(handler(params)), insteadOfAsync)
+      return (isHere ? runAnswerHere : runAnswer)(label, asOwnEffect(handler(params)), insteadOfAsync)
     })
   const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
-  const runContract = (isHere: boolean) => keeping({ ...definition, name, parameters, sideEffect }, runHandler(isHere))
+  const runContract = (isHere: boolean) =>
+    keepContract({ ...definition, name, parameters, sideEffect }, runHandler(isHere))
   return assemble({
     name,
     description,
@@ -1213,7 +1220,7 @@ export const fix: {
     self: Any,
     fixer: (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, unknown>,
     options?: FixerOptions
-  ): T => rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, own: [...fixers.own, fixing(fixer, options)] } }))
+  ): T => rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, own: [...fixers.own, makeFixing(fixer, options)] } }))
 )
 
 /**
@@ -1441,7 +1448,7 @@ export const outcome: {
     self: Tool<Name, Params, A, E, R>,
     params: Params
   ): Effect.Effect<Outcome<A, E>, never, R> =>
-    framed(
+    runAsCall(
       subjectOf(self, tokenOf(self)),
       params,
       runWithFixers(self)(params),
@@ -1487,7 +1494,7 @@ export const outcome: {
  */
 // Generic, because with the parameter type `Any`, a combinator written inside the call, as in
 // `explain(tool.pipe(…))`, would infer its parameters as `never`.
-export const explain = <T extends Any>(tool: T): Explanation => explained(tool, tokenOf(tool))
+export const explain = <T extends Any>(tool: T): Explanation => explainTool(tool, tokenOf(tool))
 
 // -----------------------------------------------------------------------------
 // Internals

@@ -31,7 +31,7 @@ import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
 import { fromDescription, now } from "./internal/failure/fromDescription.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { excerpt } from "./internal/value/text.ts"
-import { attempted, isA } from "./internal/value/untrusted.ts"
+import { attempt, isA } from "./internal/value/untrusted.ts"
 
 export { Evidence } from "./internal/failure/evidence.ts"
 
@@ -609,7 +609,7 @@ export const from = (
 const isStop = isA(StopSignal)
 
 // A thrown value may be anything: inspecting it may throw.
-const isOwnFailure = (error: unknown): error is ToolFailure => attempted(() => isToolFailure(error)) === true
+const isOwnFailure = (error: unknown): error is ToolFailure => attempt(() => isToolFailure(error)) === true
 
 /**
  * Reports whether a value is one of the four failures.

@@ -1,6 +1,6 @@
 import { ofStatus } from "./httpStatus.ts"
 import { type Kind, type Recognized, refused, transient, unrecognized } from "./kind.ts"
-import { at, attempted, type ErrorClass, isOneOf, textAt } from "./reading.ts"
+import { at, attempt, type ErrorClass, isOneOf, textAt } from "./reading.ts"
 import { isFault, recognize, saysRetryable, statusIn } from "./recognize.ts"
 import { isLimitedIn, type Now, retryAfterIn, retryAfterOf, systemClock } from "./retryAfter.ts"
 import { ofProse } from "./sentences.ts"
@@ -136,13 +136,13 @@ export const describe = (
 ): Description => {
   const listed = [...tell, ...refuses]
   if (isOneOf(error, refuses)) return declared(error, listed)
-  const byShape = attempted(() => recognize(error))
-  const words = byShape?.isMute === true ? undefined : attempted(() => wordsOf(error, listed))
+  const byShape = attempt(() => recognize(error))
+  const words = byShape?.isMute === true ? undefined : attempt(() => wordsOf(error, listed))
   // A message reads as a refusal only if it gives a reason.
   const recognized = byShape ?? (words === undefined ? undefined : ofProse(textAt(error, "message") ?? ""))
-  if (recognized === undefined && attempted(() => isFault(error)) === true && !isListedItself(error, listed)) return bug
+  if (recognized === undefined && attempt(() => isFault(error)) === true && !isListedItself(error, listed)) return bug
   const kind = withRetryFlag(recognized?.kind ?? (words === undefined ? unrecognized : refusal), saysRetryable(error))
-  const withheldFor = words === undefined ? attempted(() => libraryField(error)) : undefined
+  const withheldFor = words === undefined ? attempt(() => libraryField(error)) : undefined
   return made({
     recognized: {
       ...recognized,
@@ -151,8 +151,8 @@ export const describe = (
       sentence: words ?? recognized?.sentence ?? "It failed. Only its operators can see why.",
       isWorded: byShape === undefined || byShape.isWorded === true
     },
-    retryAfter: attempted(() => retryAfterOf(error, now)),
-    status: attempted(() => statusIn(error)),
+    retryAfter: attempt(() => retryAfterOf(error, now)),
+    status: attempt(() => statusIn(error)),
     isRecognized: recognized !== undefined,
     isQuoted: words !== undefined,
     ...(withheldFor === undefined ? {} : { withheldFor })
@@ -209,7 +209,7 @@ const bug: Description = {
 
 // The author has declared what this class means, whatever the error looks like.
 const declared = (error: unknown, listed: ReadonlyArray<ErrorClass>): Description => {
-  const words = attempted(() => wordsOf(error, listed))
+  const words = attempt(() => wordsOf(error, listed))
   return {
     class: "refused",
     code: "rejected",

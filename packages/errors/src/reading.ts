@@ -3,7 +3,7 @@
  */
 
 /** Returns the result of reading a value, or `undefined` if reading it throws. */
-export const attempted = <A>(look: () => A): A | undefined => {
+export const attempt = <A>(look: () => A): A | undefined => {
   try {
     return look()
   } catch {
@@ -13,7 +13,7 @@ export const attempted = <A>(look: () => A): A | undefined => {
 
 /** Returns a type guard for the instances of a class. */
 export const isA = <A>(type: abstract new(...args: Array<never>) => A) => (value: unknown): value is A =>
-  attempted(() => value instanceof type) === true
+  attempt(() => value instanceof type) === true
 
 /** A class of errors. */
 export type ErrorClass = abstract new(...args: Array<never>) => Error
@@ -27,7 +27,7 @@ export const isObject = (value: unknown): value is object => typeof value === "o
 
 /** True if a value is an object, and not a list. */
 export const isRecord = (value: unknown): value is object =>
-  isObject(value) && attempted(() => Array.isArray(value)) === false
+  isObject(value) && attempt(() => Array.isArray(value)) === false
 
 /** True if a value has a property, own or inherited. Throws if that cannot be told. */
 export const has = (value: unknown, key: string): boolean => isObjectOrFunction(value) && key in value
@@ -40,7 +40,7 @@ export const most = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }
 /** Returns the value at a path of keys, own or inherited. */
 export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce(
-    (value, key) => isObjectOrFunction(value) ? attempted(() => Reflect.get(value, key)) : undefined,
+    (value, key) => isObjectOrFunction(value) ? attempt(() => Reflect.get(value, key)) : undefined,
     value
   )
 
@@ -63,7 +63,7 @@ export const wholeAt = (value: unknown, ...path: ReadonlyArray<string>): number 
 /** Returns the first items of a list, at most `most.items`. */
 export const listAt = (value: unknown, key: string): ReadonlyArray<unknown> => {
   const list = at(value, key)
-  return attempted(() => Array.isArray(list) ? list.slice(0, most.items) : []) ?? []
+  return attempt(() => Array.isArray(list) ? list.slice(0, most.items) : []) ?? []
 }
 
 /** Returns the parts of an error, an exit, a cause or an outcome. */
@@ -90,11 +90,11 @@ export const errorsIn = (value: unknown, parts: typeof partsOf = partsOf): Reado
 /** Returns the names of an error's classes, from its own class up. */
 export const classesOf = (error: object): ReadonlyArray<string> => {
   const names: Array<string> = []
-  let prototype: unknown = attempted(() => Object.getPrototypeOf(error))
+  let prototype: unknown = attempt(() => Object.getPrototypeOf(error))
   for (let depth = 0; isObject(prototype) && depth < most.depth; depth++) {
     const own = prototype
     names.push(textAt(own, "constructor", "name")?.slice(0, most.name) ?? "")
-    prototype = attempted(() => Object.getPrototypeOf(own))
+    prototype = attempt(() => Object.getPrototypeOf(own))
   }
   return names
 }

@@ -3,7 +3,7 @@
  * 10.2.3). If a rate limit leaves no requests, clients wait until the limit resets
  * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
-import { at, attempted, isRecord, most, textAt } from "./reading.ts"
+import { at, attempt, isRecord, most, textAt } from "./reading.ts"
 
 /** A clock: returns the time in milliseconds since 1970. */
 export type Now = () => number
@@ -63,7 +63,7 @@ const headerIn = (headers: unknown, name: string): string | undefined => {
   if (!isRecord(headers)) return undefined
   const get = at(headers, "get")
   const value = typeof get === "function"
-    ? attempted((): unknown => get.call(headers, name))
-    : attempted(() => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1])
+    ? attempt((): unknown => get.call(headers, name))
+    : attempt(() => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1])
   return typeof value === "number" ? String(value) : typeof value === "string" ? value.slice(0, 1000).trim() : undefined
 }

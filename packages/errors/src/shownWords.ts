@@ -1,7 +1,7 @@
 /*
  * Decides which words of an error may be shown: those that were written to be read.
  */
-import { at, attempted, type ErrorClass, has, isOneOf, lengthAt, textAt } from "./reading.ts"
+import { at, attempt, type ErrorClass, has, isOneOf, lengthAt, textAt } from "./reading.ts"
 import { redact } from "./redact.ts"
 import { cut } from "./text.ts"
 
@@ -31,7 +31,7 @@ export const wordsOf = (error: unknown, listed: ReadonlyArray<ErrorClass>): stri
  * If there is such a field, the error's message is never shown.
  */
 export const libraryField = (error: unknown): string | undefined =>
-  ofLibraries.find((field) => attempted(() => has(error, field)) !== false)
+  ofLibraries.find((field) => attempt(() => has(error, field)) !== false)
 
 const builtIn: ReadonlySet<unknown> = new Set([
   Error,

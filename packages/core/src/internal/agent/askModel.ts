@@ -11,17 +11,17 @@ import * as Model from "../../Model.ts"
 import type { ModelRecovery } from "../../ModelRecovery.ts"
 import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
-import { answered, heed, IllTyped, present } from "../call/runUserCode.ts"
+import { heedPromise, IllTyped, requireEffect, requireNoPromise } from "../call/runUserCode.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
-import { containedCall, type Watcher } from "../fiber/runContained.ts"
+import { runContainedCall, type Watcher } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
-import { unwatched } from "../wire/places.ts"
-import { isRecording, journaled } from "./journaled.ts"
+import { runUnwatched } from "../wire/places.ts"
+import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelLedgerEntry.ts"
 import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
-import { notified, recovered } from "./recoveredReply.ts"
+import { notifyRetry, recoverReply } from "./recoverReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 import type { RequestResults } from "./shorterTranscript.ts"
@@ -88,13 +88,13 @@ export const askModel = (run: Asking, turn: number, question: Question): Effect.
   const { journal, watch } = run
   run.place.turn = turn
   const replies = Effect.isEffect(tools)
-    ? Effect.flatMap(tools, (tools) => asking(run, turn, question, tools, fitting(options, tools)))
-    : asking(run, turn, question, tools, options)
-  if (watch !== undefined) return watched(run, turn, question, replies, watch)
-  return isRecording(journal) ? recorded(run, turn, question, replies) : replies
+    ? Effect.flatMap(tools, (tools) => askForReply(run, turn, question, tools, fitting(options, tools)))
+    : askForReply(run, turn, question, tools, options)
+  if (watch !== undefined) return watchReply(run, turn, question, replies, watch)
+  return isRecording(journal) ? recordReply(run, turn, question, replies) : replies
 }
 
-const asking = (
+const askForReply = (
   run: Asking,
   turn: number,
   question: Question,
@@ -104,14 +104,17 @@ const asking = (
   const { reply } = new Request(run, turn, question.transcript, tools, options)
   // Until the model fails, nothing else has to wait for it. But a budget for retries counts the successes, too.
   return run.hasRetryBudget
-    ? withTypedFailure(run, turn, retried(run, turn, reply))
-    : Effect.catchCause(reply, (cause) => withTypedFailure(run, turn, retried(run, turn, startingWith(cause, reply))))
+    ? withTypedFailure(run, turn, retryReply(run, turn, reply))
+    : Effect.catchCause(
+      reply,
+      (cause) => withTypedFailure(run, turn, retryReply(run, turn, startingWith(cause, reply)))
+    )
 }
 
-const retried = (run: Asking, turn: number, reply: Effect.Effect<Asked, Model.ModelFailure>) =>
+const retryReply = (run: Asking, turn: number, reply: Effect.Effect<Asked, Model.ModelFailure>) =>
   run.onModelFailure === undefined
     ? Model.retry(reply, run.modelRetry)
-    : recovered(reply, {
+    : recoverReply(reply, {
       decide: run.onModelFailure,
       schedule: run.modelRetry,
       turn,
@@ -131,20 +134,20 @@ const startingWith = <A, E>(cause: Cause.Cause<E>, self: Effect.Effect<A, E>): E
   })
 }
 
-const recorded = (
+const recordReply = (
   run: Asking,
   turn: number,
   { step = "" }: Question,
   replies: Effect.Effect<Asked, Unanswered>
 ): Effect.Effect<Asked, Unanswered> =>
   Effect.map(
-    journaled(
+    journalStep(
       run,
       () => ({ name: `turn/${turn}/model${step}`, success: Asked, error: Unanswered }),
       replies,
       (cause, ownResult) =>
         Effect.mapError(
-          unrecorded(cause),
+          failUnrecorded(cause),
           (failure) => unanswered(run, turn, failure, timesAsked(run.retried) + (ownResult === undefined ? 0 : 1))
         )
     ),
@@ -152,7 +155,7 @@ const recorded = (
     (asked) => isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
   )
 
-const watched = (
+const watchReply = (
   run: Asking,
   turn: number,
   question: Question,
@@ -168,7 +171,7 @@ const watched = (
       })
     const beginning = new StepStart((replay) => watch({ _tag: "TurnStarted", turn, ...replay }))
     const asked = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
-    return Effect.map(Effect.timed(recorded(run, turn, question, asked)), ([elapsed, asked]) => {
+    return Effect.map(Effect.timed(recordReply(run, turn, question, asked)), ([elapsed, asked]) => {
       const replay = beginning.replay()
       watch({ _tag: "ModelReplied", turn, reply: isReplyAlone(asked) ? asked : asked.reply, elapsed, ...replay })
       return asked
@@ -208,20 +211,20 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
     this.#transcript = transcript
     this.#tools = tools
     this.#options = options
-    this.reply = containedCall(() => this.#send(), this)
+    this.reply = runContainedCall(() => this.#send(), this)
   }
 
   #send(): Effect.Effect<Asked, Model.ModelFailure> {
     const { model, watch } = this.#run
     const request = { transcript: this.#transcript, tools: this.#tools, options: this.#options }
     return watch === undefined
-      ? answered("The model's respond", model.respond(request))
-      : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn: this.#turn, text }))
+      ? requireEffect("The model's respond", model.respond(request))
+      : runStream(model.stream(request), (text) => watch({ _tag: "TextDelta", turn: this.#turn, text }))
   }
 
   // If the agent runs in a handler, a request to its model says nothing of what that handler does.
   within<B>(start: () => B): B {
-    return unwatched(start)
+    return runUnwatched(start)
   }
 
   judge(exit: Exit.Exit<Asked, Model.ModelFailure>): Effect.Effect<Asked, Model.ModelFailure> {
@@ -231,14 +234,14 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
     // The conversation is too long for the model, so it is asked once more with shorter results. After another failure, what
     // was shortened is not sent whole again.
     this.#transcript = short
-    const again = { within: unwatched, judge: (exit: Exit.Exit<Asked, Model.ModelFailure>) => this.#judge(exit) }
-    return Effect.andThen(notified(failure, Duration.zero), containedCall(() => this.#send(), again))
+    const again = { within: runUnwatched, judge: (exit: Exit.Exit<Asked, Model.ModelFailure>) => this.#judge(exit) }
+    return Effect.andThen(notifyRetry(failure, Duration.zero), runContainedCall(() => this.#send(), again))
   }
 
   #judge(exit: Exit.Exit<Asked, Model.ModelFailure>): Effect.Effect<Asked, Model.ModelFailure> {
     // The model died, interrupted itself, or failed with something other than a `ModelFailure`.
     if (Exit.isFailure(exit)) return failureOf(exit) === undefined ? Effect.die(Cause.squash(exit.cause)) : exit
-    const reply = present("The model", "succeeded with", exit.value)
+    const reply = requireNoPromise("The model", "succeeded with", exit.value)
     if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
     const distinct = withDistinctIds(reply)
     const { retried } = this.#run
@@ -264,10 +267,10 @@ const withTypedFailure = <A>(
   Effect.catchCause(asking, (cause) => {
     const died = cause.reasons.find(Cause.isDieReason)
     if (died === undefined) {
-      return Effect.catch(Effect.failCause(cause), (failure) => timed(failure, unanswered(run, turn, failure)))
+      return Effect.catch(Effect.failCause(cause), (failure) => failAt(failure, unanswered(run, turn, failure)))
     }
     const { defect } = died
-    heed("The model", defect)
+    heedPromise("The model", defect)
     return Effect.andThen(
       reportDefect("The model failed with an internal error", Cause.die(defect)),
       Effect.suspend(() => Effect.fail(unanswered(run, turn, defectFailure(defect))))
@@ -275,14 +278,14 @@ const withTypedFailure = <A>(
   })
 
 // A replayed run must be postponed until the same time.
-const timed = ({ retryAfter }: Model.ModelFailure, end: Unanswered): Effect.Effect<never, Unanswered> =>
+const failAt = ({ retryAfter }: Model.ModelFailure, end: Unanswered): Effect.Effect<never, Unanswered> =>
   retryAfter === undefined
     ? Effect.fail(end)
     : Effect.flatMap(Clock.currentTimeMillis, (at) => Effect.fail({ ...end, at }))
 
-const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) => {
+const runStream = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) => {
   if (!Stream.isStream(parts)) {
-    heed("The model", parts)
+    heedPromise("The model", parts)
     return Effect.die(new IllTyped(`The model's stream must be a Stream; got ${kind(parts)}.`))
   }
   return Effect.flatMap(
@@ -309,7 +312,7 @@ const defectFailure = (cause: unknown) =>
   })
 
 /** Fails with the `ModelFailure` that ends a run if the journal fails outside a call. */
-export const unrecorded = (cause: unknown) =>
+export const failUnrecorded = (cause: unknown) =>
   Effect.fail(
     new Model.ModelFailure({
       code: "defect",

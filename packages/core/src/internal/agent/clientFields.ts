@@ -58,7 +58,7 @@ export const endingOf = (outcome: ToolOutcome, showsResult: boolean): Ending => 
 }
 
 /** Returns the last event of a run without an answer. `run` is the id of the run, if it has begun. */
-export const runFailed = (failure: AgentFailure, run: string | undefined): Effect.Effect<ClientEvent> =>
+export const runFailedEvent = (failure: AgentFailure, run: string | undefined): Effect.Effect<ClientEvent> =>
   Effect.map(Clock.currentTimeMillis, (at) => ({
     _tag: "RunFailed",
     ...(run === undefined ? {} : { run }),

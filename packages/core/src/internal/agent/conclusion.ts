@@ -14,7 +14,7 @@ import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 
 /** Ends a run that cannot go on: with its failure, or with a last answer of the model. */
-export const unfinished = <T extends Tool.Any>(
+export const concludeRun = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   ended: Unfinished

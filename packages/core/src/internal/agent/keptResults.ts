@@ -8,7 +8,7 @@ import type { Transcript } from "../../Transcript.ts"
 import { cutJson, type JsonSize, mostData, type Omission, pathText, startOf } from "../value/cutJson.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { cut, oneLine, utf8Length } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** The name of the tool with which a model reads the rest of a result. */
 export const readMoreName = "read_more"
@@ -209,7 +209,7 @@ const valueAt = (value: Schema.Json, path: string): Schema.Json | undefined => {
   for (let count = parts.length; count > 0; count--) {
     const name = parts.slice(0, count).join(".")
     if (!Object.hasOwn(value, name)) continue
-    const inner = attempted(() => Reflect.get(value, name))
+    const inner = attempt(() => Reflect.get(value, name))
     const found = inner === undefined ? undefined : valueAt(inner, parts.slice(count).join("."))
     if (found !== undefined) return found
   }

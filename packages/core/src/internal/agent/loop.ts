@@ -23,13 +23,13 @@ import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
-import { limitToConclude, unfinished } from "./conclusion.ts"
+import { concludeRun, limitToConclude } from "./conclusion.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelLedgerEntry.ts"
 import { questionOf } from "./question.ts"
 import { answerOf, endedByModel, haltedBy, limitReached, loopDetected, ofRun, withRetries } from "./runEndings.ts"
 import { Account } from "./runLedger.ts"
-import { beginning, type Run, type State } from "./runState.ts"
+import { initialState, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
 import { type Called, callsMade, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
 
@@ -43,13 +43,13 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
  */
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
   const usedUp = run.usage.usedUp ?? limitToConclude(run)
-  if (usedUp !== undefined) return unfinished(run, state, limitReached(run, state, usedUp))
+  if (usedUp !== undefined) return concludeRun(run, state, limitReached(run, state, usedUp))
   return Effect.matchEffect(askInTime(run, state, questionOf(run, state)), {
     onFailure: ({ at, failure, failures }) => endedByModel(run, state, failure, failures, at),
     onSuccess: (asked) => {
       if (asked === timeIsUp) {
         const late = withRetries(run, state)
-        return unfinished(run, late, limitReached(run, late, ofRun(run, "elapsed")))
+        return concludeRun(run, late, limitReached(run, late, ofRun(run, "elapsed")))
       }
       const reply = isReplyAlone(asked) ? asked : asked.reply
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
@@ -59,7 +59,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.
         if (state.account.calls > run.budget.calls) {
-          return unfinished(run, replied, limitReached(run, replied, ofRun(run, "calls")))
+          return concludeRun(run, replied, limitReached(run, replied, ofRun(run, "calls")))
         }
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
       }
@@ -100,7 +100,7 @@ const proceed = <T extends Tool.Any>(
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
   const rest = () =>
     haltedBy(run, state, next, reply, outcomes) ??
-      (verdict.step === "ended" ? unfinished(run, next, loopDetected(next, verdict.repeated)) : turn(run, next))
+      (verdict.step === "ended" ? concludeRun(run, next, loopDetected(next, verdict.repeated)) : turn(run, next))
   return faults.length === 0
     ? rest()
     : Effect.andThen(
@@ -124,7 +124,7 @@ export const resume = <T extends Tool.Any>(
   userReply: string
 ): Loop<T, Answer> => {
   const state = {
-    ...beginning(transcript, resumeFacts(facts)),
+    ...initialState(transcript, resumeFacts(facts)),
     turn,
     account: Account.from(ledger)
   }
@@ -151,7 +151,7 @@ export const goOn = <T extends Tool.Any>(
 ): Loop<T, Answer> => {
   run.usage.recall(callsSince(transcript))
   return turn(run, {
-    ...beginning(transcript, resumeFacts(facts)),
+    ...initialState(transcript, resumeFacts(facts)),
     turn: number,
     account: Account.from(ledger),
     postponed

@@ -8,7 +8,7 @@ import type { ToolCall } from "../../ToolCall.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { isJsonObject } from "../value/plainJson.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { isSameData } from "../value/volatileData.ts"
 import { canonicalArguments } from "./canonicalArguments.ts"
 
@@ -188,7 +188,7 @@ const addsNothing = (outcome: Completed | Failed, tool: Subject | undefined): bo
     ? outcome.failure._tag !== "PartialData" || outcome.failure.next === undefined
     : !hasChangedTheWorld(outcome, tool) && isLong(outcome.value)
 
-const isLong = (value: Schema.Json): boolean => (attempted(() => sizeOf(value, longResult)) ?? 0) >= longResult
+const isLong = (value: Schema.Json): boolean => (attempt(() => sizeOf(value, longResult)) ?? 0) >= longResult
 
 /** The size of a long result, in characters of its JSON, roughly. */
 const longResult = 100

@@ -5,7 +5,7 @@ import type * as ToolCall from "../../ToolCall.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Message } from "../../Transcript.ts"
-import { heed, outright } from "../call/runUserCode.ts"
+import { heedPromise, requireSync } from "../call/runUserCode.ts"
 import { kind } from "../value/text.ts"
 import type { Run } from "./runState.ts"
 import { unknownOutcome } from "./turnCalls.ts"
@@ -22,7 +22,7 @@ export const assistantMessage = ({ calls, native, text }: Reply): Message => ({
  *
  * @param faults receives what the rendering threw
  */
-export const rendered = <T extends Tool.Any>(
+export const renderOutcome = <T extends Tool.Any>(
   { rendering, toolkit }: Run<T>,
   outcome: ToolOutcome.ToolOutcome,
   call: ToolCall.ToolCall,
@@ -40,11 +40,11 @@ const textBy = (
   faults: Array<unknown>
 ): string | undefined => {
   try {
-    const text: unknown = outright("The rendering", rendering(outcome, call))
+    const text: unknown = requireSync("The rendering", rendering(outcome, call))
     if (typeof text === "string") return text
     throw new TypeError(`The rendering must return a string; got ${kind(text)}.`)
   } catch (fault) {
-    heed("The rendering", fault)
+    heedPromise("The rendering", fault)
     faults.push(fault)
     return undefined
   }

@@ -3,11 +3,11 @@ import { Reply } from "../../Model.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { isCall } from "../call/modelCall.ts"
 import { firstIssue } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** True if a value is a reply. The check runs for every reply, so it covers only what a run relies on. */
 export const isReply = (reply: unknown): reply is Reply =>
-  attempted(() =>
+  attempt(() =>
     Predicate.isObject(reply) && typeof reply["text"] === "string" && Array.isArray(reply["calls"]) &&
     reply["calls"].every(isCall) && (reply["usage"] === undefined || isUsage(reply["usage"]))
   ) === true

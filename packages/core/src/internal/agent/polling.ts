@@ -5,7 +5,7 @@ import type * as Tool from "../../Tool.ts"
 import { type Completed, executions, type ToolOutcome } from "../../ToolOutcome.ts"
 import { isSameData } from "../value/volatileData.ts"
 import type { RunTime } from "./elapsedTime.ts"
-import { joined } from "./joinedOutcome.ts"
+import { joinOutcomes } from "./joinOutcomes.ts"
 
 /**
  * Polls a tool that declares it: waits, runs the call, and again, until the result differs from the one that the
@@ -13,7 +13,7 @@ import { joined } from "./joinedOutcome.ts"
  *
  * @param before the result that the model has; if it has none, the call just runs
  */
-export const polling = <R>(
+export const pollUntilChanged = <R>(
   { poll, volatile }: Pick<Tool.Any, "poll" | "volatile">,
   time: RunTime,
   before: Completed | undefined,
@@ -29,7 +29,7 @@ export const polling = <R>(
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         if (now + every > until) return soFar === undefined ? call : Effect.succeed(unchanged(soFar, now - start))
         return Effect.flatMap(Effect.delay(call, poll.every), (outcome) => {
-          const all = joined(soFar, { ...outcome, waited: Duration.sum(outcome.waited, poll.every) })
+          const all = joinOutcomes(soFar, { ...outcome, waited: Duration.sum(outcome.waited, poll.every) })
           return isUnchanged(outcome) ? look(all) : Effect.succeed(ended(all, outcome))
         })
       })

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import type { Ledger } from "../../Ledger.ts"
 import { failureWith } from "../failure/failureClass.ts"
 import { cut, printable } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { summary } from "./runSummary.ts"
 
 interface Printed {
@@ -26,7 +26,7 @@ export const RunFailure = failureWith({
   // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.
   toJSON: {
     value(this: Printed, _key: unknown) {
-      return attempted(() => Schema.encodeSync(schemaOf(this))(this)) ?? { ...this }
+      return attempt(() => Schema.encodeSync(schemaOf(this))(this)) ?? { ...this }
     }
   },
   [NodeInspectSymbol]: {
@@ -38,12 +38,12 @@ export const RunFailure = failureWith({
 
 // Only the stack, which begins with the message: the fields of an HTTP client's error include the request's headers.
 const causeText = (cause: unknown): string =>
-  (attempted(() => cut(cause instanceof Error ? cause.stack ?? String(cause) : String(cause), 2000)) ?? "unknown")
+  (attempt(() => cut(cause instanceof Error ? cause.stack ?? String(cause) : String(cause), 2000)) ?? "unknown")
     .split("\n").map(printable).join("\n")
 
 // A failure may have been made by plain JavaScript, with any fields.
 const textOf = (failure: Printed): string =>
-  attempted(() => summary(failure._tag, withHint(failure), failure.ledger)) ?? `${failure._tag}: ${failure.detail}`
+  attempt(() => summary(failure._tag, withHint(failure), failure.ledger)) ?? `${failure._tag}: ${failure.detail}`
 
 const withHint = ({ detail, failure }: Printed): string =>
   failure?.hint === undefined ? detail : `${detail}\n${failure.hint}`

@@ -8,8 +8,8 @@ import { wasSent } from "../call/callState.ts"
 import { keyOfRun } from "../call/openRuns.ts"
 import { current, detached } from "../call/scope.ts"
 import { randomId } from "../value/randomId.ts"
-import { unrecorded } from "./askModel.ts"
-import { stepOr } from "./journaled.ts"
+import { failUnrecorded } from "./askModel.ts"
+import { stepOr } from "./journalStep.ts"
 import { lastOf } from "./modelLedgerEntry.ts"
 import { modelFailed } from "./runEndings.ts"
 import type { State } from "./runState.ts"
@@ -50,7 +50,7 @@ export const newId = (
           journal,
           { name: "run", success: Schema.String, error: ModelFailure.schema },
           randomId("run"),
-          unrecorded
+          failUnrecorded
         )
     )
     return Effect.mapBoth(id, {

@@ -10,7 +10,7 @@ import type { FieldIssue } from "../../ToolFailure.ts"
 import * as Transcript from "../../Transcript.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { cut, firstIssue, list, oneLine } from "../value/text.ts"
-import { attempted, isA } from "../value/untrusted.ts"
+import { attempt, isA } from "../value/untrusted.ts"
 import { Account } from "./runLedger.ts"
 import type { WhyNotBeside } from "./scopeRuns.ts"
 
@@ -28,7 +28,7 @@ export interface Opening {
  *
  * @param acting the names of the tools that may act twice if their earlier calls are not known
  */
-export const refusedOpening = (opening: Opening, acting: ReadonlySet<string>): RunRefused | undefined => {
+export const refusalOfOpening = (opening: Opening, acting: ReadonlySet<string>): RunRefused | undefined => {
   const { facts, id, question, scope, transcript } = opening
   const unknown = unknownOption("A run", opening, names)
   const isTranscript = isA(Transcript.Transcript)(transcript)
@@ -73,7 +73,7 @@ const forgottenFacts: FieldIssue = {
 }
 
 /** Returns the refusal of a run beside another one of its scope. */
-export const refusedBeside = (
+export const refusalBeside = (
   why: WhyNotBeside,
   { scope: name = "" }: Pick<CallFacts.CallFacts, "scope">,
   { facts, transcript }: Carried,
@@ -96,7 +96,7 @@ const names: Names<Opening & { readonly modelOptions: unknown }> = {
 }
 
 /** Returns the refusal of a postponed run with invalid input; `undefined` if the input is valid. */
-export const refusedPostponement = (postponement: Postponement): RunRefused | undefined =>
+export const refusalOfPostponement = (postponement: Postponement): RunRefused | undefined =>
   refusedFailure(postponement) ??
     refused(notResumed, ofPostponement, { postponement }, nothingCarried())
 
@@ -106,7 +106,7 @@ const nothingCarried = (): Carried => ({ transcript: Transcript.make([]), facts:
 
 // Returns the refusal of a failure that was passed in place of its field.
 const refusedFailure = (input: unknown): RunRefused | undefined => {
-  const field = ["suspension", "postponement"].find((field) => attempted(() => Predicate.hasProperty(input, field)))
+  const field = ["suspension", "postponement"].find((field) => attempt(() => Predicate.hasProperty(input, field)))
   return field === undefined
     ? undefined
     : refusalOf(`${notResumed}: this is the failure itself. Pass its '${field}'.`, [], nothingCarried())
@@ -119,7 +119,7 @@ export interface Continuation {
 }
 
 /** Returns the refusal of a resumed run with invalid input; `undefined` if the input is valid. */
-export const refusedContinuation = (continuation: Continuation): RunRefused | undefined =>
+export const refusalOfContinuation = (continuation: Continuation): RunRefused | undefined =>
   refusedFailure(continuation.suspension) ??
     refused(notResumed, ofContinuation, continuation, nothingCarried())
 

@@ -83,7 +83,7 @@ export interface State {
  * @category models
  * @since 0.1.0
  */
-export const beginning = (transcript: Transcript, facts: CallFacts.CallFacts): State => ({
+export const initialState = (transcript: Transcript, facts: CallFacts.CallFacts): State => ({
   turn: 1,
   transcript,
   account: Account.empty,

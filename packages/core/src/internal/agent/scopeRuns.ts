@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { CallFacts } from "../../CallFacts.ts"
 import type { Journal } from "../../Journal.ts"
 import { Latest } from "../value/latest.ts"
-import { isRecording } from "./journaled.ts"
+import { isRecording } from "./journalStep.ts"
 
 const open = new Set<string>()
 /** The latest run of each scope, also of scopes whose runs have ended. */
@@ -43,7 +43,7 @@ export const afterOthers = (facts: CallFacts, id: string, journal: Journal): Cal
  *
  * @param refuse returns the failure of the run if it must not run now
  */
-export const alone = <A, E, R, E2>(
+export const runAlone = <A, E, R, E2>(
   { run, scope = "" }: Pick<CallFacts, "run" | "scope">,
   id: string,
   effect: Effect.Effect<A, E, R>,

@@ -3,7 +3,7 @@ import * as Transcript from "../../Transcript.ts"
 import { cutJson, startOf } from "../value/cutJson.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { cut, utf8Length } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** The fewest bytes that are left of a result. */
 const fewest = 400
@@ -122,7 +122,7 @@ const shortTextOf = (message: Transcript.MessageOf<"tool">, length: number): str
 }
 
 const shortText = (text: string, length: number): string => {
-  const value = attempted((): Schema.Json => JSON.parse(text))
+  const value = attempt((): Schema.Json => JSON.parse(text))
   if (value === undefined || typeof value !== "object" || value === null) {
     // The notes stand at the end.
     const start = startOf(text, Math.max(fewest, length - note.length - mostEnd))

@@ -5,7 +5,7 @@ import type { ToolOutcome } from "../../ToolOutcome.ts"
 import type { Message } from "../../Transcript.ts"
 import { utf8Length } from "../value/text.ts"
 import { nearLimit } from "./budget.ts"
-import { rendered } from "./messages.ts"
+import { renderOutcome } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { isSmall, type Sized, sizedOutcome, withNote } from "./sizedOutcome.ts"
 
@@ -36,13 +36,13 @@ export const shownOutcomes = <T extends Tool.Any>(
   const messages = outcomes.map((outcome, index): Message => {
     const call = calls[index]!
     const tool: Tool.Any | undefined = run.toolkit.tools.get(call.name)
-    const whole = rendered(run, outcome, call, faults)
+    const whole = renderOutcome(run, outcome, call, faults)
     const cut = run.resultSize === undefined || isSmall(whole, run.resultSize)
       ? undefined
       : sizedOutcome(outcome, tool, run.resultSize, run.kept, `result_${state.transcript.length + index}`)
     sized.push(cut)
     observed.push({ call, outcome: cut === undefined ? outcome : cut.observed, tool })
-    const text = cut === undefined ? whole : rendered(run, cut.outcome, call, faults)
+    const text = cut === undefined ? whole : renderOutcome(run, cut.outcome, call, faults)
     length += utf8Length(text)
     return { role: "tool", callId: call.id, name: call.name, text }
   })
@@ -56,7 +56,7 @@ export const shownOutcomes = <T extends Tool.Any>(
       .filter((note) => note !== undefined)
     if (notes.length === 0) return message
     const outcome = notes.reduce(withNote, sized[index]?.outcome ?? outcomes[index]!)
-    return { ...message, text: rendered(run, outcome, calls[index]!, faults) }
+    return { ...message, text: renderOutcome(run, outcome, calls[index]!, faults) }
   })
   return { messages: noted, length, verdict, faults }
 }

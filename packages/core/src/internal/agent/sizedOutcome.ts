@@ -9,7 +9,7 @@ import { askingForLess } from "../dispatch/toolHints.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { type CutJson, cutJson, mostData, shownText, textOfPath } from "../value/cutJson.ts"
 import { utf8Length } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { type KeptResults, readMoreName } from "./keptResults.ts"
 
 /** The text of a result this short needs no closer look: it fits, whatever it holds. */
@@ -59,7 +59,7 @@ const cutOff = (value: Schema.Json, { omissions }: CutJson): Schema.Json =>
 
 const memberAt = (value: Schema.Json, path: ReadonlyArray<string | number>): Schema.Json =>
   path.reduce<Schema.Json>(
-    (inner, key) => attempted((): Schema.Json => Reflect.get(Object(inner), key)) ?? null,
+    (inner, key) => attempt((): Schema.Json => Reflect.get(Object(inner), key)) ?? null,
     value
   )
 

@@ -13,16 +13,16 @@ import * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { isNotRun, ordered } from "../dispatch/concurrentCalls.ts"
+import { isNotRun, runInOrder } from "../dispatch/concurrentCalls.ts"
 import { type EarlierCall, endedIn, isJoinable } from "../dispatch/equalCalls.ts"
 import { withLateDoubts } from "../dispatch/lateDoubt.ts"
 import { performCall, type PerformOptions } from "../dispatch/performCall.ts"
 import { recordCall } from "../dispatch/recordCalls.ts"
 import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
-import { joined } from "./joinedOutcome.ts"
-import { isRecording, journaled } from "./journaled.ts"
+import { joinOutcomes } from "./joinOutcomes.ts"
+import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
-import { polling } from "./polling.ts"
+import { pollUntilChanged } from "./polling.ts"
 import type { Run, State } from "./runState.ts"
 
 /** A function that runs a call. A resumed call runs again, with the user's replies to its questions. */
@@ -78,7 +78,7 @@ export const runCalls = <T extends Tool.Any>(
       return outcome
     })
   }
-  return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({ outcomes, facts }))
+  return Effect.map(runInOrder(run.toolkit, calls, choose(perform)), (outcomes) => ({ outcomes, facts }))
 }
 
 /**
@@ -99,7 +99,7 @@ export const resumeCalls = <T extends Tool.Any>(
     const before = outcomes[index]!
     if (before._tag === "Suspended" && index === first) {
       const replies = [...before.replies, { id: before.id, question: before.question, reply: userReply }]
-      return Effect.map(perform(call, index, { ...before, replies }), (outcome) => joined(before, outcome))
+      return Effect.map(perform(call, index, { ...before, replies }), (outcome) => joinOutcomes(before, outcome))
     }
     return isNotRun(before) ? perform(call, index) : Effect.succeed(before)
   }
@@ -187,7 +187,7 @@ const runCall = <T extends Tool.Any>(
     return known === undefined || tool === undefined || admission.refusal !== undefined ||
         admission.loopRefusal !== undefined
       ? once
-      : polling(tool, run.time, known, once)
+      : pollUntilChanged(tool, run.time, known, once)
   }
   // Fast path: most runs are neither recorded nor watched.
   if (watch === undefined && !isRecording(run.journal)) return dispatch(options)
@@ -202,7 +202,7 @@ const runCall = <T extends Tool.Any>(
   const unrecorded = (ownResult: ToolOutcome.ToolOutcome | undefined) =>
     Effect.succeed(ownResult ?? unknownOutcome(run.toolkit, call, "run"))
   if (watch === undefined) {
-    return journaled(run, stepIn(options, (self) => self), dispatch(options), (_, ownResult) => unrecorded(ownResult))
+    return journalStep(run, stepIn(options, (self) => self), dispatch(options), (_, ownResult) => unrecorded(ownResult))
   }
 
   const event = { turn, index: index + 1, call }
@@ -215,7 +215,7 @@ const runCall = <T extends Tool.Any>(
     const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
     const begin: Wrap<T> = (self) => beginning.of(self)
     const watched = { ...options, onEvent }
-    const outcome = journaled(run, stepIn(watched, begin), begin(dispatch(watched)), (_, ownResult) => {
+    const outcome = journalStep(run, stepIn(watched, begin), begin(dispatch(watched)), (_, ownResult) => {
       beginning.begin()
       return unrecorded(ownResult)
     })

@@ -16,9 +16,9 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "../../Arguments.ts"
-import { heed } from "../call/runUserCode.ts"
+import { heedPromise } from "../call/runUserCode.ts"
 import { canonical } from "../value/canonical.ts"
-import { attempted, isPromise } from "../value/untrusted.ts"
+import { attempt, isPromise } from "../value/untrusted.ts"
 import * as Coercion from "./coercion.ts"
 import { holds } from "./encodedSide.ts"
 import { schemaOf } from "./jsonSchema.ts"
@@ -71,7 +71,7 @@ export const textAgain = (tool: Identified, params: unknown, text: string | unde
  * @param text what a fixer wrote; absent if a program made the parameters
  */
 export const effectOf = (tool: Identified, params: unknown, text?: string): string | undefined =>
-  attempted(() => {
+  attempt(() => {
     if (Predicate.isFunction(tool.identity)) return declaredBy(tool, params)
     if (hasSecret(tool)) return undefined
     return text === undefined ? encodedText(tool, params) ?? canonical(params) : wholeOf(tool, params, text)
@@ -84,7 +84,7 @@ const declaredBy = ({ identity, name }: Identified, params: unknown): string | u
   if (isEmpty(declared)) return undefined
   const effect = isPromise(declared) || Effect.isEffect(declared) ? undefined : canonical(declared)
   if (effect !== undefined) return effect
-  heed(`The identity of '${name}'`, declared)
+  heedPromise(`The identity of '${name}'`, declared)
   throw new TypeError(
     `The identity of '${name}' must consist of JSON, dates, bigints, Maps and Sets. It must not hold promises, secrets, functions, or classes without toJSON.`
   )
@@ -115,7 +115,7 @@ const encodedText = ({ parameters }: Identified, params: unknown): string | unde
 const asWritten = ({ parameters }: Identified, text: string | undefined): unknown => {
   const parsed = Result.getOrUndefined(Arguments.parse(text))
   if (parsed === undefined) return text
-  return attempted(() => Coercion.coerce(parsed.value, parameters, parsed).value) ?? parsed.value
+  return attempt(() => Coercion.coerce(parsed.value, parameters, parsed).value) ?? parsed.value
 }
 
 interface Codec {
@@ -142,7 +142,7 @@ const codecOf = memoize((parameters: Schema.ConstraintDecoder<unknown>): Codec =
 })
 
 const successOf = (run: () => Effect.Effect<unknown, unknown>): unknown =>
-  attempted(() => {
+  attempt(() => {
     const exit = run()
     return Exit.isExit(exit) && Exit.isSuccess(exit) ? exit.value : undefined
   })

@@ -10,7 +10,7 @@ import type { Finding, JsonSchema } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { cut, oneLine } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** A finding without its path. */
 type Fact = Omit<Finding, "path">
@@ -20,8 +20,7 @@ export const findingsOf = (issue: SchemaIssue.Issue): ReadonlyArray<Finding> =>
   format(issue).issues.map(({ message, path = [] }) => ({ path: path.map(toKey), ...factIn(message) }))
 
 // For some faults of unions, Effect uses its own text, which is not JSON.
-const factIn = (text: string): Fact =>
-  attempted((): Fact => JSON.parse(text)) ?? { kind: "check", expected: plain(text) }
+const factIn = (text: string): Fact => attempt((): Fact => JSON.parse(text)) ?? { kind: "check", expected: plain(text) }
 
 // Matches the text of Effect's own checks. The JSON Schema says the same, and also names the type.
 // For a failed transformation, Effect does not mark whether the text is its own or the schema

@@ -16,7 +16,7 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { Repair } from "../../ToolOutcome.ts"
-import { contained } from "../fiber/runContained.ts"
+import { runContained } from "../fiber/runContained.ts"
 import { excerpt } from "../value/text.ts"
 import * as Coercion from "./coercion.ts"
 import * as DispatchFailure from "./dispatchFailure.ts"
@@ -63,7 +63,7 @@ export class Undecoded {
  * Decodes like `Arguments.decode`. The error also contains the parsed text, so that callers need not
  * parse it again.
  */
-export const attempt = <Params>(
+export const decodeText = <Params>(
   text: string | undefined,
   target: Target<Params>
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
@@ -113,8 +113,8 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   const secrets = hasSecrets(schema) ? [[]] : []
   const contract: Contract<Params> = {
     // Stops at the first error: collecting all errors takes three times as long.
-    decode: (value) => contained(decode(value)),
-    decodeAll: (value) => contained(decodeAll(value)),
+    decode: (value) => runContained(decode(value)),
+    decodeAll: (value) => runContained(decodeAll(value)),
     jsonSchema: schema,
     // With an empty struct, Effect's decoder accepts any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),

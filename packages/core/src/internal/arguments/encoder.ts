@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
-import { contained } from "../fiber/runContained.ts"
+import { runContained } from "../fiber/runContained.ts"
 
 // Returns the encoder of a tool's parameters. They are declared as a decoder, but most of them can be
 // encoded, too. If encoding fails, the `next` of a partial result must contain all arguments.
@@ -8,5 +8,5 @@ export const encoderOf = (parameters: Schema.ConstraintDecoder<unknown>) => {
   const encode = SchemaParser.encodeUnknownEffect(
     Schema.toCodecJson(parameters as Schema.ConstraintCodec<unknown, Schema.JsonObject>)
   )
-  return (params: unknown) => contained(encode(params))
+  return (params: unknown) => runContained(encode(params))
 }

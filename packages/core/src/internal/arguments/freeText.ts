@@ -6,7 +6,7 @@ import { memoize } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import type { Identified } from "./argumentIdentity.ts"
 import { schemaOf } from "./jsonSchema.ts"
 
@@ -23,7 +23,7 @@ export const isIdentified = ({ identity, parameters }: Pick<Identified, "identit
  */
 export const hasFreeText: (parameters: Schema.Constraint) => boolean = memoize((parameters) =>
   // A schema that cannot be shown may hold anything.
-  attempted(() => isFreeIn(schemaOf(parameters))) ?? true
+  attempt(() => isFreeIn(schemaOf(parameters))) ?? true
 )
 
 const isFreeIn = (root: JsonSchema.JsonSchema): boolean => {

@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import { kind } from "../value/text.ts"
-import { attempted, silence } from "../value/untrusted.ts"
+import { attempt, silence } from "../value/untrusted.ts"
 import * as Coercion from "./coercion.ts"
 
 /**
@@ -13,11 +13,11 @@ import * as Coercion from "./coercion.ts"
 export const issuesBy = (schema: Schema.Constraint): (value: unknown) => ReadonlyArray<FieldIssue> | undefined => {
   const decode = SchemaParser.decodeUnknownResult(Schema.toType(schema), { errors: "all" })
   return (value) => {
-    const decoded = attempted(() => decode(value))
+    const decoded = attempt(() => decode(value))
     if (decoded !== undefined && Result.isSuccess(decoded)) return undefined
     // Nothing awaits a promise that was given in place of a value, so its rejection is silenced.
     // Reading a value may throw.
-    return attempted(() => {
+    return attempt(() => {
       for (const member of [value, ...Object.values(value ?? {})]) silence(member)
       return decoded === undefined ? [] : Coercion.fieldIssues(decoded.failure, value, kind)
     }) ?? []

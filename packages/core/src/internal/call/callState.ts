@@ -6,7 +6,7 @@ import type { WireRequest } from "../../WireRequest.ts"
 import { isRefusal } from "../failure/policyRefusal.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 import { mostShown } from "../wire/wireRecord.ts"
-import { type Done, doneAfter, nothing, resumed } from "./done.ts"
+import { type Done, doneAfter, doneBeforeResume, nothing } from "./done.ts"
 
 /** The current state of a call: a fold over its events. */
 export interface CallState {
@@ -71,11 +71,11 @@ export const begunOnce: CallState = {
 }
 
 /** The initial state of a call that has done something before. */
-export const having = (done: Done): CallState => ({ ...untouched, done })
+export const stateAfter = (done: Done): CallState => ({ ...untouched, done })
 
-/** The initial state of a resumed call. See {@link resumed}. */
+/** The initial state of a resumed call. See {@link doneBeforeResume}. */
 export const resumedState = (suspended: Partial<Suspended>, isCleared: boolean): CallState => {
-  const state = having(resumed(suspended, isCleared))
+  const state = stateAfter(doneBeforeResume(suspended, isCleared))
   // Repairs of the model's own arguments are made, and noted, again.
   return suspended.arguments === undefined ? state : { ...state, repairs: suspended.repairs ?? [] }
 }

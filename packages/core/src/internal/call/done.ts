@@ -74,7 +74,7 @@ const begunOnce: Done = { ...nothing, running: 1 }
 const executedOnce: Done = { ...nothing, own: "done" }
 
 /** What a call has done at first if its idempotency key may already have been sent. */
-export const repeated: Done = { ...nothing, isRepeated: true }
+export const doneBeforeRepeat: Done = { ...nothing, isRepeated: true }
 
 /**
  * What a resumed call has done at first: what it had done when it was suspended.
@@ -84,7 +84,7 @@ export const repeated: Done = { ...nothing, isRepeated: true }
  *
  * @param isCleared true if a later success clears the doubt about earlier attempts
  */
-export const resumed = (
+export const doneBeforeResume = (
   { certainty = "not_executed", effects = effectsOf(certainty), intent, lasting }: Partial<
     Pick<Suspended, "certainty" | "effects" | "intent" | "lasting">
   >,

@@ -10,7 +10,7 @@ import { SuspendSignal } from "../failure/controlSignal.ts"
 import { both, type Effects, isInDoubt } from "../failure/effects.ts"
 import { type Evidence, evidenceOf, isInferred } from "../failure/evidence.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
-import { attempted, isA, isPromise } from "../value/untrusted.ts"
+import { attempt, isA, isPromise } from "../value/untrusted.ts"
 import type { Verdict } from "../wire/wireRecord.ts"
 import { endOf } from "./toolEnds.ts"
 
@@ -51,7 +51,7 @@ export interface Reading {
 }
 
 /** How to read the end of code whose requests nobody watches: that of a fallback. */
-export const unwatched: Omit<Reading, "since"> = {
+export const readingOfFallback: Omit<Reading, "since"> = {
   believes: "tools",
   refusesFirst: false,
   wire: "silent",
@@ -195,5 +195,5 @@ export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
 
 /** True if a value is a complete instance of one of the four failure classes. */
 export const isWhole = (failure: unknown): failure is ToolFailure =>
-  attempted(() => isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string") ===
+  attempt(() => isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string") ===
     true

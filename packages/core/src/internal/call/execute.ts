@@ -15,7 +15,7 @@ import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import * as WireRequest from "../../WireRequest.ts"
 import { both, certaintyOf, type Effects, isInDoubt } from "../failure/effects.ts"
 import { evidenceOf } from "../failure/evidence.ts"
-import { containedCall, isExit } from "../fiber/runContained.ts"
+import { isExit, runContainedCall } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import type { ActingRequests } from "../wire/actingRequests.ts"
 import { recordAround, type Slot, within } from "../wire/places.ts"
@@ -29,7 +29,7 @@ import { note, noteStart } from "./note.ts"
 import { refusalOf } from "./refusal.ts"
 import { hasRefused } from "./refuse.ts"
 import { reportLateResult } from "./reportLateResult.ts"
-import { answered, insteadOfAsync, judged } from "./runUserCode.ts"
+import { insteadOfAsync, judgeExit, requireEffect } from "./runUserCode.ts"
 import type { Scope } from "./scope.ts"
 import { noteDoubted, noteUnkeyed } from "./seenMistakes.ts"
 import { endsSoFar } from "./toolEnds.ts"
@@ -83,11 +83,11 @@ export const execute = <A, E extends ToolFailure, R>(
     return handler.isUninterruptible && !isExit(answer) ? runToEnd(answer, execution) : answer
   }
   // The requests of an acting handler are those of its own fiber.
-  if (!handler.isHere && scope.acts) return containedCall<A, E, R>(call, execution)
+  if (!handler.isHere && scope.acts) return runContainedCall<A, E, R>(call, execution)
   execution.watch()
   const answer = call()
   if (isExit(answer)) return execution.judge(answer)
-  if (!handler.isHere) return containedCall<A, E, R>(() => answer, execution)
+  if (!handler.isHere) return runContainedCall<A, E, R>(() => answer, execution)
   fiber.addObserver((exit) => execution.end(exit))
   return Effect.flatMap(Effect.exit(answer), (exit) => execution.judge(exit))
 }
@@ -112,7 +112,7 @@ const succeededActing: CallEvent = { ...succeeded, effects: "done" }
 
 const answerOf = <A, E extends ToolFailure, R>({ call, who }: Handler<A, E, R>): Effect.Effect<A, E, R> => {
   try {
-    return answered(who, call(), insteadOfAsync)
+    return requireEffect(who, call(), insteadOfAsync)
   } catch (defect) {
     return Effect.die(defect)
   }
@@ -175,13 +175,13 @@ class Execution implements Attempt {
     if (Exit.isSuccess(exit) && !this.#hasEnded && this.#isPlain(exit)) return this.#endPlainly(exit)
     this.end(exit)
     const ending = this.#ending
-    if (ending === undefined || Exit.isSuccess(exit)) return judged(this.#handler.who, exit)
+    if (ending === undefined || Exit.isSuccess(exit)) return judgeExit(this.#handler.who, exit)
     const certainty = certaintyOf(ending.effects)
     const { reasons: [first, second] } = exit.cause
     if (this.#sole !== undefined && second === undefined && first?._tag === "Fail" && first.error === this.#sole) {
       return Effect.fail(asKnown(first.error, certainty, ending.isRefusal))
     }
-    const end = judged(this.#handler.who, exit)
+    const end = judgeExit(this.#handler.who, exit)
     return Effect.mapErrorEager(end, (failure) => asKnown(failure, certainty, ending.isRefusal))
   }
 

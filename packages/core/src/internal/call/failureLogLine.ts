@@ -9,7 +9,7 @@ import type { CallEvent } from "../../CallEvent.ts"
 import * as Observer from "../../Observer.ts"
 import { currentContext } from "../fiber/runContained.ts"
 import { cut, oneLine } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** The parts of a failure that a log line shows. */
 interface LoggedFailure {
@@ -130,6 +130,6 @@ const consequenceOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "Fail
 }
 
 const textAt = (value: unknown, key: string): string => {
-  const text: unknown = attempted(() => Reflect.get(Object(value), key))
+  const text: unknown = attempt(() => Reflect.get(Object(value), key))
   return typeof text === "string" ? text.slice(0, 2_000) : ""
 }

@@ -3,8 +3,8 @@
  * and what they hand to the scope around them once they have ended.
  */
 import { type Effects, isInDoubt } from "../failure/effects.ts"
-import { having, untouched, wasSent } from "./callState.ts"
-import { repeated } from "./done.ts"
+import { stateAfter, untouched, wasSent } from "./callState.ts"
+import { doneBeforeRepeat } from "./done.ts"
 import type { Role } from "./forward.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import { note, ranBy } from "./note.ts"
@@ -44,7 +44,14 @@ export const fixerScope = (outer: Scope, number: number, about: string): Scope =
 const open = (role: Role, outer: Scope, tool: Subject, { mark, path }: Place): Scope => {
   // An earlier attempt of the outer call may already have sent this key.
   const isRepeated = tool.sideEffect === "idempotent_by_key" && wasSent(outer.record.state)
-  return new Scope(role, tool, `${outer.id}/${path}`, isRepeated ? having(repeated) : untouched, outer, mark)
+  return new Scope(
+    role,
+    tool,
+    `${outer.id}/${path}`,
+    isRepeated ? stateAfter(doneBeforeRepeat) : untouched,
+    outer,
+    mark
+  )
 }
 
 /** Returns the innermost question to a fixer around a scope, if any. */

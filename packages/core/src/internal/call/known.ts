@@ -10,7 +10,7 @@ import { certaintyOf, type Effects } from "../failure/effects.ts"
 import { evidenceOf, isDerived, isInferred, type Telling } from "../failure/evidence.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { isRepeat } from "../failure/policyRefusal.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { isInside } from "../wire/places.ts"
 import { saysNothingDone } from "./ending.ts"
 import type { Scope } from "./scope.ts"
@@ -44,7 +44,7 @@ export const asKnown = <E extends ToolFailure>(failure: E, certainty: Certainty,
  * Converts a failure for the code that ran the tool. If the failure says that nothing was done, or if the tool acted, it
  * also says which tool that is: nothing of that is true of the handler that may fail with it.
  */
-export const leaving = <E extends ToolFailure>(failure: E, scope: Scope): E => {
+export const failureLeaving = <E extends ToolFailure>(failure: E, scope: Scope): E => {
   const effects = scope.effects(false)
   return ofTool(knownIn(failure, scope, effects), scope, effects)
 }
@@ -135,6 +135,6 @@ export const certaintyUnread = (scope: Scope): Certainty => {
 // is lost.
 const withStatus = (failure: Failure, { tool: { sideEffect } }: Scope): Failure => {
   if (sideEffect !== "idempotent_by_key" || failure.cause === undefined) return failure
-  const status = attempted(() => statusIn(failure))
+  const status = attempt(() => statusIn(failure))
   return status === undefined ? failure : telling(failure, { evidence: { ...evidenceOf(failure), status } })
 }

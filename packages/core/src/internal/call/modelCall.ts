@@ -5,11 +5,11 @@
 import * as Predicate from "effect/Predicate"
 import type { ToolCall } from "../../ToolCall.ts"
 import { kind } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** True if a value has the shape of a call. */
 export const isCall = (call: ToolCall): boolean =>
-  attempted(() =>
+  attempt(() =>
     Predicate.isObject(call) && typeof call.id === "string" && typeof call.name === "string" &&
     (call.arguments === undefined || typeof call.arguments === "string")
   ) === true
@@ -19,7 +19,7 @@ export const isCall = (call: ToolCall): boolean =>
  * string become JSON.
  */
 export const asCall = (call: ToolCall): ToolCall =>
-  isCall(call) ? call : { id: "", name: "", ...attempted(() => partsOf(call)) }
+  isCall(call) ? call : { id: "", name: "", ...attempt(() => partsOf(call)) }
 
 const partsOf = (call: unknown): Partial<ToolCall> => {
   if (!Predicate.isObject(call)) return {}
@@ -32,4 +32,4 @@ const partsOf = (call: unknown): Partial<ToolCall> => {
 }
 
 // Arguments that cannot be written as JSON are replaced by the name of their kind, which later fails to decode.
-const textOf = (args: unknown): string => attempted((): string | undefined => JSON.stringify(args)) ?? kind(args)
+const textOf = (args: unknown): string => attempt((): string | undefined => JSON.stringify(args)) ?? kind(args)

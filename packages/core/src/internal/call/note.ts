@@ -111,10 +111,10 @@ export const noteReplaced = (scope: Scope, failure: ToolFailure, by: HandledBy, 
 /** Discards the caveats and the source of the current answer, because another answer will follow. */
 export const discardAnswer = (scope: Scope): void => {
   const { caveats, source } = scope.state
-  if (caveats.length > 0 || source !== undefined) note(scope, answerDiscarded)
+  if (caveats.length > 0 || source !== undefined) note(scope, noteDiscardedAnswer)
 }
 
-export const answerDiscarded: CallEvent = { _tag: "AnswerDiscarded" }
+export const noteDiscardedAnswer: CallEvent = { _tag: "AnswerDiscarded" }
 
 type FailureHandled = CallEvent & { readonly _tag: "FailureHandled" }
 

@@ -4,7 +4,7 @@
  */
 import * as Equal from "effect/Equal"
 import { type Effects, isInDoubt } from "../failure/effects.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import type { OpenRun } from "./live.ts"
 import { whetherRunning } from "./mayBegin.ts"
@@ -41,7 +41,7 @@ export const openRun = (
   if (!run.isInDoubt) live.close(run)
   // Under one key, a service must always receive the same arguments.
   const isUnsaid = run.effect !== effect || effect === undefined
-  const isOther = isUnsaid && attempted(() => Equal.equals(run.params, params)) !== true
+  const isOther = isUnsaid && attempt(() => Equal.equals(run.params, params)) !== true
   return isOther ? { ...run, isLasting: true } : run
 }
 

@@ -26,5 +26,5 @@ export interface PolicyName {
 }
 
 /** Returns the identity of a policy as fields of an event. */
-export const named = ({ kind, name }: PolicyName): { readonly by: PolicyKind; readonly policy?: string } =>
+export const policyFields = ({ kind, name }: PolicyName): { readonly by: PolicyKind; readonly policy?: string } =>
   name === undefined ? { by: kind } : { by: kind, policy: name }

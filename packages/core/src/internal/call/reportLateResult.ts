@@ -2,12 +2,12 @@ import * as Effect from "effect/Effect"
 import type { Certainty } from "../../Certainty.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Observer from "../../Observer.ts"
-import { reported } from "../fiber/runReporter.ts"
+import { runReporter } from "../fiber/runReporter.ts"
 import { current, detached } from "./scope.ts"
 
 /** Reports a late result. The observer may run tools: it is not part of the call, and has no deadline. */
 export const reportLateResult = (result: Observer.LateResult): Effect.Effect<void> =>
-  Effect.flatMap(Observer.current, ({ onLateResult = logLateResult }) => reported(() => onLateResult(result))).pipe(
+  Effect.flatMap(Observer.current, ({ onLateResult = logLateResult }) => runReporter(() => onLateResult(result))).pipe(
     Effect.provideService(current, detached),
     Effect.provideService(Deadline.current, Infinity)
   )

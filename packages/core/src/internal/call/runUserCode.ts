@@ -12,9 +12,9 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
-import { contained, currentContext } from "../fiber/runContained.ts"
+import { currentContext, runContained } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
-import { attempted, isPromise, isStarted } from "../value/untrusted.ts"
+import { attempt, isPromise, isStarted } from "../value/untrusted.ts"
 import { isWhole } from "./ending.ts"
 import { current, detached } from "./scope.ts"
 
@@ -27,22 +27,22 @@ import { current, detached } from "./scope.ts"
 export const callUser = <A, E extends ToolFailure, R>(
   label: string,
   call: () => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => Effect.suspend(() => ended(label, call()))
+): Effect.Effect<A, E, R> => Effect.suspend(() => runAnswer(label, call()))
 
 /** Runs the Effect that a user's function has returned, in a separate fiber. */
-export const ended = <A, E extends ToolFailure, R>(
+export const runAnswer = <A, E extends ToolFailure, R>(
   label: string,
   answer: Effect.Effect<A, E, R>,
   instead?: string
-): Effect.Effect<A, E, R> => contained(answered(label, answer, instead), (exit) => judged(label, exit))
+): Effect.Effect<A, E, R> => runContained(requireEffect(label, answer, instead), (exit) => judgeExit(label, exit))
 
 /** Runs the Effect that a user's function has returned, in the current fiber. Nothing else may run in that fiber. */
-export const endedHere = <A, E extends ToolFailure, R>(
+export const runAnswerHere = <A, E extends ToolFailure, R>(
   label: string,
   answer: Effect.Effect<A, E, R>,
   instead?: string
 ): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Effect.exit(answered(label, answer, instead)), (exit) => judged(label, exit))
+  Effect.flatMap(Effect.exit(requireEffect(label, answer, instead)), (exit) => judgeExit(label, exit))
 
 /** What to do in place of an async function as the handler of a tool. */
 export const insteadOfAsync = "use Tool.promise, or wrap it in Effect.tryPromise"
@@ -52,12 +52,12 @@ export const insteadOfAsync = "use Tool.promise, or wrap it in Effect.tryPromise
  *
  * @param instead what to do in place of returning a promise
  */
-export const answered = <A, E, R>(
+export const requireEffect = <A, E, R>(
   label: string,
   answer: Effect.Effect<A, E, R>,
   instead?: string
 ): Effect.Effect<A, E, R> =>
-  attempted(() => Effect.isEffect(answer)) === true
+  attempt(() => Effect.isEffect(answer)) === true
     ? answer
     : Effect.die(fault(label, "returned", answer, undefined, instead))
 
@@ -65,19 +65,19 @@ export const answered = <A, E, R>(
  * Fails with the failure that a user's function returned. If this is not one of the four failures,
  * dies with a defect.
  */
-export const failing = <E extends ToolFailure>(label: string, failure: E): Effect.Effect<never, E> =>
+export const failWith = <E extends ToolFailure>(label: string, failure: E): Effect.Effect<never, E> =>
   isWhole(failure)
     ? Effect.fail(failure)
     : Effect.die(fault(label, "returned", failure, "which is not one of the four failures"))
 
 /** Returns the value of a user's function that must be synchronous. Throws if the value is a promise. */
-export const outright = <A>(label: string, value: A): A => {
+export const requireSync = <A>(label: string, value: A): A => {
   if (isPromise(value)) throw fault(label, "returned", value, "and it must answer at once")
   return value
 }
 
 /** Returns the value of a user's function, or of the Effect that it returned. Throws if the value is a promise. */
-export const present = <A>(label: string, verb: "returned" | "succeeded with", value: A): A => {
+export const requireNoPromise = <A>(label: string, verb: "returned" | "succeeded with", value: A): A => {
   if (isPromise(value)) throw fault(label, verb, value)
   return value
 }
@@ -87,9 +87,9 @@ export const present = <A>(label: string, verb: "returned" | "succeeded with", v
 // -----------------------------------------------------------------------------
 
 /** Converts the exit of a user's Effect: the result is a value, one of the four failures, or a defect. */
-export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+export const judgeExit = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
   if (Exit.isSuccess(exit)) {
-    present(label, "succeeded with", exit.value)
+    requireNoPromise(label, "succeeded with", exit.value)
     return exit
   }
   const { reasons } = exit.cause
@@ -124,13 +124,13 @@ export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<
 export class IllTyped extends TypeError {}
 
 const fault = (label: string, verb: string, value: unknown, why?: string, instead?: string): IllTyped => {
-  heed(label, value)
+  heedPromise(label, value)
   return new IllTyped(`${label} ${verb} ${why === undefined ? advice(value, instead) : `${noun(value)}, ${why}.`}`)
 }
 
 // The original error is the `cause`, so its message and its stack are still in the log.
 const foreign = (label: string, error: unknown): IllTyped => {
-  heed(label, error)
+  heedPromise(label, error)
   return new IllTyped(
     `${label} failed with ${errorName(error)}, which is not a ToolFailure. Add: Effect.mapError(ToolFailure.from).`,
     { cause: error }
@@ -138,7 +138,7 @@ const foreign = (label: string, error: unknown): IllTyped => {
 }
 
 const errorName = (error: unknown): string => {
-  const name = attempted(() => error instanceof Error ? error.name : undefined)
+  const name = attempt(() => error instanceof Error ? error.name : undefined)
   if (typeof name !== "string" || !/^\w{1,60}$/.test(name)) return noun(error)
   return `${/^[aeiou]/i.test(name) ? "an" : "a"} ${name}`
 }
@@ -155,13 +155,13 @@ export const noun = (value: unknown): string => isPromise(value) ? "a promise" :
 
 const isGenerator = (value: unknown): boolean =>
   typeof value === "object" && value !== null &&
-  attempted(() => Symbol.iterator in value && "next" in value) === true
+  attempt(() => Symbol.iterator in value && "next" in value) === true
 
 /**
  * Handles a promise that nothing awaits. If the promise is rejected, the rejection is reported as a defect and
  * does not end the process. Until the promise settles, it counts as an abandoned attempt of the current call.
  */
-export const heed = (label: string, promise: unknown): void => {
+export const heedPromise = (label: string, promise: unknown): void => {
   if (!isStarted(promise)) return
   const fiber = Effect.runForkWith(currentContext<never>())(reportRejection(label, promise))
   const call = Fiber.getCurrent()?.getRef(current) ?? detached

@@ -21,7 +21,7 @@ import { note } from "../call/note.ts"
 import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { noteEnd, noteStopped, runningOf } from "./doubtAge.ts"
 import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equalCalls.ts"
 import { disabledRefusal } from "./healthCount.ts"
@@ -175,7 +175,7 @@ export class CallAdmission {
     limit: DispatchFailure.DispatchFailure | undefined,
     loopRefusal: DispatchFailure.DispatchFailure | undefined
   ): Admission {
-    const admission: Admission = attempted(() => admissionOf(facts, this.#tool, intended)) ?? {}
+    const admission: Admission = attempt(() => admissionOf(facts, this.#tool, intended)) ?? {}
     const { doubt, refusal, refusedBy, repeated } = admission
     if (refusal !== undefined) return { refusal, refusedBy }
     if (limit !== undefined) return { refusal: doubt ?? limit }
@@ -225,7 +225,7 @@ export class CallAdmission {
     const { turn } = this.#options
     const intended = this.#intended
     if (turn === undefined || turn.length === 0 || intended === undefined || !isJoinable(this.#tool)) return false
-    if (attempted(() => intended.isEmpty) !== false) return false
+    if (attempt(() => intended.isEmpty) !== false) return false
     return this.#join(turn.find(({ outcome }) => outcome.intent?.id === intended.id))
   }
 
@@ -417,7 +417,7 @@ export class CallAdmission {
     const { name: tool } = this.#tool
     if (scope === undefined || number === undefined || intended === undefined) return
     this.#call.onLateRequest = () => {
-      const text = attempted(() => this.#textOf(intended))
+      const text = attempt(() => this.#textOf(intended))
       noteLateDoubt(scope, {
         id,
         number,
@@ -443,7 +443,7 @@ export class CallAdmission {
     // A call that asks what became of an earlier one has not been admitted.
     if (outcome._tag === "Suspended" && this.stage === "admit") return undefined
     // An `identity` that throws has already been reported.
-    if (!isNeeded || attempted(() => intended.isEmpty) !== false) {
+    if (!isNeeded || attempt(() => intended.isEmpty) !== false) {
       // The intent of a suspended call records that the call was admitted.
       return outcome._tag === "Suspended" || this.#isIntentUnknown ? anyIntentOf(this.#tool.name) : undefined
     }

@@ -15,7 +15,7 @@ import { callScope } from "../call/partScope.ts"
  * @category dispatch
  * @since 0.1.0
  */
-export const ordered = <E, R>(
+export const runInOrder = <E, R>(
   toolkit: Toolkit.Toolkit,
   calls: ReadonlyArray<ToolCall.ToolCall>,
   each: (call: ToolCall.ToolCall, index: number) => Effect.Effect<ToolOutcome, E, R>

@@ -12,7 +12,7 @@ import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { canonical } from "../value/canonical.ts"
 import { list } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** A call of the same turn that has ended. */
 export interface EarlierCall {
@@ -91,7 +91,7 @@ const differing = (one: string | undefined, other: string | undefined): Readonly
 }
 
 const fieldsOf = (text: string | undefined): { readonly [name: string]: unknown } =>
-  attempted(() => {
+  attempt(() => {
     const parsed = Arguments.parse(text)
     const value: unknown = parsed._tag === "Success" ? parsed.success.value : undefined
     return Predicate.isObject(value) ? value : undefined

@@ -9,14 +9,14 @@ import type { Failed, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { certaintyUnread, toldAtLast } from "../call/known.ts"
 import { failedOutcome, stoppedOutcome, suspendedOutcome } from "../call/outcome.ts"
-import { heed } from "../call/runUserCode.ts"
+import { heedPromise } from "../call/runUserCode.ts"
 import type { Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
 import { isInferred } from "../failure/evidence.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { guard } from "../result/resultGuard.ts"
 import { isTooDeep } from "../value/plainJson.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** Returns the outcome of a call that ended with a cause. This is the only place where a cause becomes an outcome. */
 export const outcomeOfCause = (
@@ -54,7 +54,7 @@ const broken = (
   tool: Tool.Any,
   record: Scope
 ): Effect.Effect<ToolOutcome> => {
-  for (const defect of defectsOf(cause)) heed(`The tool '${tool.name}'`, defect)
+  for (const defect of defectsOf(cause)) heedPromise(`The tool '${tool.name}'`, defect)
   const certainty = stage === "guard" ? certaintyUnread(record) : record.certainty
   const outcome = certainty === "not_executed" ? undefined : certainty
   const failure = DispatchFailure.defect({ tool: tool.name, outcome, cause })
@@ -89,7 +89,7 @@ const reportUnknown = (error: unknown, { name }: Tool.Any, outcome: Effect.Effec
   Effect.andThen(reportDefect(`The tool ${name} failed with ${unrecognizedText(error)}`, Cause.fail(error)), outcome)
 
 const unrecognizedText = (error: unknown): string => {
-  const name = attempted(() => error instanceof Error ? error.constructor.name : "") ?? ""
+  const name = attempt(() => error instanceof Error ? error.constructor.name : "") ?? ""
   if (name === "" || name === "Error") return "an error of an unknown kind"
   const { withheldFor } = describe(error)
   return withheldFor === undefined

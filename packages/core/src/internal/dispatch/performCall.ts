@@ -18,12 +18,11 @@ import type * as Toolkit from "../../Toolkit.ts"
 import type { Suspended, ToolOutcome } from "../../ToolOutcome.ts"
 import * as WireRequest from "../../WireRequest.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
-import { attempt } from "../arguments/decoding.ts"
+import { decodeText } from "../arguments/decoding.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { resumedState } from "../call/callState.ts"
 import { logFailure } from "../call/failureLogLine.ts"
-import { mayBeQuoted } from "../call/framedRun.ts"
 import { reportEnd } from "../call/innerScope.ts"
 import { reportingInterruption } from "../call/interruptedCall.ts"
 import { asCall } from "../call/modelCall.ts"
@@ -31,6 +30,7 @@ import { note } from "../call/note.ts"
 import { toObserver } from "../call/notifyObserver.ts"
 import { completedOutcome, failedOutcome } from "../call/outcome.ts"
 import { callScope } from "../call/partScope.ts"
+import { mayBeQuoted } from "../call/runAsCall.ts"
 import { current, detached, type Scope, type Subject } from "../call/scope.ts"
 import { both, effectsOf } from "../failure/effects.ts"
 import { CorrectionStage } from "../fixing/correctionStage.ts"
@@ -44,7 +44,7 @@ import { adviceOnDoubt } from "./doubtAdvice.ts"
 import type { EarlierCall } from "./equalCalls.ts"
 import { countInHealth } from "./healthCount.ts"
 import { outcomeOfCause } from "./outcomeOfCause.ts"
-import { advised, cutOffNote, doubted } from "./toolHints.ts"
+import { adviseOnDoubtfulAnswer, adviseOnFailure, cutOffNote } from "./toolHints.ts"
 
 /**
  * The options of `Dispatch.call`.
@@ -180,7 +180,7 @@ const runCall = <T extends Tool.Any>(
       Effect.flatMapEager(
         outcomeOfCause(cause, admission.stageOf(cause), tool, scope),
         (failed) =>
-          Effect.flatMapEager(advised(failed, tool, toolkit), (outcome) => logged(named(outcome), tool, scope))
+          Effect.flatMapEager(adviseOnFailure(failed, tool, toolkit), (outcome) => logged(named(outcome), tool, scope))
       ))
     // Updates the context once instead of twice, because every call takes this step.
     const outcome = Effect.updateContext(total, (context: Context.Context<Tool.Requirements<T>>) =>
@@ -209,8 +209,8 @@ const isClearedBySuccess = ({ sideEffect }: Subject): boolean =>
 // Decodes the arguments. If they were corrected before a suspension, the call's first state has their repairs.
 const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallOptions["before"]) =>
   before?.arguments === undefined
-    ? attempt(text, tool)
-    : Effect.mapEager(attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
+    ? decodeText(text, tool)
+    : Effect.mapEager(decodeText(text, tool), ({ params }) => ({ params, repairs: [] }))
 
 const completed = (
   scope: Scope,
@@ -221,7 +221,7 @@ const completed = (
 ): Effect.Effect<ToolOutcome> => {
   const outcome = completedOutcome(scope, json)
   return outcome.certainty === "unknown"
-    ? Effect.map(doubted(outcome, tool, toolkit), named)
+    ? Effect.map(adviseOnDoubtfulAnswer(outcome, tool, toolkit), named)
     : Effect.succeed(named(outcome))
 }
 

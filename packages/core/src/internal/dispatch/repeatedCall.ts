@@ -14,7 +14,7 @@ import { failureLimitOf } from "../call/failureLimit.ts"
 import { digestOf, keyOfIntent } from "../call/idempotencyKey.ts"
 import { isReconciled } from "../call/settling.ts"
 import { canonical } from "../value/canonical.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { factOf } from "./callFact.ts"
 import { withLateDoubts } from "./lateDoubt.ts"
 
@@ -137,7 +137,7 @@ export const admissionOfText = (
 
 /** Returns the digest by which {@link admissionOfText} finds a text again. The spaces of JSON do not count. */
 export const writtenOf = (tool: string, text = ""): string =>
-  digestOf("written", tool, attempted(() => canonical(JSON.parse(text))) ?? text)
+  digestOf("written", tool, attempt(() => canonical(JSON.parse(text))) ?? text)
 
 // True if a call that has failed may have taken effect.
 const isDoubted = ({ certainty }: FailedCall): boolean => certainty !== "not_executed"

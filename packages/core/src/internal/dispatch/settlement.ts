@@ -7,7 +7,7 @@ import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Settlement } from "../../ToolOutcome.ts"
 import { intentIdOf } from "../arguments/callIntent.ts"
-import { IllTyped, noun, outright } from "../call/runUserCode.ts"
+import { IllTyped, noun, requireSync } from "../call/runUserCode.ts"
 import { durationText } from "../value/durationText.ts"
 import { cut, printable } from "../value/text.ts"
 import { factOf } from "./callFact.ts"
@@ -79,7 +79,7 @@ const outcomeOf = (settles: { readonly outcome: (result: never) => unknown }) =>
 
 const saidBy = (check: string, said: unknown): Settlement["certainty"] | undefined => {
   const label = `The 'settles' of '${check}'`
-  outright(label, said)
+  requireSync(label, said)
   if (said === undefined || said === "executed" || said === "not_executed") return said
   throw new IllTyped(`${label} must return "executed", "not_executed" or undefined; got ${noun(said)}.`)
 }

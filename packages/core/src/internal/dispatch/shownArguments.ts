@@ -1,12 +1,12 @@
 import { cut, printable } from "../value/text.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** How many characters are shown of all arguments, and of each text in them. */
 const most = { all: 1_000, text: 100 }
 
 /** Returns arguments for a person, who is to say what became of their call. A long text in them does not hide the others. */
 export const shownArguments = (json: string): string => {
-  const shortened = json.length <= most.all ? json : attempted(() => JSON.stringify(JSON.parse(json), shorten)) ?? json
+  const shortened = json.length <= most.all ? json : attempt(() => JSON.stringify(JSON.parse(json), shorten)) ?? json
   return cut(printable(shortened), most.all)
 }
 

@@ -8,7 +8,11 @@ import { withFields } from "../failure/failureClass.ts"
 
 // Adds advice to a failed call: how to call again, or which other tool to call. Only the toolkit knows the
 // other tools.
-export const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
+export const adviseOnFailure = (
+  outcome: ToolOutcome,
+  tool: Tool.Any,
+  toolkit: Toolkit.Toolkit
+): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { certainty, failure } = outcome
   // An effect must not be repeated with another tool. A run without calls left cannot call another tool.
@@ -44,7 +48,7 @@ export const askingForLess = ({ sideEffect, size }: Tool.Any): string | undefine
   size === undefined || sideEffect !== "none" ? undefined : `it again with a smaller '${size}'`
 
 // Adds advice to an answer that leaves open whether the tool took effect.
-export const doubted = (
+export const adviseOnDoubtfulAnswer = (
   outcome: Completed,
   { check = "" }: Tool.Any,
   toolkit: Toolkit.Toolkit

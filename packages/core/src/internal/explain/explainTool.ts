@@ -25,7 +25,7 @@ interface Explained extends Policy.Subject, Identified {
  *
  * @param token identifies the tool's handler, for what was seen of it while it ran
  */
-export const explained = (tool: Explained, token?: object): Explanation => {
+export const explainTool = (tool: Explained, token?: object): Explanation => {
   const layers = layersOf(tool)
   const { bounds: { moments, warnings } } = layers.at(-1)!
   const steps = layers.map(({ bounds, description }): Step => ({

@@ -7,7 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Certainty } from "../../Certainty.ts"
 import { namedStruct } from "../value/namedStruct.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { Effects } from "./effects.ts"
 
 /**
@@ -53,7 +53,7 @@ const decode = Schema.decodeUnknownOption(Evidence)
  * do not exist at run time, and a library's error may have a field of this name.
  */
 export const evidenceOf = (value: unknown): Evidence | undefined =>
-  attempted(() =>
+  attempt(() =>
     Predicate.hasProperty(value, "evidence") && value.evidence !== undefined
       ? Option.getOrUndefined(decode(value.evidence))
       : undefined
@@ -62,7 +62,7 @@ export const evidenceOf = (value: unknown): Evidence | undefined =>
 /** The rules for the field of a failure: see `failureField`. */
 export const evidenceField = {
   expected: "evidence",
-  is: (value: unknown): boolean => attempted(() => isEvidence(value)) === true,
+  is: (value: unknown): boolean => attempt(() => isEvidence(value)) === true,
   // Nothing that it may have said is lost: the failure then counts as derived from an error.
   mend: (): Evidence => ({ inferred: { outcome: "not_executed" } }),
   read: (value: unknown): unknown => evidenceOf({ evidence: value })

@@ -5,7 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { attempted, isPromise, silence } from "../value/untrusted.ts"
+import { attempt, isPromise, silence } from "../value/untrusted.ts"
 import { evidenceField } from "./evidence.ts"
 
 interface Field {
@@ -34,7 +34,7 @@ const wordOf = (value: unknown): string | undefined => {
 
 const messageOf = (value: object): string | undefined => {
   silence(value)
-  const message = attempted(() => "message" in value ? value.message : undefined)
+  const message = attempt(() => "message" in value ? value.message : undefined)
   return typeof message === "string" && message !== "" ? message : undefined
 }
 
@@ -42,7 +42,7 @@ const oneOf = (...choices: ReadonlyArray<unknown>) => (value: unknown): boolean 
 
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(Predicate.isString)
 const textsOf = (value: unknown): ReadonlyArray<string> =>
-  attempted(() => (Array.isArray(value) ? value : [value]).flatMap((item) => textOf(item) ?? [])) ?? []
+  attempt(() => (Array.isArray(value) ? value : [value]).flatMap((item) => textOf(item) ?? [])) ?? []
 
 const isRecord = (value: unknown): boolean => Predicate.isObject(value) && !isPromise(value)
 
@@ -51,7 +51,7 @@ const isIssue = (value: unknown): boolean =>
   typeof value["actual"] === "string"
 const isIssues = (value: unknown): boolean => Array.isArray(value) && value.every(isIssue)
 const issuesOf = (value: unknown): ReadonlyArray<unknown> =>
-  attempted(() => (Array.isArray(value) ? value : []).filter((item) => attempted(() => isIssue(item)) === true)) ?? []
+  attempt(() => (Array.isArray(value) ? value : []).filter((item) => attempt(() => isIssue(item)) === true)) ?? []
 
 const isCoverage = (value: unknown): boolean =>
   Predicate.isObject(value) && Number.isFinite(value["have"]) &&
@@ -69,8 +69,8 @@ const field = (
   mend: (value: unknown) => unknown = () => undefined
 ): Field => ({
   expected,
-  is: (value) => attempted(() => is(value)) === true,
-  mend: (value) => attempted(() => mend(value))
+  is: (value) => attempt(() => is(value)) === true,
+  mend: (value) => attempt(() => mend(value))
 })
 
 const text = field("a text", Predicate.isString, textOf)

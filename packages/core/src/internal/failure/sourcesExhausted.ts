@@ -12,7 +12,7 @@ export const sourcesTried = (failure: ToolUnavailable, name: string, attempts: n
  * is transient. Its scope is `"arguments"` if either failure has that scope. It has no `outcome`, since the
  * call itself records what all sources did.
  */
-export const exhausted = (
+export const failExhausted = (
   first: ToolUnavailable,
   last: ToolUnavailable,
   tried: ReadonlyArray<string>
@@ -30,7 +30,7 @@ export const exhausted = (
   return failure
 }
 
-/** Returns the failure of the last source alone, for a failure made by {@link exhausted}. */
+/** Returns the failure of the last source alone, for a failure made by {@link failExhausted}. */
 export const lastFailure = (failure: ToolUnavailable): ToolUnavailable => lastFailures.get(failure) ?? failure
 
 const lastFailures = new WeakMap<ToolUnavailable, ToolUnavailable>()

@@ -2,13 +2,13 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Observer from "../../Observer.ts"
-import { reported } from "./runReporter.ts"
+import { runReporter } from "./runReporter.ts"
 
 /** Reports a defect to the observer, and waits at most one second for it. */
 export const reportDefect = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.flatMap(Observer.current, ({ onDefect = logDefect }) =>
     Effect.flatMap(
-      Effect.forkDetach(reported(() => onDefect(message, cause)), { startImmediately: true }),
+      Effect.forkDetach(runReporter(() => onDefect(message, cause)), { startImmediately: true }),
       (fiber) =>
         fiber.pollUnsafe() === undefined
           // An observer that hangs must not block the run.

@@ -17,12 +17,12 @@ import * as Scheduler from "effect/Scheduler"
  *
  * @param judge maps the Effect's Exit to the result; default: the Exit itself
  */
-export const contained = <A, E, R>(
+export const runContained = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit
 ): Effect.Effect<A, E, R> =>
   // An Exit needs no fiber.
-  isExit(self) ? judge(self) : containedCall(() => self, { judge })
+  isExit(self) ? judge(self) : runContainedCall(() => self, { judge })
 
 /** Observes an Effect that runs in its own fiber. */
 export interface Watcher<A, E> {
@@ -36,8 +36,8 @@ export interface Watcher<A, E> {
   readonly within?: <B>(start: () => B) => B
 }
 
-/** Like {@link contained}, for the Effect that a function returns. */
-export const containedCall = <A, E, R>(
+/** Like {@link runContained}, for the Effect that a function returns. */
+export const runContainedCall = <A, E, R>(
   call: () => Effect.Effect<A, E, R>,
   watcher: Watcher<A, E>
 ): Effect.Effect<A, E, R> =>
@@ -45,24 +45,24 @@ export const containedCall = <A, E, R>(
   Effect.callback((resume) => {
     const caller = Fiber.getCurrent()
     if (caller === undefined || watcher.leave !== undefined || !isInterruptible(caller)) {
-      return resume(masked(call, watcher))
+      return resume(runMasked(call, watcher))
     }
-    const begun = begin(call, watcher, (self) => started(self, currentContext<R>()))
+    const begun = begin(call, watcher, (self) => startFiber(self, currentContext<R>()))
     if (!Fiber.isFiber(begun)) return resume(endedHere(begun, watcher))
     const exit = begun.pollUnsafe()
     if (exit !== undefined) return resume(watcher.judge(exit))
     if (watcher.end !== undefined) begun.addObserver((exit) => watcher.end?.(exit))
-    observed(begun, caller, (exit) => resume(Effect.suspend(() => watcher.judge(exit))))
+    observeEnd(begun, caller, (exit) => resume(Effect.suspend(() => watcher.judge(exit))))
     return Effect.suspend(() => Effect.flatMap(interruptedAndEnded(begun, new Set([caller.id])), defectsOf))
   })
 
-const masked = <A, E, R>(
+const runMasked = <A, E, R>(
   call: () => Effect.Effect<A, E, R>,
   watcher: Watcher<A, E>
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) => {
     // The fiber starts uninterruptible. `restore` gives the Effect the interruptibility of its caller.
-    const begun = begin(call, watcher, (self) => started(restore(self), currentContext<R>(), uninterruptible))
+    const begun = begin(call, watcher, (self) => startFiber(restore(self), currentContext<R>(), uninterruptible))
     if (!Fiber.isFiber(begun)) return endedHere(isExit(begun) ? begun : restore(begun), watcher)
     const exit = begun.pollUnsafe()
     if (exit !== undefined) return watcher.judge(exit)
@@ -118,7 +118,7 @@ export const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit
 // -----------------------------------------------------------------------------
 
 /** Starts an Effect in a new fiber, and returns the fiber. */
-export const started = <A, E, R>(
+export const startFiber = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   context: Context.Context<R>,
   options?: Effect.RunOptions
@@ -143,7 +143,7 @@ const isSynchronous = (): boolean => Fiber.getCurrent()?.getRef(Scheduler.Schedu
 const endOf = <A, E>(fiber: Fiber.Fiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =>
   Effect.withFiber((waiting) =>
     Effect.callback((resume) => {
-      const remove = observed(fiber, waiting, (exit) => resume(Effect.succeed(exit)))
+      const remove = observeEnd(fiber, waiting, (exit) => resume(Effect.succeed(exit)))
       return Effect.sync(remove)
     })
   )
@@ -154,7 +154,7 @@ const endOf = <A, E>(fiber: Fiber.Fiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =
  * @param waiting the fiber that waits for the Exit
  * @returns a function that removes the observer
  */
-export const observed = <A, E>(
+export const observeEnd = <A, E>(
   fiber: Fiber.Fiber<A, E>,
   waiting: Fiber.Fiber<unknown, unknown>,
   tell: (exit: Exit.Exit<A, E>) => void
@@ -168,10 +168,10 @@ export const observed = <A, E>(
 const interruptedAndEnded = <A, E>(
   fiber: Fiber.Fiber<A, E>,
   interruptors: ReadonlySet<number>
-): Effect.Effect<Exit.Exit<A, E>> => Effect.andThen(interruption(fiber, interruptors), endOf(fiber))
+): Effect.Effect<Exit.Exit<A, E>> => Effect.andThen(interruptFiber(fiber, interruptors), endOf(fiber))
 
 /** Interrupts a fiber without waiting for it to end. */
-export const interruption = (
+export const interruptFiber = (
   fiber: Fiber.Fiber<unknown, unknown>,
   interruptors: ReadonlySet<number>
 ): Effect.Effect<void> => {

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { reportDefect } from "./reportDefect.ts"
-import { currentContext, interruption, isTooDeep, observed, started } from "./runContained.ts"
+import { currentContext, interruptFiber, isTooDeep, observeEnd, startFiber } from "./runContained.ts"
 
 /** Options of {@link withinTime}. */
 export interface Limits<A, E, R, A2, E2, R2> {
@@ -42,7 +42,7 @@ export const withinTime = <A, E, R, A2, E2, R2>(
     const context = limits.context ?? currentContext<R>()
     // Only a synchronous program can nest too deeply here. Such a program cannot wait, so it needs no time limit.
     if (isTooDeep()) return Effect.updateContext(restore(self), () => context)
-    const start = () => started(self, context)
+    const start = () => startFiber(self, context)
     const fiber = limits.within === undefined ? start() : limits.within(start)
     // An Effect that ends immediately needs no timer.
     const exit = fiber.pollUnsafe()
@@ -63,7 +63,7 @@ export const withinTime = <A, E, R, A2, E2, R2>(
       Effect.onInterrupt(restore(endWithin(fiber, millis)), (interruptors) => {
         limits.onInterrupt?.()
         return Effect.flatMap(
-          Effect.andThen(interruption(fiber, interruptors), endWithin(fiber, grace)),
+          Effect.andThen(interruptFiber(fiber, interruptors), endWithin(fiber, grace)),
           (end) => end === undefined ? abandon : Effect.void
         )
       }),
@@ -89,7 +89,7 @@ const endWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effec
         removeTimerObserver?.()
         timer?.interruptUnsafe()
       }
-      const removeObserver = observed(fiber, waiting, (exit) => {
+      const removeObserver = observeEnd(fiber, waiting, (exit) => {
         stopTimer()
         resume(Effect.succeed(exit))
       })

@@ -29,16 +29,16 @@ import { schemaOf } from "../arguments/jsonSchema.ts"
 import { isWhole } from "../call/ending.ts"
 import { isOpen, whyNot } from "../call/mayBegin.ts"
 import { note, noteHandled, noteReplaced } from "../call/note.ts"
-import { heed } from "../call/runUserCode.ts"
+import { heedPromise } from "../call/runUserCode.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { momentToAnswer } from "../call/timeLeft.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { isExit } from "../fiber/runContained.ts"
 import { readable } from "../value/canonical.ts"
-import { escalated } from "./fixerAnswer.ts"
+import { escalate } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
-import { type Better, type Fault, FixerRounds, undecoded } from "./fixerRounds.ts"
+import { type Better, type Fault, faultOfUndecoded, FixerRounds } from "./fixerRounds.ts"
 import type { Escalation, Fixable } from "./rejection.ts"
 
 /** The fields of a tool that corrections need. */
@@ -152,7 +152,7 @@ export class CorrectionStage<R> {
   // -----------------------------------------------------------------------------
 
   #fixUndecoded(error: Undecoded, text = ""): Effect.Effect<unknown, ToolFailure, R> {
-    return this.#fix(undecoded(text, error), (failure) => {
+    return this.#fix(faultOfUndecoded(text, error), (failure) => {
       // These repairs made the text readable, although its value then failed to decode.
       this.#noteRepairs(error.text?.repairs ?? none)
       return Effect.fail(failure)
@@ -211,7 +211,7 @@ export class CorrectionStage<R> {
       if (better === undefined) return this.#ask(fault, index + 1)
       if (better._tag !== "Escalation") return Effect.succeed(better)
       noteHandled(this.#scope, fault.left, { by: "escalated" })
-      const failure = escalated(fault.failure, better, fixer.name)
+      const failure = escalate(fault.failure, better, fixer.name)
       return this.#ask({ ...fault, failure, left: failure }, index + 1)
     })
   }
@@ -241,7 +241,7 @@ export class CorrectionStage<R> {
 
   #reportDefect({ cause }: Fixable): Effect.Effect<void> {
     const defects = Cause.isCause(cause) ? cause : Cause.die(cause)
-    for (const defect of defectsOf(defects)) heed(`The tool '${this.#tool.name}'`, defect)
+    for (const defect of defectsOf(defects)) heedPromise(`The tool '${this.#tool.name}'`, defect)
     return reportDefect(`The tool ${this.#tool.name} failed with an internal error`, defects)
   }
 
@@ -317,7 +317,7 @@ const fixerRoundsOf = (
 }
 
 /** Adds a tool's fixers to a direct `run` (one without dispatch). The run must be inside a scope of the tool. */
-export const corrected = (tool: Correctable, run: Run<unknown>): Run<unknown> =>
+export const runWithCorrections = (tool: Correctable, run: Run<unknown>): Run<unknown> =>
   tool.fixers === undefined || tool.fixers.length === 0
     ? run
     : (params) => Effect.withFiber((fiber) => new CorrectionStage(tool, fiber.getRef(current), fiber, run).run(params))

@@ -8,7 +8,7 @@ import { Severity } from "../../ToolFailure.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { canonical } from "../value/canonical.ts"
 import { cut, excerpt, oneLine } from "../value/text.ts"
-import { attempted, isA } from "../value/untrusted.ts"
+import { attempt, isA } from "../value/untrusted.ts"
 import { Answered, type Escalation, type Fixable } from "./rejection.ts"
 
 // True for a text without arguments. If a model sends it, it counts as `{}`. If a fixer returns it,
@@ -39,7 +39,7 @@ export const isSame = (a: unknown, b: unknown): boolean => {
 }
 
 // Copies JSON. The copy has the same type.
-export const copied = <Json extends object>(json: Json): Json => JSON.parse(JSON.stringify(json))
+export const copyOfAnswer = <Json extends object>(json: Json): Json => JSON.parse(JSON.stringify(json))
 
 const isEscalation = Schema.is(Schema.Struct({
   detail: Schema.NonEmptyString,
@@ -50,12 +50,12 @@ const isEscalation = Schema.is(Schema.Struct({
 
 /** Whether an escalation has the fields that its type declares. In a program without types, some may be missing. */
 export const hasWords = (escalation: Escalation): boolean =>
-  attempted(() => isEscalation(escalation) && oneLine(escalation.detail) !== "") === true
+  attempt(() => isEscalation(escalation) && oneLine(escalation.detail) !== "") === true
 
 /**
  * Returns a copy of a failure with the text of an escalation. Programs still see the same class and the same code.
  */
-export const escalated = (
+export const escalate = (
   failure: Fixable,
   { arguments: args, detail, hint, severity = "medium" }: Escalation,
   source: string
@@ -87,7 +87,7 @@ export const remade = (failure: Fixable, fields: Readonly<Record<string, unknown
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
 export const reason = (error: unknown): string =>
-  attempted(() => {
+  attempt(() => {
     const words: unknown = Predicate.hasProperty(error, "detail")
       ? error.detail
       : error instanceof Error

@@ -114,7 +114,7 @@ const executions: ReadonlyArray<FailedExecution> = ["SemanticGarbage", "ToolUnav
 /**
  * Checks the declaration of a fixer, and fills in its defaults. Throws if the declaration does not match its type.
  */
-export const fixing = (choice: FixerChoice<unknown>, options?: FixerOptions): Fixing => {
+export const makeFixing = (choice: FixerChoice<unknown>, options?: FixerOptions): Fixing => {
   const declared = typeof choice === "function" ? { ...options, fix: choice } : choice
   if (typeof declared?.fix !== "function") {
     throw new TypeError(
@@ -155,7 +155,9 @@ export const fixingFor = (
     throw new TypeError(`A fixer names the tool '${invalid}', which does not exist; the tools are ${list(names)}.`)
   }
   const byName = new Map(
-    Object.entries(fixers).flatMap(([name, choice]) => choice === undefined ? [] : [[name, fixing(choice)] as const])
+    Object.entries(fixers).flatMap(([name, choice]) =>
+      choice === undefined ? [] : [[name, makeFixing(choice)] as const]
+    )
   )
   return (name) => byName.get(name) ?? byName.get("*")
 }

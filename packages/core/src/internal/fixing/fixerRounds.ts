@@ -12,21 +12,21 @@ import type { Source } from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
-import { attempt, type Undecoded } from "../arguments/decoding.ts"
+import { decodeText, type Undecoded } from "../arguments/decoding.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { withoutNote } from "../call/callState.ts"
 import { digestOf } from "../call/idempotencyKey.ts"
 import { fixerScope } from "../call/innerScope.ts"
 import { note, noteHandled } from "../call/note.ts"
-import { heed, present } from "../call/runUserCode.ts"
+import { heedPromise, requireNoPromise } from "../call/runUserCode.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
-import { contained } from "../fiber/runContained.ts"
+import { runContained } from "../fiber/runContained.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 import { cut, excerpt, firstNotes, oneLine } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
-import { copied, hasWords, isNothing, isPlain, isSame, reason, remade, written } from "./fixerAnswer.ts"
+import { copyOfAnswer, hasWords, isNothing, isPlain, isSame, reason, remade, written } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
 import { type Answered, Escalation, type FailedExecution, type Fixable, type Rejected } from "./rejection.ts"
 
@@ -42,7 +42,7 @@ export interface Fault extends Rejected {
 }
 
 /** Returns the fault of arguments that cannot be decoded. */
-export const undecoded = (text: string, { failure, text: read }: Undecoded): Fault => ({
+export const faultOfUndecoded = (text: string, { failure, text: read }: Undecoded): Fault => ({
   about: "rejection",
   text,
   failure,
@@ -164,14 +164,14 @@ export class FixerRounds {
       const fixed = this.#fixing.fixer({
         ...this.#shown(last),
         tool,
-        arguments: last.value === undefined || !this.#isShown(last) ? undefined : copied(last.value),
-        schema: copied(schemaOf(parameters)),
+        arguments: last.value === undefined || !this.#isShown(last) ? undefined : copyOfAnswer(last.value),
+        schema: copyOfAnswer(schemaOf(parameters)),
         tries: this.#history.length,
         before
       })
       return Effect.isEffect(fixed)
-        ? Effect.map(contained(fixed), (fixed) => present(who, "succeeded with", fixed))
-        : Effect.succeed(present(who, "returned", fixed))
+        ? Effect.map(runContained(fixed), (fixed) => requireNoPromise(who, "succeeded with", fixed))
+        : Effect.succeed(requireNoPromise(who, "returned", fixed))
     })
     return Effect.flatMap(Effect.provideService(answer, current, context), (answer) => {
       const { caveats, source = { name: this.name } } = context.state
@@ -185,9 +185,9 @@ export class FixerRounds {
     const isSameText = (earlier: Fault) => earlier.text.trim() === text.trim()
     if (text.length > Arguments.maxBytes) return Effect.succeed(this.#giveUp("Its answer is too long."))
     if (isNothing(text) || this.#history.some(isSameText)) return Effect.undefined
-    return Effect.match(attempt(text, this.#tool), {
+    return Effect.match(decodeText(text, this.#tool), {
       onFailure: (error) => {
-        const last = undecoded(text, error)
+        const last = faultOfUndecoded(text, error)
         if (this.#history.some(({ isWhole, value }) => isWhole && isSame(value, last.value))) return undefined
         const why = this.#isSecret ? "." : `: ${error.failure.detail}`
         this.#noteIgnored(`The answer of the fixer of ${this.#tool.name} was rejected${why}`, error.failure)
@@ -215,7 +215,7 @@ export class FixerRounds {
     source: Source
   ): Effect.Effect<Better | undefined> {
     const decode = SchemaParser.decodeUnknownEffect(Schema.toCodecJson(this.#tool.success))
-    return Effect.matchCause(contained(decode(value)), {
+    return Effect.matchCause(runContained(decode(value)), {
       onFailure: (cause) =>
         this.#noteIgnored(
           `The answer of the fixer of ${this.#tool.name} does not match the tool's success schema.`,
@@ -228,7 +228,7 @@ export class FixerRounds {
   // A fixer gets a copy, so that it cannot change the original failure.
   #shown({ failure, text }: Rejected): Rejected {
     const { retryAfter: _, ...json } = { retryAfter: undefined, ...failure }
-    return { text: this.#isShown({ text }) ? text : "", failure: remade(failure, copied(json)) }
+    return { text: this.#isShown({ text }) ? text : "", failure: remade(failure, copyOfAnswer(json)) }
   }
 
   #isShown({ text }: Pick<Rejected, "text">): boolean {
@@ -241,7 +241,7 @@ export class FixerRounds {
 
   #recover(cause: Cause.Cause<unknown>, failure: Fixable): Effect.Effect<Escalation | undefined> {
     const { name } = this.#tool
-    heed(`The fixer of '${name}'`, Cause.squash(cause))
+    heedPromise(`The fixer of '${name}'`, Cause.squash(cause))
     const signal = signalIn(defectsOf(cause))
     // If the fixer stops the run, the failure is noted here, or it would be lost. If the fixer asks
     // the user, this is not necessary: the resumed call runs again and fails again.

@@ -17,7 +17,7 @@ import type * as Exit from "effect/Exit"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { PolicyName } from "../call/policyKind.ts"
 import { refusedOutside } from "../call/refusal.ts"
-import { ended, noun } from "../call/runUserCode.ts"
+import { noun, runAnswer } from "../call/runUserCode.ts"
 import { current } from "../call/scope.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { PolicyCallers } from "./policyCallers.ts"
@@ -30,7 +30,7 @@ type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
  *
  * @param wrap the policy's own function, which receives the inner run
  */
-export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Run, run: Run): Run => {
+export const wrapInPolicy = (policy: PolicyName, tool: string, wrap: (run: Run) => Run, run: Run): Run => {
   const label = `The policy '${policy.name ?? policy.kind}' of '${tool}'`
   const callers = new PolicyCallers()
   const wrapped = wrap(observeRun(run, tool, callers))
@@ -41,7 +41,7 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
     Effect.withFiber((fiber) => {
       const policyRun = new PolicyRun(fiber.getRef(current), policy, fiber)
       // Entered inside `onExit`: an interruption between them would leave it open for good.
-      return Effect.suspend(() => ended(label, wrapped(callers.enter(policyRun, params)))).pipe(
+      return Effect.suspend(() => runAnswer(label, wrapped(callers.enter(policyRun, params)))).pipe(
         Effect.provideService(current, policyRun.scope),
         Effect.onExit((exit) => {
           callers.leave(policyRun)

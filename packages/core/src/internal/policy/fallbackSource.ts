@@ -1,7 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { effectsOfTools, endingOf, isWhole, unwatched } from "../call/ending.ts"
+import { effectsOfTools, endingOf, isWhole, readingOfFallback } from "../call/ending.ts"
 import { note } from "../call/note.ts"
 import { sourceIn } from "../call/partScope.ts"
 import { current } from "../call/scope.ts"
@@ -10,7 +10,7 @@ import type { Effects } from "../failure/effects.ts"
 
 // Runs a source, such as a fallback's, that answers in place of a tool. If the source runs tools,
 // their attempts count as attempts of the call.
-export const sourced = <A, E, R>(
+export const askSource = <A, E, R>(
   name: string,
   isTool: boolean,
   ask: () => Effect.Effect<A, E, R>
@@ -61,6 +61,6 @@ const doneBySource = (
   }
   const says = failures.some(({ outcome }) => outcome !== undefined)
   if (hasRunTools && !says) return { effects: Exit.isSuccess(exit) ? "none" : effectsOfTools(exit, since) }
-  const { effects, isSoft } = endingOf(exit, { ...unwatched, since })
+  const { effects, isSoft } = endingOf(exit, { ...readingOfFallback, since })
   return isSoft ? { effects, doubt: "soft" } : { effects }
 }

@@ -51,7 +51,7 @@ interface SoFar {
  * Follows the `next` of a partial result, page by page, until the result is complete. If a limit is
  * reached or a page fails, the run fails with a `PartialData` that contains the pages fetched so far.
  */
-export const following = <R>(tool: Tool<R>, options: Following) => {
+export const followPages = <R>(tool: Tool<R>, options: Following) => {
   const source: Source<R> = { ...tool, encode: encoderOf(tool.parameters) }
   return (params: unknown): Effect.Effect<unknown, ToolFailure, R> =>
     Effect.catch(source.run(params), (first) =>

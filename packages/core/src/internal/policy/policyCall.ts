@@ -8,7 +8,7 @@ import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { whyNot } from "../call/mayBegin.ts"
 import { note, noteReplaced } from "../call/note.ts"
 import { askOthers } from "../call/partScope.ts"
-import { named, type PolicyName } from "../call/policyKind.ts"
+import { policyFields, type PolicyName } from "../call/policyKind.ts"
 import { current, type Scope } from "../call/scope.ts"
 
 /**
@@ -91,7 +91,7 @@ export interface State {
  * the current call each time it is used.
  */
 export const callOf = (policy: PolicyName): Call => {
-  const by = named(policy)
+  const by = policyFields(policy)
   return {
     again: (failure, retry) =>
       Effect.map(current, (scope) => {

@@ -1,7 +1,7 @@
 import * as Equal from "effect/Equal"
 import * as Predicate from "effect/Predicate"
 import { calledIn, type Scope } from "../call/scope.ts"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import type { PolicyRun } from "./policyRun.ts"
 
 /**
@@ -14,7 +14,7 @@ export class PolicyCallers {
 
   /** Notes the arguments of a run that begins. Returns what the policy is called with: no two runs share an object. */
   enter(run: PolicyRun, params: unknown): unknown {
-    const own = isPlain(params) ? attempted(() => ({ ...params })) ?? params : params
+    const own = isPlain(params) ? attempt(() => ({ ...params })) ?? params : params
     if (Predicate.isObjectKeyword(own)) this.#byObject.set(own, run)
     this.#open.set(run, own)
     return own
@@ -40,14 +40,14 @@ export class PolicyCallers {
 
   #withEqual(params: unknown): ReadonlyArray<PolicyRun> {
     return Array.from(this.#open).flatMap(([run, own]) =>
-      attempted(() => Equal.equals(own, params)) === true ? [run] : []
+      attempt(() => Equal.equals(own, params)) === true ? [run] : []
     )
   }
 }
 
 const isPlain = (value: unknown): value is object => {
   if (!Predicate.isObjectKeyword(value)) return false
-  const prototype: unknown = attempted(() => Object.getPrototypeOf(value))
+  const prototype: unknown = attempt(() => Object.getPrototypeOf(value))
   return prototype === Object.prototype || prototype === null
 }
 

@@ -9,9 +9,9 @@ import { step } from "../call/callState.ts"
 import { effectsIn } from "../call/done.ts"
 import { isOfAnswer } from "../call/forward.ts"
 import { handOut } from "../call/innerScope.ts"
-import { answerDiscarded, discardAnswer, note, noteHandled } from "../call/note.ts"
+import { discardAnswer, note, noteDiscardedAnswer, noteHandled } from "../call/note.ts"
 import { partOf } from "../call/partScope.ts"
-import { named, type PolicyName } from "../call/policyKind.ts"
+import { policyFields, type PolicyName } from "../call/policyKind.ts"
 import { type PolicyRecord, type Scope } from "../call/scope.ts"
 import { defectsOf, type Signal, signalIn, StopSignal } from "../failure/controlSignal.ts"
 import { both, type Effects, effectsOf, isInDoubt } from "../failure/effects.ts"
@@ -69,7 +69,7 @@ export class PolicyRun implements PolicyRecord {
   occupy(): void {
     if (this.#busy++ > 0 || this.#waitedPeriod !== this.#idlePeriod) return
     const idle = this.#clock.currentTimeMillisUnsafe() - this.#idleSince
-    if (idle > 0) note(this.scope, { _tag: "WaitEnded", ...named(this.#policy), wait: Duration.millis(idle) })
+    if (idle > 0) note(this.scope, { _tag: "WaitEnded", ...policyFields(this.#policy), wait: Duration.millis(idle) })
   }
 
   release(): void {
@@ -85,7 +85,7 @@ export class PolicyRun implements PolicyRecord {
   begin(fiber: Fiber.Fiber<unknown, unknown>): Scope {
     this.occupy()
     const run = partOf(this.scope, "run")
-    run.state = step(run.state, answerDiscarded)
+    run.state = step(run.state, noteDiscardedAnswer)
     this.#activeRuns.set(fiber, run)
     return run
   }
@@ -161,12 +161,12 @@ export class PolicyRun implements PolicyRecord {
     if (Exit.isSuccess(exit) && !this.#answers.has(exit.value)) scope.live.isOwnAnswer = true
     const finalFailures = failuresOf(exit)
     for (const failure of finalFailures) this.settle(failure)
-    for (const { attempt, failure } of this.#failures) noteHandled(scope, failure, named(this.#policy), attempt)
+    for (const { attempt, failure } of this.#failures) noteHandled(scope, failure, policyFields(this.#policy), attempt)
     this.occupy()
     for (const [fiber, run] of this.#activeRuns) {
       scope.live.rejoin(run.live)
       scope.live.abandoned.add(fiber)
-      note(scope, { _tag: "AttemptAbandoned", ...named(this.#policy) })
+      note(scope, { _tag: "AttemptAbandoned", ...policyFields(this.#policy) })
     }
     // The policy's own code may act. Only the outcome in its failure shows this.
     const { done } = scope.record.state
@@ -174,7 +174,7 @@ export class PolicyRun implements PolicyRecord {
     // Each failure of a resumed call says what had been done before.
     const effects = done.earlier === "none" ? said : isInDoubt(said) ? "maybe" : "none"
     if (scope.acts && effects !== "none" && effectsIn({ ...done, earlier: "none" }, scope.acts, false) === "none") {
-      note(scope, { _tag: "PolicyActed", ...named(this.#policy), effects })
+      note(scope, { _tag: "PolicyActed", ...policyFields(this.#policy), effects })
     }
     // The arguments must not be corrected any more, whatever a policy outside makes of this failure.
     if ((this.#ranActing || said !== "none") && scope.rejection !== undefined) scope.live.rejection = undefined

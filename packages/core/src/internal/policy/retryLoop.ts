@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import type { CallEvent } from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as RetryBudget from "../../RetryBudget.ts"
-import { contained } from "../fiber/runContained.ts"
+import { runContained } from "../fiber/runContained.ts"
 
 /**
  * Retries an Effect on a Schedule. As long as nothing fails, the only cost is one `catch`: the schedule's
@@ -21,7 +21,7 @@ import { contained } from "../fiber/runContained.ts"
  *
  * @param begin returns how to retry; called after the first failure
  */
-export const retrying = <A, E, R, Retryable extends E, R2>(
+export const retryOn = <A, E, R, Retryable extends E, R2>(
   self: Effect.Effect<A, E, R>,
   begin: (fiber: Fiber.Fiber<unknown, unknown>) => Retries<E, Retryable, R2>
 ): Effect.Effect<A, E, R | R2> =>
@@ -102,8 +102,8 @@ const retryFrom = <A, E, R, Retryable extends E, R2>(
           : refuse(failure, why))
     const next = (failure: Retryable): Effect.Effect<A, E, R | R2> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        // A schedule may run Effects that users wrote, so each step runs in its own fiber (`contained`).
-        Pull.matchEffect(contained(Effect.suspend(() => step(now, failure))), {
+        // A schedule may run Effects that users wrote, so each step runs in its own fiber (`runContained`).
+        Pull.matchEffect(runContained(Effect.suspend(() => step(now, failure))), {
           onSuccess: ([, length]) => wait(failure, length),
           onFailure: (cause) =>
             Cause.hasFails(cause) ? Effect.fail(last(failure)) : Effect.failCause(withoutFailures(cause)),

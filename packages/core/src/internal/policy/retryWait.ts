@@ -111,7 +111,7 @@ export const maxWaits = 10_000
  * Makes a schedule wait at least as long as the service asks for. If the service asks for more than
  * `longest`, the schedule gives up.
  */
-export const waitingAsAsked = <Output, Input, Error, Env>(
+export const waitAsAsked = <Output, Input, Error, Env>(
   schedule: Schedule.Schedule<Output, Input, Error, Env>,
   longest: Duration.Duration
 ): Schedule.Schedule<Output, Input & Retryable, Error, Env> =>

@@ -25,11 +25,11 @@ type Run<A, R> = (params: unknown) => Effect.Effect<A, ToolFailure, R>
  * a deadline is set.
  */
 export const limitedByDeadline = <A, R>(run: Run<A, R>, subject: Subject): Run<A, R> => (params) =>
-  limited(run(params), subject, Infinity, "deadline")
+  limitTime(run(params), subject, Infinity, "deadline")
 
 // Limits a run to `limit` milliseconds, or to the deadline if that comes first. The inner run sees the earlier
 // of the two as its deadline, and its events count until then. If no time is left, the run does not start.
-export const limited = <A, R>(
+export const limitTime = <A, R>(
   run: Effect.Effect<A, ToolFailure, R>,
   subject: Subject,
   limit: number,

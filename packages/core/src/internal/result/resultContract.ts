@@ -25,12 +25,12 @@ import type { SideEffect } from "../../SideEffect.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../../ToolFailure.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { note } from "../call/note.ts"
-import { IllTyped, outright } from "../call/runUserCode.ts"
+import { IllTyped, requireSync } from "../call/runUserCode.ts"
 import { current } from "../call/scope.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { kind } from "../value/text.ts"
-import { attempted, isA } from "../value/untrusted.ts"
+import { attempt, isA } from "../value/untrusted.ts"
 import { type Field, isFurther, nextPageOf, type Pages } from "./nextPage.ts"
 import { incompleteOf, partialData } from "./partialResult.ts"
 
@@ -126,7 +126,7 @@ type Verdict<A> = SchemaMismatch | SemanticGarbage | PartialData<A>
  * Wraps a handler so that its results are checked against the tool's contract. If the tool has no
  * contract, returns the handler itself.
  */
-export const keeping = <A, Params, E extends ToolFailure, R>(
+export const keepContract = <A, Params, E extends ToolFailure, R>(
   tool: Tool<A, Params>,
   run: Run<A, Params, E, R>
 ): Run<A, Params, E | Verdict<A>, R> => {
@@ -186,7 +186,7 @@ const keepingAnswer = <A, E>(value: A, name: string, checked: Effect.Effect<A, E
 /** Calls a user's function that must be synchronous. If it throws, the defect names the function. */
 const callNow = <B>(functionName: string, call: () => B): B => {
   try {
-    return outright(functionName, call())
+    return requireSync(functionName, call())
   } catch (defect) {
     throw isA(IllTyped)(defect) ? defect : new Error(`${functionName} threw.`, { cause: defect })
   }
@@ -274,7 +274,7 @@ const ageCheckOf = <A>(name: string, asOf: Contract<A, never>["asOf"] & {}, fres
   return (value: A, now: number): string | undefined => {
     const time = callNow(`The 'asOf' of '${name}'`, () => asOf(value))
     if (time === undefined || time === null) return undefined
-    const at = attempted(() => Option.getOrUndefined(DateTime.make(time)))
+    const at = attempt(() => Option.getOrUndefined(DateTime.make(time)))
     if (at === undefined) return "The age of the data is unknown."
     const age = Duration.millis(Math.max(0, now - DateTime.toEpochMillis(at)))
     return Duration.isGreaterThan(age, limit)

@@ -4,10 +4,10 @@ import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { contained } from "../fiber/runContained.ts"
+import { runContained } from "../fiber/runContained.ts"
 import { mostDepth, plainJson, type Unfit } from "../value/plainJson.ts"
 import { resultIssues } from "./resultIssues.ts"
-import { misfitLogged } from "./resultMismatchLog.ts"
+import { logMismatch } from "./resultMismatchLog.ts"
 
 type Encode = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 
@@ -16,7 +16,7 @@ const encoderOf = memoize((success: Schema.ConstraintEncoder<unknown>): Encode =
   const encode = SchemaParser.encodeUnknownEffect(codec)
   const encodeAll = SchemaParser.encodeUnknownEffect(codec, { errors: "all" })
   // Collecting all errors takes half as long again, so that is left until there is one.
-  return (value) => Effect.catchEager(contained(encode(value)), () => contained(encodeAll(value)))
+  return (value) => Effect.catchEager(runContained(encode(value)), () => runContained(encodeAll(value)))
 })
 
 /** Encodes a handler's answer as JSON. Fails with a `SchemaMismatch` if the answer does not match the tool's schema. */
@@ -37,7 +37,7 @@ export const guard = (
 
 // Logs the mismatch and fails with it. The model cannot fix a mismatch, but the tool's author can.
 const invalid = (failure: DispatchFailure.Mismatch, tool: string, value: unknown) =>
-  Effect.andThen(misfitLogged(tool, failure.issues, value), Effect.fail(failure))
+  Effect.andThen(logMismatch(tool, failure.issues, value), Effect.fail(failure))
 
 const unfit = (tool: string, why: Unfit) =>
   DispatchFailure.invalidResult({

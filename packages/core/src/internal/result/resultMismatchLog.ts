@@ -6,10 +6,10 @@ import { partAt } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import { cut, firstIssue, oneLine } from "../value/text.ts"
-import { attempted, isA } from "../value/untrusted.ts"
+import { attempt, isA } from "../value/untrusted.ts"
 
 /** Logs a warning with one line for the tool and one for each issue. */
-export const misfitLogged = (tool: string, issues: ReadonlyArray<FieldIssue>, value: unknown): Effect.Effect<void> =>
+export const logMismatch = (tool: string, issues: ReadonlyArray<FieldIssue>, value: unknown): Effect.Effect<void> =>
   // A logger that dies must not fail the tool.
   Effect.ignoreCause(Effect.suspend(() => {
     const lines = issues.map((issue) => `\n  ${lineOf(issue, value)}`)
@@ -38,7 +38,7 @@ const mayQuote = (words: string, value: unknown): boolean => {
       ? [String(part), String(part.getTime()), JSON.stringify(part).slice(1, -1)].some((text) => contains(words, text))
       : partsOf(part).some(isQuoted)
   }
-  return attempted(() => isQuoted(value)) ?? true
+  return attempt(() => isQuoted(value)) ?? true
 }
 
 const cutOff = "more characters)"

@@ -18,7 +18,7 @@ const container = /^[ \t\n\r]*[{[]/
 const longestChecked = 1_000_000
 
 /** Formats a path as code: `orders[0].total`. A long path is shortened to its last keys. */
-export const dotted = (path: Path): string => {
+export const dottedPath = (path: Path): string => {
   const last = path.slice(-mostKeys)
   const text = last.map((key) =>
     typeof key === "number" ? `[${key}]` : identifier.test(key) ? `.${key}` : `[${excerpt(key, 40)}]`

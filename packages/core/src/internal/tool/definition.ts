@@ -11,7 +11,7 @@ import type { SideEffect } from "../../SideEffect.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import type { Demand } from "../result/resultContract.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
-import { attempted, isPromise } from "../value/untrusted.ts"
+import { attempt, isPromise } from "../value/untrusted.ts"
 import { whyNoPattern } from "../wire/actingRequests.ts"
 
 const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempotent_by_key", "non_idempotent"]
@@ -88,7 +88,7 @@ const demandSchema = (what: string, value: unknown): Schema.Constraint => {
 
 const adviceOnSchema = (value: unknown): string => {
   if (isConstructor(value)) return `Write Schema.${value.name}.`
-  const vendor = attempted(() => vendorOf(value))
+  const vendor = attempt(() => vendorOf(value))
   if (Predicate.isString(vendor)) return `It is a schema of ${cut(oneLine(vendor), 40)}. Write it with effect's Schema.`
   const fields = Predicate.isObject(value) ? Object.entries(value) : []
   if (!fields.some(([, field]) => Schema.isSchema(field))) return "Write it like Schema.Struct({ id: Schema.String })."

@@ -10,7 +10,7 @@ import { askUser } from "../call/askUser.ts"
 import { refusalBecause, type RefuseOptions } from "../call/refuse.ts"
 import { current, type Scope } from "../call/scope.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
-import { attempted, isA } from "../value/untrusted.ts"
+import { attempt, isA } from "../value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest } from "../wire/noteRequest.ts"
 import { baseFetch, type CallFetch, ownFetch } from "../wire/ownFetch.ts"
 import { within } from "../wire/places.ts"
@@ -55,7 +55,7 @@ export interface PromiseCall {
 }
 
 /** Turns an async handler into a handler that returns Effects. */
-export const promised = <Params, A>(
+export const handlerOfPromise = <Params, A>(
   label: string,
   handler: (params: Params, call: PromiseCall) => PromiseLike<A> | A,
   options: FromOptions
@@ -87,7 +87,7 @@ export const promised = <Params, A>(
     })
     const judged = Effect.matchEffect(settled, {
       onSuccess: (value) =>
-        attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectReturned(label)) : Effect.succeed(value),
+        attempt(() => Effect.isEffect(value)) === true ? Effect.die(effectReturned(label)) : Effect.succeed(value),
       onFailure: (error) =>
         Effect.suspend(() => {
           // `from` rethrows programming errors, which makes them defects.
@@ -137,7 +137,7 @@ const effectReturned = (label: string) => new TypeError(`${label} returned an Ef
  * Runs a handler in its own fiber. If the caller is interrupted, the handler continues, and the caller waits
  * for it for at most 5 s.
  */
-export const continuing = <Params, A, E extends ToolFailure, R>(
+export const runOnAfterInterrupt = <Params, A, E extends ToolFailure, R>(
   run: (params: Params) => Effect.Effect<A, E, R>
 ) =>
 (params: Params): Effect.Effect<A, E, R> =>

@@ -7,14 +7,14 @@ import { Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Policy from "../../Policy.ts"
 import { effectOf, type Identified } from "../arguments/argumentIdentity.ts"
 import { execute } from "../call/execute.ts"
-import { framedRun } from "../call/framedRun.ts"
+import { asCalls } from "../call/runAsCall.ts"
 import { callUser } from "../call/runUserCode.ts"
 import { current, type Subject } from "../call/scope.ts"
-import { corrected } from "../fixing/correctionStage.ts"
+import { runWithCorrections } from "../fixing/correctionStage.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
 import { rememberingRejections } from "../fixing/ownRejection.ts"
 import { isBuiltIn } from "../policy/builtInPolicy.ts"
-import { watched } from "../policy/customPolicy.ts"
+import { wrapInPolicy } from "../policy/customPolicy.ts"
 import { callOf } from "../policy/policyCall.ts"
 import { toolOfRun } from "../policy/toolRuns.ts"
 import { kind } from "../value/text.ts"
@@ -27,7 +27,8 @@ import type { Any } from "./anyTool.ts"
 export const runWithoutScope = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
 
 // Returns a tool's run with its policies and fixers, but without a scope.
-export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runWithoutScope(tool) as Policy.Run)
+export const runWithFixers = <T extends Any>(tool: T): T["run"] =>
+  runWithCorrections(tool, runWithoutScope(tool) as Policy.Run)
 
 /**
  * Returns the fields of a tool that the scopes of its calls need.
@@ -96,7 +97,7 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
   const toolFields = { ...fields, fixers }
   const tool = Object.assign(Object.create(PipeablePrototype), toolFields, {
     policies,
-    run: framedRun(subjectOf(fields, parts.token), corrected(toolFields, run))
+    run: asCalls(subjectOf(fields, parts.token), runWithCorrections(toolFields, run))
   })
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
@@ -115,7 +116,7 @@ export const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T =>
 const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject): Policy.Run => {
   const call = callOf(policy)
   const wrap = (run: Policy.Run) => policy.wrap(run, subject, call)
-  return isBuiltIn(policy) ? wrap(run) : watched(policy, subject.name, wrap, run)
+  return isBuiltIn(policy) ? wrap(run) : wrapInPolicy(policy, subject.name, wrap, run)
 }
 
 // Throws if a value is not a policy. Plain JavaScript may pass anything.
@@ -149,7 +150,7 @@ export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of:
 /**
  * Adds the policies of an agent. Precedence: the tool's own policies, then the agent's, then a toolkit's.
  */
-export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
+export const withPreferredPolicies = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
   rebuild(self, ({ defaults }) => ({ defaults: [...checkedPolicies(policies), ...defaults] }))
 
 // Rebuilds a tool with some parts changed. Policies treat all tools alike, so the types are erased here. The

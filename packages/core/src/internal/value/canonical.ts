@@ -1,5 +1,5 @@
 import * as Redacted from "effect/Redacted"
-import { attempted } from "./untrusted.ts"
+import { attempt } from "./untrusted.ts"
 
 /**
  * Writes a value as text that is the same for equal values, whatever the order of their keys. The text is
@@ -8,10 +8,10 @@ import { attempted } from "./untrusted.ts"
  * Returns `undefined` if the content of a value is unknown: for redacted values, functions, symbols,
  * instances of classes without `toJSON`, and values that contain themselves.
  */
-export const canonical = (value: unknown): string | undefined => attempted(() => writeMarked(value))
+export const canonical = (value: unknown): string | undefined => attempt(() => writeMarked(value))
 
 /** Writes a value like {@link canonical}, but for display: values that JSON lacks are written without a mark. */
-export const readable = (value: unknown): string | undefined => attempted(() => writePlain(value))
+export const readable = (value: unknown): string | undefined => attempt(() => writePlain(value))
 
 // Thrown at any depth. Only the two functions above catch it.
 const opaque = new Error("opaque")

@@ -1,5 +1,5 @@
 import type * as Schema from "effect/Schema"
-import { attempted } from "./untrusted.ts"
+import { attempt } from "./untrusted.ts"
 
 /**
  * The deepest nesting of a result, in levels. `JSON.stringify` and journals exhaust the stack only far beyond
@@ -20,7 +20,7 @@ export const plainJson = (value: unknown): { readonly json: Schema.Json } | Unfi
   const shape = survey(value)
   if (shape === "too_deep") return shape
   if (shape === "plain") return { json: asJson(value) }
-  const text = attempted((): string | undefined => JSON.stringify(value))
+  const text = attempt((): string | undefined => JSON.stringify(value))
   return text === undefined ? "no_json" : { json: JSON.parse(text) }
 }
 

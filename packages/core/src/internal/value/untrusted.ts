@@ -4,7 +4,7 @@
  */
 
 /** Returns the result of reading a value, or `undefined` if reading it throws. */
-export const attempted = <A>(look: () => A): A | undefined => {
+export const attempt = <A>(look: () => A): A | undefined => {
   try {
     return look()
   } catch {
@@ -14,12 +14,12 @@ export const attempted = <A>(look: () => A): A | undefined => {
 
 /** Returns a type guard for the instances of a class. */
 export const isA = <A>(type: abstract new(...args: Array<never>) => A) => (value: unknown): value is A =>
-  attempted(() => value instanceof type) === true
+  attempt(() => value instanceof type) === true
 
 /** True if a value is a promise or another thenable. */
 export const isPromise = (value: unknown): boolean =>
   typeof value === "object" && value !== null &&
-  attempted(() => "then" in value && typeof value.then === "function") === true
+  attempt(() => "then" in value && typeof value.then === "function") === true
 
 /** True if a value is a native promise, which has already started. Another thenable may start only when awaited. */
 export const isStarted: (value: unknown) => value is Promise<unknown> = isA(Promise)

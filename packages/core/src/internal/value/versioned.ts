@@ -13,7 +13,7 @@ export const versionOf = (what: string, version: number) =>
   )
 
 /** Returns the schema of a stored struct, which has a version only in its encoded form. */
-export const versioned = <Fields extends Schema.Struct.Fields>(what: string, version: number, fields: Fields) =>
+export const withVersion = <Fields extends Schema.Struct.Fields>(what: string, version: number, fields: Fields) =>
   asCodecOf<Fields>(erased(what, version, fields))
 
 const erased = (what: string, version: number, fields: Schema.Struct.Fields) =>

@@ -6,7 +6,7 @@
  */
 import type * as Schema from "effect/Schema"
 import { isJsonObject } from "./plainJson.ts"
-import { attempted } from "./untrusted.ts"
+import { attempt } from "./untrusted.ts"
 
 /** The names of fields that change with every request, although the data stays the same. */
 export type VolatileNames = ReadonlyArray<string>
@@ -17,7 +17,7 @@ export type VolatileNames = ReadonlyArray<string>
  */
 export const isSameData = (a: Schema.Json, b: Schema.Json, volatile: VolatileNames = none): boolean => {
   // Only a hostile text could exhaust the stack: JSON in a text may be nested deeply.
-  const found = attempted(() => compared(a, b, volatile)) ?? different
+  const found = attempt(() => compared(a, b, volatile)) ?? different
   return found !== different && (found & content) !== 0 || found === nothing
 }
 
@@ -219,4 +219,4 @@ const withoutTimes = (text: string): string => text.replaceAll(timesInText, "").
 
 const isJsonText = (text: string): boolean => text.startsWith("{") || text.startsWith("[")
 
-const parsed = (text: string): Schema.Json | undefined => attempted((): Schema.Json => JSON.parse(text))
+const parsed = (text: string): Schema.Json | undefined => attempt((): Schema.Json => JSON.parse(text))

@@ -2,7 +2,7 @@
  * Which requests of a tool act: those that its definition names, or all but those whose method only reads.
  */
 import * as Predicate from "effect/Predicate"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { globalAt } from "./runtime.ts"
 
 /** Decides whether a request acts. */
@@ -15,7 +15,7 @@ export const byMethod: ActingRequests = (method) => !reading.has(method)
 const reading: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"])
 
 /** Returns the rule for patterns such as `"POST api.stripe.com/v1/charges"`. All must be valid: see {@link whyNoPattern}. */
-export const named = (patterns: ReadonlyArray<string>): ActingRequests => {
+export const namedRequests = (patterns: ReadonlyArray<string>): ActingRequests => {
   const rules = patterns.map(ruleOf)
   return (method, url) => {
     const ofMethod = rules.filter((rule) => rule.method === undefined || rule.method === method)
@@ -60,7 +60,7 @@ const globOf = (pattern: string): RegExp =>
 const normal = (url: string): string => {
   const URL = globalAt("URL") as (new(url: string) => { readonly href: string }) | undefined
   const isWhole = /^[a-z][a-z\d+.-]*:\/\//i.test(url)
-  return attempted(() => URL === undefined || !isWhole ? url : new URL(url).href) ?? url
+  return attempt(() => URL === undefined || !isWhole ? url : new URL(url).href) ?? url
 }
 
 const placeOf = (url: string): { readonly host: string; readonly hostname: string; readonly path: string } => {

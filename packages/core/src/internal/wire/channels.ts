@@ -2,7 +2,7 @@
  * The requests of this process, as Node reports them on its diagnostics channels: those of `fetch`, undici, `node:http` and
  * `node:http2`. What is not a request of HTTP, such as a database's socket or a child process, blinds the attempt.
  */
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { type Execution, noteGoingOn, queueCheck, toldBy } from "./outOfQueue.ts"
 import { Begun, blindAll, ownersOf } from "./owners.ts"
 import { carryBy, here, OwnRequest, type Place, recordOf, type Storage } from "./places.ts"
@@ -38,7 +38,7 @@ export const subscribe = (): boolean => {
       const { request = asMessage(message).stream } = asMessage(message)
       const requests = request?.[seen]
       if (requests === undefined) return
-      attempted(() => {
+      attempt(() => {
         for (const one of requests) hear(one, asMessage(message))
       })
     })

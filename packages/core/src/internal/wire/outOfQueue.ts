@@ -5,7 +5,7 @@
  * The stack tells. Reading it takes 35 microseconds, so that is done only if nothing cheaper shows that code sends the
  * request itself.
  */
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import type { Place } from "./places.ts"
 import { afterThisStep } from "./runtime.ts"
 
@@ -98,7 +98,7 @@ const callers = (): ReadonlyArray<string> | undefined => {
   } catch {
     names = undefined
   }
-  attempted(() => {
+  attempt(() => {
     traces.prepareStackTrace = prepareStackTrace
     traces.stackTraceLimit = stackTraceLimit ?? 10
   })

@@ -4,7 +4,7 @@
  */
 import * as Context from "effect/Context"
 import * as Predicate from "effect/Predicate"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
 import { carries } from "./owners.ts"
 import { OwnRequest, within } from "./places.ts"
@@ -150,5 +150,5 @@ const withKey = (headers: unknown, key: string): HeaderList => {
 const isKeyedBy = (options: Options, input: unknown, key: string): boolean => {
   const Headers = at(globalThis, "Headers") as new(init?: unknown) => { readonly values: () => Iterable<string> }
   const headers = options["headers"] ?? at(input, "headers") ?? undefined
-  return carries(attempted(() => Array.from(new Headers(headers).values())) ?? [], key)
+  return carries(attempt(() => Array.from(new Headers(headers).values())) ?? [], key)
 }

@@ -46,7 +46,7 @@ export const within = <A>(place: Place | undefined, run: () => A): A =>
   place === undefined || storage === undefined || storage.getStore() === place ? run() : storage.run(place, run)
 
 /** Runs code whose requests say nothing about the attempt that it belongs to. */
-export const unwatched = <A>(run: () => A): A => isInside() ? within(null, run) : run()
+export const runUnwatched = <A>(run: () => A): A => isInside() ? within(null, run) : run()
 
 /** True if the requests of the running code say nothing about the attempt that it belongs to. */
 export const isUnwatched = (): boolean => storage?.getStore() === null

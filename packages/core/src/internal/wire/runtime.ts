@@ -2,7 +2,7 @@
  * What the runtime tells about its requests.
  */
 import * as Predicate from "effect/Predicate"
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 
 let isReporting: boolean | undefined = undefined
 
@@ -29,4 +29,4 @@ export const globalAt = (key: string): unknown => at(globalThis, key)
 
 /** A property of any value. */
 export const at = (value: unknown, key: string): unknown =>
-  attempted(() => Predicate.hasProperty(value, key) ? value[key] : undefined)
+  attempt(() => Predicate.hasProperty(value, key) ? value[key] : undefined)

@@ -3,7 +3,7 @@
  * (`channels`). `process.getBuiltinModule` gives what that needs, so this package imports nothing of Node's. Where it is
  * missing, nothing is seen, and only the `fetch` of a handler's context records its requests.
  */
-import { attempted } from "../value/untrusted.ts"
+import { attempt } from "../value/untrusted.ts"
 import { byMethod } from "./actingRequests.ts"
 import { subscribe } from "./channels.ts"
 import { recordHere } from "./places.ts"
@@ -13,7 +13,7 @@ import { open, patterned, type SeenRequest, type WireRecord } from "./wireRecord
 let isSubscribed: boolean | undefined = undefined
 
 /** True if requests can be attributed to the code that sends them. Begins to watch the requests of this process. */
-export const isWatching = (): boolean => isSubscribed ??= attempted(subscribe) === true
+export const isWatching = (): boolean => isSubscribed ??= attempt(subscribe) === true
 
 /** Watches an attempt from now on. */
 export const watch = (record: WireRecord): void => {

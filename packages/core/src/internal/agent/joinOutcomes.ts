@@ -7,7 +7,7 @@ import * as ToolOutcome from "../../ToolOutcome.ts"
  *
  * @param before the parts before: those before a suspension, or earlier polls
  */
-export const joined = (
+export const joinOutcomes = (
   before: ToolOutcome.ToolOutcome | undefined,
   outcome: ToolOutcome.ToolOutcome
 ): ToolOutcome.ToolOutcome => {

@@ -9,7 +9,7 @@ import { randomId } from "../value/randomId.ts"
 import { hasPart, isRejection, saysNothingDone } from "./ending.ts"
 import { endInner, handOut, innerScope } from "./innerScope.ts"
 import { reportingInterruption } from "./interruptedCall.ts"
-import { leaving } from "./known.ts"
+import { failureLeaving } from "./known.ts"
 import { note } from "./note.ts"
 import { toObserver } from "./notifyObserver.ts"
 import { doubtOf } from "./outcome.ts"
@@ -23,10 +23,11 @@ type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
  * Makes each run of a tool a separate call, whose attempts share one idempotency key. Used for runs
  * outside a dispatch, and for runs inside another tool.
  */
-export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), (call) => call)
+export const asCalls = (tool: Subject, run: Run): Run => (params) =>
+  runAsCall(tool, params, run(params), (call) => call)
 
 /** Runs an Effect as a separate call, wrapped by `finish`, which also receives the scope of that call. */
-export const framed = <A, E extends ToolFailure, R, B, E2>(
+export const runAsCall = <A, E extends ToolFailure, R, B, E2>(
   tool: Subject,
   params: unknown,
   run: Effect.Effect<A, E, R>,
@@ -46,7 +47,7 @@ export const framed = <A, E extends ToolFailure, R, B, E2>(
 
 // Runs in a scope, and fails with what is known of that call.
 const told = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, scope: Scope): Effect.Effect<A, E, R> =>
-  Effect.mapError(Effect.provideService(run, current, scope), (failure) => leaving(failure, scope))
+  Effect.mapError(Effect.provideService(run, current, scope), (failure) => failureLeaving(failure, scope))
 
 const aloneScope = (tool: Subject, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<Scope> =>
   Effect.map(idOf(fiber), (id) => {

@@ -4,9 +4,9 @@ import * as Exit from "effect/Exit"
 import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as Journal from "../../Journal.ts"
-import { answered, heed } from "../call/runUserCode.ts"
+import { heedPromise, requireEffect } from "../call/runUserCode.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
-import { contained } from "../fiber/runContained.ts"
+import { runContained } from "../fiber/runContained.ts"
 import type { RunTime } from "./elapsedTime.ts"
 
 /** The parts of a run that its steps need. */
@@ -20,7 +20,7 @@ interface Recording {
  *
  * @param makeStep returns the step; without a journal, it is not called
  */
-export const journaled = <A, E, R>(
+export const journalStep = <A, E, R>(
   { journal, time }: Recording,
   makeStep: () => Journal.Step<A, E, R>,
   effect: Effect.Effect<A, E, R>,
@@ -97,7 +97,7 @@ export const stepOr = <A, E, R>(
       )
   }
   return Effect.suspend(() =>
-    contained(answered("The journal's step", stepOf(journal, watched, remembered(effect))), judge)
+    runContained(requireEffect("The journal's step", stepOf(journal, watched, remembered(effect))), judge)
   )
     .pipe(
       // The journal threw, or reading its result threw.
@@ -110,12 +110,12 @@ const faultOf = <A, E, R>(
   exit: Exit.Exit<A, E>
 ): Cause.Cause<unknown> | undefined => {
   if (Exit.isSuccess(exit)) {
-    heed("The journal", exit.value)
+    heedPromise("The journal", exit.value)
     return Schema.is(success)(exit.value)
       ? undefined
       : Cause.die(new TypeError(`The journal's result of '${name}' does not match the schema of the step.`))
   }
   const [reason] = exit.cause.reasons
-  heed("The journal", Cause.squash(exit.cause))
+  heedPromise("The journal", Cause.squash(exit.cause))
   return reason !== undefined && Cause.isFailReason(reason) && Schema.is(error)(reason.error) ? undefined : exit.cause
 }

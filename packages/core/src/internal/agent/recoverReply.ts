@@ -6,10 +6,10 @@ import * as Predicate from "effect/Predicate"
 import type * as Schedule from "effect/Schedule"
 import * as Model from "../../Model.ts"
 import type { Decision, ModelRecovery } from "../../ModelRecovery.ts"
-import { IllTyped, present } from "../call/runUserCode.ts"
-import { contained } from "../fiber/runContained.ts"
+import { IllTyped, requireNoPromise } from "../call/runUserCode.ts"
+import { runContained } from "../fiber/runContained.ts"
 import { modelRetries } from "../policy/modelRetries.ts"
-import { retrying } from "../policy/retryLoop.ts"
+import { retryOn } from "../policy/retryLoop.ts"
 import { kind } from "../value/text.ts"
 
 /** How the failures of a request are handled. */
@@ -22,7 +22,7 @@ interface Recovery<A> {
 }
 
 /** Asks the model, and again after each failure for which that is decided. */
-export const recovered = <A>(
+export const recoverReply = <A>(
   ask: Effect.Effect<A, Model.ModelFailure>,
   { decide, fallback, schedule, turn }: Recovery<A>
 ): Effect.Effect<A, Model.ModelFailure> =>
@@ -40,16 +40,16 @@ export const recovered = <A>(
         }
       )
     })
-    return retrying(judged, () =>
+    return retryOn(judged, () =>
       modelRetries<Model.ModelFailure>(
         schedule,
         () => isRetried,
-        notified
+        notifyRetry
       ))
   })
 
 /** Reports a failure after which the model is asked again. */
-export const notified = (failure: Model.ModelFailure, wait: Duration.Duration): Effect.Effect<void> =>
+export const notifyRetry = (failure: Model.ModelFailure, wait: Duration.Duration): Effect.Effect<void> =>
   Effect.flatMap(Model.onRetry, (notify) => notify(failure, wait))
 
 const label = "The agent's onModelFailure"
@@ -57,13 +57,13 @@ const label = "The agent's onModelFailure"
 // The function is user code: it may throw, or return anything. Its Effect may fail, or interrupt itself.
 const decisionOf = (decide: () => ReturnType<ModelRecovery>): Effect.Effect<Decision> =>
   Effect.flatMap(
-    Effect.exit(contained(Effect.suspend((): Effect.Effect<unknown> => {
-      const decision = present(label, "returned", decide())
+    Effect.exit(runContained(Effect.suspend((): Effect.Effect<unknown> => {
+      const decision = requireNoPromise(label, "returned", decide())
       return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
     }))),
     (exit) => {
       if (Exit.isFailure(exit)) return Effect.die(Cause.squash(exit.cause))
-      const decision = present(label, "succeeded with", exit.value)
+      const decision = requireNoPromise(label, "succeeded with", exit.value)
       return isDecision(decision)
         ? Effect.succeed(decision)
         : Effect.die(new IllTyped(`${label} must return a decision of ModelRecovery; got ${kind(decision)}.`))
