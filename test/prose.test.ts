@@ -134,7 +134,7 @@ describe("commands", () => {
 // Sentences
 // -----------------------------------------------------------------------------
 
-const mostWords = 25
+const maxWords = 25
 
 /** Returns the sentences of a document: of its paragraphs, items of lists, and cells of tables. */
 const sentencesOf = (text: string): ReadonlyArray<string> =>
@@ -153,12 +153,12 @@ const sentencesOf = (text: string): ReadonlyArray<string> =>
 const wordsIn = (text: string) => text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 
 const longIn = (text: string) =>
-  sentencesOf(text).map((sentence) => ({ sentence, words: wordsIn(sentence) })).filter(({ words }) => words > mostWords)
+  sentencesOf(text).map((sentence) => ({ sentence, words: wordsIn(sentence) })).filter(({ words }) => words > maxWords)
     .map(({ sentence, words }) => `${words}: ${sentence}`)
 
 describe("sentences", () => {
   it.each(find("README.md", "docs/*.md").filter((file) => file !== "docs/decisions.md"))(
-    `of %s have at most ${mostWords} words`,
+    `of %s have at most ${maxWords} words`,
     (file) => {
       assert.deepStrictEqual(longIn(read(file)), [])
     }

@@ -110,8 +110,8 @@ const lines = (text: string, width: number): ReadonlyArray<string> =>
 /** Keeps the beginning and the end of a long text. */
 const shortened = (text: string): string => {
   const line = text.replace(/\s+/g, " ")
-  const most = /^[[{]/.test(line) ? 120 : 280
-  return line.length <= most ? line : `${line.slice(0, 60)} … ${line.slice(-30)}`
+  const max = /^[[{]/.test(line) ? 120 : 280
+  return line.length <= max ? line : `${line.slice(0, 60)} … ${line.slice(-30)}`
 }
 
 const counted = (text: string, times: number): string => times === 1 ? text : `${text} (${times} times)`

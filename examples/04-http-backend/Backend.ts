@@ -46,7 +46,7 @@ const drainsBeforeClosing = Layer.effectDiscard(
 )
 
 /** @param options the number of runs at once, and how long they may go on when the server stops */
-export const layer = (options: { readonly most: number; readonly grace: Duration.Input }) =>
+export const layer = (options: { readonly max: number; readonly grace: Duration.Input }) =>
   drainsBeforeClosing.pipe(
     Layer.provideMerge(HttpRouter.serve(routes, { disableListenLog: true })),
     Layer.provideMerge(Layer.mergeAll(

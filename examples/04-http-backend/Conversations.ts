@@ -56,10 +56,10 @@ export class Conversations extends Context.Service<Conversations, {
  * Above this number, the conversation that was used least recently is forgotten. All clients share it: one that begins
  * many conversations makes the server forget those of others. Where clients log in, keep a number for each of them.
  */
-const most = 1000
+const max = 1000
 
 /** A conversation takes questions up to this number of runs. Each question takes all that was said to the model again. */
-export const mostRuns = 50
+export const maxRuns = 50
 
 export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom> = Layer.effect(
   Conversations,
@@ -72,7 +72,7 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
     const put = (conversation: Conversation) => {
       kept.delete(conversation.id)
       kept.set(conversation.id, conversation)
-      if (kept.size > most) kept.delete(kept.keys().next().value ?? "")
+      if (kept.size > max) kept.delete(kept.keys().next().value ?? "")
     }
 
     const find = (id: string) => {
@@ -121,7 +121,7 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
         (id === undefined ? begin : Effect.succeed(id)).pipe(
           Effect.flatMap(occupy),
           Effect.filterOrFail(
-            ({ runs }) => runs < mostRuns,
+            ({ runs }) => runs < maxRuns,
             () => Problem.make(409, "conversation_full", "This conversation is too long. Begin a new conversation.")
           ),
           Effect.map(turnOf)

@@ -27,7 +27,7 @@ import { toolkit } from "./tools.ts"
 const health = HttpServerResponse.jsonUnsafe({ live: true })
 
 const ready = Effect.gen(function*() {
-  const { draining, most, underWay } = yield* Effect.flatMap(Runs, ({ report }) => report)
+  const { draining, max, underWay } = yield* Effect.flatMap(Runs, ({ report }) => report)
   const reports = yield* Effect.flatMap(ToolHealth.ToolHealth, ({ report }) => report)
   const availability = yield* Availability.of(toolkit)
   const tools = Array.from(availability, ([tool, { _tag }]) => {
@@ -36,7 +36,7 @@ const ready = Effect.gen(function*() {
     return { tool, available: _tag === "Available", calls: report?.calls ?? 0, errors: report?.errors ?? 0 }
   })
   return HttpServerResponse.jsonUnsafe(
-    { ready: !draining, runs: { underWay, most }, tools },
+    { ready: !draining, runs: { underWay, max }, tools },
     { status: draining ? 503 : 200 }
   )
 })

@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import * as Problem from "./Problem.ts"
 
 /** The most bytes in a body. */
-const mostBytes = 16_384
+const maxBytes = 16_384
 
 export const read = <A>(schema: Schema.Codec<A, unknown>) =>
   Effect.gen(function*() {
@@ -22,7 +22,7 @@ export const read = <A>(schema: Schema.Codec<A, unknown>) =>
     }
     const text = yield* Effect.mapError(request.text, ({ reason }) =>
       reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
-        ? Problem.make(413, "body_too_large", `Send at most ${mostBytes} bytes.`)
+        ? Problem.make(413, "body_too_large", `Send at most ${maxBytes} bytes.`)
         : Problem.make(400, "unreadable_body", "The body broke off. Send it again."))
     const json = yield* Effect.mapError(
       readJson(text),
@@ -34,16 +34,16 @@ export const read = <A>(schema: Schema.Codec<A, unknown>) =>
       (error) =>
         Problem.make(400, "invalid_body", error.message.replace(/\s+/g, " "))
     )
-  }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(mostBytes)))
+  }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBytes)))
 
 const readJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
 
 /** A text that people write: not blank, and not too long. */
-export const text = (name: string, most: number) =>
+export const text = (name: string, max: number) =>
   Schema.String.check(Schema.makeFilter((text: string) =>
     text.trim() === ""
       ? `a ${name} that is not blank`
-      : text.length > most
-      ? `a ${name} of at most ${most} characters`
+      : text.length > max
+      ? `a ${name} of at most ${max} characters`
       : undefined
   ))

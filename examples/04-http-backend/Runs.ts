@@ -20,7 +20,7 @@ export class Runs extends Context.Service<Runs, {
   readonly stopping: Effect.Effect<void>
   /** Refuses new runs, and waits for those under way. Tells them to stop when the grace period is over. */
   readonly drain: Effect.Effect<void>
-  readonly report: Effect.Effect<{ readonly draining: boolean; readonly underWay: number; readonly most: number }>
+  readonly report: Effect.Effect<{ readonly draining: boolean; readonly underWay: number; readonly max: number }>
 }>()("example/Runs") {}
 
 /** How long a run may take. Other time limits follow from this one. */
@@ -34,12 +34,12 @@ const lastEvent = "2 seconds"
  * @param grace how long the runs under way may go on when the server stops
  */
 export const layer = (
-  { grace, most }: { readonly most: number; readonly grace: Duration.Input }
+  { grace, max }: { readonly max: number; readonly grace: Duration.Input }
 ): Layer.Layer<Runs> =>
   Layer.effect(
     Runs,
     Effect.gen(function*() {
-      const places = yield* Semaphore.make(most)
+      const places = yield* Semaphore.make(max)
       const stop = yield* Latch.make()
       let draining = false
       let underWay = 0
@@ -56,7 +56,7 @@ export const layer = (
         return places.release(1)
       })
       // All places are free again when the last run has left.
-      const allLeft = places.withPermits(most)(Effect.void)
+      const allLeft = places.withPermits(max)(Effect.void)
       return {
         admit: Effect.asVoid(Effect.acquireRelease(enter, () => leave)),
         stopping: stop.await,
@@ -67,7 +67,7 @@ export const layer = (
             orElse: () => Effect.andThen(stop.open, Effect.timeoutOption(allLeft, lastEvent))
           })
         }),
-        report: Effect.sync(() => ({ draining, underWay, most }))
+        report: Effect.sync(() => ({ draining, underWay, max }))
       }
     })
   )

@@ -40,7 +40,7 @@ const backend = Command.make("backend", {
     yield* Console.log(player.notice)
     yield* Layer.launch(
       announced.pipe(
-        Layer.provideMerge(Backend.layer({ most: runs, grace: Duration.seconds(grace) })),
+        Layer.provideMerge(Backend.layer({ max: runs, grace: Duration.seconds(grace) })),
         Layer.provide([
           Listener.layer(port),
           ShopServer.layer(upstream),

@@ -33,7 +33,7 @@ export const format = (line: Line, { columns, hasColor }: Screen): string => {
   const { mark, tone } = line
   const [first = "", ...rest] = columns === undefined
     ? [whole(line)]
-    : fit(line, Math.max(columns - mark.length, least))
+    : fit(line, Math.max(columns - mark.length, min))
   const paint = (text: string): string =>
     hasColor && tone !== undefined && text !== "" ? styleText(styles[tone], text, { validateStream: false }) : text
   // A line without a word of its own is a remark on the line before it, and is coloured whole.
@@ -52,7 +52,7 @@ export const printable = (line: string): string => line.replace(/[\p{Cc}\p{Cf}]+
 export const printableText = (text: string): string => text.replace(/(?![\n\t\u200d])[\p{Cc}\p{Cf}]/gu, "")
 
 /** A text is never wrapped into less than this, however narrow the terminal is. */
-const least = 20
+const min = 20
 
 const whole = ({ call = "", text }: Line): string =>
   [call, text].filter((part) => part !== "").map(printable).join("  ")

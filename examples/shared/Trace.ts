@@ -54,7 +54,7 @@ export const readable = (event: AgentEvent.AgentEvent): ReadonlyArray<Line> => {
 
 /** What the guard did about a loop. */
 export const loopSteps = {
-  told: "told the model",
+  warned: "warned the model",
   refused: "refused the call",
   withdrawn: "withdrew the tool",
   ended: "ended the run"

@@ -225,13 +225,13 @@ describe("limits", () => {
     const value = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [`key${index}`, index % 2 === 0 ? "x" : "1.0"])
     )
-    for (const [limits, most] of [[{}, 20], [{ issues: 3 }, 3]] as const) {
+    for (const [limits, max] of [[{}, 20], [{ issues: 3 }, 3]] as const) {
       const result = fit(value, schema, { limits })
       assert.strictEqual(
         result.ok ? 0 : result.refusal.kind === "misfit" && result.refusal.issues.length,
-        Math.min(most, 15)
+        Math.min(max, 15)
       )
-      assert.strictEqual(coerce(value, schema, { limits }).repairs.length, Math.min(most, 15))
+      assert.strictEqual(coerce(value, schema, { limits }).repairs.length, Math.min(max, 15))
     }
   })
 

@@ -18,7 +18,7 @@ import { javaScript, python, strict } from "../support/otherReaders.ts"
 const [count = "300000", seed = String(Date.now() % 1_000_000_007)] = process.argv.slice(2)
 const next = randomly(Number(seed))
 const pick = <A>(all: ReadonlyArray<A>): A => all[next(all.length)]!
-const mostListed = 20
+const maxListed = 20
 const batch = 50_000
 
 // -----------------------------------------------------------------------------
@@ -188,6 +188,6 @@ if (!hasPython) console.log("There is no python3 here: Python was not asked.")
 if (findings.size === 0) console.log("Nothing found.")
 for (const [reader, all] of findings) {
   console.log(`WRONG, ${all.length} times by ${reader}:`)
-  console.log(all.toSorted((one, other) => one.length - other.length).slice(0, mostListed).join("\n"))
+  console.log(all.toSorted((one, other) => one.length - other.length).slice(0, maxListed).join("\n"))
   process.exitCode = 1
 }

@@ -18,7 +18,7 @@ import { javaScript, python, strict } from "../support/otherReaders.ts"
 
 const [count = "1000000", seed = String(Date.now() % 1_000_000_007)] = process.argv.slice(2)
 const next = randomly(Number(seed))
-const mostListed = 20
+const maxListed = 20
 
 const valueOf = (text: string): Json | undefined => {
   const result = read(text, { prose: true })
@@ -64,7 +64,7 @@ const leavesOf = (value: Json): ReadonlyArray<string> =>
     : ["{", ...Object.entries(value).flatMap(([key, item]: [string, Json]) => [`key ${key}`, ...leavesOf(item)]), "}"]
 
 // A surrogate pair is two escapes of six characters each.
-const mostLetters = 12
+const maxLetters = 12
 
 /** True if two values differ only in the characters of one string, one key or one number. */
 const isOfLetters = (one: Json, other: Json): boolean => {
@@ -79,7 +79,7 @@ const isOfLetters = (one: Json, other: Json): boolean => {
   let tail = 0
   while (tail < end - start && before.at(-1 - tail) === after.at(-1 - tail)) tail++
   return /^(?:string|key) /.test(before.slice(0, start)) &&
-    Math.max(before.length, after.length) - start - tail <= mostLetters
+    Math.max(before.length, after.length) - start - tail <= maxLetters
 }
 
 const checkTypos = (text: string, value: Json): void => {
@@ -120,7 +120,7 @@ const toJudge = slips.filter(({ value }, index) => !isDeepStrictEqual(value, asP
 const shown = ({ of, text, value }: Finding): string =>
   `  ${JSON.stringify(text)}\n    => ${JSON.stringify(value)}\n    of ${JSON.stringify(of)}`
 const shortest = (findings: ReadonlyArray<Finding>): string =>
-  findings.toSorted((one, other) => one.text.length - other.text.length).slice(0, mostListed).map(shown).join("\n")
+  findings.toSorted((one, other) => one.text.length - other.text.length).slice(0, maxListed).map(shown).join("\n")
 
 console.log(`${texts} texts (${refused} refused), seed ${seed}, ${((performance.now() - began) / 1000).toFixed(0)} s`)
 console.log(

@@ -17,6 +17,8 @@ import * as LoopGuard from "@fallible/core/LoopGuard"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
+import { judgeTurn, noLoop, refuseInLoop } from "../../packages/core/src/internal/agent/loopGuard.ts"
+import { type Observed, type Subject } from "../../packages/core/src/internal/agent/loopJudgement.ts"
 import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 import { canonical } from "../../packages/core/src/internal/value/canonical.ts"
 import { isSameData } from "../../packages/core/src/internal/value/volatileData.ts"
@@ -51,7 +53,7 @@ const play = (lines: ReadonlyArray<Line>): Played => {
   const steps = new Map<LoopGuard.Step, Array<number>>()
   const news = new News()
   const failures = new Map<string, number>()
-  let state = LoopGuard.empty
+  let state = noLoop
   let stale = 0
   let longest = 0
   let isLate = false
@@ -59,12 +61,12 @@ const play = (lines: ReadonlyArray<Line>): Played => {
   for (const [turn, calls] of turnsOf(lines)) {
     const before = state
     let hasNews = false
-    const observed = calls.map((line): LoopGuard.Observed => {
+    const observed = calls.map((line): Observed => {
       const call = callOf(line)
       const tool = { sideEffect: line.sideEffect ?? "non_idempotent" }
       const isNew = news.add(line)
       hasNews ||= isNew
-      const refusal = isLate ? undefined : LoopGuard.refusal(guard, before, call, tool)
+      const refusal = isLate ? undefined : refuseInLoop(guard, before, call, tool)
       if (isNew && (isLate || refusal !== undefined)) hasLost = true
       if (refusal !== undefined) return { call, tool, outcome: failed(refusal, 0) }
       return { call, tool, outcome: outcomeOf(line, tool, failures) }
@@ -72,7 +74,7 @@ const play = (lines: ReadonlyArray<Line>): Played => {
     stale = hasNews ? 0 : stale + 1
     longest = Math.max(longest, stale)
     if (isLate) continue
-    const verdict = LoopGuard.after(guard, state, turn, observed)
+    const verdict = judgeTurn(guard, state, turn, observed)
     state = verdict.state
     if (verdict.step === undefined) continue
     steps.set(verdict.step, [...steps.get(verdict.step) ?? [], turn])
@@ -84,7 +86,7 @@ const play = (lines: ReadonlyArray<Line>): Played => {
     turns: new Set(lines.map(({ turn }) => turn)).size,
     steps,
     isFalseStop: hasLost || isMarked && (isStopped || steps.has("refused")),
-    isMissed: longest >= guard.end && steps.size === 0
+    isMissed: longest >= guard.endAfter && steps.size === 0
   }
 }
 
@@ -134,7 +136,7 @@ const failed = (
 // After as many failures of a call as `CallFacts` permits, the call is refused.
 const outcomeOf = (
   line: Line,
-  { sideEffect }: LoopGuard.Subject,
+  { sideEffect }: Subject,
   failures: Map<string, number>
 ): ToolOutcome.Completed | ToolOutcome.Failed => {
   const { arguments: text = "{}", failure, result = null, tool } = line
@@ -169,7 +171,7 @@ const linesOf = (file: string): ReadonlyArray<Line> =>
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
-const stepNames = ["told", "refused", "withdrawn", "ended"] as const
+const stepNames = ["warned", "refused", "withdrawn", "ended"] as const
 
 const main = (files: ReadonlyArray<string>): void => {
   const runs = Map.groupBy(files.flatMap(linesOf), ({ run }) => run)

@@ -458,7 +458,7 @@ describe("Tool.concurrency", () => {
         ({ calls, isLimitInside, maxWait, permits, timeout }) =>
           Effect.gen(function*() {
             let running = 0
-            let most = 0
+            let max = 0
             const began = new Set<string>()
             const bare = Tool.make(
               "get_weather",
@@ -466,7 +466,7 @@ describe("Tool.concurrency", () => {
               ({ city }) =>
                 Effect.suspend(() => {
                   began.add(city)
-                  most = Math.max(most, ++running)
+                  max = Math.max(max, ++running)
                   const { end, lasts } = calls[Number(city)] ?? { end: "succeeds", lasts: 1 }
                   const does = after<string, Failure>(
                     lasts,
@@ -504,7 +504,7 @@ describe("Tool.concurrency", () => {
               yield* Effect.forkChild(tool.run({ city: `${calls.length + index}` }), { startImmediately: true })
             }
             assert.strictEqual(running, permits)
-            assert.isAtMost(most, permits)
+            assert.isAtMost(max, permits)
           }).pipe(quickly)
       ),
       { numRuns: 300 }

@@ -325,7 +325,7 @@ describe("CircuitBreaker", () => {
     it("does not change the worst case of a tool", () => {
       const tool = doing(fail).pipe(Tool.timeout("5 seconds"), Tool.retry(Schedule.recurs(2)))
       const { attempts, time } = Tool.explain(tool.pipe(CircuitBreaker.protect()))
-      assert.deepStrictEqual([attempts.most, Duration.toSeconds(time.most)], [3, 15])
+      assert.deepStrictEqual([attempts.max, Duration.toSeconds(time.max)], [3, 15])
     })
 
     it.effect("as a default gives each tool of a toolkit its own circuit, inside its fallback", () =>

@@ -49,7 +49,7 @@ describe("Dispatch", () => {
     Effect.gen(function*() {
       const gauge = yield* makeGauge
       yield* runNamed(Toolkit.make(gauge.tool("reads", "none")), Array.from({ length: 20 }, () => "reads"))
-      assert.strictEqual(gauge.most(), 8)
+      assert.strictEqual(gauge.max(), 8)
     }))
 
   it.effect("runs calls that act one at a time, in order", () =>
@@ -57,7 +57,7 @@ describe("Dispatch", () => {
       const gauge = yield* makeGauge
       const kit = Toolkit.make(gauge.tool("pay", "non_idempotent"), gauge.tool("put", "idempotent"))
       yield* runNamed(kit, ["pay", "put", "pay", "put"])
-      assert.strictEqual(gauge.most(), 1)
+      assert.strictEqual(gauge.max(), 1)
       assert.deepStrictEqual(gauge.log(), ["pay", "put", "pay", "put"])
     }))
 
@@ -67,7 +67,7 @@ describe("Dispatch", () => {
       const kit = Toolkit.make(gauge.tool("read", "none"), gauge.tool("pay", "non_idempotent"))
       yield* runNamed(kit, ["read", "read", "pay", "read"])
       assert.deepStrictEqual(gauge.log(), ["read", "read", "pay", "read"])
-      assert.strictEqual(gauge.most(), 2)
+      assert.strictEqual(gauge.max(), 2)
     }))
 
   it.effect("gives a call its key, which is the same for every attempt", () =>
@@ -348,15 +348,15 @@ describe("Dispatch", () => {
 const makeGauge = Effect.sync(() => {
   const log: Array<string> = []
   let running = 0
-  let most = 0
+  let max = 0
   return {
     log: () => log,
-    most: () => most,
+    max: () => max,
     tool: (name: string, sideEffect: SideEffect.SideEffect) =>
       Tool.make(name, { description: "", success: Schema.Void, sideEffect }, () =>
         Effect.gen(function*() {
           log.push(name)
-          most = Math.max(most, ++running)
+          max = Math.max(max, ++running)
           yield* Effect.sleep("1 second")
           running--
         }))

@@ -593,7 +593,7 @@ describe("LastKnown", () => {
 
     it("adds one second to the worst case of a tool", () => {
       const tool = doing(sunny).pipe(Tool.timeout("5 seconds"), LastKnown.fallback())
-      assert.deepStrictEqual(Tool.explain(tool).time, { most: Duration.seconds(6), because: [] })
+      assert.deepStrictEqual(Tool.explain(tool).time, { max: Duration.seconds(6), because: [] })
     })
 
     it.effect("as a default serves the tools of a toolkit that have no fallback", () =>

@@ -14,6 +14,14 @@ import * as Journal from "@fallible/core/Journal"
 import * as LoopGuard from "@fallible/core/LoopGuard"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Exit, Schema } from "effect"
+import {
+  describeLoop,
+  judgeTurn,
+  noLoop,
+  refuseInLoop,
+  type Verdict
+} from "../../packages/core/src/internal/agent/loopGuard.ts"
+import { type Observed } from "../../packages/core/src/internal/agent/loopJudgement.ts"
 import * as DispatchFailure from "../../packages/core/src/internal/arguments/dispatchFailure.ts"
 import { FileJournal } from "../support/fileJournal.ts"
 import {
@@ -50,7 +58,7 @@ describe("LoopGuard", () => {
           }),
           tool("find", () => 1)
         ], repeating(look))
-        assert.deepStrictEqual(steps(run), ["3 told look", "4 refused look", "5 withdrawn look", "6 ended look"])
+        assert.deepStrictEqual(steps(run), ["3 warned look", "4 refused look", "5 withdrawn look", "6 ended look"])
         assert.strictEqual(ran, 3)
         const texts = told(run)
         assert.deepStrictEqual(texts.slice(0, 2), ["{\"status\":\"pending\"}", "{\"status\":\"pending\"}"])
@@ -107,7 +115,7 @@ describe("LoopGuard", () => {
           [look, look, look, other, look, look, look, other, look, done]
         )
         assert.strictEqual(answered(run).text, "done")
-        assert.deepStrictEqual(steps(run), ["3 told look", "7 told look"])
+        assert.deepStrictEqual(steps(run), ["3 warned look", "7 warned look"])
         assert.strictEqual(told(run).at(-1), "3")
       }))
 
@@ -128,7 +136,7 @@ describe("LoopGuard", () => {
           times(30, (turn) => turn % 2 === 1 ? look : other)
         )
         assert.strictEqual(answered(run).text, "done")
-        assert.isTrue(steps(run).every((step) => step.includes("told look")))
+        assert.isTrue(steps(run).every((step) => step.includes("warned look")))
       }))
 
     it.effect("is never refused if it acts, because it may be meant once more", () =>
@@ -173,7 +181,7 @@ describe("LoopGuard", () => {
           ScriptedModel.call("look", "{\"m\":2, \"n\":1}"),
           done
         ])
-        assert.deepStrictEqual(steps(run), ["3 told look", "4 refused look"])
+        assert.deepStrictEqual(steps(run), ["3 warned look", "4 refused look"])
       }))
 
     it.effect("is the same without arguments, however these are written", () =>
@@ -183,7 +191,7 @@ describe("LoopGuard", () => {
           ...written.map((text) => ScriptedModel.call("look", text)),
           done
         ])
-        assert.deepStrictEqual(steps(run).slice(0, 1), ["3 told look"])
+        assert.deepStrictEqual(steps(run).slice(0, 1), ["3 warned look"])
       }))
 
     it.effect("is another call if a space or a digit in its arguments differs", () =>
@@ -210,7 +218,7 @@ describe("LoopGuard", () => {
           times(12, () => ScriptedModel.calls(["look", { n: 1 }], ["other", {}]))
         )
         assert.strictEqual(answered(run).text, "done")
-        assert.isTrue(steps(run).every((step) => step.endsWith("told look")))
+        assert.isTrue(steps(run).every((step) => step.endsWith("warned look")))
       }))
   })
 
@@ -224,7 +232,7 @@ describe("LoopGuard", () => {
           )
           const { calls, ledger, transcript } = loopDetected(run)
           assert.deepStrictEqual(steps(run).map((step) => step.split(" ")[1]), [
-            "told",
+            "warned",
             "refused",
             "withdrawn",
             "ended"
@@ -264,7 +272,7 @@ describe("LoopGuard", () => {
         )
         assert.strictEqual(answered(run).text, "done")
         assert.strictEqual(told(run)[4], "\"state 2\"")
-        assert.deepStrictEqual(steps(run), ["4 told look", "6 told look"])
+        assert.deepStrictEqual(steps(run), ["4 warned look", "6 warned look"])
       }))
   })
 
@@ -282,7 +290,7 @@ describe("LoopGuard", () => {
       Effect.gen(function*() {
         const run = yield* played([failing(noRow)], (_, index) => long(index + 1))
         assert.deepStrictEqual(steps(run), [
-          ...[3, 4, 5, 6, 7, 8, 9].map((turn) => `${turn} told look`),
+          ...[3, 4, 5, 6, 7, 8, 9].map((turn) => `${turn} warned look`),
           "10 withdrawn look",
           "11 withdrawn look",
           "12 ended look"
@@ -302,7 +310,7 @@ describe("LoopGuard", () => {
         const unknown = (n: number) => new SemanticGarbage({ code: "unknown_user", detail: `There is no user '${n}'.` })
         const run = yield* played([failing(unknown)], (_, index) => index < 20 ? long(index + 1) : done)
         assert.strictEqual(answered(run).text, "done")
-        assert.deepStrictEqual(new Set(steps(run).map((step) => step.split(" ")[1])), new Set(["told"]))
+        assert.deepStrictEqual(new Set(steps(run).map((step) => step.split(" ")[1])), new Set(["warned"]))
       }))
 
     it.effect("is progress if each failure has other issues: the model corrects one field at a time", () =>
@@ -326,7 +334,7 @@ describe("LoopGuard", () => {
           times(60, (turn) => turn % 2 === 1 ? long(turn) : other)
         )
         assert.strictEqual(answered(run).text, "done")
-        assert.isTrue(steps(run).every((step) => step.endsWith("told look")))
+        assert.isTrue(steps(run).every((step) => step.endsWith("warned look")))
       }))
   })
 
@@ -336,7 +344,7 @@ describe("LoopGuard", () => {
         const page = "The page was not found. ".repeat(10)
         const run = yield* played([tool("look", () => page)], times(8, long))
         assert.strictEqual(answered(run).text, "done")
-        assert.deepStrictEqual(steps(run), [3, 4, 5, 6, 7, 8].map((turn) => `${turn} told look`))
+        assert.deepStrictEqual(steps(run), [3, 4, 5, 6, 7, 8].map((turn) => `${turn} warned look`))
         assert.deepStrictEqual(JSON.parse(told(run)[2]!).notes, [
           "Calls of look in the last 3 turns returned the same result, with different arguments each time. " +
           "More such calls may add nothing"
@@ -471,11 +479,11 @@ describe("LoopGuard", () => {
     it.effect("H10 a custom guard has its own thresholds", () =>
       Effect.gen(function*() {
         const run = yield* played([tool("look", () => "same")], repeating(look), {
-          loopGuard: { tell: 2, refuse: 4, withdraw: 5, end: 7 }
+          loopGuard: { warnAfter: 2, refuseAfter: 4, withdrawAfter: 5, endAfter: 7 }
         })
         assert.deepStrictEqual(steps(run), [
-          "2 told look",
-          "3 told look",
+          "2 warned look",
+          "3 warned look",
           "4 refused look",
           "5 withdrawn look",
           "6 withdrawn look",
@@ -492,7 +500,7 @@ describe("LoopGuard", () => {
             return "same"
           })],
           [look, look, look, done],
-          { loopGuard: { tell: 3, refuse: 3 } }
+          { loopGuard: { warnAfter: 3, refuseAfter: 3 } }
         )
         assert.deepStrictEqual(steps(run), ["3 refused look"])
         assert.strictEqual(ran, 2)
@@ -510,27 +518,33 @@ describe("LoopGuard", () => {
 
     it("refuses thresholds that are no whole numbers, or come in another order", () => {
       const wrong: ReadonlyArray<LoopGuard.Options> = [
-        { tell: 1 },
-        { tell: 2.5 },
-        { tell: Number.NaN },
-        { tell: 5, refuse: 4 },
-        { refuse: 5, withdraw: 4 },
-        { withdraw: 6, end: 5 },
-        { refuse: 2 },
-        { end: 4 },
-        { end: Number.POSITIVE_INFINITY },
+        { warnAfter: 1 },
+        { warnAfter: 2.5 },
+        { warnAfter: Number.NaN },
+        { warnAfter: 5, refuseAfter: 4 },
+        { refuseAfter: 5, withdrawAfter: 4 },
+        { withdrawAfter: 6, endAfter: 5 },
+        { refuseAfter: 2 },
+        { endAfter: 4 },
+        { endAfter: Number.POSITIVE_INFINITY },
         { window: 3 }
       ]
       for (const options of wrong) {
         assert.throws(() => LoopGuard.make(options), TypeError, "must be a whole number of at least")
         assert.throws(() => Agent.make({ toolkit: Toolkit.empty, loopGuard: options }), TypeError)
       }
-      assert.deepStrictEqual(LoopGuard.make(), { tell: 3, refuse: 4, withdraw: 5, end: 6, window: 12 })
-      assert.deepStrictEqual(LoopGuard.make({ tell: 2, end: 9 }), {
-        tell: 2,
-        refuse: 3,
-        withdraw: 4,
-        end: 9,
+      assert.deepStrictEqual(LoopGuard.make(), {
+        warnAfter: 3,
+        refuseAfter: 4,
+        withdrawAfter: 5,
+        endAfter: 6,
+        window: 12
+      })
+      assert.deepStrictEqual(LoopGuard.make({ warnAfter: 2, endAfter: 9 }), {
+        warnAfter: 2,
+        refuseAfter: 3,
+        withdrawAfter: 4,
+        endAfter: 9,
         window: 12
       })
     })
@@ -595,7 +609,7 @@ describe("LoopGuard", () => {
   describe("attacks", () => {
     const guard = LoopGuard.make()
     const subject = { sideEffect: "none" } as const
-    const completed = (value: Schema.Json): LoopGuard.Observed["outcome"] => ({
+    const completed = (value: Schema.Json): Observed["outcome"] => ({
       _tag: "Completed",
       value,
       caveats: [],
@@ -606,10 +620,10 @@ describe("LoopGuard", () => {
     })
     const call = (text: string | undefined, name = "look") =>
       text === undefined ? { id: "1", name } : { id: "1", name, arguments: text }
-    const after = (turns: ReadonlyArray<ReadonlyArray<LoopGuard.Observed>>) =>
-      turns.reduce<LoopGuard.Verdict>(
-        ({ state }, calls, index) => LoopGuard.after(guard, state, index + 1, calls),
-        { state: LoopGuard.empty, notes: [], repeated: [] }
+    const after = (turns: ReadonlyArray<ReadonlyArray<Observed>>) =>
+      turns.reduce<Verdict>(
+        ({ state }, calls, index) => judgeTurn(guard, state, index + 1, calls),
+        { state: noLoop, notes: [], repeated: [] }
       )
 
     it("remembers no more than its window, even after a turn of 10,000 calls", () => {
@@ -628,9 +642,9 @@ describe("LoopGuard", () => {
       for (const name of names) {
         const observed = [{ call: call("{\"__proto__\":{}}", name), outcome: completed({}), tool: undefined }]
         const { repeated, step } = after([observed, observed, observed])
-        assert.strictEqual(step, "told")
+        assert.strictEqual(step, "warned")
         assert.strictEqual(repeated[0]?.tool, name)
-        assert.isBelow(LoopGuard.describe(repeated).length, 300)
+        assert.isBelow(describeLoop(repeated).length, 300)
       }
     })
 
@@ -647,7 +661,7 @@ describe("LoopGuard", () => {
     it("cuts a huge result in the refusal", () => {
       const observed = [{ call: call("{}"), outcome: completed("x".repeat(5_000_000)), tool: subject }]
       const { state } = after([observed, observed, observed])
-      const refusal = LoopGuard.refusal(guard, state, call("{}"), subject)
+      const refusal = refuseInLoop(guard, state, call("{}"), subject)
       assert.isBelow(refusal?.detail.length ?? Infinity, 500)
     })
 
@@ -666,7 +680,7 @@ describe("LoopGuard", () => {
         } as const,
         tool: subject
       }]
-      assert.strictEqual(after([observed, observed, observed]).step, "told")
+      assert.strictEqual(after([observed, observed, observed]).step, "warned")
     })
   })
 })

@@ -231,8 +231,8 @@ describe("RateLimit", () => {
     it("may wait forever, unless it refuses", () => {
       const waiting = (options?: Pick<RateLimit.Options, "onExceeded">) =>
         Tool.explain(doing(sunny).pipe(RateLimit.limit({ ...twoASecond, ...options }))).waiting
-      assert.deepStrictEqual(waiting({ onExceeded: "refuse" }), { most: Duration.zero, because: [] })
-      assert.isFalse(Duration.isFinite(waiting().most))
+      assert.deepStrictEqual(waiting({ onExceeded: "refuse" }), { max: Duration.zero, because: [] })
+      assert.isFalse(Duration.isFinite(waiting().max))
       assert.strictEqual(waiting().because.length, 1)
     })
 

@@ -393,7 +393,7 @@ describe("RetryPolicy", () => {
       })
       assert.deepStrictEqual(make({ attempts: 2, base: "1 second", honourRetryAfter: "3 seconds" }).terms, {
         attempts: 2,
-        waits: [{ least: Duration.zero, most: Duration.seconds(3), own: Duration.seconds(1) }],
+        waits: [{ min: Duration.zero, max: Duration.seconds(3), own: Duration.seconds(1) }],
         isRandom: true,
         honours: Duration.seconds(3)
       })

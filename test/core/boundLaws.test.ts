@@ -272,7 +272,7 @@ describe("no run", () => {
       starts: [0],
       seed: 1
     })
-    assert.deepStrictEqual([costs[0]?.executions, Tool.explain(tool).attempts.most], [5, Infinity])
+    assert.deepStrictEqual([costs[0]?.executions, Tool.explain(tool).attempts.max], [5, Infinity])
   })
 
   it("exceeds its bounds, whatever the policies", { tags: "slow" }, async () => {
@@ -282,18 +282,18 @@ describe("no run", () => {
         const { costs, tool } = await play(scenario)
         const { attempts, time, waiting } = Tool.explain(tool)
         // A clock of whole milliseconds is inexact by less than one.
-        const mostWaiting = Duration.toMillis(waiting.most) + 1
-        const mostTime = Duration.toMillis(time.most) + 1
+        const maxWaiting = Duration.toMillis(waiting.max) + 1
+        const maxTime = Duration.toMillis(time.max) + 1
         const text = scenario.policies.map(([text]) => text).join(" ")
         for (const [call, { elapsed = 300_000 - scenario.starts[call]!, executions, waited }] of costs.entries()) {
-          assert.isAtMost(executions, attempts.most, `attempts of ${text}`)
-          assert.isAtMost(waited, mostWaiting, `waiting of ${text}`)
-          assert.isAtMost(elapsed, mostTime, `time of ${text}`)
-          if (executions > 1 && executions === attempts.most) bounded.reached++
+          assert.isAtMost(executions, attempts.max, `attempts of ${text}`)
+          assert.isAtMost(waited, maxWaiting, `waiting of ${text}`)
+          assert.isAtMost(elapsed, maxTime, `time of ${text}`)
+          if (executions > 1 && executions === attempts.max) bounded.reached++
         }
-        if (attempts.most < Infinity) bounded.attempts++
-        if (mostWaiting < Infinity) bounded.waiting++
-        if (mostTime < Infinity) bounded.time++
+        if (attempts.max < Infinity) bounded.attempts++
+        if (maxWaiting < Infinity) bounded.waiting++
+        if (maxTime < Infinity) bounded.time++
       }),
       { numRuns: runs(1_000) }
     )

@@ -20,9 +20,9 @@ describe("Tool.explain", () => {
     it("a handler runs once, and may take forever", () => {
       const { attempts, time, waiting } = Tool.explain(quote())
       assert.deepStrictEqual({ attempts, time, waiting }, {
-        attempts: { most: 1, because: [] },
-        time: { most: Duration.infinity, because: ["the handler has no timeout"] },
-        waiting: { most: Duration.zero, because: [] }
+        attempts: { max: 1, because: [] },
+        time: { max: Duration.infinity, because: ["the handler has no timeout"] },
+        waiting: { max: Duration.zero, because: [] }
       })
     })
 
@@ -141,7 +141,7 @@ describe("Tool.explain", () => {
       assert.strictEqual(rowOf({ after: { time: wait } }), "own | 1 | 0ms | 6s")
       assert.strictEqual(rowOf({ repeats: { after: [wait, wait] } }), "own | 3 | 2s | 17s")
       assert.strictEqual(rowOf({ repeats: { after: [wait], overlap: true } }), "own | 2 | 1s | 6s")
-      assert.strictEqual(rowOf({ waits: { for: "a token", most: wait }, limit: wait }), "own | 1 | 1s | 1s")
+      assert.strictEqual(rowOf({ waits: { for: "a token", max: wait }, limit: wait }), "own | 1 | 1s | 1s")
     })
 
     it("defaults count in their places", () => {
@@ -159,7 +159,7 @@ describe("Tool.explain", () => {
   it("states how often a run may repeat a failing call", () => {
     const repeats = <T extends Tool.Any>(tool: T) => {
       const { actingCalls, calls, executions } = Tool.explain(tool)
-      return [calls, actingCalls, executions.most, executions.because.join("")]
+      return [calls, actingCalls, executions.max, executions.because.join("")]
     }
     assert.deepStrictEqual(repeats(quote()), [3, 3, 3, ""])
     assert.deepStrictEqual(repeats(quote("idempotent").pipe(Tool.retry(twice))), [3, 3, 5, ""])
@@ -174,7 +174,7 @@ describe("Tool.explain", () => {
 
   it("is a plain value", () => {
     const explanation = Tool.explain(timely().pipe(Tool.retry(twice)))
-    assert.deepStrictEqual(structuredClone(JSON.parse(JSON.stringify(explanation))).attempts, { most: 3, because: [] })
+    assert.deepStrictEqual(structuredClone(JSON.parse(JSON.stringify(explanation))).attempts, { max: 3, because: [] })
     assert.deepStrictEqual(explanation, Tool.explain(timely().pipe(Tool.retry(twice))))
   })
 })

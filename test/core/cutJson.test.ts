@@ -365,15 +365,15 @@ describe("any value", { tags: "slow" }, () => {
     fc.assert(fc.property(json, size, law), { numRuns: 300 })
   }
 
-  const mostItems = (value: Schema.Json): number =>
+  const maxItems = (value: Schema.Json): number =>
     typeof value !== "object" || value === null
       ? 0
       : Object.values<Schema.Json>(value).reduce<number>(
-        (most, inner) => Math.max(most, mostItems(inner)),
+        (max, inner) => Math.max(max, maxItems(inner)),
         isArray(value) ? value.length : 0
       )
   const isWithin = (value: Schema.Json, { bytes, items }: JsonSize): boolean =>
-    bytesOf(value) <= bytes && mostItems(value) <= items
+    bytesOf(value) <= bytes && maxItems(value) <= items
 
   /** Compares a cut value with the original, and returns the omissions. Fails if it is not a beginning. */
   const omissionsOf = (

@@ -46,7 +46,7 @@ describe("a call in which everything falls on the same ticks", () => {
     fc.assert(
       fc.asyncProperty(limited, async (scenario) => {
         const { world } = await play(scenario)
-        assert.isAtMost(world.mostAtOnce, 1, described(scenario))
+        assert.isAtMost(world.maxAtOnce, 1, described(scenario))
       }),
       { numRuns: 1_000 }
     ))

@@ -121,11 +121,11 @@ describe("a timeout", () => {
           0
         ]
       ]
-      for (const [run, count, most] of runs) {
+      for (const [run, count, max] of runs) {
         const { tool } = counted("pay", run)
         yield* outcomeOf(tool.pipe(Tool.timeout(50)))
         yield* TestClock.adjust("1 minute")
-        assert.isAtMost(count(), most)
+        assert.isAtMost(count(), max)
       }
     }))
 

@@ -414,10 +414,10 @@ describe("C3: a correction is known to", () => {
 })
 
 // A journal that breaks off after `most` steps.
-const replayed = <A, E, R>(store: Map<string, unknown>, most: number, name: string, run: Effect.Effect<A, E, R>) =>
+const replayed = <A, E, R>(store: Map<string, unknown>, max: number, name: string, run: Effect.Effect<A, E, R>) =>
   store.has(name)
     ? Effect.succeed(store.get(name) as A)
-    : store.size >= most
+    : store.size >= max
     ? Effect.die(`broken off before ${name}`)
     : Effect.tap(run, (value) => Effect.sync(() => store.set(name, value)))
 
@@ -425,14 +425,14 @@ const replayed = <A, E, R>(store: Map<string, unknown>, most: number, name: stri
 const brokenOff = <T extends Tool.Any>(pay: T) =>
   Effect.gen(function*() {
     const store = new Map<string, unknown>()
-    const journal = (most: number): Journal.Journal => ({
-      step: ({ name }, run) => Effect.suspend(() => replayed(store, most, name, run))
+    const journal = (max: number): Journal.Journal => ({
+      step: ({ name }, run) => Effect.suspend(() => replayed(store, max, name, run))
     })
     const agent = Agent.make({ toolkit: Toolkit.make(pay) })
     const script = [ScriptedModel.call("pay", "{bad"), ScriptedModel.call("pay", toDE()), ScriptedModel.text("Done.")]
-    const run = (most: number, script: ScriptedModel.Script) =>
+    const run = (max: number, script: ScriptedModel.Script) =>
       Effect.exit(agent.run("?")).pipe(
-        Effect.provideService(Journal.current, journal(most)),
+        Effect.provideService(Journal.current, journal(max)),
         Effect.provide(ScriptedModel.layer(script))
       )
     assert.isTrue(Exit.isFailure(yield* run(3, script)))

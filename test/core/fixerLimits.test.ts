@@ -222,16 +222,16 @@ describe("C3: a fixer", () => {
 
     it.effect("has 30 seconds by default, for all its tries", () =>
       Effect.gen(function*() {
-        for (const [time, most] of [[undefined, 30_000], ["2 seconds", 2_000]] as const) {
+        for (const [time, max] of [[undefined, 30_000], ["2 seconds", 2_000]] as const) {
           const { fix, told } = fixer(({ tries }) => Effect.delay(Effect.succeed(`${tries}`), "900 millis"))
           const fixed = weather().tool.pipe(Tool.fix(fix, { tries: 100, ...(time === undefined ? {} : { time }) }))
           const fiber = yield* Effect.forkChild(call(fixed, unclosed))
-          yield* TestClock.adjust(most - 1)
+          yield* TestClock.adjust(max - 1)
           assert.isUndefined(fiber.pollUnsafe())
           yield* TestClock.adjust(1)
           const outcome = failed(yield* Fiber.join(fiber))
           assert.strictEqual(outcome.failure.code, "invalid_json")
-          assert.strictEqual(told.length, Math.ceil(most / 900))
+          assert.strictEqual(told.length, Math.ceil(max / 900))
           assert.strictEqual(
             outcome.handled.at(-1)?.detail,
             "The fixer of get_weather failed. It did not answer in time."

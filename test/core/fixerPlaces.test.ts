@@ -148,17 +148,17 @@ describe("C3: a fixer", () => {
     it("is explained: everything runs again per try, and the fixer has its own time", () => {
       const tool = weather().tool.pipe(Tool.timeout("1 second"), Tool.fix(toParis, { tries: 2, time: "10 seconds" }))
       const { attempts, steps, time } = Tool.explain(tool)
-      assert.strictEqual(attempts.most, 3)
-      assert.deepStrictEqual(time, { most: Duration.seconds(13), because: [] })
-      assert.deepStrictEqual(steps.map(({ description, time }) => `${description}: ${Duration.format(time.most)}`), [
+      assert.strictEqual(attempts.max, 3)
+      assert.deepStrictEqual(time, { max: Duration.seconds(13), because: [] })
+      assert.deepStrictEqual(steps.map(({ description, time }) => `${description}: ${Duration.format(time.max)}`), [
         "handler: Infinity",
         "timeout of 1s: 1s",
         "corrections by a fixer, up to 2 times: 13s"
       ])
-      const { time: { because, most } } = Tool.explain(
+      const { time: { because, max } } = Tool.explain(
         tool.pipe(Tool.fix(toParis, { time: Duration.infinity }))
       )
-      assert.deepStrictEqual([most, because], [Duration.infinity, ["the fixer has no timeout"]])
+      assert.deepStrictEqual([max, because], [Duration.infinity, ["the fixer has no timeout"]])
     })
   })
 })

@@ -85,10 +85,10 @@ describe("C3 C4 C5: an agent that fixes", () => {
 
   it.effect("gets no arguments that are too long to be shown in full", () =>
     Effect.gen(function*() {
-      const most = yield* play([ScriptedModel.call("get_weather", "x".repeat(20_000)), done], [
+      const max = yield* play([ScriptedModel.call("get_weather", "x".repeat(20_000)), done], [
         ScriptedModel.text("{}")
       ])
-      assert.strictEqual(most.requests.length, 1)
+      assert.strictEqual(max.requests.length, 1)
       const { exit, requests } = yield* play([ScriptedModel.call("get_weather", "x".repeat(20_001)), done], [])
       assert.deepStrictEqual(requests, [])
       assert.deepStrictEqual(

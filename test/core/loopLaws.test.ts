@@ -9,6 +9,8 @@ import * as LoopGuard from "@fallible/core/LoopGuard"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Duration } from "effect"
 import * as fc from "fast-check"
+import { judgeTurn, noLoop, refuseInLoop } from "../../packages/core/src/internal/agent/loopGuard.ts"
+import { type Observed } from "../../packages/core/src/internal/agent/loopJudgement.ts"
 
 const effort = { attempts: 1, waited: Duration.zero, handled: [] } as const
 const reads = { sideEffect: "none" } as const
@@ -49,7 +51,7 @@ const callOf = (name: string, text: string | undefined) =>
 const result = fc.oneof(json, fc.constant("the same text again and again, ".repeat(5)), fc.constant(true))
 
 /** Any call: most of them repeat what is known. */
-const anyCall: fc.Arbitrary<LoopGuard.Observed> = fc.record({
+const anyCall: fc.Arbitrary<Observed> = fc.record({
   call: fc.tuple(toolName, argumentText).map(([name, text]) => callOf(name, text)),
   outcome: fc.oneof(
     { weight: 4, arbitrary: result.map((value) => completed(value)) },
@@ -74,18 +76,18 @@ const guardOptions = fc.record({
 })
 
 /** Plays turns through a guard, which refuses calls as an agent does. Returns the steps, one for each turn. */
-const play = (guard: LoopGuard.LoopGuard, turns: ReadonlyArray<ReadonlyArray<LoopGuard.Observed>>) => {
-  let state = LoopGuard.empty
+const play = (guard: LoopGuard.LoopGuard, turns: ReadonlyArray<ReadonlyArray<Observed>>) => {
+  let state = noLoop
   const steps: Array<LoopGuard.Step | undefined> = []
   for (const [index, calls] of turns.entries()) {
     const before = state
-    const verdict = LoopGuard.after(
+    const verdict = judgeTurn(
       guard,
       state,
       index + 1,
       calls.map((observed) => {
         const { call, tool } = observed
-        const refusal = tool === undefined ? undefined : LoopGuard.refusal(guard, before, call, tool)
+        const refusal = tool === undefined ? undefined : refuseInLoop(guard, before, call, tool)
         return refusal === undefined ? observed : { ...observed, outcome: failed(refusal, 0) }
       })
     )
@@ -107,20 +109,20 @@ describe("the guard against loops", () => {
         const guard = LoopGuard.make(options)
         const productive = turns.map(([others, isEffect, name, text, at], index) => {
           const call = callOf(name, text)
-          const news: LoopGuard.Observed = isEffect
+          const news: Observed = isEffect
             ? { call, outcome: completed("pressed", "executed"), tool: acts }
             : { call, outcome: completed(`news ${index}`), tool: reads }
           return others.toSpliced(at, 0, news)
         })
         // Another call of the turn may be refused, but the call that brings news is not.
-        let state = LoopGuard.empty
+        let state = noLoop
         for (const [index, calls] of productive.entries()) {
           for (const { call, tool } of calls) {
-            assert.isUndefined(tool === undefined ? undefined : LoopGuard.refusal(guard, state, call, tool))
+            assert.isUndefined(tool === undefined ? undefined : refuseInLoop(guard, state, call, tool))
           }
-          const verdict = LoopGuard.after(guard, state, index + 1, calls)
+          const verdict = judgeTurn(guard, state, index + 1, calls)
           state = verdict.state
-          assert.include([undefined, "told"], verdict.step)
+          assert.include([undefined, "warned"], verdict.step)
           assert.deepInclude(state, { count: 0, withdrawn: [] })
         }
       }),
@@ -145,20 +147,20 @@ describe("the guard against loops", () => {
           { call: callOf("look", "{}"), outcome: completed(`news ${index}`), tool: reads }
         ])
         const turns = Array.from(stuck.take(60), (indexes) =>
-          indexes.map((index): LoopGuard.Observed => {
+          indexes.map((index): Observed => {
             const { n, name, value } = known[index % known.length]!
             return { call: callOf(name, `{"stuck":${n}}`), outcome: completed(value), tool: reads }
           }))
         const { steps } = play(guard, [...earlier, ...turns])
         const own = steps.slice(earlier.length)
         assert.strictEqual(own.at(-1), "ended")
-        assert.isTrue(own.includes("told"))
+        assert.isTrue(own.includes("warned"))
         // A call that is made for the first time is news. After the last news, each call is told at most once before the
         // first is refused, and withdrawal and end follow.
         const texts = turns.map((calls) => calls.map(({ call }) => JSON.stringify([call.name, call.arguments])))
         const isNews = (text: string, turn: number) => !texts.slice(0, turn).some((earlier) => earlier.includes(text))
         const news = texts.slice(0, own.length).findLastIndex((turn, index) => turn.some((text) => isNews(text, index)))
-        assert.isAtMost(own.length - news - 1, 3 * guard.tell + 6)
+        assert.isAtMost(own.length - news - 1, 3 * guard.warnAfter + 6)
       }),
       { numRuns: 1_000 }
     )
@@ -174,7 +176,7 @@ describe("the guard against loops", () => {
           tool: reads
         }])
         const { steps } = play(guard, turns)
-        assert.strictEqual(steps.length, 2 * guard.end)
+        assert.strictEqual(steps.length, 2 * guard.endAfter)
         assert.notInclude(steps, "refused")
       })
     )

@@ -527,8 +527,8 @@ describe("H7: a conversation that is too long for the model", () => {
         call(4),
         ScriptedModel.text("Done.")
       ])
-      const most = lengthOf(requests[2]) / 2
-      for (const request of requests.slice(3)) assert.isAtMost(lengthOf(request), most + 4 * 450)
+      const max = lengthOf(requests[2]) / 2
+      for (const request of requests.slice(3)) assert.isAtMost(lengthOf(request), max + 4 * 450)
       assert.isBelow(requests.length, 7)
     }))
 

@@ -207,7 +207,7 @@ describe("Policy.standard", () => {
       it.effect(what, () =>
         Effect.gen(function*() {
           const tool = queue.pipe(Tool.withDefaults(Policy.standard()))
-          assert.isBelow(Duration.toMillis(Tool.explain(tool).time.most), Infinity)
+          assert.isBelow(Duration.toMillis(Tool.explain(tool).time.max), Infinity)
           yield* around(Effect.flip(tool.run({})), first)
           const [before, end] = yield* around(Effect.flip(tool.run({})), total)
           assert.isUndefined(before)
@@ -309,7 +309,7 @@ describe("Policy.standard", () => {
       const { attempts, time, waiting, warnings } = Tool.explain(
         Tool.withDefaults(doing(sunny), Policy.standard(options))
       )
-      return [attempts.most, durationText(waiting.most), durationText(time.most), warnings.length]
+      return [attempts.max, durationText(waiting.max), durationText(time.max), warnings.length]
     }
     assert.deepStrictEqual(explain(), [3, "30s", "30s", 0])
     assert.deepStrictEqual(explain({ retryTimeouts: true }), [3, "30s", "30s", 0])

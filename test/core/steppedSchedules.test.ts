@@ -11,7 +11,7 @@ describe("Tool.explain", () => {
     const costs = <R>(retries: Policy.Retries<R>) => {
       const { attempts, waiting } = Tool.explain(quote().pipe(Tool.retry(retries)))
       const because = [...new Set([...attempts.because, ...waiting.because])].join("; ")
-      return because === "" ? `${attempts.most} attempts, ${Duration.format(waiting.most)}` : because
+      return because === "" ? `${attempts.max} attempts, ${Duration.format(waiting.max)}` : because
     }
     const delayed = (wait: (input: ToolUnavailable) => Duration.Input) =>
       Schedule.recurs(2).pipe(
@@ -51,7 +51,7 @@ describe("Tool.explain", () => {
       const { attempts } = Tool.explain(
         quote().pipe(Tool.retry(second.pipe(Schedule.jittered, Schedule.upTo({ duration: "10 seconds" }))))
       )
-      assert.strictEqual(attempts.most, 14)
+      assert.strictEqual(attempts.max, 14)
     })
 
     it("of this library for the most expensive failure, by its terms", () => {

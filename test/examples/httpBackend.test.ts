@@ -195,11 +195,11 @@ describe("the endpoints for operators", () => {
 
   it.live("report the runs and the tools, without what they were asked", () =>
     Effect.gen(function*() {
-      const { url } = yield* serving({ upstream: "down", most: 7 })
+      const { url } = yield* serving({ upstream: "down", max: 7 })
       yield* post(`${url}/ask`, { question: "What is o-1001?" })
       const { body, status } = yield* fetched(`${url}/ready`)
       assert.strictEqual(status, 200)
-      assert.include(JSON.stringify(body), "{\"ready\":true,\"runs\":{\"underWay\":0,\"most\":7}")
+      assert.include(JSON.stringify(body), "{\"ready\":true,\"runs\":{\"underWay\":0,\"max\":7}")
       assert.include(JSON.stringify(body), "{\"tool\":\"find_order\",\"available\":true,\"calls\":1,\"errors\":1}")
       assert.notInclude(JSON.stringify(body), "o-1001")
       assert.deepStrictEqual((yield* fetched(`${url}/health`)).status, 200)

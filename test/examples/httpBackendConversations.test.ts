@@ -1,7 +1,7 @@
 /** The conversations of the HTTP backend: its questions to users, their replies, and refunds by several at once. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
-import { mostRuns } from "@fallible/examples/04-http-backend/Conversations"
+import { maxRuns } from "@fallible/examples/04-http-backend/Conversations"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { events, noneUnderWay, post, serving, until } from "../support/backend.ts"
 
@@ -72,7 +72,7 @@ describe("a conversation", () => {
       const first = yield* post(`${url}/ask`, { question: "Hello?" })
       const conversation = first.headers.get("conversation-id")
       const ask = post(`${url}/ask`, { question: "Hello?", conversation })
-      const statuses = yield* Effect.forEach(Array.from({ length: mostRuns - 1 }), () =>
+      const statuses = yield* Effect.forEach(Array.from({ length: maxRuns - 1 }), () =>
         Effect.map(ask, ({ status }) => status))
       assert.deepStrictEqual(new Set(statuses), new Set([200]))
       const { body, status } = yield* ask

@@ -33,7 +33,7 @@ describe("500 requests at once", () => {
     () =>
       Effect.gen(function*() {
         // The answer to each refund is lost.
-        const served = yield* serving({ most: 500, upstream: "lossy" })
+        const served = yield* serving({ max: 500, upstream: "lossy" })
         const cheap = Array.from({ length: 667 }, (_, index) => 1000 + index).filter((number) => number % 4 !== 0)
         const orders = cheap.slice(0, 500).map((number) => `o-${number}`)
         const killed = orders.filter((_, index) => index % 5 === 0)

@@ -170,7 +170,7 @@ describe("a run that takes as long as it may", () => {
 describe("more runs than there are places", () => {
   it.live("are refused at once, and told when to come back", () =>
     Effect.gen(function*() {
-      const served = yield* serving({ model: silent, most: 1 })
+      const served = yield* serving({ model: silent, max: 1 })
       const first = yield* Effect.forkChild(post(`${served.url}/ask`, { question: "Hello?" }))
       yield* underWay(served, 1)
       const { body, headers, status } = yield* post(`${served.url}/ask`, { question: "Hello?" })

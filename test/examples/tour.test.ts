@@ -99,7 +99,7 @@ describe("the tour", () => {
           ["did not run the call (invalid_json)"],
           ["fetched a further page", "fetched a further page"],
           ["did not retry the call: it may have acted"],
-          ["noticed a loop, and told the model"],
+          ["noticed a loop, and warned the model"],
           ["stopped waiting (timeout)"]
         ]
       )

@@ -16,7 +16,7 @@ import { macrotask } from "./virtualTime.ts"
 interface Options {
   readonly model?: Layer.Layer<Model.Model>
   readonly upstream?: ShopServer.State
-  readonly most?: number
+  readonly max?: number
   readonly grace?: Duration.Input
   /** How long a connection may be idle. */
   readonly idle?: Duration.Input
@@ -27,10 +27,10 @@ interface Options {
 
 /** Starts the backend until the scope closes. */
 export const serving = (
-  { env = {}, grace = 0, idle, log, model = Planner.paced(), most = 100, upstream = "up" }: Options = {}
+  { env = {}, grace = 0, idle, log, model = Planner.paced(), max = 100, upstream = "up" }: Options = {}
 ) =>
   Layer.build(
-    Backend.layer({ most, grace }).pipe(
+    Backend.layer({ max, grace }).pipe(
       Layer.provideMerge(Layer.merge(
         Listener.at(0, idle),
         ShopServer.layer(upstream)

@@ -74,10 +74,10 @@ class RequestError extends Error {
   }
 }
 
-const mostRedirects = 5
+const maxRedirects = 5
 
 /** A client over `node:http` that keeps its connections, follows redirects, and throws for a status that is no success. */
-export const nodeHttp: Client = (ask) => following(ask, mostRedirects)
+export const nodeHttp: Client = (ask) => following(ask, maxRedirects)
 
 const following = (ask: Ask, redirects: number): Promise<Answer> =>
   new Promise((resolve, reject) => {

@@ -36,7 +36,7 @@ interface Work {
 const { at, count, seed }: Work = workerData
 const next = randomly(seed)
 const pick = <A>(all: ReadonlyArray<A>): A => all[next(all.length)]!
-const some = <A>(most: number, make: () => A): Array<A> => Array.from({ length: next(most + 1) }, make)
+const some = <A>(max: number, make: () => A): Array<A> => Array.from({ length: next(max + 1) }, make)
 
 // -----------------------------------------------------------------------------
 // Values

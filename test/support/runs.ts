@@ -1,2 +1,2 @@
 /** How often a law runs: as often as given in `pnpm test:long`, and where mutants are tried; otherwise a quarter of that. */
-export const runs = (most: number): number => process.env["FALLIBLE_RUNS"] === "all" ? most : most / 4
+export const runs = (max: number): number => process.env["FALLIBLE_RUNS"] === "all" ? max : max / 4

@@ -80,7 +80,7 @@ const perform = ({ end, isDeaf, takes }: typeof act extends fc.Arbitrary<infer A
     if (!world.executions.every(world.mayBeginAfter)) world.repetitions++
     if (world.isOver) world.begunAfterwards++
     world.executions.push(execution)
-    world.mostAtOnce = Math.max(world.mostAtOnce, world.executions.filter(({ proof }) => proof === undefined).length)
+    world.maxAtOnce = Math.max(world.maxAtOnce, world.executions.filter(({ proof }) => proof === undefined).length)
     const [proof, ending] = ends[end]!
     const body = Effect.andThen(takes === 0 ? Effect.void : Effect.sleep(takes), ending)
     // An interruption that reached a deaf handler discards its exit as soon as it ends.
@@ -96,7 +96,7 @@ export class World {
   /** The executions that began although an earlier one may have acted, refused the call, or was running. */
   repetitions = 0
   begunAfterwards = 0
-  mostAtOnce = 0
+  maxAtOnce = 0
   isOver = false
   readonly reports: Array<Observer.LateResult> = []
   readonly mayBeginAfter = ({ proof }: Execution): boolean => proof === "nothing"

@@ -62,10 +62,10 @@ const modelOf = (turns: number, width: number) => {
 }
 
 const running = (tool: typeof tools[keyof typeof tools], turns: number, width = 1, elapsed?: "1 hour") => {
-  const most = Number.MAX_SAFE_INTEGER
+  const max = Number.MAX_SAFE_INTEGER
   const agent = Agent.make({
     toolkit: Toolkit.make(tool),
-    limits: { turns: most, calls: most, ...(elapsed === undefined ? {} : { elapsed }) },
+    limits: { turns: max, calls: max, ...(elapsed === undefined ? {} : { elapsed }) },
     // The guard would end a run in which every call fails.
     loopGuard: tool === tools.failing ? "off" : {}
   })

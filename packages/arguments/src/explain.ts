@@ -161,8 +161,8 @@ const expectedBy = (misfit: Misfit, { document }: Conformance, isSecret: boolean
 
 const containing = (schema: unknown, document: Conformance["document"]): string => {
   const { contains, maxContains, minContains = 1 } = isObject(schema) ? schema : {}
-  const most = typeof maxContains === "number" ? ` and at most ${maxContains}` : ""
-  return `array with at least ${Number(minContains)}${most} of: ${describe(contains, document) ?? "certain items"}`
+  const max = typeof maxContains === "number" ? ` and at most ${maxContains}` : ""
+  return `array with at least ${Number(minContains)}${max} of: ${describe(contains, document) ?? "certain items"}`
 }
 
 // Describes the schema's expectation, with the more exact keywords of the other validator.

@@ -31,9 +31,9 @@ export const limitsOf = ({ limits }: Pick<Options, "limits">): Required<Limits> 
   if (limits === undefined) return defaults
   const all = { ...defaults, ...limits }
   for (const [name, limit] of Object.entries(all)) {
-    const most = name === "depth" ? deepest : Number.MAX_SAFE_INTEGER
-    if (!Number.isInteger(limit) || limit < 1 || limit > most) {
-      throw new RangeError(`limits.${name} has to be a whole number from 1 to ${most}, and is ${limit}.`)
+    const max = name === "depth" ? deepest : Number.MAX_SAFE_INTEGER
+    if (!Number.isInteger(limit) || limit < 1 || limit > max) {
+      throw new RangeError(`limits.${name} has to be a whole number from 1 to ${max}, and is ${limit}.`)
     }
   }
   return all

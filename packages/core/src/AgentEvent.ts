@@ -136,7 +136,7 @@ export class CallEnded extends namedStruct<CallEnded>()({
 export class LoopNoticed extends namedStruct<LoopNoticed>()({
   _tag: Schema.tag("LoopNoticed"),
   ...inTurn,
-  step: Schema.Literals(["told", "refused", "withdrawn", "ended"]),
+  step: Schema.Literals(["warned", "refused", "withdrawn", "ended"]),
   /** The names of the tools that are called again and again. */
   tools: Schema.Array(Schema.String)
 }) {}

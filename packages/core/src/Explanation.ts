@@ -33,13 +33,13 @@ import { durationText } from "./internal/value/durationText.ts"
 import type { SideEffect } from "./SideEffect.ts"
 
 /**
- * An upper bound. If a value has no upper bound, `most` is infinite, and `because` says why.
+ * An upper bound. If a value has no upper bound, `max` is infinite, and `because` says why.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Bound<out A extends number | Duration.Duration> {
-  readonly most: A
+  readonly max: A
   /** The reasons why the value is unbounded, in a few words each. Empty if the value is bounded. */
   readonly because: ReadonlyArray<string>
 }
@@ -245,10 +245,10 @@ export const timeline = ({ moments, more, time, tool }: Explanation): string => 
     tool,
     ...alignColumns(moments.map(({ at, event }) => [durationText(at), event])),
     ...(more === 0 ? [] : [more === Infinity ? "  … and many more" : `  … ${more} more`]),
-    ...(!Duration.isFinite(time.most)
+    ...(!Duration.isFinite(time.max)
       ? [`  … with no end in sight: ${time.because.join("; ")}`]
-      : more > 0 || Duration.isLessThan(last, time.most)
-      ? [`  ${durationText(time.most)} at the latest, the end`]
+      : more > 0 || Duration.isLessThan(last, time.max)
+      ? [`  ${durationText(time.max)} at the latest, the end`]
       : [])
   ].join("\n")
 }
@@ -296,9 +296,9 @@ const renderBlock = (explanation: Explanation): string => {
   ].join("\n")
 }
 
-const withReasons = (most: string, { because }: Bound<number | Duration.Duration>): string =>
-  because.length === 0 ? most : `${most}: ${because.join("; ")}`
+const withReasons = (max: string, { because }: Bound<number | Duration.Duration>): string =>
+  because.length === 0 ? max : `${max}: ${because.join("; ")}`
 
-const count = ({ most }: Bound<number>): string => most === Infinity ? "unbounded" : String(most)
+const count = ({ max }: Bound<number>): string => max === Infinity ? "unbounded" : String(max)
 
-const span = ({ most }: Bound<Duration.Duration>): string => Duration.isFinite(most) ? durationText(most) : "unbounded"
+const span = ({ max }: Bound<Duration.Duration>): string => Duration.isFinite(max) ? durationText(max) : "unbounded"

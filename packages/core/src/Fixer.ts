@@ -33,7 +33,7 @@ import * as Schema from "effect/Schema"
 import { textOf } from "./internal/failure/failureField.ts"
 import { Answered, Escalation, type Rejected, type Rejection } from "./internal/fixing/rejection.ts"
 import { exemptFromLimits } from "./internal/tool/exemptFromLimits.ts"
-import { cut, mostDetail } from "./internal/value/text.ts"
+import { cut, maxDetail } from "./internal/value/text.ts"
 import * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
 import { Severity, ToolUnavailable } from "./ToolFailure.ts"
@@ -184,7 +184,7 @@ export const escalate = (
  * @since 0.1.0
  */
 export const throwException = (reason: string): Effect.Effect<never> =>
-  ToolCall.stop(cut(textOf(reason) ?? "The fixer gave no reason.", mostDetail))
+  ToolCall.stop(cut(textOf(reason) ?? "The fixer gave no reason.", maxDetail))
 
 // -----------------------------------------------------------------------------
 // Agents

@@ -269,7 +269,7 @@ const timedOut = (cause: Cause.TimeoutError): HttpFailure => failureOf(describe(
 // The service's message
 // -----------------------------------------------------------------------------
 
-const mostBytes = 16 * 1024
+const maxBytes = 16 * 1024
 
 /**
  * Returns the part of the body that arrives in time. The kind of failure is already known, so the rest is not worth
@@ -277,7 +277,7 @@ const mostBytes = 16 * 1024
  */
 const beginningOf = ({ stream }: HttpClientResponse): Effect.Effect<string> =>
   Effect.suspend(() => {
-    let left = mostBytes
+    let left = maxBytes
     let received = ""
     const bytes = Stream.map(stream, (bytes) => {
       const taken = bytes.subarray(0, left)

@@ -181,9 +181,9 @@ export const plus = (one: Ledger, other: Ledger): Ledger => ({
  * @category rendering
  * @since 0.1.0
  */
-export const table = (ledger: Ledger, most = Infinity): string => {
+export const table = (ledger: Ledger, max = Infinity): string => {
   const { calls, failures, inputTokens, outputTokens, repairs, turns } = ledger
-  const listed = failures.slice(0, most)
+  const listed = failures.slice(0, max)
   const left = failures.length - listed.length
   return [
     ...(failures.length === 0 ? ["  No failures."] : alignColumns([heading, ...listed.map(cellsOf)])),

@@ -521,7 +521,7 @@ export const paginate = <A>(options: PaginateOptions<A>): Policy => {
   return makeBuiltIn({
     kind: "paginate",
     description: `fetches up to ${pages} pages`,
-    terms: { pages: { most: pages, time: limits.time } },
+    terms: { pages: { max: pages, time: limits.time } },
     wrap: (run, { name, parameters, sideEffect }) => {
       if (!isIdempotent(sideEffect)) {
         throw new TypeError(
@@ -565,7 +565,7 @@ export const concurrency = (
   return makeBuiltIn({
     kind: "concurrency",
     description: `concurrency limit of ${permits}`,
-    terms: { waits: { for: "a permit", most: patience } },
+    terms: { waits: { for: "a permit", max: patience } },
     wrap: (run, { name }, call) => {
       const throughBulkhead = bulkheads.get(name) ?? bulkheadOf(name, call)
       bulkheads.set(name, throughBulkhead)

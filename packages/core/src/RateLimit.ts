@@ -81,7 +81,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
   return builtIn(Policy.make<RateLimiter.RateLimiter, ToolUnavailable>({
     kind: "rate",
     description: `rate of ${rate}`,
-    terms: { waits: { for: "its turn", most: onExceeded === "wait" ? Duration.infinity : Duration.zero } },
+    terms: { waits: { for: "its turn", max: onExceeded === "wait" ? Duration.infinity : Duration.zero } },
     wrap: <A, E extends ToolFailure, R>(run: Policy.Run<A, E, R>, { name }: Policy.Subject<A>, call: Policy.Call) => {
       const token = { algorithm, key: key ?? name, limit, window }
       type Running = Effect.Effect<A, E | ToolUnavailable, R>

@@ -15,7 +15,7 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { hasActed } from "./internal/call/outcome.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
-import { cutJson, mostData, shownText } from "./internal/value/cutJson.ts"
+import { cutJson, maxData, shownText } from "./internal/value/cutJson.ts"
 import { cut, list, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
@@ -198,7 +198,7 @@ const choices = (alternatives: ReadonlyArray<string>): ReadonlyArray<string> => 
 
 // Cuts the data to the limit, and says in a note what is left of it.
 const dataOf = (data: Schema.Json): { readonly data: Schema.Json; readonly note?: string } => {
-  const short = cutJson(data, { bytes: mostData, items: Infinity })
+  const short = cutJson(data, { bytes: maxData, items: Infinity })
   return short === undefined ? { data } : { data: short.value, note: `the data was cut: it shows ${shownText(short)}` }
 }
 

@@ -117,8 +117,8 @@ export interface Options {
  * ).pipe(Tool.retry(RetryPolicy.make({ attempts: 5, base: "1 second", honourRetryAfter: false })))
  *
  * const { attempts, waiting } = Tool.explain(quote)
- * attempts.most // => 5
- * Duration.format(waiting.most) // => "12s"
+ * attempts.max // => 5
+ * Duration.format(waiting.max) // => "12s"
  * ```
  *
  * @category constructors
@@ -142,8 +142,8 @@ export const make = (options: Options = {}): RetryPolicy => {
   return withTerms(honourRetryAfter === false ? limited : waitAsAsked(limited, asked), {
     attempts,
     waits: lengths.map((own) => ({
-      least: jitter ? Duration.zero : own,
-      most: Duration.max(own, asked),
+      min: jitter ? Duration.zero : own,
+      max: Duration.max(own, asked),
       own
     })),
     isRandom: jitter && attempts > 1,
@@ -185,8 +185,8 @@ const isTimedOut = ({ code, outcome }: Retryable): boolean => code === "timeout"
  * ).pipe(Tool.retry(RetryPolicy.honouring(Schedule.recurs(3), "10 seconds")))
  *
  * const { attempts, waiting } = Tool.explain(quote)
- * attempts.most // => 4
- * Duration.format(waiting.most) // => "30s"
+ * attempts.max // => 4
+ * Duration.format(waiting.max) // => "30s"
  * ```
  *
  * @category combining
@@ -275,8 +275,8 @@ export const rateLimited: RetryPolicy = withTerms(
   {
     attempts: defaults.attempts,
     waits: defaults.lengths.map((own) => ({
-      least: Duration.zero,
-      most: Duration.sum(rateLimit, Duration.times(own, longerBy)),
+      min: Duration.zero,
+      max: Duration.sum(rateLimit, Duration.times(own, longerBy)),
       own
     })),
     isRandom: true,

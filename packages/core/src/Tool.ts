@@ -665,13 +665,13 @@ const pollingOf = (options: PollOptions): Polling => {
   demand([["A tool's 'poll' must be an object such as { every: \"5 seconds\" }", Predicate.isObject(options), options]])
   const { atMost, every: input } = options
   const every = finite("tool's interval between polls", input)
-  const most = atMost === undefined
+  const max = atMost === undefined
     ? Duration.max(every, Duration.minutes(1))
     : finite("tool's longest time of polling", atMost)
-  if (Duration.isGreaterThanOrEqualTo(most, every)) return { every, atMost: most }
+  if (Duration.isGreaterThanOrEqualTo(max, every)) return { every, atMost: max }
   throw new TypeError(
     `A tool's longest time of polling must be at least its interval, ${Duration.format(every)}; got ${
-      Duration.format(most)
+      Duration.format(max)
     }.`
   )
 }
@@ -800,7 +800,7 @@ export const timeout: {
  *   Tool.deadline("5 seconds")
  * )
  *
- * Duration.format(Tool.explain(quote).time.most) // => "5s"
+ * Duration.format(Tool.explain(quote).time.max) // => "5s"
  * ```
  *
  * @category policies
@@ -1484,8 +1484,8 @@ export const outcome: {
  * )
  *
  * const { attempts, time, warnings } = Tool.explain(quote)
- * attempts.most // => 3
- * Duration.format(time.most) // => "15s 600ms"
+ * attempts.max // => 3
+ * Duration.format(time.max) // => "15s 600ms"
  * warnings.map(({ code }) => code) // => ["unjittered_retry"]
  * ```
  *

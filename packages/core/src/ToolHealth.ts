@@ -162,7 +162,7 @@ interface Entry {
 }
 
 /** How many codes of a tool are counted separately. The number is limited because a handler may use any codes. */
-const mostCodes = 20
+const maxCodes = 20
 
 /** The maximum lengths of the last error's code and detail, in characters. */
 const maxLength = { code: 60, detail: 200 }
@@ -237,7 +237,7 @@ const recordError = (entry: Entry, { at, code, detail, tag }: LastError) => {
   entry.consecutiveErrors++
   entry.lastError = error
   const { byCode } = entry
-  const isCounted = byCode.has(`${tag} ${error.code}`) || byCode.size < mostCodes
+  const isCounted = byCode.has(`${tag} ${error.code}`) || byCode.size < maxCodes
   const countedCode = isCounted ? error.code : "other"
   const key = `${tag} ${countedCode}`
   byCode.set(key, { tag, code: countedCode, count: (byCode.get(key)?.count ?? 0) + 1 })

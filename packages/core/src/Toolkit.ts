@@ -231,7 +231,7 @@ const asNeeding = <T extends Tool.Any, F>(tool: T) => tool as unknown as Tool.Wi
  * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
  * const toolkit = Toolkit.make(ping).pipe(Toolkit.withDefaults([Policy.timeout("5 seconds")]))
  *
- * Toolkit.explain(toolkit).map(({ time, tool }) => `${tool}: ${Duration.format(time.most)}`) // => ["ping: 5s"]
+ * Toolkit.explain(toolkit).map(({ time, tool }) => `${tool}: ${Duration.format(time.max)}`) // => ["ping: 5s"]
  * ```
  *
  * @category explaining

@@ -2,7 +2,7 @@
  * Unreadable answers: incomplete JSON, a web page instead of JSON, a value that does not match its schema.
  */
 import { invalid, type Recognized } from "./kind.ts"
-import { at, isRecord, listAt, most, namesOf, textAt } from "./reading.ts"
+import { at, isRecord, listAt, max, namesOf, textAt } from "./reading.ts"
 import { redact } from "./redact.ts"
 
 /** Recognizes an error of `JSON.parse`. The error's message differs between engines, and may quote the text. */
@@ -54,13 +54,13 @@ export const ofIssues = (error: object): Recognized | undefined => {
 }
 
 const placesText = (places: ReadonlyArray<string>): string => {
-  const more = places.length - mostPlaces
+  const more = places.length - maxPlaces
   return places.length === 0
     ? ""
-    : ` at ${places.slice(0, mostPlaces).join(", ")}${more > 0 ? ` and ${more} more` : ""}`
+    : ` at ${places.slice(0, maxPlaces).join(", ")}${more > 0 ? ` and ${more} more` : ""}`
 }
 
-const mostPlaces = 10
+const maxPlaces = 10
 
 type Path = ReadonlyArray<unknown>
 
@@ -74,7 +74,7 @@ const pathsIn = (issue: unknown, found: Array<Path>, before: Path = [], depth = 
   const path = [...before, ...listAt(issue, "path")]
   const inner = [at(issue, "issue"), ...listAt(issue, "issues")].filter(isRecord)
   if (inner.length === 0 || depth > 50) found.push(path)
-  else for (const one of inner) if (found.length < most.items) pathsIn(one, found, path, depth + 1)
+  else for (const one of inner) if (found.length < max.items) pathsIn(one, found, path, depth + 1)
   return found
 }
 

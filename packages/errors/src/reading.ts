@@ -35,7 +35,7 @@ export const has = (value: unknown, key: string): boolean => isObjectOrFunction(
 const isObjectOrFunction = (value: unknown): value is object => isObject(value) || typeof value === "function"
 
 /** The limits on reading an error: related errors, items of a list, levels of classes or causes, characters. */
-export const most = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }
+export const max = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }
 
 /** Returns the value at a path of keys, own or inherited. */
 export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
@@ -46,7 +46,7 @@ export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
 
 export const textAt = (value: unknown, ...path: ReadonlyArray<string>): string | undefined => {
   const text = at(value, ...path)
-  return typeof text === "string" ? text.slice(0, most.text) : undefined
+  return typeof text === "string" ? text.slice(0, max.text) : undefined
 }
 
 /** Returns the full length of the text at a path. */
@@ -63,13 +63,13 @@ export const wholeAt = (value: unknown, ...path: ReadonlyArray<string>): number 
 /** Returns the first items of a list, at most `most.items`. */
 export const listAt = (value: unknown, key: string): ReadonlyArray<unknown> => {
   const list = at(value, key)
-  return attempt(() => Array.isArray(list) ? list.slice(0, most.items) : []) ?? []
+  return attempt(() => Array.isArray(list) ? list.slice(0, max.items) : []) ?? []
 }
 
 /** Returns the parts of an error, an exit, a cause or an outcome. */
 export const partsOf = (one: unknown): ReadonlyArray<unknown> =>
   Array.isArray(one)
-    ? one.slice(0, most.items)
+    ? one.slice(0, max.items)
     : [at(one, "cause"), at(one, "error"), at(one, "failure"), ...listAt(one, "errors"), ...listAt(one, "reasons")]
 
 /**
@@ -82,7 +82,7 @@ export const partsOf = (one: unknown): ReadonlyArray<unknown> =>
 export const errorsIn = (value: unknown, parts: typeof partsOf = partsOf): ReadonlySet<unknown> => {
   const all = new Set([value])
   for (const one of all) {
-    for (const part of parts(one)) if (part !== undefined && all.size < most.errors) all.add(part)
+    for (const part of parts(one)) if (part !== undefined && all.size < max.errors) all.add(part)
   }
   return all
 }
@@ -91,9 +91,9 @@ export const errorsIn = (value: unknown, parts: typeof partsOf = partsOf): Reado
 export const classesOf = (error: object): ReadonlyArray<string> => {
   const names: Array<string> = []
   let prototype: unknown = attempt(() => Object.getPrototypeOf(error))
-  for (let depth = 0; isObject(prototype) && depth < most.depth; depth++) {
+  for (let depth = 0; isObject(prototype) && depth < max.depth; depth++) {
     const own = prototype
-    names.push(textAt(own, "constructor", "name")?.slice(0, most.name) ?? "")
+    names.push(textAt(own, "constructor", "name")?.slice(0, max.name) ?? "")
     prototype = attempt(() => Object.getPrototypeOf(own))
   }
   return names
@@ -101,6 +101,6 @@ export const classesOf = (error: object): ReadonlyArray<string> => {
 
 /** Returns an error's own name, and the names of its classes. */
 export const namesOf = (error: object): ReadonlyArray<string> => [
-  textAt(error, "name")?.slice(0, most.name) ?? "",
+  textAt(error, "name")?.slice(0, max.name) ?? "",
   ...classesOf(error)
 ]

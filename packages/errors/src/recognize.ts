@@ -9,7 +9,7 @@ import { ofIssues, ofSyntax } from "./formatErrors.ts"
 import { kindOfStatus, ofStatus, tooOften } from "./httpStatus.ts"
 import { leavesOpen, type Look, type Recognized, refused, transient, unproven } from "./kind.ts"
 import { ofMail } from "./mailErrors.ts"
-import { at, classesOf, errorsIn, isObject, isRecord, listAt, most, namesOf, wholeAt } from "./reading.ts"
+import { at, classesOf, errorsIn, isObject, isRecord, listAt, max, namesOf, wholeAt } from "./reading.ts"
 import { isLimited } from "./retryAfter.ts"
 import { ofRpc } from "./rpcErrors.ts"
 import { inWords, ofClients } from "./sentences.ts"
@@ -23,7 +23,7 @@ export const recognize = (error: unknown): Recognized | undefined => new Search(
 // after a number of errors.
 class Search {
   readonly #above = new Set<object>()
-  #left = most.errors
+  #left = max.errors
 
   of(error: unknown, isOfAttempts = false): Recognized | undefined {
     if (!isObject(error) || this.#above.has(error) || this.#left === 0) return undefined

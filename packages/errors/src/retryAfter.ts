@@ -3,7 +3,7 @@
  * 10.2.3). If a rate limit leaves no requests, clients wait until the limit resets
  * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
-import { at, attempt, isRecord, most, textAt } from "./reading.ts"
+import { at, attempt, isRecord, max, textAt } from "./reading.ts"
 
 /** A clock: returns the time in milliseconds since 1970. */
 export type Now = () => number
@@ -14,7 +14,7 @@ export const systemClock: Now = Date.now
 
 /** Returns the wait, in milliseconds, from the headers of an error, of its response, or of its causes. */
 export const retryAfterOf = (error: unknown, now: Now, depth = 0): number | undefined =>
-  error === undefined || depth > most.depth
+  error === undefined || depth > max.depth
     ? undefined
     : headersOf(error).flatMap((headers) => retryAfterIn(headers, now) ?? []).at(0) ?? ofSlack(error, now) ??
       retryAfterOf(at(error, "cause"), now, depth + 1)

@@ -73,7 +73,7 @@ import { TestClock } from "effect/testing"
 import type { Answers, FakeService, Request } from "./FakeService.ts"
 import { differences, inOtherWords } from "./internal/otherWords.ts"
 import { type Again, nothingWrong, type Plan, plans, smallerPlans, type Stop } from "./internal/plan.ts"
-import { mostAtOnce, Service } from "./internal/plannedService.ts"
+import { maxAtOnce, Service } from "./internal/plannedService.ts"
 import { PlayedSequence, type WronglyTold } from "./internal/playedSequence.ts"
 import * as ScriptedModel from "./ScriptedModel.ts"
 
@@ -412,13 +412,13 @@ const failWithShortest = <T extends Tool.Any, R, Provided, E>(
   wrongIn: (outcome: Played) => E | undefined
 ) =>
   Effect.gen(function*() {
-    let [least, wrong] = [plan, wrongIn(first)]
+    let [min, wrong] = [plan, wrongIn(first)]
     for (let isSmaller = true; isSmaller;) {
       isSmaller = false
-      for (const next of smallerPlans(least)) {
+      for (const next of smallerPlans(min)) {
         const shorter = wrongIn(yield* play(game, next))
         if (shorter === undefined) continue
-        ;[least, wrong] = [next, shorter]
+        ;[min, wrong] = [next, shorter]
         isSmaller = true
         break
       }
@@ -462,7 +462,7 @@ interface Played {
 }
 
 /** How many questions a tool may ask. A tool that does not take the reply asks for ever. */
-const mostQuestions = 100
+const maxQuestions = 100
 
 const replyTo = (question: string, reply: Options<Tool.Any>["reply"]): string => {
   const text: unknown = typeof reply === "function" ? reply(question) : reply
@@ -519,7 +519,7 @@ const play = <T extends Tool.Any, R, Provided>(
     ): Effect.Effect<Answer.Answer | undefined, AgentFailure.AgentFailure, Stream.Services<typeof events>> =>
       Effect.catchTag(heard(process, events), "RunSuspended", (failure) => {
         question ??= failure.question
-        if (reply === undefined || ++questions > mostQuestions) return Effect.fail(failure)
+        if (reply === undefined || ++questions > maxQuestions) return Effect.fail(failure)
         const text = service.asked("reply", () => replyTo(failure.question, reply))
         process.questions++
         return answered(process, agent.resumeStream(failure.suspension, text))
@@ -579,9 +579,9 @@ const play = <T extends Tool.Any, R, Provided>(
         ? defect
         : `It asked the user, so set the option 'reply'. The question: ${question}`,
       unended: service.isFlooded
-        ? `it sent ${mostAtOnce.toLocaleString("en")} requests while no time passed`
-        : questions > mostQuestions
-        ? `it asked the user more than ${mostQuestions} times: ${question}`
+        ? `it sent ${maxAtOnce.toLocaleString("en")} requests while no time passed`
+        : questions > maxQuestions
+        ? `it asked the user more than ${maxQuestions} times: ${question}`
         : done === undefined
         ? "it was still running after 3 hours of virtual time"
         : undefined,

@@ -15,8 +15,8 @@
 import { define, type Json, type JsonSchema } from "../json.ts"
 import { deepest } from "../options.ts"
 import { isTold, type ValueRepairKind } from "../repair.ts"
-import { type Conformance, mostMisfits } from "../schema/conformance.ts"
-import { allowsKind, extraOf, isRequired, itemOf, mostTurns, propertiesOf } from "../schema/document.ts"
+import { type Conformance, maxMisfits } from "../schema/conformance.ts"
+import { allowsKind, extraOf, isRequired, itemOf, maxTurns, propertiesOf } from "../schema/document.ts"
 import { isEqual } from "../schema/equal.ts"
 import { plainly } from "../text/reader.ts"
 import { isList, isRecord, type List, type NumberAt, type Place, type Record, type Value } from "../value.ts"
@@ -63,13 +63,13 @@ export const undo = (
 
   let depth = 0
   // The number of values that neither fit nor have a reading. Each of them makes the whole value unfit.
-  // Beyond `mostMisfits`, none would be reported, so the work stops.
+  // Beyond `maxMisfits`, none would be reported, so the work stops.
   let hopeless = 0
   let inUnions = 0
   // The number of nested unions around the current value.
   let turns = 0
   const undoValue = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone | undefined => {
-    if (fits(value, schema) || !conformance.spend(2) || depth > 2 * deepest || hopeless > mostMisfits) {
+    if (fits(value, schema) || !conformance.spend(2) || depth > 2 * deepest || hopeless > maxMisfits) {
       return undefined
     }
     depth++
@@ -151,7 +151,7 @@ export const undo = (
     place: Place | undefined,
     extent: Extent
   ): Undone | undefined => {
-    if (turns >= mostTurns) return undefined
+    if (turns >= maxTurns) return undefined
     const candidates: Array<Undone> = []
     turns++
     inUnions++

@@ -174,10 +174,10 @@ const isWithoutDuplicates = (items: List): boolean =>
   new Set(items.map((item) => canonical(item))).size === items.length
 
 const countChecks = <A>(what: string, schema: JsonSchema, count: (value: A) => number): Array<Test<A>> => {
-  const [least, most] = [schema[`min${what}`], schema[`max${what}`]]
+  const [min, max] = [schema[`min${what}`], schema[`max${what}`]]
   return [
-    ...(typeof least === "number" ? [(value: A) => count(value) >= least] : []),
-    ...(typeof most === "number" ? [(value: A) => count(value) <= most] : [])
+    ...(typeof min === "number" ? [(value: A) => count(value) >= min] : []),
+    ...(typeof max === "number" ? [(value: A) => count(value) <= max] : [])
   ]
 }
 

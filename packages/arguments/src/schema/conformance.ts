@@ -85,13 +85,13 @@ const visitsPerValue = 100
 const fewVisits = 8
 
 /** The most misfits that are counted. Counting more would not change the report. */
-export const mostMisfits = 1000
+export const maxMisfits = 1000
 
 // References and unions make a walk deeper than its value.
 const deepestWalk = 3 * deepest
 
 // The most references and unions that are followed for one value. Only a circular schema has more.
-const mostDetours = 256
+const maxDetours = 256
 
 /** Returns the functions that check a value against the schemas of one document (a schema with its definitions). */
 export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
@@ -124,7 +124,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   }
 
   const visit = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
-    if (budget-- <= 0 || depth > deepestWalk || detours > mostDetours) {
+    if (budget-- <= 0 || depth > deepestWalk || detours > maxDetours) {
       return report(sink, place, "complex", value, schema)
     }
     if (sink !== undefined && typeof value === "object" && value !== null && needsNoReport(value, schema, sink)) {
@@ -486,7 +486,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   // Follows the reference of a schema that consists of nothing but a `$ref`.
   const targetOf = (schema: unknown): unknown => {
     let target = schema
-    for (let hops = 0; hops < mostDetours && isObject(target) && checkOf(target).isReference; hops++) {
+    for (let hops = 0; hops < maxDetours && isObject(target) && checkOf(target).isReference; hops++) {
       target = document.resolve(target)
     }
     return target
@@ -510,7 +510,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
       const sink: Sink = {
         found: new Gathered(limit),
         unions: [],
-        remaining: mostMisfits,
+        remaining: maxMisfits,
         whole: schema,
         reported: new Map()
       }

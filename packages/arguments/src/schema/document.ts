@@ -150,7 +150,7 @@ export const documentOf = memoized((root: JsonSchema): Document => {
   // members at each level, so the depth is limited.
   const forms = (schema: unknown, collected = new Set<JsonSchema>(), depth = 0): ReadonlySet<JsonSchema> => {
     const node = flat(schema)
-    if (!collected.has(node) && depth < mostTurns) {
+    if (!collected.has(node) && depth < maxTurns) {
       collected.add(node)
       for (const member of members(node) ?? []) forms(member, collected, depth + 1)
     }
@@ -422,4 +422,4 @@ const getOrMake = <K, V>(memory: Map<K, V>, key: K, make: () => V): V => {
 }
 
 /** The deepest nesting of unions that is followed. */
-export const mostTurns = 8
+export const maxTurns = 8

@@ -45,7 +45,7 @@ export const describe = (schema: unknown, document: Document, limit?: Limit, dep
 export const expectationFor = (value: Value | undefined, schema: unknown, document: Document): string | undefined => {
   const flat = document.flat(schema)
   const choices = choicesOf(flat)
-  return typeof value === "string" && choices !== undefined && choices.length > mostChoices
+  return typeof value === "string" && choices !== undefined && choices.length > maxChoices
     ? listChoices(nearestFirst(value, choices))
     : describe(schema, document, limitFor(value))
 }
@@ -64,13 +64,13 @@ const limitFor = (value: Value | undefined): Limit | undefined => {
   }
 }
 
-const mostChoices = 20
+const maxChoices = 20
 
 const listChoices = (choices: ReadonlyArray<unknown>): string => {
-  const shown = choices.slice(0, mostChoices).map((choice) => excerpt(choice)).join(
+  const shown = choices.slice(0, maxChoices).map((choice) => excerpt(choice)).join(
     " | "
   )
-  return choices.length > mostChoices ? `${shown} | … (${choices.length - mostChoices} more)` : shown
+  return choices.length > maxChoices ? `${shown} | … (${choices.length - maxChoices} more)` : shown
 }
 
 // Describes a type and its restrictions: `string of 2 to 5 characters, with the format date (2024-01-31)`.
@@ -105,13 +105,13 @@ const describeKeys = (schema: JsonSchema, document: Document): ReadonlyArray<str
 
 const describeBounds = (schema: JsonSchema, limit: Limit | undefined): ReadonlyArray<string> => {
   const [above, below] = [bound(schema, "exclusiveMinimum"), bound(schema, "exclusiveMaximum")]
-  const least = bound(schema, "minimum") ??
+  const min = bound(schema, "minimum") ??
     (limit?.keyword === "minimum" && above === undefined ? Number.MIN_SAFE_INTEGER : undefined)
-  const most = bound(schema, "maximum") ??
+  const max = bound(schema, "maximum") ??
     (limit?.keyword === "maximum" && below === undefined ? Number.MAX_SAFE_INTEGER : undefined)
-  const range = least !== undefined && most !== undefined
-    ? [`from ${least} to ${most}`]
-    : [...(least === undefined ? [] : [`of at least ${least}`]), ...(most === undefined ? [] : [`of at most ${most}`])]
+  const range = min !== undefined && max !== undefined
+    ? [`from ${min} to ${max}`]
+    : [...(min === undefined ? [] : [`of at least ${min}`]), ...(max === undefined ? [] : [`of at most ${max}`])]
   return [
     ...range,
     ...(above === undefined ? [] : [`greater than ${above}`]),
@@ -130,12 +130,12 @@ const bound = (schema: JsonSchema, keyword: string): number | undefined => {
 }
 
 const describeSize = (schema: JsonSchema, what: string, unit: string): ReadonlyArray<string> => {
-  const [least, most] = [schema[`min${what}`], schema[`max${what}`]]
+  const [min, max] = [schema[`min${what}`], schema[`max${what}`]]
   const counted = (count: number) => `${count} ${unit}${count === 1 ? "" : "s"}`
-  const atLeast = typeof least === "number" && least > 0 ? least : undefined
-  if (typeof most !== "number") return atLeast === undefined ? [] : [`of at least ${counted(atLeast)}`]
-  if (atLeast === undefined) return [`of at most ${counted(most)}`]
-  return [atLeast === most ? `of ${counted(most)}` : `of ${atLeast} to ${counted(most)}`]
+  const atLeast = typeof min === "number" && min > 0 ? min : undefined
+  if (typeof max !== "number") return atLeast === undefined ? [] : [`of at least ${counted(atLeast)}`]
+  if (atLeast === undefined) return [`of at most ${counted(max)}`]
+  return [atLeast === max ? `of ${counted(max)}` : `of ${atLeast} to ${counted(max)}`]
 }
 
 const examples: ReadonlyMap<unknown, string> = new Map([

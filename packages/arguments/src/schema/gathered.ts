@@ -23,7 +23,7 @@ interface Gathering<A> {
 }
 
 /** How many findings of a group are kept. */
-const mostAlike = 3
+const maxAlike = 3
 
 /** Gathers findings about at most `limit` fields, and only one finding for each place. */
 export class Gathered<A> {
@@ -51,7 +51,7 @@ export class Gathered<A> {
     } else if (!isSamePlace(group.last, place)) {
       group.last = place
       group.count++
-      if (group.first.length < mostAlike) group.first.push(make())
+      if (group.first.length < maxAlike) group.first.push(make())
     }
   }
 
@@ -84,12 +84,12 @@ export const listed = <A>(
   limit: number,
   others: (group: Group<A>, count: number) => A
 ): ReadonlyArray<A> => {
-  const all = (mostEach: number) =>
+  const all = (maxEach: number) =>
     groups.flatMap((group) =>
-      group.count <= mostEach ? group.first : [...group.first.slice(0, mostEach), others(group, group.count - mostEach)]
+      group.count <= maxEach ? group.first : [...group.first.slice(0, maxEach), others(group, group.count - maxEach)]
     )
-  for (let mostEach = mostAlike; mostEach > 1; mostEach--) {
-    const findings = all(mostEach)
+  for (let maxEach = maxAlike; maxEach > 1; maxEach--) {
+    const findings = all(maxEach)
     if (findings.length <= limit) return findings
   }
   return all(1).slice(0, limit)

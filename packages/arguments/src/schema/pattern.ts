@@ -29,34 +29,34 @@ export interface Pattern {
 export const patternOf = (source: string): Pattern | undefined => {
   if (cache.has(source)) return cache.get(source)
   const pattern = compile(source)
-  if (cache.size === mostCached) cache.delete(cache.keys().next().value!)
+  if (cache.size === maxCached) cache.delete(cache.keys().next().value!)
   cache.set(source, pattern)
   return pattern
 }
 
 const cache = new Map<string, Pattern | undefined>()
-const mostCached = 1_000
+const maxCached = 1_000
 
 const longestSource = 10_000
 /** The most groups in a pattern: parsing recurses into groups. */
-const mostGroups = 250
+const maxGroups = 250
 /** The most nodes of an automaton, with repetitions expanded. Each character costs at most one visit to each node. */
-const mostNodes = 2_500
+const maxNodes = 2_500
 /** The most lookarounds in a pattern: a mark has this many bits left for them. */
-const mostLookarounds = 28
+const maxLookarounds = 28
 /**
  * The most that the cache of a pattern may cost. Each state and each step has the cost below, and each node
  * of a state costs one more. This limits the cache to about a megabyte.
  */
-const mostCacheCost = 100_000
+const maxCacheCost = 100_000
 const [costOfState, costOfStep] = [50, 5]
-const mostCharacters = 4_000
+const maxCharacters = 4_000
 
 const compile = (source: string): Pattern | undefined => {
   if (source.length > longestSource || !isRegExp(source)) return undefined
   const tokens = source.match(token) ?? []
   if (tokens.some((token) => unsupported.test(token))) return undefined
-  if (tokens.filter((token) => token.startsWith("(")).length > mostGroups) return undefined
+  if (tokens.filter((token) => token.startsWith("(")).length > maxGroups) return undefined
   const automaton = automatonOf(tokens)
   return automaton && matcher(automaton)
 }
@@ -147,27 +147,27 @@ const automatonOf = (tokens: ReadonlyArray<string>): Automaton | undefined => {
     const [, from, comma, to] = /^\{(\d+)(,?)(\d*)/.exec(shorthands[token.charAt(0)] ?? token) ?? []
     if (from === undefined) return body
     at++
-    const least = Number(from)
-    const most = comma === "" ? least : Number(to || Infinity)
+    const min = Number(from)
+    const max = comma === "" ? min : Number(to || Infinity)
     const before = (next: number): number => {
-      let [first, needed] = [next, least]
-      if (most === Infinity) {
+      let [first, needed] = [next, min]
+      if (max === Infinity) {
         // The last repetition loops back to itself. So `(((a+)+)+)+` has one body instead of sixteen.
         const again: Array<number> = []
         const loop = node(again)
         first = body.before(loop)
         again.push(first, next)
-        if (least === 0) return loop
+        if (min === 0) return loop
         needed--
       } else {
-        for (let more = least; more < most; more++) first = node([body.before(first), next])
+        for (let more = min; more < max; more++) first = node([body.before(first), next])
       }
       for (; needed > 0; needed--) first = body.before(first)
       return first
     }
     const each = Math.max(body.size, 1)
-    const endless = Math.max(least, 1) * each + 1
-    return { size: most === Infinity ? endless : least * each + (most - least) * (each + 1), before }
+    const endless = Math.max(min, 1) * each + 1
+    return { size: max === Infinity ? endless : min * each + (max - min) * (each + 1), before }
   }
   const term = (token: string, isBackwards: boolean): Part => {
     if (token === "^") return place(start, true)
@@ -199,8 +199,8 @@ const automatonOf = (tokens: ReadonlyArray<string>): Automaton | undefined => {
 
   const whole = choice(false)
   const size = sizeOf([whole, ...lookarounds.map(({ body }) => body)])
-  // Not `size > mostNodes`, because the size may be NaN.
-  if (!(size <= mostNodes) || lookarounds.length > mostLookarounds) return undefined
+  // Not `size > maxNodes`, because the size may be NaN.
+  if (!(size <= maxNodes) || lookarounds.length > maxLookarounds) return undefined
   return {
     nodes,
     atoms: [...atoms.keys()],
@@ -279,7 +279,7 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
       }
     }
     // The cache is cleared before it grows too large. The current state is then no longer in the cache.
-    if (cacheCost > mostCacheCost) {
+    if (cacheCost > maxCacheCost) {
       states.clear()
       cacheCost = 0
     }
@@ -290,7 +290,7 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
   }
 
   const test = (text: string): boolean => {
-    if (kindByCharacter.size > mostCharacters) kindByCharacter.clear()
+    if (kindByCharacter.size > maxCharacters) kindByCharacter.clear()
     const kindsInText = new Int32Array(text.length)
     let length = 0
     for (const character of text) kindsInText[length++] = kindByCharacter.get(character) ?? kindOf(character)

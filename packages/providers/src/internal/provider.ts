@@ -155,7 +155,7 @@ const failureOf = (server: Failures.Server, response: HttpClientResponse): Effec
 // Bodies
 // -----------------------------------------------------------------------------
 
-const mostBytes = 64 * Failures.mebibyte
+const maxBytes = 64 * Failures.mebibyte
 
 const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Stream.Stream<Uint8Array, ModelFailure> =>
   Stream.mapAccumEffect(
@@ -163,8 +163,8 @@ const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Strea
     () => 0,
     (before, bytes) => {
       const sum = before + bytes.length
-      return sum > mostBytes
-        ? Effect.fail(Failures.oversized(server, mostBytes))
+      return sum > maxBytes
+        ? Effect.fail(Failures.oversized(server, maxBytes))
         : Effect.succeed([sum, [bytes]] as const)
     }
   )

@@ -53,7 +53,7 @@ const sentences = [
 const inTurn = <A>(all: readonly [A, ...ReadonlyArray<A>], index: number): A => all[index % all.length] ?? all[0]
 
 /** The most requests that a tool may send while no time passes. */
-export const mostAtOnce = 1_000
+export const maxAtOnce = 1_000
 
 /** The state of an idempotency key. */
 interface KeyState {
@@ -186,7 +186,7 @@ export class Service {
   #counted<A, E>(request: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       if (now !== this.#moment.at) Object.assign(this.#moment, { at: now, requests: 0 })
-      this.isFlooded ||= ++this.#moment.requests > mostAtOnce
+      this.isFlooded ||= ++this.#moment.requests > maxAtOnce
       return this.isFlooded ? Effect.never : request
     })
   }

@@ -25,12 +25,12 @@ export interface Budget {
 export const makeBudget = (limits: Limits = {}): Budget => {
   demandKnown("The record of an agent's limits", limits, names)
   return {
-    turns: most("turns", limits.turns ?? 10),
-    calls: most("calls", limits.calls),
-    tokens: most("tokens", limits.tokens),
+    turns: max("turns", limits.turns ?? 10),
+    calls: max("calls", limits.calls),
+    tokens: max("tokens", limits.tokens),
     elapsed: limits.elapsed === undefined ? Infinity : Duration.toMillis(positive("limit of time", limits.elapsed)),
-    callsPerTool: mostByTool(limits.callsPerTool),
-    consecutive: most("consecutive calls", limits.consecutive)
+    callsPerTool: maxByTool(limits.callsPerTool),
+    consecutive: max("consecutive calls", limits.consecutive)
   }
 }
 
@@ -43,16 +43,16 @@ const names: Names<Limits> = {
   consecutive: true
 }
 
-const most = (of: string, limit: number | undefined): number =>
+const max = (of: string, limit: number | undefined): number =>
   limit === undefined ? Infinity : whole(`An agent's limit of ${of}`, limit)
 
-const mostByTool = (limits: Limits["callsPerTool"]): Budget["callsPerTool"] => {
+const maxByTool = (limits: Limits["callsPerTool"]): Budget["callsPerTool"] => {
   if (limits === undefined) return unlimited
   if (typeof limits === "number") {
-    const each = most("calls per tool", limits)
+    const each = max("calls per tool", limits)
     return () => each
   }
-  const byName = new Map(Object.entries(limits).map(([name, limit]) => [name, most(`calls of ${name}`, limit)]))
+  const byName = new Map(Object.entries(limits).map(([name, limit]) => [name, max(`calls of ${name}`, limit)]))
   return (tool) => byName.get(tool) ?? byName.get("*") ?? Infinity
 }
 
@@ -127,7 +127,7 @@ export const nearLimit = (budget: Budget, left: Left): string | undefined => {
 }
 
 // A limit that is used up needs no note: a refusal, or the end of the run, says so.
-const isNear = (most: number, left: number): boolean => most !== Infinity && left > 0 && left <= most / 5
+const isNear = (max: number, left: number): boolean => max !== Infinity && left > 0 && left <= max / 5
 
 const leftText = (limit: Limit, left: Left): string => {
   switch (limit) {

@@ -5,7 +5,7 @@ import * as Tool from "../../Tool.ts"
 import { PartialData, SemanticGarbage } from "../../ToolFailure.ts"
 import * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
-import { cutJson, type JsonSize, mostData, type Omission, pathText, startOf } from "../value/cutJson.ts"
+import { cutJson, type JsonSize, maxData, type Omission, pathText, startOf } from "../value/cutJson.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { cut, oneLine, utf8Length } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
@@ -14,7 +14,7 @@ import { attempt } from "../value/untrusted.ts"
 export const readMoreName = "read_more"
 
 /** The most characters that one run keeps aside, as JSON. The oldest results are dropped first. */
-const mostKept = 20_000_000
+const maxKept = 20_000_000
 
 /** A result that was cut, with the places where something was left out. */
 interface Kept {
@@ -35,7 +35,7 @@ export class KeptResults {
 
   /** A part is as big as a result or as the data of a failure may be. The rest of the room is for the words around it. */
   constructor({ bytes, items }: ResultSize) {
-    this.#size = { bytes: Math.min(bytes, mostData) - 500, items }
+    this.#size = { bytes: Math.min(bytes, maxData) - 500, items }
   }
 
   keep(id: string, kept: Kept): void {
@@ -43,7 +43,7 @@ export class KeptResults {
     all.set(id, kept)
     this.#length += kept.length
     for (const [oldest, { length }] of all) {
-      if (this.#length <= mostKept || all.size === 1) return
+      if (this.#length <= maxKept || all.size === 1) return
       all.delete(oldest)
       this.#length -= length
     }
@@ -199,12 +199,12 @@ const fitting = (
 }
 
 /** The longest path that is followed, in characters. */
-const mostPath = 5000
+const maxPath = 5000
 
 // A name may contain dots, so the longest name that fits is taken.
 const valueAt = (value: Schema.Json, path: string): Schema.Json | undefined => {
   if (path === "") return value
-  if (typeof value !== "object" || value === null || path.length > mostPath) return undefined
+  if (typeof value !== "object" || value === null || path.length > maxPath) return undefined
   const parts = path.split(".")
   for (let count = parts.length; count > 0; count--) {
     const name = parts.slice(0, count).join(".")

@@ -1,6 +1,6 @@
 import type { ModelEntry } from "../../Ledger.ts"
 import type * as Model from "../../Model.ts"
-import { cut, mostDetail } from "../value/text.ts"
+import { cut, maxDetail } from "../value/text.ts"
 
 /** Returns the ledger entries for the failures after which the model was asked again. */
 export const retriedOf = (retried: ReadonlyArray<Model.ModelFailure>, turn: number): ReadonlyArray<ModelEntry> =>
@@ -11,7 +11,7 @@ export const lastOf = ({ code, detail }: Model.ModelFailure, turn: number, attem
   turn,
   tag: "ModelFailure",
   code,
-  detail: cut(detail, mostDetail),
+  detail: cut(detail, maxDetail),
   attempts,
   ended: "run_failed"
 })

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as AgentFailure from "../../AgentFailure.ts"
 import * as Answer from "../../Answer.ts"
 import type * as Ledger from "../../Ledger.ts"
-import * as LoopGuard from "../../LoopGuard.ts"
 import type { ModelFailure, Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
@@ -15,6 +14,7 @@ import { textOf } from "../failure/failureField.ts"
 import { durationText } from "../value/durationText.ts"
 import { oneLine } from "../value/text.ts"
 import { describeLimit } from "./budget.ts"
+import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
 import { retriedOf } from "./modelLedgerEntry.ts"
 import type { Run, State } from "./runState.ts"
@@ -47,8 +47,8 @@ export interface Unfinished {
   readonly failure: AgentFailure.LimitReached | AgentFailure.LoopDetected
 }
 
-export const loopDetected = (state: State, repeated: LoopGuard.Verdict["repeated"]): Unfinished => {
-  const why = LoopGuard.describe(repeated)
+export const loopDetected = (state: State, repeated: Verdict["repeated"]): Unfinished => {
+  const why = describeLoop(repeated)
   const failure = new AgentFailure.LoopDetected({
     detail: `${why} Simplify the question, or give the agent better tools.`,
     calls: repeated.map(({ alike, arguments: text, times, tool }) => ({

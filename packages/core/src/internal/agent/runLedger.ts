@@ -2,7 +2,7 @@ import type { CallEntry, Entry, Ledger, ModelEntry, Repaired } from "../../Ledge
 import type { Reply } from "../../Model.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
-import { cut, mostDetail } from "../value/text.ts"
+import { cut, maxDetail } from "../value/text.ts"
 
 type Counts = Omit<Ledger, "failures" | "repairs">
 
@@ -127,6 +127,6 @@ const failuresOf = (
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
   if (outcome._tag !== "Failed") return handled
   const { _tag: tag, code, detail, severity } = outcome.failure
-  const entry: CallEntry = { ...call, tag, code, detail: cut(detail, mostDetail), ended: "told" }
+  const entry: CallEntry = { ...call, tag, code, detail: cut(detail, maxDetail), ended: "told" }
   return [...handled, severity === undefined ? entry : { ...entry, severity }]
 }

@@ -10,6 +10,7 @@ import type * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import type { Budget } from "./budget.ts"
 import type { KeptResults } from "./keptResults.ts"
+import { type LoopState, noLoop } from "./loopGuard.ts"
 import type { PolledResults } from "./polledResults.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
@@ -68,7 +69,7 @@ export interface State {
   readonly account: Account
   readonly facts: CallFacts.CallFacts
   /** What the guard against loops remembers. */
-  readonly loop: LoopGuard.State
+  readonly loop: LoopState
   /** How many bytes the results of the transcript have. */
   readonly resultLength: number
   /** How many times the next request was postponed, because its model asked for a long wait. */
@@ -88,7 +89,7 @@ export const initialState = (transcript: Transcript, facts: CallFacts.CallFacts)
   transcript,
   account: Account.empty,
   facts,
-  loop: LoopGuard.empty,
+  loop: noLoop,
   resultLength: resultLengthOf(transcript),
   postponed: 0,
   blanks: 0

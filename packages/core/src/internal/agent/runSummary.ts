@@ -6,20 +6,20 @@ import * as Ledger from "../../Ledger.ts"
 import { cut, printable } from "../value/text.ts"
 
 /** How many failures are listed. `Ledger.table` lists all. */
-const mostFailures = 10
+const maxFailures = 10
 
-const mostLines = 40
-const mostCharacters = 2000
+const maxLines = 40
+const maxCharacters = 2000
 
 /** Returns a heading, a text and the ledger below it. Characters that could control a terminal become spaces. */
 export const summary = (heading: string, text: string, ledger: Ledger.Ledger): string => {
-  const lines = cut(text, mostCharacters).split(/\r\n|[\n\u2028\u2029]/)
-  const left = lines.length - mostLines
+  const lines = cut(text, maxCharacters).split(/\r\n|[\n\u2028\u2029]/)
+  const left = lines.length - maxLines
   return [
     heading,
-    ...lines.slice(0, mostLines).map((line) => `  ${printable(line)}`.trimEnd()),
+    ...lines.slice(0, maxLines).map((line) => `  ${printable(line)}`.trimEnd()),
     ...(left > 0 ? [`  … and ${left} more lines`] : []),
     "",
-    Ledger.table(ledger, mostFailures)
+    Ledger.table(ledger, maxFailures)
   ].join("\n")
 }

@@ -6,10 +6,10 @@ import { cut, utf8Length } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 
 /** The fewest bytes that are left of a result. */
-const fewest = 400
+const minLeft = 400
 
 /** A shorter result stays whole. It may be a failure, whose advice must not be lost. */
-const leastShortened = 2500
+const minShortened = 2500
 
 /** Returns how many bytes the results of a transcript have, in UTF-8. */
 export const resultLengthOf = (transcript: Transcript.Transcript): number => {
@@ -24,7 +24,7 @@ export const resultLengthOf = (transcript: Transcript.Transcript): number => {
  * like the one before, which providers can cache.
  */
 export class RequestResults {
-  #most: number
+  #max: number
   #short: Transcript.Transcript | undefined = undefined
   /** How many messages and bytes of the run's transcript `#short` stands for. */
   #messages = 0
@@ -34,8 +34,8 @@ export class RequestResults {
   #next = 0
 
   /** @param most the most bytes of results in a request */
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#max = max
   }
 
   /**
@@ -43,13 +43,13 @@ export class RequestResults {
    * lowered for the rest of the run. Returns `undefined` if the results must not, or cannot, be shortened.
    */
   halved(transcript: Transcript.Transcript): Transcript.Transcript | undefined {
-    if (this.#most === Infinity) return undefined
+    if (this.#max === Infinity) return undefined
     const length = resultLengthOf(transcript)
-    const most = Math.floor(length / 2)
-    const short = shorter(transcript, most)
+    const max = Math.floor(length / 2)
+    const short = shorter(transcript, max)
     if (resultLengthOf(short) >= length) return undefined
-    this.#most = most
-    this.#next = most
+    this.#max = max
+    this.#next = max
     return short
   }
 
@@ -60,7 +60,7 @@ export class RequestResults {
    */
   of(transcript: Transcript.Transcript, length: number): Transcript.Transcript {
     if (this.#short === undefined) {
-      return length <= this.#most ? transcript : this.#shorten(transcript, transcript, length)
+      return length <= this.#max ? transcript : this.#shorten(transcript, transcript, length)
     }
     const added: Array<Transcript.Message> = []
     for (let index = this.#messages; index < transcript.length; index++) added.push(transcript.at(index)!)
@@ -73,10 +73,10 @@ export class RequestResults {
   }
 
   #shorten(sent: Transcript.Transcript, transcript: Transcript.Transcript, length: number): Transcript.Transcript {
-    const short = shorter(sent, this.#most * 0.75)
+    const short = shorter(sent, this.#max * 0.75)
     this.#length = resultLengthOf(short)
     // Many small results cannot become shorter. Then it is tried again only after some more.
-    this.#next = this.#length < this.#most * 0.9 ? this.#most : this.#length * 1.5
+    this.#next = this.#length < this.#max * 0.9 ? this.#max : this.#length * 1.5
     return this.#keep(short, transcript, length)
   }
 
@@ -92,16 +92,16 @@ export class RequestResults {
  * Returns a transcript whose results are shortened to a number of bytes in all. The latest results keep as much as
  * possible. The messages stay complete, so any provider accepts them.
  */
-export const shorter = (transcript: Transcript.Transcript, most: number): Transcript.Transcript => {
+export const shorter = (transcript: Transcript.Transcript, max: number): Transcript.Transcript => {
   const messages = Transcript.toArray(transcript)
-  let left = most
+  let left = max
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!
     if (message.role !== "tool") continue
     const { text } = message
-    const length = Math.max(fewest, left)
+    const length = Math.max(minLeft, left)
     const bytes = utf8Length(text)
-    const short = bytes <= Math.max(length, leastShortened) ? text : shortTextOf(message, length)
+    const short = bytes <= Math.max(length, minShortened) ? text : shortTextOf(message, length)
     left -= short === text ? bytes : utf8Length(short)
     if (short !== text) messages[index] = { ...message, text: short }
   }
@@ -125,7 +125,7 @@ const shortText = (text: string, length: number): string => {
   const value = attempt((): Schema.Json => JSON.parse(text))
   if (value === undefined || typeof value !== "object" || value === null) {
     // The notes stand at the end.
-    const start = startOf(text, Math.max(fewest, length - note.length - mostEnd))
+    const start = startOf(text, Math.max(minLeft, length - note.length - maxEnd))
     return `${cut(text, start.length)} … ${endOf(text)} ${note}.`
   }
   const { content, notes } = partsOf(value)
@@ -134,10 +134,10 @@ const shortText = (text: string, length: number): string => {
 }
 
 /** How much of the end of a text is kept. */
-const mostEnd = 300
+const maxEnd = 300
 
 // The end does not begin in the middle of a character.
-const endOf = (text: string): string => text.slice(-mostEnd).replace(/^[\udc00-\udfff]/, "")
+const endOf = (text: string): string => text.slice(-maxEnd).replace(/^[\udc00-\udfff]/, "")
 
 const note = "This result was shortened to save space"
 

@@ -1,10 +1,11 @@
-import * as LoopGuard from "../../LoopGuard.ts"
 import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import type { Message } from "../../Transcript.ts"
 import { utf8Length } from "../value/text.ts"
 import { nearLimit } from "./budget.ts"
+import { judgeTurn, type Verdict } from "./loopGuard.ts"
+import { type Observed } from "./loopJudgement.ts"
 import { renderOutcome } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { isSmall, type Sized, sizedOutcome, withNote } from "./sizedOutcome.ts"
@@ -14,7 +15,7 @@ interface Shown {
   readonly messages: ReadonlyArray<Message>
   /** How many bytes the results have. */
   readonly length: number
-  readonly verdict: LoopGuard.Verdict
+  readonly verdict: Verdict
   /** The defects of the run's rendering. */
   readonly faults: ReadonlyArray<unknown>
 }
@@ -32,7 +33,7 @@ export const shownOutcomes = <T extends Tool.Any>(
   const faults: Array<unknown> = []
   let length = 0
   const sized: Array<Sized | undefined> = []
-  const observed: Array<LoopGuard.Observed> = []
+  const observed: Array<Observed> = []
   const messages = outcomes.map((outcome, index): Message => {
     const call = calls[index]!
     const tool: Tool.Any | undefined = run.toolkit.tools.get(call.name)
@@ -72,10 +73,10 @@ const nearLimitOf = <T extends Tool.Any>({ budget, concludes, time, usage }: Run
 const verdictOn = <T extends Tool.Any>(
   { guard, watch }: Run<T>,
   { loop, turn }: State,
-  observed: ReadonlyArray<LoopGuard.Observed>
-): LoopGuard.Verdict => {
+  observed: ReadonlyArray<Observed>
+): Verdict => {
   if (guard === undefined) return { state: loop, notes: none, repeated: none }
-  const verdict = LoopGuard.after(guard, loop, turn, observed)
+  const verdict = judgeTurn(guard, loop, turn, observed)
   const { repeated, step } = verdict
   if (step !== undefined) {
     watch?.({ _tag: "LoopNoticed", turn, step, tools: Array.from(new Set(repeated.map(({ tool }) => tool))) })

@@ -7,7 +7,7 @@ import type * as Tool from "../../Tool.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { askingForLess } from "../dispatch/toolHints.ts"
 import { withFields } from "../failure/failureClass.ts"
-import { type CutJson, cutJson, mostData, shownText, textOfPath } from "../value/cutJson.ts"
+import { type CutJson, cutJson, maxData, shownText, textOfPath } from "../value/cutJson.ts"
 import { utf8Length } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 import { type KeptResults, readMoreName } from "./keptResults.ts"
@@ -38,13 +38,13 @@ export const sizedOutcome = (
   if (value === undefined || outcome._tag === "Suspended" || outcome._tag === "Stopped") return undefined
   const text = JSON.stringify(value)
   // A rendering would cut the data of a failure once more, but does not know how the model gets the rest.
-  const bytes = outcome._tag === "Failed" ? Math.min(size.bytes, mostData) : size.bytes
+  const bytes = outcome._tag === "Failed" ? Math.min(size.bytes, maxData) : size.bytes
   const short = cutJson(value, { ...size, bytes }, text)
   if (short === undefined) return undefined
   const less = tool === undefined ? undefined : askingForLess(tool)
   kept?.keep(id, { value, length: text.length, omissions: short.omissions })
   const what = `This result of ${utf8Length(text)} bytes was cut: it shows ${shownText(short)}.`
-  const note = `${what}${wayToRest(less, kept === undefined ? undefined : id, short, mostNote - what.length)}`
+  const note = `${what}${wayToRest(less, kept === undefined ? undefined : id, short, maxNote - what.length)}`
   const shown = withResult(outcome, short.value)
   return {
     outcome: withNote(shown, note),
@@ -90,14 +90,14 @@ export const withNote = <Outcome extends ToolOutcome>(outcome: Outcome, note: st
 
 // A rendering cuts what is too long at its end.
 const both = (hint: string, note: string): string =>
-  hint.length + note.length < mostNote ? `${hint} ${note}` : `${note} ${hint}`
+  hint.length + note.length < maxNote ? `${hint} ${note}` : `${note} ${hint}`
 
 // -----------------------------------------------------------------------------
 // Words
 // -----------------------------------------------------------------------------
 
 /** The most characters of a note that a rendering shows. */
-const mostNote = 600
+const maxNote = 600
 
 const wayToRest = (
   less: string | undefined,

@@ -3,7 +3,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as CallFacts from "../../CallFacts.ts"
 import type { Certainty } from "../../Certainty.ts"
-import * as LoopGuard from "../../LoopGuard.ts"
 import type { Reply } from "../../Model.ts"
 import type { Observer } from "../../Observer.ts"
 import type * as Tool from "../../Tool.ts"
@@ -22,6 +21,7 @@ import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { joinOutcomes } from "./joinOutcomes.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
+import { type LoopState, refuseInLoop } from "./loopGuard.ts"
 import { pollUntilChanged } from "./polling.ts"
 import type { Run, State } from "./runState.ts"
 
@@ -113,10 +113,10 @@ export const resumeCalls = <T extends Tool.Any>(
 
 const loopRefusal = <T extends Tool.Any>(
   { guard }: Run<T>,
-  loop: LoopGuard.State,
+  loop: LoopState,
   call: ToolCall.ToolCall,
   tool: Tool.Any | undefined
-) => guard === undefined || tool === undefined ? undefined : LoopGuard.refusal(guard, loop, call, tool)
+) => guard === undefined || tool === undefined ? undefined : refuseInLoop(guard, loop, call, tool)
 
 /** Returns the names of the tools that were called since the user's last message. */
 export const callsSince = (transcript: Transcript): ReadonlyArray<string> => {

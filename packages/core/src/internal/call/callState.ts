@@ -5,7 +5,7 @@ import type { Handled, Repair, Suspended } from "../../ToolOutcome.ts"
 import type { WireRequest } from "../../WireRequest.ts"
 import { isRefusal } from "../failure/policyRefusal.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
-import { mostShown } from "../wire/wireRecord.ts"
+import { maxShown } from "../wire/wireRecord.ts"
 import { type Done, doneAfter, doneBeforeResume, nothing } from "./done.ts"
 
 /** The current state of a call: a fold over its events. */
@@ -180,7 +180,7 @@ const withDone = (state: CallState, event: Parameters<typeof doneAfter>[1]): Cal
 
 const withWire = (state: CallState, wire: ReadonlyArray<WireRequest>): CallState => ({
   ...state,
-  wire: [...state.wire, ...wire].slice(-mostShown)
+  wire: [...state.wire, ...wire].slice(-maxShown)
 })
 
 /** Returns the repair without its note to the model. */

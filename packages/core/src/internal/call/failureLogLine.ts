@@ -65,11 +65,11 @@ const secondsText = (duration: Duration.Duration): string => {
 
 const severityIn = (
   get: <A>(reference: Context.Reference<A>) => A,
-  least: LogLevel.Severity = "Trace"
+  min: LogLevel.Severity = "Trace"
 ): LogLevel.Severity | undefined => {
   const { failureLevel: wanted = "Debug" } = get(Observer.current)
   if (wanted === "None") return undefined
-  const severity = LogLevel.isGreaterThan(least, wanted) ? least : wanted
+  const severity = LogLevel.isGreaterThan(min, wanted) ? min : wanted
   return LogLevel.isGreaterThan(get(References.MinimumLogLevel), severity) ? undefined : severity
 }
 

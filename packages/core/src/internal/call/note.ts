@@ -5,7 +5,7 @@ import type { CallEvent } from "../../CallEvent.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { evidenceOf } from "../failure/evidence.ts"
 import { isBlameless } from "../failure/policyRefusal.ts"
-import { cut, mostDetail } from "../value/text.ts"
+import { cut, maxDetail } from "../value/text.ts"
 import { step } from "./callState.ts"
 import { logHandled } from "./failureLogLine.ts"
 import { forward } from "./forward.ts"
@@ -128,7 +128,7 @@ const summaryOf = (
   return {
     tag,
     code,
-    detail: cut(detail, mostDetail),
+    detail: cut(detail, maxDetail),
     ...(failure._tag === "ToolUnavailable" && isBlameless(failure) ? { scope: "arguments" } : {}),
     ...(outcome === undefined ? {} : { outcome }),
     ...(evidence === undefined ? {} : { evidence })

@@ -30,7 +30,7 @@ export const runInOrder = <E, R>(
       if (members === undefined) return Effect.succeed(finished)
       // `each` decides on every call of a group, in order, before any of these calls starts.
       const outcomes = Effect.all(members.map(({ call, index }) => each(call, index)), {
-        concurrency: members.length === 1 ? 1 : mostReaders
+        concurrency: members.length === 1 ? 1 : maxReaders
       })
       return Effect.flatMap(outcomes, (outcomes) => {
         finished.push(...outcomes)
@@ -58,7 +58,7 @@ export const isNotRun = (outcome: ToolOutcome): boolean =>
   outcome._tag === "Failed" && outcome.stage === "admit" && outcome.failure.code === "not_run"
 
 /** How many read-only calls may run at the same time. */
-const mostReaders = 8
+const maxReaders = 8
 
 interface Indexed {
   readonly call: ToolCall.ToolCall

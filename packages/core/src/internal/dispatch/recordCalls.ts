@@ -19,7 +19,7 @@ import {
 } from "../../ToolOutcome.ts"
 import { isConflict } from "../failure/conflict.ts"
 import { evidenceOf } from "../failure/evidence.ts"
-import { cut, mostDetail } from "../value/text.ts"
+import { cut, maxDetail } from "../value/text.ts"
 import { isRefusal } from "../wire/wireRecord.ts"
 import { factOf } from "./callFact.ts"
 
@@ -156,11 +156,11 @@ const settledByReconcile = { certainty: "executed", by: "reconcile" } as const
 // A text that a fixer corrects differently the next time is still the same call.
 const writtenAs = (before: Fact["written"], { written }: Intent): Pick<Fact, "written"> | undefined => {
   if (written === undefined) return before === undefined ? undefined : { written: before }
-  return { written: [...(before ?? []).filter((text) => text !== written), written].slice(-mostWritten) }
+  return { written: [...(before ?? []).filter((text) => text !== written), written].slice(-maxWritten) }
 }
 
 /** How many texts are kept for one intent. Far fewer calls than this have failed by then. */
-const mostWritten = 20
+const maxWritten = 20
 
 // Only calls that act have keys, so only their refusals are kept for later runs. A conflict may mean that a run whose
 // client has left still holds the key: then a new key would act again. If this run has probably run before, a refusal that
@@ -247,8 +247,8 @@ const failedCallOf = (
     ...(refused === undefined ? {} : { refused }),
     ...(intent.lasting === true ? { lasting: true } : {}),
     code,
-    detail: cut(detail, mostDetail),
-    ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),
+    detail: cut(detail, maxDetail),
+    ...(hint === undefined ? {} : { hint: cut(hint, maxDetail) }),
     tag
   }
 }

@@ -23,8 +23,8 @@ export interface Bounds {
 
 /** The bounds of a handler: one attempt of unlimited time. */
 export const handler: Bounds = {
-  attempts: () => ({ most: 1, because: [] }),
-  waiting: { most: Duration.zero, because: [] },
+  attempts: () => ({ max: 1, because: [] }),
+  waiting: { max: Duration.zero, because: [] },
   time: unbounded("the handler has no timeout"),
   moments: () => [{ at: Duration.zero, event: "attempt" }],
   warnings: []
@@ -56,14 +56,14 @@ export const applyTerms = (terms: Terms | undefined, kind: string, inner: Bounds
 /** Removes all bounds, for a policy that publishes no terms. */
 const unknown = (kind: string, inner: Bounds): Bounds => {
   const because = [`the policy '${kind}' has no bound`]
-  const time = { most: Duration.infinity, because }
-  return { ...inner, attempts: () => ({ most: Infinity, because }), waiting: time, time, moments: () => [] }
+  const time = { max: Duration.infinity, because }
+  return { ...inner, attempts: () => ({ max: Infinity, because }), waiting: time, time, moments: () => [] }
 }
 
 const repeatedBounds = (repeats: Retries | Repetitions, inner: Bounds, { sideEffect }: Subject): Bounds => {
   if (!Schedule.isSchedule(repeats)) {
     const { after, overlap = false } = repeats
-    return repeated(inner, { least: after, most: after }, (wait) => `waits ${durationText(wait)}`, overlap)
+    return repeated(inner, { min: after, max: after }, (wait) => `waits ${durationText(wait)}`, overlap)
   }
   const waits = waitsOf(repeats)
   const condition = sideEffect === "non_idempotent" ? ", if it was not executed" : ""
@@ -79,13 +79,13 @@ const partBounds = ({ time, tool, what }: Part, inner: Bounds, { boundsOfRun }: 
   const name = what ?? "a part of a policy"
   const source = tool === undefined ? undefined : boundsOfRun(tool)
   if (source === undefined) {
-    return { ...work, time: time === undefined ? unbounded(`${name} has no timeout`) : { most: time, because: [] } }
+    return { ...work, time: time === undefined ? unbounded(`${name} has no timeout`) : { max: time, because: [] } }
   }
-  const withPrefix = ({ because, most }: Bound<Duration.Duration>) => ({
-    most,
+  const withPrefix = ({ because, max }: Bound<Duration.Duration>) => ({
+    max,
     because: because.map((reason) => `${name}: ${reason}`)
   })
-  const isUnbounded = Duration.isFinite(inner.time.most) && !Duration.isFinite(source.time.most)
+  const isUnbounded = Duration.isFinite(inner.time.max) && !Duration.isFinite(source.time.max)
   // The attempts of another tool do not count as this tool's.
   return {
     ...work,
@@ -110,9 +110,9 @@ const reconciledBounds = (
   inner: Bounds,
   { sideEffect }: Subject
 ): Bounds => {
-  const most = Duration.times(settle ?? Duration.zero, 2)
+  const max = Duration.times(settle ?? Duration.zero, 2)
   const warnings = sideEffect === "none" || settle !== undefined || isFinal ? [] : [notFinal]
-  const check = { ...untimed("the check of the outcome"), waiting: { most, because: [] }, warnings }
+  const check = { ...untimed("the check of the outcome"), waiting: { max, because: [] }, warnings }
   const checked = inOrder(inner, check)
   return looksFirst && sideEffect !== "none" ? inOrder(untimed("the check before the first attempt"), checked) : checked
 }
@@ -123,18 +123,18 @@ const notFinal: Warning = {
   hint: "Say how long the service takes (settle), or that the check's answer is final."
 }
 
-const waitingBounds = ({ for: what, most }: NonNullable<Terms["waits"]>, inner: Bounds): Bounds => {
-  if (Duration.isZero(most)) return inner
-  const waiting = Duration.isFinite(most)
-    ? { most, because: [] }
+const waitingBounds = ({ for: what, max }: NonNullable<Terms["waits"]>, inner: Bounds): Bounds => {
+  if (Duration.isZero(max)) return inner
+  const waiting = Duration.isFinite(max)
+    ? { max, because: [] }
     : unbounded(`a call waits for ${what} as long as it takes`)
   return inOrder({ ...aside(`waits for ${what}`), waiting, time: waiting }, inner)
 }
 
-const pagedBounds = ({ most, time }: NonNullable<Terms["pages"]>, inner: Bounds): Bounds => {
+const pagedBounds = ({ max, time }: NonNullable<Terms["pages"]>, inner: Bounds): Bounds => {
   const next = "asks for the next page"
-  const gaps = Array.from({ length: most - 2 }, () => Duration.zero)
-  const rest = repeated(inner, { least: gaps, most: gaps }, () => next)
+  const gaps = Array.from({ length: max - 2 }, () => Duration.zero)
+  const rest = repeated(inner, { min: gaps, max: gaps }, () => next)
   return {
     ...inOrder(inner, within(inOrder(aside(next), rest), time, "has no time for further pages")),
     warnings: inner.warnings
@@ -153,7 +153,7 @@ export const fixedBounds = (
   return fixers.reduce<Bounds>((bounds, { time, tries }) => {
     const asked: Bounds = {
       ...aside("a fixer is asked"),
-      time: Duration.isFinite(time) ? { most: time, because: [] } : unbounded("the fixer has no timeout")
+      time: Duration.isFinite(time) ? { max: time, because: [] } : unbounded("the fixer has no timeout")
     }
     return Array.from({ length: tries }).reduce<Bounds>(
       (bounds, _, index) =>
@@ -165,7 +165,7 @@ export const fixedBounds = (
 
 // An upper bound that does not exist, and why.
 function unbounded(because: string): Bound<Duration.Duration> {
-  return { most: Duration.infinity, because: [because] }
+  return { max: Duration.infinity, because: [because] }
 }
 
 // -----------------------------------------------------------------------------
@@ -173,9 +173,9 @@ function unbounded(because: string): Bound<Duration.Duration> {
 // -----------------------------------------------------------------------------
 
 const aside = (event: string): Bounds => ({
-  attempts: () => ({ most: 0, because: [] }),
-  waiting: { most: Duration.zero, because: [] },
-  time: { most: Duration.zero, because: [] },
+  attempts: () => ({ max: 0, because: [] }),
+  waiting: { max: Duration.zero, because: [] },
+  time: { max: Duration.zero, because: [] },
   moments: () => [{ at: Duration.zero, event }],
   warnings: []
 })
@@ -189,7 +189,7 @@ const inOrder = (first: Bounds, second: Bounds): Bounds => ({
   time: sum(first.time, second.time),
   *moments() {
     yield* first.moments()
-    yield* from(first.time.most, second.moments())
+    yield* from(first.time.max, second.moments())
   },
   warnings: [...first.warnings, ...second.warnings]
 })
@@ -210,7 +210,7 @@ const within = (inner: Bounds, limit: Duration.Duration, event: string): Bounds 
         }
         yield moment
       }
-      if (Duration.isGreaterThan(inner.time.most, limit)) yield { at: limit, event }
+      if (Duration.isGreaterThan(inner.time.max, limit)) yield { at: limit, event }
     },
     // A time limit ends every retry, however often and however long the retry would wait, and every fallback.
     warnings: inner.warnings.filter(({ code }) => code !== "uncapped_retry" && code !== "unbounded_fallback")
@@ -220,14 +220,14 @@ const within = (inner: Bounds, limit: Duration.Duration, event: string): Bounds 
 /** Repeats the inner bounds after each wait. */
 const repeated = (
   inner: Bounds,
-  { least, most, unbounded: why }: Pick<Waits, "least" | "most" | "unbounded">,
+  { min, max, unbounded: why }: Pick<Waits, "min" | "max" | "unbounded">,
   event: (wait: Duration.Duration) => string,
   overlap = false
 ): Bounds => {
   const total = (once: Bound<Duration.Duration>, waits: ReadonlyArray<Duration.Duration>): Bound<Duration.Duration> =>
     why === undefined
       ? {
-        most: waits.reduce(Duration.sum, Duration.times(once.most, waits.length + 1)),
+        max: waits.reduce(Duration.sum, Duration.times(once.max, waits.length + 1)),
         because: once.because
       }
       : sum(once, unbounded(why))
@@ -235,17 +235,17 @@ const repeated = (
     attempts: (time) => {
       let all = inner.attempts(time)
       let begun = Duration.zero
-      for (const wait of least) {
+      for (const wait of min) {
         begun = Duration.sum(begun, wait)
         // A wait that could not end in time is not started.
-        if (all.most === Infinity || Duration.isGreaterThanOrEqualTo(begun, time)) return all
+        if (all.max === Infinity || Duration.isGreaterThanOrEqualTo(begun, time)) return all
         all = plus(all, inner.attempts(Duration.subtract(time, begun)))
       }
-      return why === undefined ? all : plus(all, { most: Infinity, because: [why] })
+      return why === undefined ? all : plus(all, { max: Infinity, because: [why] })
     },
-    waiting: total(inner.waiting, most),
-    time: overlap ? { ...inner.time, most: most.reduce(Duration.sum, inner.time.most) } : total(inner.time, most),
-    moments: () => overlap ? inStartOrder(inner, most) : inTurn(inner, most, event),
+    waiting: total(inner.waiting, max),
+    time: overlap ? { ...inner.time, max: max.reduce(Duration.sum, inner.time.max) } : total(inner.time, max),
+    moments: () => overlap ? inStartOrder(inner, max) : inTurn(inner, max, event),
     warnings: inner.warnings
   }
 }
@@ -256,13 +256,13 @@ function* inTurn(
   event: (wait: Duration.Duration) => string
 ): Iterable<Moment> {
   yield* inner.moments()
-  let at = inner.time.most
+  let at = inner.time.max
   for (const wait of waits) {
     if (!Duration.isFinite(at)) return
     yield { at, event: event(wait), wait }
     at = Duration.sum(at, wait)
     yield* from(at, inner.moments())
-    at = Duration.sum(at, inner.time.most)
+    at = Duration.sum(at, inner.time.max)
   }
 }
 
@@ -280,17 +280,17 @@ function* from(start: Duration.Duration, moments: Iterable<Moment>): Iterable<Mo
 }
 
 const plus = (a: Bound<number>, b: Bound<number>): Bound<number> => ({
-  most: a.most + b.most,
+  max: a.max + b.max,
   because: union(a.because, b.because)
 })
 
 const sum = (a: Bound<Duration.Duration>, b: Bound<Duration.Duration>): Bound<Duration.Duration> => ({
-  most: Duration.sum(a.most, b.most),
+  max: Duration.sum(a.max, b.max),
   because: union(a.because, b.because)
 })
 
 const atMost = (bound: Bound<Duration.Duration>, limit: Duration.Duration): Bound<Duration.Duration> =>
-  Duration.isLessThan(bound.most, limit) ? bound : { most: limit, because: [] }
+  Duration.isLessThan(bound.max, limit) ? bound : { max: limit, because: [] }
 
 const union = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> =>
   b.length === 0 ? a : a.length === 0 ? b : [...new Set([...a, ...b])]
@@ -299,8 +299,8 @@ const union = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArra
 // Likely mistakes
 // -----------------------------------------------------------------------------
 
-const warningsOf = ({ isRandom, longest, most, unbounded }: Waits): ReadonlyArray<Warning> => {
-  if (most.length === 0) return []
+const warningsOf = ({ isRandom, longest, max, unbounded }: Waits): ReadonlyArray<Warning> => {
+  if (max.length === 0) return []
   const warnings: Array<Warning> = []
   if (!isRandom) {
     warnings.push({

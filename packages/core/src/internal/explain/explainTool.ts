@@ -47,7 +47,7 @@ export const explainTool = (tool: Explained, token?: object): Explanation => {
     // them begins, the limit may leave only one execution. That call still runs all its attempts.
     calls: failureLimit,
     actingCalls: tool.sideEffect === "non_idempotent" ? 1 : failureLimit,
-    executions: { ...attempts, most: attempts.most + failureLimit - 1 },
+    executions: { ...attempts, max: attempts.max + failureLimit - 1 },
     steps,
     moments: first,
     more,
@@ -125,15 +125,15 @@ const describe = (fixers: ReadonlyArray<Fixing>): string => {
 // -----------------------------------------------------------------------------
 
 const firstMoments = (moments: Iterable<Moment>): readonly [ReadonlyArray<Moment>, number] => {
-  const all = Array.from(Iterable.take(moments, mostCounted))
+  const all = Array.from(Iterable.take(moments, maxCounted))
   let attempts = 0
   const first = all.slice(0, 30).map((moment) =>
     moment.event === "attempt" ? { ...moment, event: `attempt ${++attempts}` } : moment
   )
-  return [first, all.length === mostCounted ? Infinity : all.length - first.length]
+  return [first, all.length === maxCounted ? Infinity : all.length - first.length]
 }
 
-const mostCounted = 10_000
+const maxCounted = 10_000
 
 // -----------------------------------------------------------------------------
 // The order of policies
@@ -146,7 +146,7 @@ const mostCounted = 10_000
 const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Step>): ReadonlyArray<Warning> => {
   const isRetry = policies.map(({ kind }, index) => {
     const [inner, outer] = steps.slice(index)
-    return kind === "retry" && (outer!.attempts.most === Infinity || outer!.attempts.most > inner!.attempts.most)
+    return kind === "retry" && (outer!.attempts.max === Infinity || outer!.attempts.max > inner!.attempts.max)
   })
   const attempt = steps[isRetry.indexOf(true)]
   return policies.flatMap(({ kind, terms = {} }, index) => {
@@ -157,17 +157,17 @@ const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray
       isRepeatable: sideEffect !== "non_idempotent",
       isForAllTools: terms.isForAllTools === true,
       isCutShort: settle !== undefined &&
-        steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.most, settle)),
+        steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.max, settle)),
       settlesTooSoon: settle !== undefined && Duration.isLessThan(settle, ownLimit(policies.slice(0, index))),
       surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
-      leavesUnreconciled: Duration.isLessThan(outer!.time.most, inner!.time.most) &&
+      leavesUnreconciled: Duration.isLessThan(outer!.time.max, inner!.time.max) &&
         policies.slice(0, index).some((policy, inside) =>
-          policy.kind === "reconcile" && Duration.isLessThanOrEqualTo(outer!.time.most, steps[inside]!.time.most)
+          policy.kind === "reconcile" && Duration.isLessThanOrEqualTo(outer!.time.max, steps[inside]!.time.max)
         ),
       surroundsRetry: isRetry.slice(0, index).includes(true),
-      cutsFirstAttempt: attempt !== undefined && Duration.isFinite(attempt.time.most) &&
-        Duration.isLessThan(outer!.time.most, inner!.time.most) &&
-        Duration.isLessThanOrEqualTo(outer!.time.most, attempt.time.most)
+      cutsFirstAttempt: attempt !== undefined && Duration.isFinite(attempt.time.max) &&
+        Duration.isLessThan(outer!.time.max, inner!.time.max) &&
+        Duration.isLessThanOrEqualTo(outer!.time.max, attempt.time.max)
     }
     return rules
       .filter((rule) => rule.kind === kind && (kind !== "retry" || isRetry[index] === true) && rule.applies(place))
@@ -183,8 +183,8 @@ const ownLimit = (inside: ReadonlyArray<Policy.Any>): Duration.Duration => {
   const limits = inside.flatMap(({ kind, terms = {} }) =>
     (kind === "timeout" || kind === "deadline") && terms.isForAllTools !== true ? timeOf(terms) ?? [] : []
   )
-  const most = limits.reduce(Duration.min, Duration.infinity)
-  return Duration.isFinite(most) ? most : Duration.zero
+  const max = limits.reduce(Duration.min, Duration.infinity)
+  return Duration.isFinite(max) ? max : Duration.zero
 }
 
 interface Place {

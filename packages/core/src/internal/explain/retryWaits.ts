@@ -14,13 +14,13 @@ const fromTerms = (terms: Terms): Waits => {
     const inner = waitsOf(terms.around)
     // A policy that honours a request itself also gives up on a longer one.
     const honours = termsOf(terms.around)?.honours ?? terms.honours
-    return { ...inner, most: inner.most.map((wait) => Duration.max(wait, Duration.min(honours, terms.honours))) }
+    return { ...inner, max: inner.max.map((wait) => Duration.max(wait, Duration.min(honours, terms.honours))) }
   }
   const { attempts, isRandom, waits } = terms
   const each = (of: (wait: Wait) => Duration.Duration) => waits.map(of)
   return {
-    least: each(({ least }) => least),
-    most: each(({ most }) => most),
+    min: each(({ min }) => min),
+    max: each(({ max }) => max),
     ...(attempts > maxWaits ? { unbounded: "the retry never ends" } : {}),
     isRandom,
     longest: each(({ own }) => own).reduce(Duration.max, Duration.zero)

@@ -13,8 +13,8 @@ import { maxWaits } from "../policy/retryWait.ts"
 
 /** The waits of a schedule until it is done, with one entry for each failure. */
 export interface Waits {
-  readonly least: ReadonlyArray<Duration.Duration>
-  readonly most: ReadonlyArray<Duration.Duration>
+  readonly min: ReadonlyArray<Duration.Duration>
+  readonly max: ReadonlyArray<Duration.Duration>
   /** Why these are not all waits, or not the longest. Absent if they are. */
   readonly unbounded?: string
   readonly isRandom: boolean
@@ -42,7 +42,7 @@ export const steppedWaits = (schedule: Retries): Waits => {
     ...(isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt })))
   ]
   const all = [...runs, ...others.map((conditions) => run({ draw: greatest, steps, ...conditions }))]
-  const most = inEachStep(all, steps, Math.max, 0)
+  const max = inEachStep(all, steps, Math.max, 0)
 
   const died = all.find(({ died }) => died !== undefined)?.died
   if (died !== undefined) return unknown(`the retry's schedule cannot be stepped before running (${died})`)
@@ -52,12 +52,12 @@ export const steppedWaits = (schedule: Retries): Waits => {
   if (atOtherTimes.some((shifted) => !areAlike(shifted, greatestDraws))) {
     return unknown("the waits of the retry depend on the time of day")
   }
-  if (slowest.some((wait, index) => wait > (most[index] ?? -1) + 1)) {
+  if (slowest.some((wait, index) => wait > (max[index] ?? -1) + 1)) {
     return unknown("the waits of the retry grow with the time that attempts take")
   }
   return {
-    least: inEachStep(runs, steps, Math.min, Infinity).map(Duration.millis),
-    most: most.map(Duration.millis),
+    min: inEachStep(runs, steps, Math.min, Infinity).map(Duration.millis),
+    max: max.map(Duration.millis),
     ...(isEndless ? { unbounded: "the retry never ends" } : {}),
     isRandom: leastDraws.isRandom,
     longest: Duration.millis(greatestDraws.waits.reduce((longest, wait) => Math.max(longest, wait), 0))
@@ -65,8 +65,8 @@ export const steppedWaits = (schedule: Retries): Waits => {
 }
 
 const unknown = (why: string): Waits => ({
-  least: [],
-  most: [],
+  min: [],
+  max: [],
   unbounded: why,
   isRandom: false,
   longest: Duration.zero

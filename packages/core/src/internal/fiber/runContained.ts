@@ -123,7 +123,7 @@ export const startFiber = <A, E, R>(
   context: Context.Context<R>,
   options?: Effect.RunOptions
 ): Fiber.Fiber<A, E> => {
-  const body = depth < mostDepth ? self : Effect.andThen(Effect.yieldNow, self)
+  const body = depth < maxDepth ? self : Effect.andThen(Effect.yieldNow, self)
   depth++
   try {
     const fiber = Effect.runForkWith(context)(body, options)
@@ -135,7 +135,7 @@ export const startFiber = <A, E, R>(
 }
 
 /** True if no further fiber may be nested: the stack is deep, and a synchronous program cannot yield. */
-export const isTooDeep = (): boolean => depth >= mostDepth && isSynchronous()
+export const isTooDeep = (): boolean => depth >= maxDepth && isSynchronous()
 
 /** True if the program runs without ever waiting (`Effect.runSync`). */
 const isSynchronous = (): boolean => Fiber.getCurrent()?.getRef(Scheduler.Scheduler).executionMode === "sync"
@@ -161,7 +161,7 @@ export const observeEnd = <A, E>(
 ): () => void =>
   fiber.addObserver((exit) => {
     // In a long chain of fibers that wait for each other, every fiber that ends would otherwise deepen the stack.
-    if (depth < mostDepth) runNested(() => tell(exit))
+    if (depth < maxDepth) runNested(() => tell(exit))
     else waiting.currentDispatcher.scheduleTask(() => tell(exit), 0)
   })
 
@@ -177,7 +177,7 @@ export const interruptFiber = (
 ): Effect.Effect<void> => {
   const [interruptor] = interruptors
   const interrupting = Effect.sync(() => runNested(() => fiber.interruptUnsafe(interruptor)))
-  return depth < mostDepth ? interrupting : Effect.andThen(Effect.yieldNow, interrupting)
+  return depth < maxDepth ? interrupting : Effect.andThen(Effect.yieldNow, interrupting)
 }
 
 // Keeps the defects of a fiber that dies while it is interrupted.
@@ -192,7 +192,7 @@ const defectsOf = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
 
 // How many starts, ends and interruptions of fibers are nested on the current stack.
 let depth = 0
-const mostDepth = 64
+const maxDepth = 64
 
 const runNested = <A>(run: () => A): A => {
   depth++

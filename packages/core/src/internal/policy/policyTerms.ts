@@ -14,7 +14,7 @@ import type { Warning } from "../../Explanation.ts"
  */
 export interface Terms {
   /** A wait before anything runs, such as the wait for a permit, and how long it may take. */
-  readonly waits?: { readonly for: string; readonly most: Duration.Duration }
+  readonly waits?: { readonly for: string; readonly max: Duration.Duration }
   /** What the policy does before the inner run. */
   readonly before?: Part
   /** The inner run runs again: by a schedule of retries, or after each of some waits. */
@@ -24,7 +24,7 @@ export interface Terms {
   /** The longest that everything may take, including the parts above. */
   readonly limit?: Duration.Duration
   /** Pages are fetched after the first one, and how long that may take. */
-  readonly pages?: { readonly most: number; readonly time: Duration.Duration }
+  readonly pages?: { readonly max: number; readonly time: Duration.Duration }
   /** A check of an unknown outcome. */
   readonly reconciles?: {
     readonly settle: Duration.Duration | undefined

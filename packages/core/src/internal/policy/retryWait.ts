@@ -46,9 +46,9 @@ export type Terms =
  * @since 0.1.0
  */
 export interface Wait {
-  readonly least: Duration.Duration
+  readonly min: Duration.Duration
   /** The longest wait, if the service asks for the longest wait that the policy honours. */
-  readonly most: Duration.Duration
+  readonly max: Duration.Duration
   /** The longest wait if the service asks for none. */
   readonly own: Duration.Duration
 }

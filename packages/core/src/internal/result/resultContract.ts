@@ -270,7 +270,7 @@ const isPlain = (value: object): boolean => {
 
 const ageCheckOf = <A>(name: string, asOf: Contract<A, never>["asOf"] & {}, freshness: Duration.Input) => {
   const limit = Duration.fromInputUnsafe(freshness)
-  const most = Duration.format(limit)
+  const max = Duration.format(limit)
   return (value: A, now: number): string | undefined => {
     const time = callNow(`The 'asOf' of '${name}'`, () => asOf(value))
     if (time === undefined || time === null) return undefined
@@ -278,7 +278,7 @@ const ageCheckOf = <A>(name: string, asOf: Contract<A, never>["asOf"] & {}, fres
     if (at === undefined) return "The age of the data is unknown."
     const age = Duration.millis(Math.max(0, now - DateTime.toEpochMillis(at)))
     return Duration.isGreaterThan(age, limit)
-      ? `The data is ${roundedAge(Duration.format(age), most)} old; it should be at most ${most} old.`
+      ? `The data is ${roundedAge(Duration.format(age), max)} old; it should be at most ${max} old.`
       : undefined
   }
 }

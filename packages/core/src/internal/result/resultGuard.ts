@@ -5,7 +5,7 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { runContained } from "../fiber/runContained.ts"
-import { mostDepth, plainJson, type Unfit } from "../value/plainJson.ts"
+import { maxDepth, plainJson, type Unfit } from "../value/plainJson.ts"
 import { resultIssues } from "./resultIssues.ts"
 import { logMismatch } from "./resultMismatchLog.ts"
 
@@ -43,11 +43,11 @@ const unfit = (tool: string, why: Unfit) =>
   DispatchFailure.invalidResult({
     tool,
     detail: why === "too_deep"
-      ? `The result of ${tool} is nested in more than ${mostDepth} levels.`
+      ? `The result of ${tool} is nested in more than ${maxDepth} levels.`
       : `The result of ${tool} cannot be written as JSON.`,
     issues: [{
       path: [],
-      expected: why === "too_deep" ? `at most ${mostDepth} levels` : "a JSON value",
+      expected: why === "too_deep" ? `at most ${maxDepth} levels` : "a JSON value",
       actual: why === "too_deep" ? "more" : "something else"
     }],
     cause: undefined

@@ -28,7 +28,7 @@ const lineOf = ({ actual, expected, path }: FieldIssue, value: unknown): string 
 const mayQuote = (words: string, value: unknown): boolean => {
   // The part that was cut off may have quoted the value.
   if (words.endsWith(cutOff)) return true
-  let partsLeft = mostParts
+  let partsLeft = maxParts
   const isQuoted = (part: unknown): boolean => {
     if (partsLeft-- === 0) return true
     if (typeof part === "string") return contains(words, part)
@@ -42,7 +42,7 @@ const mayQuote = (words: string, value: unknown): boolean => {
 }
 
 const cutOff = "more characters)"
-const mostParts = 1000
+const maxParts = 1000
 
 const partsOf = (value: object): ReadonlyArray<unknown> =>
   isA(Map)(value) ? Array.from(value).flat() : isA(Set)(value) ? Array.from(value) : Object.values(value)

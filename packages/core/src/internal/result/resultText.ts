@@ -19,12 +19,12 @@ const longestChecked = 1_000_000
 
 /** Formats a path as code: `orders[0].total`. A long path is shortened to its last keys. */
 export const dottedPath = (path: Path): string => {
-  const last = path.slice(-mostKeys)
+  const last = path.slice(-maxKeys)
   const text = last.map((key) =>
     typeof key === "number" ? `[${key}]` : identifier.test(key) ? `.${key}` : `[${excerpt(key, 40)}]`
   ).join("")
   return last.length < path.length ? `…${text}` : text.replace(/^\./, "")
 }
 
-const mostKeys = 10
+const maxKeys = 10
 const identifier = /^[\p{L}_$][\p{L}\p{N}_$]{0,79}$/u

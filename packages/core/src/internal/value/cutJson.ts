@@ -21,14 +21,14 @@ export interface Omission {
 
 export interface CutJson {
   readonly value: Schema.Json
-  /** The first {@link mostListed} places, the outermost first. */
+  /** The first {@link maxListed} places, the outermost first. */
   readonly omissions: ReadonlyArray<Omission>
   /** The number of all places where something was left out. */
   readonly omitted: number
 }
 
 /** The most bytes of a failure's data that a rendering shows. */
-export const mostData = 60_000
+export const maxData = 60_000
 
 /** Stands at the end of a cut string, and in place of a value that cannot be shown. */
 const mark = "…"
@@ -43,10 +43,10 @@ const short = 40
 const readable = 500
 
 /** An object with more fields is a dictionary. Its fields are alike, like the items of an array. */
-const mostFields = 100
+const maxFields = 100
 
 /** The most omissions that are listed. */
-const mostListed = 20
+const maxListed = 20
 
 /**
  * Makes a value smaller: arrays and dictionaries keep their first members, strings their beginning, and
@@ -63,7 +63,7 @@ export const cutJson = (value: Schema.Json, size: JsonSize, text = JSON.stringif
   const places: Array<Place> = []
   const cut = cutterFor(size, places)(value, size.bytes, { depth: 0 })
   // The sort is stable, and the places are in document order.
-  const listed = places.toSorted((a, b) => a.at.depth - b.at.depth).slice(0, mostListed)
+  const listed = places.toSorted((a, b) => a.at.depth - b.at.depth).slice(0, maxListed)
   return {
     value: cut,
     omissions: listed.map(({ at, ...omission }) => ({ path: pathTo(at), ...omission })),
@@ -111,15 +111,15 @@ interface Member {
   /** The bytes of its name, colon and comma. */
   readonly extra: number
   /** The bytes that its value gets at least, and at most. */
-  readonly least: number
+  readonly min: number
   readonly full: number
 }
 
 /** Makes the function that cuts a value to a number of bytes. It adds the omissions to `places`. */
 const cutterFor = (size: JsonSize, places: Array<Place>) => {
   const measure = measureFor(size)
-  const memberOf = (entry: Entry, least: number): Member => (
-    { entry, extra: extraFor(entry[0], size.bytes), least, full: measure(entry[1]).full }
+  const memberOf = (entry: Entry, min: number): Member => (
+    { entry, extra: extraFor(entry[0], size.bytes), min, full: measure(entry[1]).full }
   )
 
   const cut = (value: Schema.Json, room: number, at: Position): Schema.Json => {
@@ -154,8 +154,8 @@ const cutterFor = (size: JsonSize, places: Array<Place>) => {
   /** Returns all fields, if they have room. Otherwise, returns the totals and the first other fields. */
   const fields = (value: Schema.JsonObject, room: number): ReadonlyArray<Member> => {
     const entries = Object.entries(value)
-    const isDictionary = entries.length > mostFields
-    const all = isDictionary ? [] : entries.map((entry) => memberOf(entry, measure(entry[1]).least))
+    const isDictionary = entries.length > maxFields
+    const all = isDictionary ? [] : entries.map((entry) => memberOf(entry, measure(entry[1]).min))
     if (all.length > 0 && bytesAt(0, all) <= room) return all
     const ranked = [...entries.filter(([name]) => isTotal(name)), ...entries.filter(([name]) => !isTotal(name))]
     const kept = new Map(first(ranked, room, !isDictionary).map((member) => [member.entry[0], member]))
@@ -171,16 +171,16 @@ const cutterFor = (size: JsonSize, places: Array<Place>) => {
     const kept: Array<Member> = []
     let left = room
     for (const entry of entries) {
-      const { full, least, smallest } = measure(entry[1])
+      const { full, min, smallest } = measure(entry[1])
       const good = isRecord
         ? smallest
-        : Math.min(full, Math.max(least, short, Math.min(Math.floor(room / 16), readable)))
+        : Math.min(full, Math.max(min, short, Math.min(Math.floor(room / 16), readable)))
       const member = memberOf(entry, Math.min(good, left - extraFor(entry[0], size.bytes)))
       // The first member may be as small as it can be. The last one is cut only if that fills much of the room.
       const enough = Math.min(good, kept.length === 0 ? smallest : Math.max(short, room / 5))
-      if (member.least >= enough) {
+      if (member.min >= enough) {
         kept.push(member)
-        left -= member.extra + member.least
+        left -= member.extra + member.min
       } else if (member.extra <= room / 2) {
         break
       }
@@ -213,14 +213,14 @@ const levelFor = (members: ReadonlyArray<Member>, room: number): number => {
 const bytesAt = (level: number, members: ReadonlyArray<Member>): number =>
   members.reduce((bytes, member) => bytes + member.extra + roomAt(level, member), 0)
 
-const roomAt = (level: number, { full, least }: Member): number => Math.max(least, Math.min(full, level))
+const roomAt = (level: number, { full, min }: Member): number => Math.max(min, Math.min(full, level))
 
 /** The sizes of a value, in bytes. A size that exceeds the budget is not exact. */
 interface Sizes {
   /** With all that the limit of items allows. */
   readonly full: number
   /** With all fields and numbers, but with short strings, and without the content of arrays and dictionaries. */
-  readonly least: number
+  readonly min: number
   /** As `"…"`. Numbers are never cut. */
   readonly smallest: number
 }
@@ -231,11 +231,11 @@ const measureFor = ({ bytes, items }: JsonSize) => {
   const measure = (value: Schema.Json): Sizes => {
     if (typeof value === "string") {
       const full = stringBytes(value, bytes)
-      return { full, least: Math.min(full, short), smallest: Math.min(full, markBytes) }
+      return { full, min: Math.min(full, short), smallest: Math.min(full, markBytes) }
     }
     if (!isContainer(value)) {
       const full = lengthOf(value)
-      return { full, least: full, smallest: full }
+      return { full, min: full, smallest: full }
     }
     const sizes = known.get(value) ?? (isArray(value) ? measureItems(value) : measureFields(value))
     known.set(value, sizes)
@@ -248,43 +248,42 @@ const measureFor = ({ bytes, items }: JsonSize) => {
       if (full > bytes) break
     }
     const smallest = Math.min(full, markBytes)
-    return { full, least: smallest, smallest }
+    return { full, min: smallest, smallest }
   }
   const measureFields = (object: Schema.JsonObject): Sizes => {
     const entries = Object.entries(object)
-    const isDictionary = entries.length > mostFields
+    const isDictionary = entries.length > maxFields
     let full = entries.length === 0 ? 2 : 1
-    let least = full
+    let min = full
     for (const [name, field] of entries) {
       const extra = extraFor(name, bytes)
       const sizes = measure(field)
       full += extra + sizes.full
-      least += extra + sizes.least
-      if ((isDictionary ? full : least) > bytes) break
+      min += extra + sizes.min
+      if ((isDictionary ? full : min) > bytes) break
     }
     const smallest = Math.min(full, markBytes)
-    return { full, least: isDictionary ? smallest : least, smallest }
+    return { full, min: isDictionary ? smallest : min, smallest }
   }
   return measure
 }
 
-const extraFor = (key: string | number, most: number): number =>
-  typeof key === "number" ? 1 : stringBytes(key, most) + 2
+const extraFor = (key: string | number, max: number): number => typeof key === "number" ? 1 : stringBytes(key, max) + 2
 
 /** Returns the bytes of a string as JSON, or `Infinity` if they are more than `most`. */
-const stringBytes = (text: string, most: number): number => {
-  const { bytes, end } = beginning(text, most - 2)
+const stringBytes = (text: string, max: number): number => {
+  const { bytes, end } = beginning(text, max - 2)
   return end < text.length ? Infinity : bytes + 2
 }
 
 /** Returns where the longest beginning ends that has at most `most` bytes as JSON, without quotes. */
-const beginning = (text: string, most: number): { readonly end: number; readonly bytes: number } => {
+const beginning = (text: string, max: number): { readonly end: number; readonly bytes: number } => {
   let bytes = 0
   let end = 0
   while (end < text.length) {
     const code = text.codePointAt(end)!
     const next = bytes + charBytes(code)
-    if (next > most) break
+    if (next > max) break
     bytes = next
     end += code > 0xffff ? 2 : 1
   }
@@ -316,11 +315,11 @@ const isArray = (value: Schema.Json): value is Schema.JsonArray => Array.isArray
 // -----------------------------------------------------------------------------
 
 /** The most places that are described. */
-const mostDescribed = 3
+const maxDescribed = 3
 
 /** Describes what is left of a cut value: "100 of 5000 items of 'rows'". */
 export const shownText = ({ omissions, omitted }: CutJson): string => {
-  const places = omissions.slice(0, mostDescribed).map(placeText)
+  const places = omissions.slice(0, maxDescribed).map(placeText)
   const others = omitted - places.length
   return others === 0
     ? places.join(", ")

@@ -2,11 +2,11 @@
 export class Latest<Key, Value> {
   // Most of these maps stay empty, and an empty `Map` is large.
   #entries: Map<Key, Value> | undefined = undefined
-  readonly #most: number
+  readonly #max: number
 
   /** @param most how many entries are kept */
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#max = max
   }
 
   get size(): number {
@@ -22,7 +22,7 @@ export class Latest<Key, Value> {
     const entries = this.#entries ??= new Map()
     entries.delete(key)
     entries.set(key, value)
-    if (entries.size <= this.#most) return
+    if (entries.size <= this.#max) return
     const [oldest] = entries.keys()
     if (oldest !== undefined) entries.delete(oldest)
   }

@@ -29,10 +29,10 @@ const limit = (what: string, input: Duration.Input, finite: string): Duration.Du
  *
  * @param least the smallest number allowed; default: 1
  */
-export const whole = (what: string, limit: number, least = 1): number => {
-  if (Number.isSafeInteger(limit) && limit >= least) return limit
+export const whole = (what: string, limit: number, min = 1): number => {
+  if (Number.isSafeInteger(limit) && limit >= min) return limit
   throw new TypeError(
-    `${what} must be a whole number of at least ${least}; got ${typeof limit === "number" ? limit : excerpt(limit)}.`
+    `${what} must be a whole number of at least ${min}; got ${typeof limit === "number" ? limit : excerpt(limit)}.`
   )
 }
 

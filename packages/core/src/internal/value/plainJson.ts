@@ -5,7 +5,7 @@ import { attempt } from "./untrusted.ts"
  * The deepest nesting of a result, in levels. `JSON.stringify` and journals exhaust the stack only far beyond
  * this depth.
  */
-export const mostDepth = 512
+export const maxDepth = 512
 
 /** The reason why a value cannot be shown to a model or written to a journal. */
 export type Unfit = "too_deep" | "no_json"
@@ -44,7 +44,7 @@ const survey = (value: unknown): "plain" | "odd" | "too_deep" => {
   let level: ReadonlyArray<unknown> = [value]
   let isPlain = true
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth === mostDepth && level.some(isObject)) return "too_deep"
+    if (depth === maxDepth && level.some(isObject)) return "too_deep"
     const next: Array<unknown> = []
     for (const member of level) {
       if (isObject(member)) {

@@ -5,18 +5,18 @@ import { isPromise } from "./untrusted.ts"
 export { cut, excerpt, list, oneLine, utf8Length } from "@fallible/arguments/sentence"
 
 /** The longest detail of a failure in a ledger, in characters: a ledger may hold many failures. */
-export const mostDetail = 1000
+export const maxDetail = 1000
 
 /** The most notes that one call keeps: a handler with a loop may add far more than anyone reads. */
-const mostNotes = 20
+const maxNotes = 20
 
 /**
- * Returns the first {@link mostNotes} notes, and a line that says how many more there are.
+ * Returns the first {@link maxNotes} notes, and a line that says how many more there are.
  *
  * @param count the number of all notes; default: the length of `notes`
  */
 export const firstNotes = (notes: ReadonlyArray<string>, count = notes.length): ReadonlyArray<string> =>
-  count > mostNotes ? [...notes.slice(0, mostNotes), `… and ${count - mostNotes} more`] : notes.slice()
+  count > maxNotes ? [...notes.slice(0, maxNotes), `… and ${count - maxNotes} more`] : notes.slice()
 
 /**
  * Replaces characters that could control a terminal, or reorder its text, by spaces. The joiner inside an emoji stays.

@@ -94,10 +94,10 @@ const comparedTexts = (a: string, b: string, volatile: VolatileNames): number =>
     const other = parsed(b)
     if (one !== undefined && other !== undefined) return compared(one, other, volatile)
   }
-  if (Math.abs(a.length - b.length) > mostDrift) return different
+  if (Math.abs(a.length - b.length) > maxDrift) return different
   // Most texts differ first at a place where there is no time. These need no further search.
   const start = firstDifference(a, b)
-  if (!volatileHint.test(a.slice(Math.max(0, start - mostHint), start + mostHint))) return different
+  if (!volatileHint.test(a.slice(Math.max(0, start - maxHint), start + maxHint))) return different
   const without = haveSameMoments(a, b) ? withoutAllTimes : withoutTimes
   const rest = without(a)
   if (rest !== without(b)) return different
@@ -106,7 +106,7 @@ const comparedTexts = (a: string, b: string, volatile: VolatileNames): number =>
 }
 
 // A time that is written differently may be longer by a few characters: "9:59" and "10:00".
-const mostDrift = 16
+const maxDrift = 16
 
 const isScalar = (value: Schema.Json): value is string | number =>
   typeof value === "string" || typeof value === "number"
@@ -127,27 +127,27 @@ const kindOf = (name: string): Kind => {
     : requestNames.test(plain)
     ? "request"
     : undefined
-  if (kinds.size >= mostKinds) kinds.clear()
+  if (kinds.size >= maxKinds) kinds.clear()
   kinds.set(name, kind)
   return kind
 }
 
 // Results have the same fields again and again, so the kinds of their names are remembered.
 const kinds = new Map<string, Kind>()
-const mostKinds = 500
+const maxKinds = 500
 const longestName = 60
 
 // Names of times that are data as often as not.
 const ambiguousNames = /^(?:at|time|date|datetime|(?:last)?(?:updated|modified|changed)(?:at|on|time)?)$/
 
 /** How far apart two responses to the same request may be, in milliseconds. */
-const mostApart = 3_600_000
+const maxApart = 3_600_000
 
 // True for two full times that are near each other, and not both on the minute. A timetable has round times.
 const areMoments = (one: string | number, other: string | number): boolean => {
   const a = millisOf(one)
   const b = millisOf(other)
-  return Math.abs(a - b) <= mostApart && (a % 60_000 !== 0 || b % 60_000 !== 0)
+  return Math.abs(a - b) <= maxApart && (a % 60_000 !== 0 || b % 60_000 !== 0)
 }
 
 // NaN if the value is not a full time.
@@ -201,7 +201,7 @@ const firstDifference = (a: string, b: string): number => {
 }
 
 const volatileHint = /\d:\d\d|id\W/i
-const mostHint = 64
+const maxHint = 64
 
 // True if the texts have the same number of times, and each may be the time of a response.
 const haveSameMoments = (a: string, b: string): boolean => {

@@ -182,7 +182,7 @@ export class WireRecord {
     const other = new SeenRequest(method, url, this.attempt.now, false)
     other.isPassive = true
     const others = this.#others ??= []
-    if (others.length < mostShown) others.push(other)
+    if (others.length < maxShown) others.push(other)
     return other
   }
 
@@ -287,15 +287,15 @@ export class WireRecord {
     const requests = [...this.#requests ?? [], ...this.#others ?? []].toSorted((one, other) =>
       one.number - other.number
     )
-    const shown = requests.length <= mostShown
+    const shown = requests.length <= maxShown
       ? requests
-      : [...requests.slice(0, mostShown / 2), ...requests.slice(-mostShown / 2)]
+      : [...requests.slice(0, maxShown / 2), ...requests.slice(-maxShown / 2)]
     return shown.map(({ data }) => data)
   }
 }
 
 /** How many requests of a call its events and its outcome have. */
-export const mostShown = 20
+export const maxShown = 20
 
 const endOf = (
   { hasFailed, sent, status }: Pick<SeenRequest, "hasFailed" | "sent" | "status">,
