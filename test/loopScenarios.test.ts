@@ -169,7 +169,7 @@ describe("loops at their ideal cost", () => {
         return { answer, server: yield* (yield* FakeModelServer.FakeModelServer).state }
       }).pipe(Effect.provide(serving(openAi)(script)))
       assert.strictEqual(answer.text, "I know three of them.")
-      assert.deepStrictEqual([answer.ended, answer.concluded], ["concluded", "turns"])
+      assert.deepStrictEqual([answer.stopReason, answer.concluded], ["concluded", "turns"])
       assert.deepStrictEqual([server.replies, ran], [4, 3])
       const last = server.requests.at(-1)?.asked?.messages.at(-1)
       assert.deepStrictEqual(last, {

@@ -69,7 +69,7 @@ export const why = (failure: AgentFailure.AgentFailure): string => {
 
 /** Formats the totals that end a run: turns, calls and failures. */
 export const totals = ({ calls, failures, turns }: Ledger.Ledger): string => {
-  const told = failures.filter(({ ended, inside }) => ended === "told" && inside === undefined).length
+  const told = failures.filter(({ handling, inside }) => handling === "told" && inside === undefined).length
   const own = failures.filter(({ tag }) => tag === "ModelFailure").length
   const which = own === 0 ? `${told} told to the model` : `${told} told to the model, ${own} of the model`
   return `${count(turns, "turn")}, ${count(calls, "call")}, ${count(failures.length, "failure")} (${which})`

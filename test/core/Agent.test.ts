@@ -62,7 +62,7 @@ describe("Agent.run", () => {
         ])
       )
       assert.deepStrictEqual(attempts, ["Pariss", "Pariss", "Paris"])
-      assert.deepStrictEqual(ledger.failures.map(({ code, ended }) => [code, ended]), [
+      assert.deepStrictEqual(ledger.failures.map(({ code, handling }) => [code, handling]), [
         ["connection", "retry"],
         ["unknown_city", "told"]
       ])
@@ -226,7 +226,7 @@ describe("Agent.run", () => {
         failures.map((entry) =>
           entry.tag === "ModelFailure"
             ? entry
-            : `${entry.turn}.${entry.call} ${entry.tool} ${entry.code} ×${entry.attempts} ${entry.ended}`
+            : `${entry.turn}.${entry.call} ${entry.tool} ${entry.code} ×${entry.attempts} ${entry.handling}`
         ),
         [
           "1.1 flaky connection ×3 retry",

@@ -48,7 +48,7 @@ const ledger: Ledger.Ledger = {
       detail: "Slow.",
       attempts: 2,
       certainty: "executed",
-      ended: "retry"
+      handling: "retry"
     },
     {
       turn: 1,
@@ -60,7 +60,7 @@ const ledger: Ledger.Ledger = {
       severity: "high",
       attempts: 1,
       certainty: "not_executed",
-      ended: "told"
+      handling: "told"
     },
     {
       turn: 1,
@@ -71,11 +71,11 @@ const ledger: Ledger.Ledger = {
       detail: "Odd.",
       attempts: 1,
       certainty: "unknown",
-      ended: "custom",
+      handling: "custom",
       policy: "queue"
     },
-    { turn: 2, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 2, ended: "retry" },
-    { turn: 2, tag: "ModelFailure", code: "refused", detail: "No.", attempts: 2, ended: "run_failed" }
+    { turn: 2, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 2, handling: "retry" },
+    { turn: 2, tag: "ModelFailure", code: "refused", detail: "No.", attempts: 2, handling: "run_failed" }
   ],
   repairs: [
     { turn: 1, call: 1, tool: "weather", kind: "code_fence", offset: 0 },
@@ -176,7 +176,7 @@ const facts: CallFacts.CallFacts = {
 }
 
 const suspension: AgentFailure.Suspension = {
-  version: 5,
+  version: 6,
   runId: "run-1",
   turn: 3,
   transcript,
@@ -221,7 +221,7 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
       cause: modelFailure.cause,
       retryAfter: Duration.minutes(2),
       postponement: {
-        version: 5,
+        version: 6,
         runId: "run-1",
         turn: 2,
         postponed: 1,
@@ -330,9 +330,9 @@ describe("AgentFailure.schema", () => {
   it("has a version, and names the version that it refuses", () => {
     for (const failure of every) {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
-      assert.propertyVal(stored, "version", 5)
+      assert.propertyVal(stored, "version", 6)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 4 }), "of version 5, not version 4")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 5 }), "of version 6, not version 5")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }
@@ -346,7 +346,7 @@ describe("AgentFailure.schema", () => {
 })
 
 describe("Answer.schema", () => {
-  const answer: Answer.Answer = { ended: "answered", text: "Paris.", truncated: true, transcript, ledger, facts }
+  const answer: Answer.Answer = { stopReason: "answered", text: "Paris.", truncated: true, transcript, ledger, facts }
 
   it("brings an answer through JSON", () => {
     const decoded = through(Answer.schema)(answer)
@@ -356,8 +356,8 @@ describe("Answer.schema", () => {
 
   it("has a version, and names the version that it refuses", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.strictEqual(stored["version"], 6)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 5 }), "an answer of version 6, not version 5")
+    assert.strictEqual(stored["version"], 7)
+    assert.include(messageOf(Answer.schema, { ...stored, version: 6 }), "an answer of version 7, not version 6")
   })
 
   it("decodes an Exit of a run, whether it succeeded or failed", () => {

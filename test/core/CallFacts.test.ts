@@ -53,7 +53,7 @@ const playCalls = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<string |
     const { ledger, transcript } = yield* Effect.provide(agent.run("?"), ScriptedModel.layer(script))
     const texts = Array.from({ length: transcript.length }, (_, index) => transcript.at(index))
       .flatMap((message) => message?.role === "tool" ? [message.text] : [])
-    const entries = ledger.failures.filter(({ ended }) => ended === "told")
+    const entries = ledger.failures.filter(({ handling }) => handling === "told")
     const certainties = entries.map((entry) => "certainty" in entry ? entry.certainty : undefined)
     return { codes: entries.map(({ code }) => code), certainties, texts }
   })

@@ -47,7 +47,7 @@ describe("how a failure ended", () => {
     detail: "Refused.",
     attempts: 1,
     certainty: "not_executed",
-    ended: "custom",
+    handling: "custom",
     policy: "queue"
   }
 
@@ -96,12 +96,12 @@ describe("how a failure ended", () => {
     const handled = { tag: "ToolUnavailable", code: "connection", detail: "Refused." }
     for (const by of ToolOutcome.HandledBy.literals) {
       assert.isTrue(Schema.is(ToolOutcome.Handled)({ ...handled, by }))
-      assert.isTrue(isEntry({ ...entry, ended: by }))
+      assert.isTrue(isEntry({ ...entry, handling: by }))
     }
-    assert.isTrue(isEntry({ ...entry, ended: "told" }))
+    assert.isTrue(isEntry({ ...entry, handling: "told" }))
     for (const by of ["queue", "run_failed", "", undefined]) {
       assert.isFalse(Schema.is(ToolOutcome.Handled)({ ...handled, by }))
-      assert.isFalse(isEntry({ ...entry, ended: by }))
+      assert.isFalse(isEntry({ ...entry, handling: by }))
     }
     assert.isFalse(Schema.is(ToolOutcome.Handled)({ ...handled, by: "told" }))
   })
@@ -130,8 +130,8 @@ const sequence = <A>(...attempts: ReadonlyArray<Effect.Effect<A, ModelFailure>>)
 const summaryOf = (ledger: Ledger.Ledger) =>
   ledger.failures.map((entry) =>
     entry.tag === "ModelFailure"
-      ? `${entry.turn} model ${entry.code} ×${entry.attempts} ${entry.ended}`
-      : `${entry.turn}.${entry.call} ${entry.tool} ${entry.code} ×${entry.attempts} ${entry.ended}`
+      ? `${entry.turn} model ${entry.code} ×${entry.attempts} ${entry.handling}`
+      : `${entry.turn}.${entry.call} ${entry.tool} ${entry.code} ×${entry.attempts} ${entry.handling}`
   )
 const ledgerOf = <R>(run: Effect.Effect<{ readonly ledger: Ledger.Ledger }, AgentFailure.AgentFailure, R>) =>
   Effect.match(run, { onSuccess: ({ ledger }) => ledger, onFailure: ({ ledger }) => ledger })
@@ -160,9 +160,9 @@ for (const [manner, runOf] of Object.entries(manners)) {
         const failure = yield* passing(Effect.flip(runOf(agent)))
         assert.instanceOf(failure, AgentFailure.ModelFailed)
         assert.deepStrictEqual(failure.ledger.failures, [
-          { turn: 1, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 3, ended: "retry" },
-          { turn: 1, tag: "ModelFailure", code: "rate_limited", detail: "Too often.", attempts: 3, ended: "retry" },
-          { turn: 1, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 3, ended: "run_failed" }
+          { turn: 1, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 3, handling: "retry" },
+          { turn: 1, tag: "ModelFailure", code: "rate_limited", detail: "Too often.", attempts: 3, handling: "retry" },
+          { turn: 1, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 3, handling: "run_failed" }
         ])
         assert.deepStrictEqual([failure.ledger.turns, failure.ledger.calls], [0, 0])
       }).pipe(Effect.provide(ScriptedModel.layer([busy, limited, busy]))))

@@ -95,7 +95,7 @@ describe("AgentEvent.forClients", () => {
       const [, , , handled, ended] = events
       assert.deepInclude(handled, { tool: "get_weather", error: "ToolUnavailable", code: "connection", by: "retry" })
       assert.deepInclude(handled, { attempt: 1, wait: Duration.seconds(1) })
-      assert.deepInclude(ended, { index: 1, tool: "get_weather", ended: "completed", attempts: 2 })
+      assert.deepInclude(ended, { index: 1, tool: "get_weather", outcome: "completed", attempts: 2 })
       assert.deepInclude(events.at(-1), { text: "It is warm.", truncated: false })
     }))
 
@@ -121,7 +121,7 @@ describe("AgentEvent.forClients", () => {
       const tool = weather((city) => Effect.fail(new SemanticGarbage({ code: "unknown_city", detail: `No ${city}.` })))
       const events = yield* seen(tool, script)
       const ended = events.find(({ _tag }) => _tag === "CallEnded")
-      assert.deepInclude(ended, { ended: "failed", error: "SemanticGarbage", code: "unknown_city" })
+      assert.deepInclude(ended, { outcome: "failed", error: "SemanticGarbage", code: "unknown_city" })
       assert.notMatch(sent(events), /private/)
       const shown = yield* seen(tool, script, { options: { results: true } })
       assert.deepInclude(shown.find(({ _tag }) => _tag === "CallEnded"), { detail: "No a private city." })
@@ -197,7 +197,7 @@ describe("a run without an answer", () => {
     Effect.gen(function*() {
       const events = yield* seen(askingSize, [ScriptedModel.call("order_shirt")])
       const [started] = events
-      assert.deepInclude(events.at(-2), { ended: "suspended" })
+      assert.deepInclude(events.at(-2), { outcome: "suspended" })
       assert.deepStrictEqual(events.at(-1), {
         _tag: "RunFailed",
         run: started?.run ?? "",

@@ -36,8 +36,8 @@ describe("C11 a run that is concluded", () => {
     it.effect(`answers from what is known when its ${limit} are used up`, () =>
       Effect.gen(function*() {
         const run = yield* played([news()], untilAsked(best, call), { limits, onLimit: "conclude" })
-        const { concluded, ended, ledger, text, transcript } = answered(run)
-        assert.deepStrictEqual([text, ended, concluded], ["The best that I know.", "concluded", limit])
+        const { concluded, ledger, stopReason, text, transcript } = answered(run)
+        assert.deepStrictEqual([text, stopReason, concluded], ["The best that I know.", "concluded", limit])
         assert.strictEqual(ledger.turns, turns)
         assert.strictEqual(run.requests.length, turns)
         assert.deepStrictEqual(run.requests.at(-1)?.tools, [])
@@ -123,7 +123,7 @@ describe("C11 a run that is concluded", () => {
   it.effect("is not marked if the model answers by itself", () =>
     Effect.gen(function*() {
       const run = yield* played([news()], [look, look, best], { limits: { turns: 4 }, onLimit: "conclude" })
-      assert.deepStrictEqual([answered(run).ended, answered(run).concluded], ["answered", undefined])
+      assert.deepStrictEqual([answered(run).stopReason, answered(run).concluded], ["answered", undefined])
     }))
 })
 

@@ -83,10 +83,13 @@ describe("C4: escalate", () => {
         detail: "The city is not clear.",
         hint: "Send {\"city\":\"Paris\"}."
       })
-      assert.deepStrictEqual(ledger.failures.map(({ code, detail, ended }) => [code, ended, detail === words.detail]), [
-        ["invalid_json", "escalated", false],
-        ["invalid_json", "told", true]
-      ])
+      assert.deepStrictEqual(
+        ledger.failures.map(({ code, detail, handling }) => [code, handling, detail === words.detail]),
+        [
+          ["invalid_json", "escalated", false],
+          ["invalid_json", "told", true]
+        ]
+      )
     }))
 })
 

@@ -50,7 +50,7 @@ describe("C3: a correction is known to", () => {
         const { sent, tool } = payments(() => Effect.fail(lostAnswer))
         const { ledger } = yield* conversation(tool.pipe(Tool.fix(toDE)), calls)
         assert.deepStrictEqual(sent, ["DE1"])
-        assert.deepInclude(ledger.failures.at(-1), { code: "repeated_call", ended: "told" })
+        assert.deepInclude(ledger.failures.at(-1), { code: "repeated_call", handling: "told" })
       }))
   }
 

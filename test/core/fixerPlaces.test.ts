@@ -305,7 +305,7 @@ describe("C3: a fixer is not asked", () => {
         )
       )
       assert.strictEqual(told.length, 1)
-      assert.deepStrictEqual(ledger.failures.map(({ ended }) => ended), ["fix", "told"])
+      assert.deepStrictEqual(ledger.failures.map(({ handling }) => handling), ["fix", "told"])
       yield* (yield* ToolHealth.ToolHealth).noticed("get_weather", { _tag: "CircuitOpen", until: 1000 })
       yield* call(tool, unclosed)
       assert.strictEqual(told.length, 1)

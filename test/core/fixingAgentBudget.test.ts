@@ -103,7 +103,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.deepStrictEqual(
         ledger.failures.map((
           entry
-        ) => [entry.turn, "call" in entry ? entry.call : 0, entry.code, entry.ended, entry.inside]),
+        ) => [entry.turn, "call" in entry ? entry.call : 0, entry.code, entry.handling, entry.inside]),
         [
           [1, 0, "rate_limited", "retry", "get_weather"],
           [1, 1, "unknown_tool", "told", "get_weather"],
@@ -185,7 +185,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
         inner: [ScriptedModel.call("escalate", { detail: "Which city?" })],
         limits: { calls: 1 }
       })
-      assert.deepStrictEqual(ledger.failures.map(({ code, ended }) => [code, ended]), [
+      assert.deepStrictEqual(ledger.failures.map(({ code, handling }) => [code, handling]), [
         ["invalid_json", "escalated"],
         ["invalid_json", "told"]
       ])
@@ -299,7 +299,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
           const { ledger } = yield* yield* nested(limits)
           assert.deepInclude(ledger, { turns: 6, calls: 3 })
           assert.strictEqual(ledger.inputTokens + ledger.outputTokens, tokens)
-          assert.deepStrictEqual(ledger.failures.map(({ code, ended, inside }) => [code, ended, inside]), [
+          assert.deepStrictEqual(ledger.failures.map(({ code, handling, inside }) => [code, handling, inside]), [
             ["unknown_tool", "told", "pick"],
             ["invalid_json", "fix", "get_weather"],
             ["invalid_json", "fix", undefined]
@@ -407,7 +407,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       )
       const { calls, failures, inputTokens, outputTokens, turns } = ledger
       assert.deepStrictEqual([turns, calls, inputTokens + outputTokens], [4, 3, 220])
-      assert.deepStrictEqual(failures.map(({ code, ended }) => `${code} ${ended}`), [
+      assert.deepStrictEqual(failures.map(({ code, handling }) => `${code} ${handling}`), [
         "no_such told",
         "invalid_json fix"
       ])

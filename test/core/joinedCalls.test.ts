@@ -75,7 +75,7 @@ describe("equal calls of one turn", () => {
         const [first, second] = results.map((result) => JSON.parse(result))
         assert.strictEqual(second.code, first.code)
         assert.include(JSON.stringify(second.notes), once)
-        const told = answer.ledger.failures.filter(({ ended }) => ended === "told")
+        const told = answer.ledger.failures.filter(({ handling }) => handling === "told")
         assert.deepStrictEqual(told.map((entry) => "certainty" in entry && entry.certainty).length, 2)
       }
     }))

@@ -132,7 +132,7 @@ describe("H3 a tool that is idempotent by key", () => {
         bodies.length = 0
         const { ledger } = yield* playing(outer, [{ ...order, note: first }, { order: "x" }])
         return ledger.failures.flatMap((entry) =>
-          "certainty" in entry && entry.ended === "told" ? [entry.certainty] : []
+          "certainty" in entry && entry.handling === "told" ? [entry.certainty] : []
         )
       })
       // The correction is sent if it equals the first arguments, and the call is known to be in doubt.

@@ -78,7 +78,7 @@ describe("C7: ModelRecovery.rethrow", () => {
           code: failure.code,
           detail: failure.detail,
           attempts: 1,
-          ended: "run_failed"
+          handling: "run_failed"
         }])
       }))
   }
@@ -124,7 +124,7 @@ describe("C7: ModelRecovery.retry", () => {
       assert.deepStrictEqual({ ...ended.failure }, { ...late, attempts: 3 })
       assert.strictEqual(ended.failure.cause, late.cause)
       assert.deepStrictEqual(
-        ended.ledger.failures.map((entry) => [entry.code, entry.attempts, entry.ended]),
+        ended.ledger.failures.map((entry) => [entry.code, entry.attempts, entry.handling]),
         [["timeout", 3, "retry"], ["server_error", 3, "retry"], ["timeout", 3, "run_failed"]]
       )
     }))
@@ -195,7 +195,10 @@ describe("C7: failures over the wire", () => {
         const fiber = yield* Effect.forkChild(agentOf(ModelRecovery.retryTimeouts).run("?"))
         const answer = yield* passingBy("1 second", fiber)
         assert.strictEqual(answer.text, "Here.")
-        assert.deepStrictEqual(answer.ledger.failures.map(({ code, ended }) => [code, ended]), [["timeout", "retry"]])
+        assert.deepStrictEqual(answer.ledger.failures.map(({ code, handling }) => [code, handling]), [[
+          "timeout",
+          "retry"
+        ]])
       }).pipe(
         Effect.provide(
           serving(provider)([Effect.never, ScriptedModel.text("Here.")], { settings: { timeout: "10 seconds" } })
@@ -234,9 +237,9 @@ describe("C7: ModelRecovery.respondWith", () => {
       const answer = answered(exit)
       assert.strictEqual(answer.text, "I cannot help with that.")
       assert.isFalse(answer.truncated)
-      assert.deepStrictEqual([answer.ended, answer.concluded], ["fallback", undefined])
+      assert.deepStrictEqual([answer.stopReason, answer.concluded], ["fallback", undefined])
       assert.deepStrictEqual(
-        answer.ledger.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.ended]),
+        answer.ledger.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.handling]),
         [[2, "timeout", 2, "retry"], [2, "refused", 2, "fallback"]]
       )
       assert.deepStrictEqual(answer.transcript.at(3), {
@@ -300,7 +303,7 @@ describe("C7: ModelRecovery.respondWith", () => {
       if (first?._tag !== "Success" || second?._tag !== "Success") return assert.fail()
       assert.strictEqual(decisions, 1)
       assert.deepStrictEqual(second.value.ledger, first.value.ledger)
-      assert.deepStrictEqual([second.value.text, second.value.ended], ["Sorry.", "fallback"])
+      assert.deepStrictEqual([second.value.text, second.value.stopReason], ["Sorry.", "fallback"])
     }))
 })
 
@@ -450,7 +453,7 @@ describe("C7: a decision", () => {
       const { exit } = yield* played(agent.run("?"), [ScriptedModel.call("ping"), fails(refused)])
       const answer = answered(exit)
       assert.strictEqual(answer.text, "I ran out of turns.")
-      assert.deepStrictEqual([answer.ended, answer.concluded], ["fallback", "turns"])
+      assert.deepStrictEqual([answer.stopReason, answer.concluded], ["fallback", "turns"])
     }))
 
   it.effect("is asked for about a model that dies, with nothing else than its defect", () =>
@@ -511,7 +514,7 @@ describe("H7: a conversation that is too long for the model", () => {
       const { exit } = yield* played(longAgent().run("?"), [call(1), fails(overflow), ScriptedModel.text("Done.")])
       const answer = answered(exit)
       assert.deepStrictEqual(
-        answer.ledger.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.ended]),
+        answer.ledger.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.handling]),
         [[2, "context_overflow", 2, "retry"]]
       )
       assert.include(resultsOf(answer.transcript)[0], "row 299 of 1")
@@ -540,7 +543,7 @@ describe("H7: a conversation that is too long for the model", () => {
       assert.strictEqual(ended.failure.code, "context_overflow")
       assert.strictEqual(ended.failure.cause, overflow.cause)
       assert.strictEqual(requests.length, 3)
-      assert.deepStrictEqual(ended.ledger.failures.map((entry) => entry.ended), ["retry", "run_failed"])
+      assert.deepStrictEqual(ended.ledger.failures.map((entry) => entry.handling), ["retry", "run_failed"])
     }))
 
   it.effect("fails at once if it has no results, or only short ones", () =>
@@ -636,8 +639,8 @@ describe("H7: a model that asks for a long wait", () => {
       assert.strictEqual(failure.detail, `The run is postponed for 1h: ${hourly.detail}`)
       assert.deepStrictEqual({ ...failure.failure }, { ...hourly })
       assert.strictEqual(failure.cause, hourly.cause)
-      assert.deepInclude(failure.postponement, { version: 5, runId: "job", turn: 2, postponed: 1 })
-      assert.deepStrictEqual(failure.ledger.failures.map(({ code, ended }) => [code, ended]), [
+      assert.deepInclude(failure.postponement, { version: 6, runId: "job", turn: 2, postponed: 1 })
+      assert.deepStrictEqual(failure.ledger.failures.map(({ code, handling }) => [code, handling]), [
         ["rate_limited", "run_failed"]
       ])
       assert.strictEqual(resultsOf(failure.transcript).length, 1)
@@ -823,7 +826,7 @@ describe("H7: a model that asks for a long wait", () => {
       const ended = yield* failed(exit)
       assert.strictEqual(ended._tag, "RunPostponed")
       assert.strictEqual(requests.length, 3)
-      assert.deepStrictEqual(ended.ledger.failures.map(({ ended }) => ended), ["retry", "retry", "run_failed"])
+      assert.deepStrictEqual(ended.ledger.failures.map(({ handling }) => handling), ["retry", "retry", "run_failed"])
     }))
 
   it.effect("leaves the decision to the agent first", () =>
@@ -881,7 +884,7 @@ describe("H7: a model that asks for a long wait", () => {
     }
     const decode = Schema.decodeUnknownExit(AgentFailure.Postponement)
     assert.isTrue(Exit.isFailure(decode(encoded)))
-    assert.isTrue(Exit.isSuccess(decode({ ...encoded, version: 5 })))
+    assert.isTrue(Exit.isSuccess(decode({ ...encoded, version: 6 })))
   })
 
   it.effect("postpones a resumed run, too, in any later turn", () =>

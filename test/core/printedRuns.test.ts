@@ -32,16 +32,16 @@ const printed = `Answer (answered)
   Sun.
   Moon.
 
-  turn  call  tool         failure          code          attempts  effect        ended  detail
-  1     1     get_weather  SemanticGarbage  unknown_city  1         not_executed  told   Unknown city: Atlantis.
+  turn  call  tool         failure          code          attempts  effect        handling  detail
+  1     1     get_weather  SemanticGarbage  unknown_city  1         not_executed  told      Unknown city: Atlantis.
 
   3 turns, 2 calls, 1 failure, 0 repairs, 0 input tokens, 0 output tokens`
 
 const printedFailure = `LimitReached
   The agent used up its 1 turn without an answer. The run is probably stuck in a loop: simplify the question, or raise the limit.
 
-  turn  call  tool         failure          code          attempts  effect        ended  detail
-  1     1     get_weather  SemanticGarbage  unknown_city  1         not_executed  told   Unknown city: Atlantis.
+  turn  call  tool         failure          code          attempts  effect        handling  detail
+  1     1     get_weather  SemanticGarbage  unknown_city  1         not_executed  told      Unknown city: Atlantis.
 
   1 turn, 1 call, 1 failure, 0 repairs, 0 input tokens, 0 output tokens`
 
@@ -95,7 +95,7 @@ describe("an answer", () => {
   it.effect("has no enumerable fields but its data, and may be a plain object", () =>
     Effect.gen(function*() {
       const answer = yield* answering
-      const keys = ["text", "truncated", "ended", "transcript", "ledger", "facts"]
+      const keys = ["text", "truncated", "stopReason", "transcript", "ledger", "facts"]
       assert.deepStrictEqual(Object.keys(answer), keys)
       const inherited: Array<string> = []
       for (const key in answer) inherited.push(key)
@@ -111,7 +111,7 @@ describe("an answer", () => {
         ...(yield* answering),
         text: `${secretly}\r\n${"x".repeat(3000)}`,
         truncated: true,
-        ended: "concluded",
+        stopReason: "concluded",
         concluded: "turns"
       })
       const lines = String(answer).split("\n")
@@ -180,7 +180,7 @@ describe("Ledger.table", () => {
     detail: "Slow.",
     attempts: 2,
     certainty: "unknown",
-    ended: "custom",
+    handling: "custom",
     policy: "queue"
   }
   const ofModel = {
@@ -189,7 +189,7 @@ describe("Ledger.table", () => {
     code: "server_error",
     detail: "503",
     attempts: 1,
-    ended: "retry"
+    handling: "retry"
   } as const
 
   it("says that there are no failures", () => {
@@ -202,7 +202,7 @@ describe("Ledger.table", () => {
   it("aligns its columns, and names custom policies, models and corrected calls", () => {
     assert.strictEqual(
       Ledger.table({ ...empty, failures: [ofModel, entry, { ...entry, inside: "fetch" }] }),
-      `  turn  call  tool              failure          code          attempts  effect   ended           detail
+      `  turn  call  tool              failure          code          attempts  effect   handling        detail
   1     -     (model)           ModelFailure     server_error  1         -        retry           503
   12    3     book              ToolUnavailable  timeout       2         unknown  custom (queue)  Slow.
   12    3     book (for fetch)  ToolUnavailable  timeout       2         unknown  custom (queue)  Slow.

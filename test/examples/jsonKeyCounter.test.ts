@@ -25,7 +25,7 @@ interface Line {
 
 interface Ledger {
   readonly turns: number
-  readonly failures: ReadonlyArray<{ readonly code: string; readonly ended: string }>
+  readonly failures: ReadonlyArray<{ readonly code: string; readonly handling: string }>
   readonly repairs: ReadonlyArray<{ readonly kind: string }>
 }
 
@@ -48,7 +48,7 @@ const played = (env: (url: string) => Readonly<Record<string, string>>, ...args:
       outcomes: lines.flatMap(({ outcome }) => outcome === undefined ? [] : [outcome]),
       modelCalls: [requests.length - fixing, fixing],
       turns: ledger?.turns,
-      failures: ledger?.failures.map(({ code, ended }) => `${code} ${ended}`),
+      failures: ledger?.failures.map(({ code, handling }) => `${code} ${handling}`),
       repairs: ledger?.repairs.map(({ kind }) => kind)
     }
   }).pipe(Effect.scoped)

@@ -109,7 +109,7 @@ const paged = (city: Transformation) => {
 const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
-  version: 5,
+  version: 6,
   runId: "run",
   turn: 1,
   transcript: Transcript.make([{ role: "user", text: "?" }]),

@@ -2,7 +2,7 @@
 import type * as Answer from "@fallible/core/Answer"
 
 export const codesOf = ({ ledger }: Answer.Answer) =>
-  ledger.failures.flatMap(({ code, ended }) => ended === "told" ? [code] : [])
+  ledger.failures.flatMap(({ code, handling }) => handling === "told" ? [code] : [])
 
 export const certaintiesOf = ({ ledger }: Answer.Answer) =>
-  ledger.failures.flatMap((entry) => "certainty" in entry && entry.ended === "told" ? [entry.certainty] : [])
+  ledger.failures.flatMap((entry) => "certainty" in entry && entry.handling === "told" ? [entry.certainty] : [])

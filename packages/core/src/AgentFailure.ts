@@ -47,7 +47,7 @@ interface RunFields {
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  withVersion("the failure of a run", 5, {
+  withVersion("the failure of a run", 6, {
     detail: Schema.String,
     transcript: Transcript.schema,
     ledger: Ledger,
@@ -83,7 +83,7 @@ export class ModelFailed extends RunFailure<RunFields & { readonly failure: Mode
  * @since 0.1.0
  */
 export class Postponement extends namedStruct<Postponement>()({
-  version: Schema.Literal(5),
+  version: Schema.Literal(6),
   runId: Schema.String,
   /** The 1-based number of the turn in which the model was asked. */
   turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
@@ -191,7 +191,7 @@ export class LoopDetected extends RunFailure<RunFields & { readonly calls: Reado
  */
 export class Suspension extends namedStruct<Suspension>()(
   {
-    version: Schema.Literal(5),
+    version: Schema.Literal(6),
     runId: Schema.String,
     turn: Schema.Int,
     /** The messages before the suspended turn. */

@@ -36,12 +36,12 @@ export const Concluded = Schema.Literals([...Limit.literals, "loop"])
 export type Concluded = typeof Concluded.Type
 
 /**
- * The schema of {@link Ended}.
+ * The schema of {@link StopReason}.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const Ended = Schema.Literals(["answered", "concluded", "fallback"])
+export const StopReason = Schema.Literals(["answered", "concluded", "fallback"])
 
 /**
  * How a run ended with an answer.
@@ -55,7 +55,7 @@ export const Ended = Schema.Literals(["answered", "concluded", "fallback"])
  * @category models
  * @since 0.1.0
  */
-export type Ended = typeof Ended.Type
+export type StopReason = typeof StopReason.Type
 
 /**
  * The answer of a run, with the run's transcript, ledger and facts.
@@ -69,7 +69,7 @@ export interface Answer {
   /** True if the text was cut off at the maximum number of tokens in a reply. */
   readonly truncated: boolean
   /** How the run ended: only an `"answered"` run is finished, and has the model's own text. */
-  readonly ended: Ended
+  readonly stopReason: StopReason
   /**
    * Present if the run could not finish, and the model was asked for the best answer from what is known
    * (`onLimit: "conclude"`): the limit that was reached, or `"loop"`. Also present if that last request failed, and
@@ -108,7 +108,7 @@ export interface Answer {
  * const answer = Answer.make({
  *   text: "Hello!",
  *   truncated: false,
- *   ended: "answered",
+ *   stopReason: "answered",
  *   transcript: Transcript.make([]),
  *   ledger,
  *   facts: CallFacts.empty
@@ -124,8 +124,8 @@ export const make = (fields: Answer): Answer => Object.assign(new Printed(), fie
 // The methods of a class are not enumerable. So an answer has no fields but its data, and equals its decoded form.
 class Printed {
   toString(this: Answer): string {
-    const { concluded, ended, ledger, text, truncated } = this
-    const marks = [ended, ...(concluded === undefined ? [] : [concluded]), ...(truncated ? ["truncated"] : [])]
+    const { concluded, ledger, stopReason, text, truncated } = this
+    const marks = [stopReason, ...(concluded === undefined ? [] : [concluded]), ...(truncated ? ["truncated"] : [])]
     const heading = `Answer (${marks.join(", ")})`
     // An answer may have been made by plain JavaScript, with any fields.
     return attempt(() => summary(heading, text, ledger)) ?? heading
@@ -145,10 +145,10 @@ class Printed {
 // Schemas
 // -----------------------------------------------------------------------------
 
-const stored = withVersion("an answer", 6, {
+const stored = withVersion("an answer", 7, {
   text: Schema.String,
   truncated: Schema.Boolean,
-  ended: Ended,
+  stopReason: StopReason,
   concluded: Schema.optionalKey(Concluded),
   transcript: Transcript.schema,
   ledger: Ledger,

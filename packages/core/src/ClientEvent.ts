@@ -121,7 +121,7 @@ export class CallEnded extends namedStruct<CallEnded>()({
   _tag: Schema.tag("CallEnded"),
   ...ofCall,
   ...step,
-  ended: Schema.Literals(["completed", "failed", "suspended", "stopped"]),
+  outcome: Schema.Literals(["completed", "failed", "suspended", "stopped"]),
   /** How many times the tool and its fallbacks ran. */
   attempts: Schema.Int,
   elapsed: Schema.DurationFromMillis,

@@ -51,8 +51,8 @@ export class CallEntry extends namedStruct<CallEntry>()({
   /** The idempotency key of the call, if its handler read the key: what to look up at the service. */
   key: Schema.optionalKey(Schema.String),
   /** How the failure was handled ({@link HandledBy}), or `"told"` if the model was shown the failure. */
-  ended: Schema.Literals([...HandledBy.literals, "told"]),
-  /** The name of the policy, if `ended` is `"custom"`. */
+  handling: Schema.Literals([...HandledBy.literals, "told"]),
+  /** The name of the policy, if `handling` is `"custom"`. */
   policy: Handled.fields.policy
 }) {}
 
@@ -77,7 +77,7 @@ export class ModelEntry extends namedStruct<ModelEntry>()({
    * `"retry"`: the model was asked again. `"fallback"`: the run ended with a text in place of the reply
    * (`ModelRecovery`). `"run_failed"`: the run ended with `ModelFailed` or `RunPostponed`.
    */
-  ended: Schema.Literals(["retry", "fallback", "run_failed"])
+  handling: Schema.Literals(["retry", "fallback", "run_failed"])
 }) {}
 
 /**
@@ -161,21 +161,21 @@ export const plus = (one: Ledger, other: Ledger): Ledger => ({
 /**
  * Renders a ledger as a table for people: a line for each failure, and a line with the counts.
  *
- * The column `ended` says how a failure was handled: `told` means that the model read it. The column `effect` says
+ * The column `handling` says how a failure was handled: `told` means that the model read it. The column `effect` says
  * whether the call took effect. Details are cut after 100 characters. Characters that could control a
  * terminal become spaces.
  *
- * @param most how many failures to list; default: all
+ * @param max how many failures to list; default: all
  *
  * @example
  * ```ts
  * import * as Ledger from "@fallible/core/Ledger"
  *
- * const entry = { turn: 2, tag: "ModelFailure", code: "server_error", detail: "503", attempts: 1, ended: "retry" } as const
+ * const entry = { turn: 2, tag: "ModelFailure", code: "server_error", detail: "503", attempts: 1, handling: "retry" } as const
  * const ledger = { turns: 3, calls: 4, inputTokens: 120, outputTokens: 30, failures: [entry], repairs: [] }
  *
  * Ledger.table(ledger).split("\n")
- * // => ["  turn  call  tool     failure       code          attempts  effect  ended  detail", "  2     -     (model)  ModelFailure  server_error  1         -       retry  503", "", "  3 turns, 4 calls, 1 failure, 0 repairs, 120 input tokens, 30 output tokens"]
+ * // => ["  turn  call  tool     failure       code          attempts  effect  handling  detail", "  2     -     (model)  ModelFailure  server_error  1         -       retry     503", "", "  3 turns, 4 calls, 1 failure, 0 repairs, 120 input tokens, 30 output tokens"]
  * ```
  *
  * @category rendering
@@ -202,10 +202,10 @@ export const table = (ledger: Ledger, max = Infinity): string => {
   ].join("\n")
 }
 
-const heading = ["turn", "call", "tool", "failure", "code", "attempts", "effect", "ended", "detail"]
+const heading = ["turn", "call", "tool", "failure", "code", "attempts", "effect", "handling", "detail"]
 
 const cellsOf = (entry: Entry): ReadonlyArray<string> => {
-  const { attempts, code, detail, ended, inside, tag, turn } = entry
+  const { attempts, code, detail, handling, inside, tag, turn } = entry
   const { call, certainty, policy, tool } = isOfModel(entry) ? ofModel : { policy: undefined, ...entry }
   return [
     turn,
@@ -215,7 +215,7 @@ const cellsOf = (entry: Entry): ReadonlyArray<string> => {
     code,
     attempts,
     certainty,
-    policy === undefined ? ended : `${ended} (${policy})`,
+    policy === undefined ? handling : `${handling} (${policy})`,
     detail
   ].map((cell) => cut(printable(String(cell)).trim(), 100))
 }

@@ -65,7 +65,7 @@ export const rethrow: Decision = { _tag: "Rethrow" }
 export const retry: Decision = { _tag: "Retry" }
 
 /**
- * Ends the run with a text as its answer. Both the answer and the failure in the ledger have `ended: "fallback"`.
+ * Ends the run with a text as its answer. Both the answer and the failure in the ledger say `"fallback"`.
  *
  * @example
  * ```ts
@@ -83,7 +83,7 @@ export const retry: Decision = { _tag: "Retry" }
  *
  * const answer = Effect.runSync(Effect.provide(agent.run("Hi"), model))
  * answer.text // => "I cannot help with that."
- * answer.ended // => "fallback"
+ * answer.stopReason // => "fallback"
  * answer.ledger.failures[0]?.code // => "refused"
  * ```
  *

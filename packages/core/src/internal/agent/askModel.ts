@@ -51,7 +51,8 @@ export type Asked = typeof Asked.Type
 export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in asked
 
 /** True if a fallback text takes the place of a reply. */
-export const isFallback = (asked: Asked): boolean => !isReplyAlone(asked) && asked.failures.at(-1)?.ended === "fallback"
+export const isFallback = (asked: Asked): boolean =>
+  !isReplyAlone(asked) && asked.failures.at(-1)?.handling === "fallback"
 
 /** The result of a turn without a reply: the last failure, and all failures as entries of the ledger. */
 const Unanswered = Schema.Struct({
@@ -120,7 +121,10 @@ const retryReply = (run: Asking, turn: number, reply: Effect.Effect<Asked, Model
       turn,
       fallback: (text, failure, attempt): Asked => ({
         reply: { text, calls: [] },
-        failures: [...entriesOf(run.retried, turn, attempt), { ...lastOf(failure, turn, attempt), ended: "fallback" }]
+        failures: [...entriesOf(run.retried, turn, attempt), {
+          ...lastOf(failure, turn, attempt),
+          handling: "fallback"
+        }]
       })
     })
 

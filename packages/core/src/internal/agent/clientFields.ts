@@ -36,7 +36,7 @@ export const shortCode = (code: string): string => cut(printable(code), 60)
 
 type Ending = Pick<
   Extract<ClientEvent, { readonly _tag: "CallEnded" }>,
-  "ended" | "error" | "code" | "value" | "detail" | "notes"
+  "outcome" | "error" | "code" | "value" | "detail" | "notes"
 >
 
 /** Returns how a call ended, with its result or the detail of its failure if `showsResult` is true. */
@@ -44,16 +44,16 @@ export const endingOf = (outcome: ToolOutcome, showsResult: boolean): Ending => 
   switch (outcome._tag) {
     case "Completed": {
       const { caveats: notes, value } = outcome
-      return { ended: "completed", ...(showsResult ? { value, notes } : {}) }
+      return { outcome: "completed", ...(showsResult ? { value, notes } : {}) }
     }
     case "Failed": {
       const { failure: { _tag: error, code, detail } } = outcome
-      return { ended: "failed", error, code: shortCode(code), ...(showsResult ? { detail } : {}) }
+      return { outcome: "failed", error, code: shortCode(code), ...(showsResult ? { detail } : {}) }
     }
     case "Suspended":
-      return { ended: "suspended" }
+      return { outcome: "suspended" }
     case "Stopped":
-      return { ended: "stopped" }
+      return { outcome: "stopped" }
   }
 }
 

@@ -32,7 +32,7 @@ export const concludeRun = <T extends Tool.Any>(
       if (isBlank(reply.text) && !isFallback(asked)) return Effect.fail(withLedger(ended, replied))
       return Effect.succeed(
         answerOf(replied, { ...reply, calls: [] }, {
-          ended: isFallback(asked) ? "fallback" : "concluded",
+          stopReason: isFallback(asked) ? "fallback" : "concluded",
           concluded: reasonOf(ended)
         })
       )

@@ -65,7 +65,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       }
       return isBlank(reply.text) && !isFallback(asked)
         ? askAgain(run, replied)
-        : Effect.succeed(answerOf(replied, reply, { ended: isFallback(asked) ? "fallback" : "answered" }))
+        : Effect.succeed(answerOf(replied, reply, { stopReason: isFallback(asked) ? "fallback" : "answered" }))
     }
   })
 }

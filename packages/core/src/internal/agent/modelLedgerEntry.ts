@@ -13,13 +13,13 @@ export const lastOf = ({ code, detail }: Model.ModelFailure, turn: number, attem
   code,
   detail: cut(detail, maxDetail),
   attempts,
-  ended: "run_failed"
+  handling: "run_failed"
 })
 
 const none: ReadonlyArray<never> = []
 
 export const entriesOf = (retried: ReadonlyArray<Model.ModelFailure>, turn: number, attempts: number) =>
-  retried.map((failure): ModelEntry => ({ ...lastOf(failure, turn, attempts), ended: "retry" }))
+  retried.map((failure): ModelEntry => ({ ...lastOf(failure, turn, attempts), handling: "retry" }))
 
 // Counts how many times the model was asked. If a provider retries on its own, its last failure has the number of its
 // attempts. The earlier failures of that provider may or may not be in the list.

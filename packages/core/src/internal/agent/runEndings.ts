@@ -27,8 +27,8 @@ const progressOf = ({ account, facts, transcript }: State) => ({
   facts: handedOn(facts)
 })
 
-/** How a run ends with an answer: {@link Answer.Answer.ended} and, if it was concluded, why. */
-export type Ending = Pick<Answer.Answer, "ended" | "concluded">
+/** How a run ends with an answer: {@link Answer.Answer.stopReason} and, if it was concluded, why. */
+export type Ending = Pick<Answer.Answer, "stopReason" | "concluded">
 
 export const answerOf = ({ account, facts, transcript }: State, reply: Reply, ending: Ending): Answer.Answer =>
   Answer.make({
@@ -143,7 +143,7 @@ const runPostponed = <T extends Tool.Any>(
         cause: failure.cause,
         retryAfter: failure.retryAfter,
         postponement: {
-          version: 5,
+          version: 6,
           runId: run.id,
           turn: state.turn,
           postponed: state.postponed + 1,
@@ -204,7 +204,7 @@ const runSuspended = <T extends Tool.Any>(
     detail: `The run waits for the user's answer to: ${question}`,
     question,
     suspension: {
-      version: 5,
+      version: 6,
       runId: run.id,
       turn: waiting.turn,
       transcript: waiting.transcript,

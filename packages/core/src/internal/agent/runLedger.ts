@@ -124,9 +124,9 @@ const failuresOf = (
 ): ReadonlyArray<CallEntry> => {
   const { attempts, certainty, intent } = outcome
   const call = { ...place, attempts, certainty, ...(intent?.key === undefined ? {} : { key: intent.key }) }
-  const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
+  const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, handling: by }))
   if (outcome._tag !== "Failed") return handled
   const { _tag: tag, code, detail, severity } = outcome.failure
-  const entry: CallEntry = { ...call, tag, code, detail: cut(detail, maxDetail), ended: "told" }
+  const entry: CallEntry = { ...call, tag, code, detail: cut(detail, maxDetail), handling: "told" }
   return [...handled, severity === undefined ? entry : { ...entry, severity }]
 }

@@ -1,6 +1,6 @@
 import type * as Schedule from "effect/Schedule"
 import type * as CallFacts from "../../CallFacts.ts"
-import * as LoopGuard from "../../LoopGuard.ts"
+import type * as LoopGuard from "../../LoopGuard.ts"
 import type { Model, ModelFailure, Options } from "../../Model.ts"
 import type { ModelRecovery } from "../../ModelRecovery.ts"
 import type * as Rendering from "../../Rendering.ts"
