@@ -14,7 +14,7 @@ import { Clock, Duration, Effect, Option, Random, Schedule, Scheduler, Schema } 
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { keysOf } from "../support/keysOf.ts"
-import { runs } from "../support/runs.ts"
+import { cases, runs } from "../support/runs.ts"
 import { inWholeMillis } from "../support/virtualTime.ts"
 
 /** An act of a handler, a source or a check: its duration, and how it ends. */
@@ -298,6 +298,6 @@ describe("no run", () => {
       { numRuns: runs(1_000) }
     )
     // The sample covers many bounds of each kind.
-    for (const [name, count] of Object.entries(bounded)) assert.isAbove(count, runs(25), name)
+    for (const [name, count] of Object.entries(bounded)) assert.isAbove(count, cases(25), name)
   })
 })

@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { runs } from "../support/runs.ts"
+import { cases, runs } from "../support/runs.ts"
 import { described, limited, play, type Played, type Scenario, scenario } from "../support/tickWorld.ts"
 
 const check = (scenario: Scenario, { expected, outcome, world }: Played) => {
@@ -39,7 +39,7 @@ describe("a call in which everything falls on the same ticks", () => {
       { numRuns: runs(5_000) }
     )
     for (const what of ["executed", "not_executed", "unknown", "left"]) {
-      assert.isAbove(seen.get(what) ?? 0, runs(50), what)
+      assert.isAbove(seen.get(what) ?? 0, cases(50), what)
     }
   })
   it("lets no two executions run behind a limit of one, even if a time limit has left one, in 1,000 stacks", () =>

@@ -7,7 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { check, play, scenario } from "../support/payments.ts"
-import { runs } from "../support/runs.ts"
+import { cases, runs } from "../support/runs.ts"
 
 describe("the oracle", () => {
   it(`an acting tool runs again only after it certainly did nothing, under ${runs(3_000)} random stacks`, async () => {
@@ -25,9 +25,9 @@ describe("the oracle", () => {
     // The sample covers many calls of each kind.
     for (const end of ["Completed", "Failed"]) {
       for (const certainty of ["executed", "not_executed", "unknown"]) {
-        assert.isAbove(seen.get(`${end} ${certainty}`) ?? 0, runs(50), `${end} ${certainty}`)
+        assert.isAbove(seen.get(`${end} ${certainty}`) ?? 0, cases(50), `${end} ${certainty}`)
       }
     }
-    for (const what of ["runs again", "ends late"]) assert.isAbove(seen.get(what) ?? 0, runs(50), what)
+    for (const what of ["runs again", "ends late"]) assert.isAbove(seen.get(what) ?? 0, cases(50), what)
   })
 })

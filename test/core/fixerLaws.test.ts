@@ -15,7 +15,7 @@ import * as fc from "fast-check"
 import { call, lostAnswer, type Mistake, parameters, uncapitalized } from "../support/fixing.ts"
 import type { Written } from "../support/paymentPolicies.ts"
 import { described, play, type Scenario, scenario } from "../support/payments.ts"
-import { runs } from "../support/runs.ts"
+import { cases, runs } from "../support/runs.ts"
 
 /** Fixers without a correction, which take no time. */
 const useless: Readonly<Record<string, Fixer.Fixer>> = {
@@ -156,7 +156,7 @@ describe("C3: a useless fixer", () => {
       }),
       { numRuns: runs(2_000) }
     )
-    assert.isAbove(rejected, runs(100))
+    assert.isAbove(rejected, cases(100))
   })
 
   it("changes nothing about 500 calls behind limits, one after another", async () => {

@@ -7,7 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { runs } from "../support/runs.ts"
+import { cases, runs } from "../support/runs.ts"
 import { play, type Scenario, scenario } from "../support/scopeWorld.ts"
 
 const check = async (scenario: Scenario, count: (what: string) => void) => {
@@ -31,7 +31,7 @@ describe("the calls of a scope", () => {
       { numRuns: runs(3_000) }
     )
     for (const what of ["Completed executed", "Failed unknown", "Failed not_executed"]) {
-      assert.isAbove(seen.get(what) ?? 0, runs(100), what)
+      assert.isAbove(seen.get(what) ?? 0, cases(100), what)
     }
   })
 })

@@ -1,2 +1,10 @@
+const all = process.env["FALLIBLE_RUNS"] === "all"
+
 /** How often a law runs: as often as given in `pnpm test:long`, and where mutants are tried; otherwise a quarter of that. */
-export const runs = (max: number): number => process.env["FALLIBLE_RUNS"] === "all" ? max : max / 4
+export const runs = (max: number): number => all ? max : max / 4
+
+/**
+ * How many cases of a rare kind a sample must have: as many as given where a law runs in full. A smaller sample varies more,
+ * so a twentieth is enough there.
+ */
+export const cases = (min: number): number => all ? min : min / 20
