@@ -4,6 +4,7 @@ import daily from "./vitest.config.ts"
 /** Laws that `pnpm test` runs a quarter as often. See `test/support/runs.ts`. */
 const laws = [
   "test/intents.test.ts",
+  "test/payments.test.ts",
   ...[
     "argument",
     "bound",
