@@ -9,7 +9,7 @@ import { ByPath } from "./schema/byPath.ts"
 import { type Conformance, conformanceTo, type Misfit } from "./schema/conformance.ts"
 import { choicesOf, type Document, documentOf, propertiesOf } from "./schema/document.ts"
 import { describe, expectationFor, unsafeInteger } from "./schema/expectation.ts"
-import { Gathered, type Group, listed, within } from "./schema/gathered.ts"
+import { Gathered, type Group, listFindings, within } from "./schema/gathered.ts"
 import { secretsOf } from "./secret.ts"
 import * as Suggestion from "./suggestion.ts"
 import { excerpt } from "./text/excerpt.ts"
@@ -104,7 +104,11 @@ export const explain = (
       () => issueFrom(finding, root, json, isSecret(path), actual(path, asValue(partAt(marked, path))))
     )
   }
-  const issues = listed([...groups, ...rest.groups()], limit, (group, count) => issueForOthers(group, count, isWhole))
+  const issues = listFindings(
+    [...groups, ...rest.groups()],
+    limit,
+    (group, count) => issueForOthers(group, count, isWhole)
+  )
   return issues.length === 0 ? undefined : refusalWith(issues, root, json)
 }
 

@@ -2,7 +2,7 @@
  * Returns a function that computes its result once for each object, and keeps that result for as long as the
  * object lives.
  */
-export const memoized = <K extends object, V extends {}>(make: (key: K) => V): (key: K) => V => {
+export const memoize = <K extends object, V extends {}>(make: (key: K) => V): (key: K) => V => {
   const values = new WeakMap<K, V>()
   return (key) => {
     const cached = values.get(key)

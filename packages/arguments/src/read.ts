@@ -9,7 +9,7 @@ import { limitsOf, type Options } from "./options.ts"
 import type { Unreadable } from "./refusal.ts"
 import type { TextRepair } from "./repair.ts"
 import { utf8Length } from "./text/excerpt.ts"
-import { isFaithful, parsed } from "./text/faithful.ts"
+import { isFaithful, parseOrUndefined } from "./text/faithful.ts"
 import type { Fault } from "./text/fault.ts"
 import { findObject } from "./text/object.ts"
 import { numbersOf, Reader } from "./text/reader.ts"
@@ -170,6 +170,6 @@ const mayBeStrict = (text: string): boolean =>
   beginsStrictly.test(text) && text.trimEnd().endsWith("}")
 
 const strictObject = (text: string, depth: number): JsonObject | undefined => {
-  const value = mayBeStrict(text) ? parsed(text) : undefined
+  const value = mayBeStrict(text) ? parseOrUndefined(text) : undefined
   return isJsonObject(value) && isFaithful(value, text, depth) ? value : undefined
 }

@@ -2,7 +2,7 @@
 import type { JsonSchema, Path } from "./json.ts"
 import type { Options } from "./options.ts"
 import { documentOf, hasSecrets } from "./schema/document.ts"
-import { folded } from "./value.ts"
+import { foldName } from "./value.ts"
 
 /**
  * Returns a test for paths whose value is secret, contains a secret, or is part of one. The schema and the
@@ -21,4 +21,4 @@ export const secretsOf = (schema: JsonSchema, { secrets = [] }: Pick<Options, "s
 }
 
 // A key in a different spelling may be renamed to the declared key, so its value is just as secret.
-const isSpelledAs = (key: string, written: string): boolean => key === written || folded(key) === folded(written)
+const isSpelledAs = (key: string, written: string): boolean => key === written || foldName(key) === foldName(written)

@@ -98,7 +98,7 @@ export const keyOf = (written: string): string => oneLine(written) === written ?
  * end stays, because it may be a sign, and so does a separator between digits. A name that consists only of
  * separators becomes empty, and matches no other name.
  */
-export const folded = (name: string): string => {
+export const foldName = (name: string): string => {
   // Keys and choices repeat, so results are cached.
   const cached = folds.get(name)
   if (cached !== undefined) return cached
@@ -121,7 +121,7 @@ const computeFold = (name: string): string => {
 }
 
 /** Groups strings by a key, in their order. (Node 20 has no `Map.groupBy`.) */
-export const grouped = (
+export const groupBy = (
   texts: ReadonlyArray<string>,
   by: (text: string) => string
 ): ReadonlyMap<string, ReadonlyArray<string>> => {

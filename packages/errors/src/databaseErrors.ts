@@ -1,15 +1,15 @@
 /*
  * Errors of SQL databases: SQLSTATEs (ISO 9075, as in PostgreSQL and MySQL) and SQLite's result codes.
  */
-import { broken, invalid, type Kind, permanent, type Recognized, refused, transient } from "./kind.ts"
+import { broken, invalid, type Kind, permanent, type Recognized, refusedAs, transient } from "./kind.ts"
 import { at, textAt, wholeAt } from "./reading.ts"
 
 const recognized = (kind: Kind, sentence: string): Recognized => ({ kind, sentence })
 
 export const database = {
-  unique: recognized(refused("rejected"), "The database refused: this record already exists."),
-  reference: recognized(refused("rejected"), "The database refused: a reference between records would break."),
-  constraint: recognized(refused("rejected"), "The database refused: a value violates a constraint."),
+  unique: recognized(refusedAs("rejected"), "The database refused: this record already exists."),
+  reference: recognized(refusedAs("rejected"), "The database refused: a reference between records would break."),
+  constraint: recognized(refusedAs("rejected"), "The database refused: a value violates a constraint."),
   value: recognized(invalid("request"), "The database rejected one of the values."),
   denied: recognized(permanent("permission_denied"), "The database denied access."),
   query: recognized(permanent("server_error"), "The database could not run the query."),
@@ -64,7 +64,7 @@ const mysql: Table = [
 const postgrest: Table = [
   [/^PGRST00[012]$/, database.unreachable],
   [/^PGRST003$/, database.full],
-  [/^PGRST116$/, recognized(refused("not_found"), "The query found no row, or more than one.")],
+  [/^PGRST116$/, recognized(refusedAs("not_found"), "The query found no row, or more than one.")],
   [/^PGRST30\d$/, database.denied],
   [/^PGRST\d/, database.query]
 ]

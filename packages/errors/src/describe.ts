@@ -1,5 +1,5 @@
 import { ofStatus } from "./httpStatus.ts"
-import { type Kind, type Recognized, refused, transient, unrecognized } from "./kind.ts"
+import { type Kind, type Recognized, refusedAs, transient, unrecognizedKind } from "./kind.ts"
 import { at, attempt, type ErrorClass, isOneOf, textAt } from "./reading.ts"
 import { isFault, recognize, saysRetryable, statusIn } from "./recognize.ts"
 import { isLimitedIn, type Now, retryAfterIn, retryAfterOf, systemClock } from "./retryAfter.ts"
@@ -141,7 +141,10 @@ export const describe = (
   // A message reads as a refusal only if it gives a reason.
   const recognized = byShape ?? (words === undefined ? undefined : ofProse(textAt(error, "message") ?? ""))
   if (recognized === undefined && attempt(() => isFault(error)) === true && !isListedItself(error, listed)) return bug
-  const kind = withRetryFlag(recognized?.kind ?? (words === undefined ? unrecognized : refusal), saysRetryable(error))
+  const kind = withRetryFlag(
+    recognized?.kind ?? (words === undefined ? unrecognizedKind : refusal),
+    saysRetryable(error)
+  )
   const withheldFor = words === undefined ? attempt(() => libraryField(error)) : undefined
   return made({
     recognized: {
@@ -195,7 +198,7 @@ const isListedItself = (error: unknown, listed: ReadonlyArray<ErrorClass>): bool
   listed.some((one) => one === at(error, "constructor"))
 
 // The kind of a thrown message that gives a reason: "Room A1 is booked."
-const refusal: Kind = refused("rejected")
+const refusal: Kind = refusedAs("rejected")
 
 const bug: Description = {
   class: "bug",
@@ -225,7 +228,7 @@ const declared = (error: unknown, listed: ReadonlyArray<ErrorClass>): Descriptio
 // The error's own retry flag takes precedence over its kind.
 const withRetryFlag = (kind: Kind, isRetryable: boolean | undefined): Kind => {
   if (isRetryable === undefined) return kind
-  if (kind.class !== "unavailable") return isRetryable && kind === refusal ? transient(unrecognized.code) : kind
+  if (kind.class !== "unavailable") return isRetryable && kind === refusal ? transient(unrecognizedKind.code) : kind
   if (isRetryable === kind.isTransient) return kind
   // A retryable error is not a permanent failure, so the kind's hint and scope do not apply.
   return isRetryable ? transient(kind.code, kind.outcome) : { ...kind, isTransient: false }

@@ -3,7 +3,7 @@
  * of Fallible.
  */
 import { database } from "./databaseErrors.ts"
-import { broken, invalid, type Kind, permanent, type Recognized, refused, transient } from "./kind.ts"
+import { broken, invalid, type Kind, permanent, type Recognized, refusedAs, transient } from "./kind.ts"
 import { at, textAt } from "./reading.ts"
 import { redact } from "./redact.ts"
 import { files, isDisconnected, late, lost, unsendable } from "./systemErrors.ts"
@@ -62,7 +62,7 @@ const byPlatform: Readonly<Record<string, Recognized>> = {
   NotFound: files.absent,
   PermissionDenied: files.denied,
   AlreadyExists: files.exists,
-  BadArgument: { kind: refused("rejected"), sentence: "The system rejected one of the arguments." },
+  BadArgument: { kind: refusedAs("rejected"), sentence: "The system rejected one of the arguments." },
   Busy: { kind: transient("server_error"), sentence: "The system is busy." },
   WouldBlock: { kind: transient("server_error"), sentence: "The system is busy." },
   TimedOut: { kind: transient("timeout"), sentence: "The system did not answer in time." }
@@ -108,10 +108,10 @@ const kindOf = (error: object, rawCode: string): Kind | undefined => {
       }
     }
     case "SemanticGarbage":
-      return refused(code, hint)
+      return refusedAs(code, hint)
     case "SchemaMismatch":
       // The rejected arguments belong to the inner tool, so this is no mismatch of the outer tool's arguments.
-      return at(error, "side") === "result" ? invalid("answer", code) : refused(code, hint)
+      return at(error, "side") === "result" ? invalid("answer", code) : refusedAs(code, hint)
     case "PartialData":
       return { ...broken(code), outcome: "executed" }
     default:

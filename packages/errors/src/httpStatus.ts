@@ -1,7 +1,7 @@
 /*
  * The meaning of HTTP statuses, defined in one place for all clients.
  */
-import { invalid, type Kind, permanent, type Recognized, refused, transient } from "./kind.ts"
+import { invalid, type Kind, permanent, type Recognized, refusedAs, transient } from "./kind.ts"
 
 /**
  * Returns the kind of a failure with an HTTP status.
@@ -34,7 +34,7 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
       scope: "request"
     })
   ],
-  [/^4(04|10)$/, refused("not_found", "Check the ids in the arguments.")],
+  [/^4(04|10)$/, refusedAs("not_found", "Check the ids in the arguments.")],
   [/^408$/, transient("timeout")],
   [
     /^409$/,
@@ -54,6 +54,6 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
 ]
 
 /** The error of a service that reports its failure without a status. */
-export const failing: Recognized = { kind: kindOfStatus(503), sentence: "The service failed." }
+export const failingService: Recognized = { kind: kindOfStatus(503), sentence: "The service failed." }
 
 export const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is rate limiting requests." }

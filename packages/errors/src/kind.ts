@@ -53,7 +53,7 @@ export const permanent = (
 export const broken = (code: string): Unavailable => ({ ...permanent(code), outcome: "open" })
 
 /** The kind of an error that is not recognized. */
-export const unrecognized: Unavailable = { ...broken("failed"), scope: "request" }
+export const unrecognizedKind: Unavailable = { ...broken("failed"), scope: "request" }
 
 export const invalid = (what: "request" | "answer", code = invalidCodes[what]): Kind => ({
   class: `invalid_${what}`,
@@ -63,7 +63,7 @@ export const invalid = (what: "request" | "answer", code = invalidCodes[what]): 
 const invalidCodes = { request: "invalid_arguments", answer: "invalid_result" }
 
 /** Returns the kind for a request that a service understood, and refused. */
-export const refused = (code: string, hint?: string): Kind => ({ class: "refused", code, hint })
+export const refusedAs = (code: string, hint?: string): Kind => ({ class: "refused", code, hint })
 
 /** True if a kind leaves open whether anything took effect. */
 export const leavesOpen = (kind: Kind): boolean =>

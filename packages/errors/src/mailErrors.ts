@@ -1,7 +1,7 @@
 /*
  * Replies of a mail server: https://www.rfc-editor.org/rfc/rfc5321#section-4.2
  */
-import { permanent, type Recognized, refused, transient } from "./kind.ts"
+import { permanent, type Recognized, refusedAs, transient } from "./kind.ts"
 import { textAt, wholeAt } from "./reading.ts"
 
 export const ofMail = (error: object): Recognized | undefined => {
@@ -12,7 +12,7 @@ export const ofMail = (error: object): Recognized | undefined => {
   if (code < 500 || code >= 600) return undefined
   if (command.startsWith("AUTH") || code === 530) return denied
   const what = command.startsWith("RCPT") ? "recipient" : command.startsWith("MAIL") ? "sender" : "message"
-  return { kind: refused("rejected"), sentence: `The mail server refused the ${what}.` }
+  return { kind: refusedAs("rejected"), sentence: `The mail server refused the ${what}.` }
 }
 
 const later: Recognized = {

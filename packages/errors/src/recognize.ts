@@ -7,14 +7,14 @@ import { ofDatabase } from "./databaseErrors.ts"
 import { ofEffect, ofFallible } from "./effectErrors.ts"
 import { ofIssues, ofSyntax } from "./formatErrors.ts"
 import { kindOfStatus, ofStatus, tooOften } from "./httpStatus.ts"
-import { leavesOpen, type Look, type Recognized, refused, transient, unproven } from "./kind.ts"
+import { leavesOpen, type Look, type Recognized, refusedAs, transient, unproven } from "./kind.ts"
 import { ofMail } from "./mailErrors.ts"
 import { at, classesOf, errorsIn, isObject, isRecord, listAt, max, namesOf, wholeAt } from "./reading.ts"
 import { isLimited } from "./retryAfter.ts"
 import { ofRpc } from "./rpcErrors.ts"
 import { inWords, ofClients } from "./sentences.ts"
 import { ofStore } from "./storeErrors.ts"
-import { aborted, late, lost, ofSystem } from "./systemErrors.ts"
+import { abortedRequest, late, lost, ofSystem } from "./systemErrors.ts"
 
 /** Recognizes an error; `undefined` if nothing is known about it. */
 export const recognize = (error: unknown): Recognized | undefined => new Search().of(error)
@@ -111,7 +111,7 @@ export const saysRetryable = (error: unknown): boolean | undefined => {
 
 const byStatus: Look = (error) => {
   // Octokit gives an aborted request a status, too.
-  if (namesOf(error).includes("AbortError")) return aborted
+  if (namesOf(error).includes("AbortError")) return abortedRequest
   const status = ownStatusIn(error)
   if (status === undefined || status < 300 || status >= 600) return undefined
   // Some services use one status for many errors, which only their names distinguish.
@@ -185,10 +185,10 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
     sentence: "The service denied access."
   }],
   // Stripe's error for a declined card.
-  [/^StripeCardError$/, { kind: refused("rejected"), sentence: "The card was declined." }],
+  [/^StripeCardError$/, { kind: refusedAs("rejected"), sentence: "The card was declined." }],
   [/NotFound(Error|Exception)?$/, { kind: kindOfStatus(404), sentence: "The requested item was not found." }],
   [/(Timeout|TimedOut)(Error|Exception)?$/, late],
-  [/^(APIUser)?(Abort|Aborted|Cancel|Canceled|Cancelled)(Error|Exception)$/, aborted],
+  [/^(APIUser)?(Abort|Aborted|Cancel|Canceled|Cancelled)(Error|Exception)$/, abortedRequest],
   [/(Connection|Network|Socket|HTTPParser)(Error|Exception)$/, lost]
 ]
 

@@ -7,10 +7,10 @@
  */
 import { database } from "./databaseErrors.ts"
 import { syntaxOf } from "./formatErrors.ts"
-import { failing, ofStatus, tooOften } from "./httpStatus.ts"
-import { type Look, type Recognized, unproven, unrecognized } from "./kind.ts"
+import { failingService, ofStatus, tooOften } from "./httpStatus.ts"
+import { type Look, type Recognized, unproven, unrecognizedKind } from "./kind.ts"
 import { isA, textAt } from "./reading.ts"
-import { aborted, late, lost, unsendable } from "./systemErrors.ts"
+import { abortedRequest, late, lost, unsendable } from "./systemErrors.ts"
 
 // An error from a different realm, such as a VM context, is not an instance of this realm's `Error`.
 const isError = (error: object): boolean => isA(Error)(error) || textAt(error, "stack") !== undefined
@@ -110,7 +110,7 @@ const passing: Table = [
     pattern(
       "^(?:the |this )?(?:request|operation|call|query)? ?(?:was |has been )?(?:aborted|cancell?ed)\\.?$|^all fibers interrupted"
     ),
-    mute(aborted)
+    mute(abortedRequest)
   ],
   [
     pattern(
@@ -126,7 +126,7 @@ const passing: Table = [
       "(?:^|: )(?:Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)\\.?$",
       `^(?:the |our )?(?:[\\w-]+ ){0,3}${service}(?: (?:is|was|ran))?(?: currently| temporarily)? (?:unavailable|down|busy|overloaded|not available|out of memory|error$)|^out of memory$|^temporarily un`
     ),
-    failing
+    failingService
   ],
   [
     pattern(
@@ -168,7 +168,7 @@ const proseIn = (text: string): Recognized | undefined => {
 
 const bareStatuses = [/\b(?:got|received|error code:?) (?:an? )?([45]\d\d)\b/i, /: (5\d\d)$/, /^\(?([45]\d\d)\)?$/]
 
-const unexplained: Recognized = { kind: unrecognized, sentence: "It failed without saying why." }
+const unexplained: Recognized = { kind: unrecognizedKind, sentence: "It failed without saying why." }
 
 const trouble = "(?:error|failure|exception|problem|issue)"
 const now = "(?: (?:right now|now|yet|at this time|at the moment|successfully))?"

@@ -1,5 +1,5 @@
 /* Errors of the operating system: of a connection, before or after a request was sent, or of a file. */
-import { broken, type Kind, permanent, type Recognized, refused, transient } from "./kind.ts"
+import { broken, type Kind, permanent, type Recognized, refusedAs, transient } from "./kind.ts"
 import { at, errorsIn, listAt, textAt } from "./reading.ts"
 
 /** An answer that did not come in time. */
@@ -13,7 +13,7 @@ export const lost: Recognized = {
 }
 
 /** A request that the caller itself aborted. */
-export const aborted: Recognized = {
+export const abortedRequest: Recognized = {
   kind: transient("timeout"),
   sentence: "The request to the service was aborted before its answer was complete.",
   isVague: true
@@ -56,12 +56,12 @@ const distrusted: Kind = {
   outcome: "not_executed"
 }
 
-const rejected = (sentence: string): Recognized => ({ kind: refused("rejected"), sentence })
+const rejected = (sentence: string): Recognized => ({ kind: refusedAs("rejected"), sentence })
 
 const failed = (sentence: string): Recognized => ({ kind: permanent("server_error"), sentence })
 
 export const files = {
-  absent: { kind: refused("not_found"), sentence: "There is no such file or directory." },
+  absent: { kind: refusedAs("not_found"), sentence: "There is no such file or directory." },
   denied: {
     kind: permanent("permission_denied", { scope: "request" }),
     sentence: "The system denied access."
@@ -92,7 +92,7 @@ const codes: ReadonlyArray<readonly [code: RegExp, Recognized]> = [
   // The code that axios gives its own timeout.
   [/^ECONNABORTED$/, late],
   [/^(UND_ERR_\w*TIMEOUT|ERR_\w*TIMEOUT|E(SOCKET)?TIMEDOUT|PROTOCOL_SEQUENCE_TIMEOUT)/, { ...late, isVague: true }],
-  [/^(ABORT_ERR|ERR_ABORTED|ERR_CANCELED|UND_ERR_ABORTED)$/, aborted],
+  [/^(ABORT_ERR|ERR_ABORTED|ERR_CANCELED|UND_ERR_ABORTED)$/, abortedRequest],
   [ofConnections, lost],
   [/^ERR_(INVALID_URL|INVALID_PROTOCOL|UNSUPPORTED_PROTOCOL)/, {
     ...unsendable,

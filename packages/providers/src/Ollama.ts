@@ -210,16 +210,16 @@ const bytesIn = (image: Transcript.Image): string | undefined =>
 // Options that Ollama does not have are refused, because Ollama would silently ignore them.
 const unsupportedOption = (options: Model.Options): ModelFailure | undefined =>
   Model.mustCall(options)
-    ? Failures.unsupported("Ollama cannot be forced to call a tool.", elsewhere)
+    ? Failures.unsupportedByProvider("Ollama cannot be forced to call a tool.", elsewhere)
     : options.parallelCalls === false
-    ? Failures.unsupported("Ollama cannot be limited to one call at a time.", elsewhere)
+    ? Failures.unsupportedByProvider("Ollama cannot be limited to one call at a time.", elsewhere)
     : undefined
 
 const unsupportedImage = (transcript: Transcript.Transcript): ModelFailure | undefined =>
   Array.from(transcript).some((message) =>
       message.role === "user" && message.images?.some((image) => bytesIn(image) === undefined)
     )
-    ? Failures.unsupported(
+    ? Failures.unsupportedByProvider(
       "Ollama does not accept images by URL.",
       "Send the bytes: Transcript.image(bytes, mediaType)."
     )

@@ -201,7 +201,7 @@ const unsupportedOption = (
   tools: ReadonlyArray<Toolkit.Definition>
 ): ModelFailure | undefined =>
   tools.length === 0 && Model.mustCall(options)
-    ? Failures.unsupported(
+    ? Failures.unsupportedByProvider(
       "A tool call is required, but no tool is offered.",
       "Leave `toolChoice` out, or offer a tool."
     )
@@ -273,7 +273,9 @@ const frames: Provider.Format["frames"] = (body, server) =>
         if (/^\s*[{[<]/.test(text)) whole = ""
       }
       if (whole !== undefined) whole += text
-      else if (parser.feed(text) !== undefined) return Effect.fail(Failures.oversized(server, 10 * Failures.mebibyte))
+      else if (parser.feed(text) !== undefined) {
+        return Effect.fail(Failures.oversizedReply(server, 10 * Failures.mebibyte))
+      }
       return Effect.succeed(events.splice(0))
     }
     // The empty line after the last event may be missing, so it is added here. An event that was cut off is dropped.
@@ -282,7 +284,7 @@ const frames: Provider.Format["frames"] = (body, server) =>
         return Effect.map(read("\n\n"), (events) => events.filter((text) => isEnd(text) || isObjectText(text)))
       }
       return Body.isForeign(whole, ofReplies)
-        ? Effect.fail(Failures.malformed(server, whole, true))
+        ? Effect.fail(Failures.malformedReply(server, whole, true))
         : Effect.succeed([whole])
     })
     return Stream.decodeText(body).pipe(

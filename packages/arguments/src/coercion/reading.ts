@@ -6,13 +6,13 @@
  * fits.
  */
 import type { JsonSchema } from "../json.ts"
-import { memoized } from "../memo.ts"
+import { memoize } from "../memo.ts"
 import type { ValueRepairKind } from "../repair.ts"
 import { dateOf, dateTimeOf } from "../schema/calendar.ts"
 import { choicesOf, longestChoice } from "../schema/document.ts"
 import {
-  folded,
-  grouped,
+  foldName,
+  groupBy,
   isList,
   isNumberToken,
   mayBeGrouped,
@@ -46,7 +46,7 @@ export interface Written {
  * Returns the drifts to try for a flat schema (one without `$ref` and `allOf`). It is rare that more than one
  * of them gives a reading.
  */
-export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoized((flat) => {
+export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoize((flat) => {
   const choices = choicesOf(flat)
   const type = flat["type"] ?? (choices !== undefined ? undefined : typeof flat["format"] === "string" ? "string" : "")
   return [
@@ -73,17 +73,17 @@ const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
   const cased = byCase.get(value.trim().toLowerCase()) ?? []
   if (cased.length === 1) return { kind: "choice_case", to: cased[0]! }
   // If any choice contains a plus sign, a minus in the value may be a sign instead of a separator.
-  if (cased.length > 1 || folded(value) === "" || hasSigns) return undefined
-  const spelled = bySpelling.get(folded(value)) ?? []
+  if (cased.length > 1 || foldName(value) === "" || hasSigns) return undefined
+  const spelled = bySpelling.get(foldName(value)) ?? []
   return spelled.length === 1 ? { kind: "choice_spelling", to: spelled[0]! } : undefined
 }
 
 /** The choices, indexed by spelling. Computed once, because every item of a long array may be compared with them. */
-const spellingsOf = memoized((choices: ReadonlyArray<unknown>) => {
+const spellingsOf = memoize((choices: ReadonlyArray<unknown>) => {
   const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
   return {
-    byCase: grouped(texts, (text) => text.toLowerCase()),
-    bySpelling: grouped(texts, folded),
+    byCase: groupBy(texts, (text) => text.toLowerCase()),
+    bySpelling: groupBy(texts, foldName),
     hasSigns: texts.some((text) => text.includes("+"))
   }
 })

@@ -3,9 +3,9 @@
  * matches exactly one declared key, and no other written key matches the same declared key.
  */
 import { isObject, type JsonSchema } from "../json.ts"
-import { memoized } from "../memo.ts"
+import { memoize } from "../memo.ts"
 import { allowsKind, choicesOf, extraOf, isRequired, propertiesOf, requiredOf, valueAt } from "../schema/document.ts"
-import { folded, grouped, isList, isRecord, type Record, type Value } from "../value.ts"
+import { foldName, groupBy, isList, isRecord, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
 /** An object's undeclared keys that match a declared key in a different spelling. */
@@ -20,12 +20,12 @@ export interface Respelled {
 }
 
 /** Finds an object's undeclared keys that are spelled like declared keys, and the declared keys that they mean. */
-export const respelled = (value: Record, flat: JsonSchema): Respelled => {
+export const findRespelled = (value: Record, flat: JsonSchema): Respelled => {
   const properties = propertiesOf(flat)
   const spellings = Object.keys(value).filter((key) => !Object.hasOwn(properties, key) && key.length <= longestKey)
-    .filter((key) => folded(key) !== "" && spellingsOf(properties).has(folded(key)))
+    .filter((key) => foldName(key) !== "" && spellingsOf(properties).has(foldName(key)))
   if (spellings.length === 0) return asWritten
-  const undeclared = grouped(spellings, folded)
+  const undeclared = groupBy(spellings, foldName)
   const meant = new Map<string, string>()
   for (const [fold, [source = "", ...others]] of undeclared) {
     const [target = "", ...targets] = spellingsOf(properties).get(fold) ?? []
@@ -34,7 +34,7 @@ export const respelled = (value: Record, flat: JsonSchema): Respelled => {
       (isUnknown || isRequired(target, flat)) && !isOfPrototype(source) && !isOfPrototype(target)
     if (isMeant) meant.set(source, target)
   }
-  return { meant, isRival: (key) => undeclared.has(folded(key)) }
+  return { meant, isRival: (key) => undeclared.has(foldName(key)) }
 }
 
 /**
@@ -59,11 +59,11 @@ export const mayBecome = (value: Value, member: JsonSchema): boolean => {
       if (isAnotherLiteral(value[key]!, properties[key])) return false
       continue
     }
-    const fold = key.length > longestKey ? "" : folded(key)
+    const fold = key.length > longestKey ? "" : foldName(key)
     if (!isOpen && !spellingsOf(properties).has(fold)) return false
     spelled.add(fold)
   }
-  return requiredOf(member).every((key) => Object.hasOwn(value, key) || spelled.has(folded(key)))
+  return requiredOf(member).every((key) => Object.hasOwn(value, key) || spelled.has(foldName(key)))
 }
 
 // True if all choices are strings, and the value matches none of them in any spelling.
@@ -71,13 +71,13 @@ const isAnotherLiteral = (value: Value, property: unknown): boolean => {
   if (typeof value !== "string" || !isObject(property) || property["nullable"] === true) return false
   const choices = choicesOf(property)
   if (choices === undefined || choices.length > 8) return false
-  const fold = folded(value)
-  return choices.every((choice) => typeof choice === "string" && choice !== value && folded(choice) !== fold)
+  const fold = foldName(value)
+  return choices.every((choice) => typeof choice === "string" && choice !== value && foldName(choice) !== fold)
 }
 
 const asWritten: Respelled = { meant: new Map(), isRival: () => false }
 
-const spellingsOf = memoized((properties: JsonSchema) => grouped(Object.keys(properties), folded))
+const spellingsOf = memoize((properties: JsonSchema) => groupBy(Object.keys(properties), foldName))
 
 const isOfPrototype = (key: string): boolean => valueAt(Object.prototype, key) !== undefined || key === "prototype"
 

@@ -21,7 +21,7 @@ import { isEqual } from "../schema/equal.ts"
 import { plainly } from "../text/reader.ts"
 import { isList, isRecord, type List, type NumberAt, type Place, type Record, type Value } from "../value.ts"
 import { driftsFor, isBlank } from "./reading.ts"
-import { mayBecome, respelled } from "./spelling.ts"
+import { findRespelled, mayBecome } from "./spelling.ts"
 import { wrapperOf } from "./wrapper.ts"
 
 /** One repair, and its place. */
@@ -186,7 +186,7 @@ export const undo = (
     const unwrapped = extent === "all" ? unwrap(value, flat, schema, place) : undefined
     if (unwrapped !== undefined) return unwrapped
     const properties = propertiesOf(flat)
-    const { isRival, meant } = respelled(value, flat)
+    const { isRival, meant } = findRespelled(value, flat)
     const repairs: Array<Undoings> = []
     const dropped: Array<Undoing> = []
     const left: Array<readonly [key: string, value: Value]> = []

@@ -1,6 +1,6 @@
 /** Finds what the model wrote for a part of a coerced value. */
 import type { Path } from "../json.ts"
-import { folded, isList, isRecord, own, type Record, type Value } from "../value.ts"
+import { foldName, isList, isRecord, own, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
 /**
@@ -35,4 +35,4 @@ const unwrapped = (from: Record, to: Record): Record => {
 const sourceOf = (key: string, from: Record, to: Record): string =>
   Object.hasOwn(from, key)
     ? key
-    : Object.keys(from).find((written) => folded(written) === folded(key) && !Object.hasOwn(to, written)) ?? key
+    : Object.keys(from).find((written) => foldName(written) === foldName(key) && !Object.hasOwn(to, written)) ?? key

@@ -3,7 +3,7 @@
  * schema, because every item of a long list is checked against the same schema.
  */
 import type { JsonSchema } from "../json.ts"
-import { memoized } from "../memo.ts"
+import { memoize } from "../memo.ts"
 import { isRecord, type List, type Record, type Value } from "../value.ts"
 import { isDate, isDateTime } from "./calendar.ts"
 import { choicesOf, propertiesOf } from "./document.ts"
@@ -51,7 +51,7 @@ export const formats: ReadonlyMap<unknown, (text: string) => boolean> = new Map(
 export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\d{1,2})?$"
 
 /** Returns the check of a schema. */
-export const checkOf: (schema: JsonSchema) => Check = memoized((schema) => ({
+export const checkOf: (schema: JsonSchema) => Check = memoize((schema) => ({
   complaintOf: checkFor(schema),
   hasParts: partKeywords.some((keyword) => schema[keyword] !== undefined),
   isReference: typeof schema["$ref"] === "string" && Object.keys(schema).length === 1,

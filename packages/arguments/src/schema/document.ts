@@ -7,8 +7,8 @@
  * use.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
-import { memoized } from "../memo.ts"
-import { folded, isList, isRecord, own, type Record, type Value } from "../value.ts"
+import { memoize } from "../memo.ts"
+import { foldName, isList, isRecord, own, type Record, type Value } from "../value.ts"
 import { isEqual } from "./equal.ts"
 import { schemasIn } from "./keyword.ts"
 import { type Pattern, patternOf } from "./pattern.ts"
@@ -63,7 +63,7 @@ const sizeOf = (root: JsonSchema): number => {
 }
 
 /** Returns the document of a schema that contains its definitions. */
-export const documentOf = memoized((root: JsonSchema): Document => {
+export const documentOf = memoize((root: JsonSchema): Document => {
   const targetOf = referencesIn(root)
   const targets = new Map<JsonSchema, unknown>()
   const resolve = (schema: JsonSchema): unknown => getOrMake(targets, schema, () => targetOf(schema))
@@ -245,7 +245,7 @@ export const choicesOf = (schema: JsonSchema): ReadonlyArray<unknown> | undefine
   return Array.isArray(schema["enum"]) ? schema["enum"] : undefined
 }
 
-const constantOf = memoized(({ const: only, enum: choices }: JsonSchema): ReadonlyArray<unknown> =>
+const constantOf = memoize(({ const: only, enum: choices }: JsonSchema): ReadonlyArray<unknown> =>
   Array.isArray(choices) ? choices.filter((choice) => isEqual(choice, only)) : [only]
 )
 
@@ -269,7 +269,7 @@ export const isRequired = (key: string, schema: JsonSchema): boolean => {
   return requiredKeys(required).has(key)
 }
 
-const requiredKeys = memoized((required: ReadonlyArray<string>): ReadonlySet<string> => new Set(required))
+const requiredKeys = memoize((required: ReadonlyArray<string>): ReadonlySet<string> => new Set(required))
 
 /** Returns the schema of an array's item. */
 export const itemOf = (schema: JsonSchema, index: number): unknown => {
@@ -297,7 +297,7 @@ export const patternsFor = (schema: JsonSchema, key: string): ReadonlyArray<unkn
   )
 }
 
-const compiledPatterns = memoized((patterns: JsonSchema): ReadonlyArray<readonly [Pattern | undefined, unknown]> =>
+const compiledPatterns = memoize((patterns: JsonSchema): ReadonlyArray<readonly [Pattern | undefined, unknown]> =>
   Object.entries(patterns).map(([source, inner]) => [patternOf(source), inner])
 )
 
@@ -356,7 +356,7 @@ export const nearest = (value: Record, members: ReadonlyArray<JsonSchema>): Json
 const isSecret = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
 
 /** True if any part of a schema is marked as secret: as `writeOnly`, or with the format `password`. */
-export const hasSecrets: (schema: object) => boolean = memoized((root: object): boolean => {
+export const hasSecrets: (schema: object) => boolean = memoize((root: object): boolean => {
   // A schema from elsewhere may be nested very deeply, and a schema that a program built may contain itself.
   // So there is no recursion, and each part is visited once.
   const seen = new Set<object>([root])
@@ -374,7 +374,7 @@ export const hasSecrets: (schema: object) => boolean = memoized((root: object): 
 
 const isSpelledAlike = (choice: unknown, written: unknown): boolean =>
   typeof choice === "string" && typeof written === "string" && written.length <= longestChoice &&
-  folded(choice) === folded(written)
+  foldName(choice) === foldName(written)
 
 /** The longest string that is compared with choices, in UTF-16 code units. */
 export const longestChoice = 1000

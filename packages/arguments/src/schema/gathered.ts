@@ -79,7 +79,7 @@ const isSamePlace = (one: Place | undefined, other: Place | undefined): boolean 
  * Returns the findings of all groups, at most `limit`. For a large group, returns its first few findings, and
  * one finding that stands for all others.
  */
-export const listed = <A>(
+export const listFindings = <A>(
   groups: ReadonlyArray<Group<A>>,
   limit: number,
   others: (group: Group<A>, count: number) => A

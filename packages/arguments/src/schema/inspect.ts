@@ -3,12 +3,12 @@
  * ignored silently.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
-import { memoized } from "../memo.ts"
+import { memoize } from "../memo.ts"
 import { excerpt } from "../text/excerpt.ts"
 import { pathOf, type Place } from "../value.ts"
 import { formats } from "./check.ts"
 import { documentOf } from "./document.ts"
-import { checked, contents, isAnnotation, isOf, schemasIn } from "./keyword.ts"
+import { checkedKeywords, contents, isAnnotation, isOf, schemasIn } from "./keyword.ts"
 import { patternOf } from "./pattern.ts"
 
 /** A keyword in a schema. */
@@ -55,7 +55,7 @@ export interface Inspection {
  * inspect({ minimum: "1" }).refused[0]?.why // => "expected a number, got \"1\""
  * ```
  */
-export const inspect: (schema: JsonSchema) => Inspection = memoized((root) => {
+export const inspect: (schema: JsonSchema) => Inspection = memoize((root) => {
   const unchecked: Array<KeywordAt> = []
   const refused: Array<KeywordAt> = []
   const seen = new Set<unknown>()
@@ -95,7 +95,7 @@ const verdictOn = (
   at: Place | undefined,
   resolve: (schema: JsonSchema) => unknown
 ): Verdict => {
-  const content = checked.get(keyword)
+  const content = checkedKeywords.get(keyword)
   if (keyword === "$schema" && !dialects.test(String(value))) return ["unchecked", `the dialect ${excerpt(value, 80)}`]
   if (value === undefined || isAnnotation(keyword)) return fine
   if (content === undefined) return ["unchecked", "a keyword that is not known"]

@@ -31,7 +31,7 @@ type Content =
  * The keywords that are checked, each with its kind of content. A schema is refused if a keyword has any
  * other content.
  */
-export const checked: ReadonlyMap<string, Content> = new Map<string, Content>([
+export const checkedKeywords: ReadonlyMap<string, Content> = new Map<string, Content>([
   ["$defs", "schemas by name"],
   ["$ref", "reference"],
   ["additionalItems", "schema"],
@@ -157,7 +157,7 @@ export const isOf: { readonly [C in Content]: (value: unknown) => boolean } = {
 export const schemasIn = (schema: JsonSchema): ReadonlyArray<readonly [path: Path, schema: unknown]> => {
   const inners: Array<readonly [Path, unknown]> = []
   for (const [keyword, value] of Object.entries(schema)) {
-    const content = checked.get(keyword) ?? ""
+    const content = checkedKeywords.get(keyword) ?? ""
     if (content === "schema" || content === "schema or list" && !Array.isArray(value)) inners.push([[keyword], value])
     else if (content.startsWith("schema") || content === "dependencies") {
       for (const [key, inner] of Object.entries(value ?? {})) {

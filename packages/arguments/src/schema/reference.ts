@@ -3,7 +3,7 @@
  * fetched.
  */
 import { isObject, type JsonSchema } from "../json.ts"
-import { memoized } from "../memo.ts"
+import { memoize } from "../memo.ts"
 import { schemasIn } from "./keyword.ts"
 
 /**
@@ -56,7 +56,7 @@ const indexOf = (root: JsonSchema): Index => {
 }
 
 // True if any schema of the document has an `$id`. Computed once for each document.
-const mentionsId: (root: JsonSchema) => boolean = memoized((root) => {
+const mentionsId: (root: JsonSchema) => boolean = memoize((root) => {
   const seen = new Set([root])
   for (const schema of seen) {
     if (typeof schema["$id"] === "string") return true

@@ -80,7 +80,7 @@ export const isPrototypeKey = (key: string, value: Json): boolean =>
   key === "constructor" && typeof value === "object" && value !== null && Object.hasOwn(value, "prototype")
 
 /** Returns the result of `JSON.parse`; `undefined` if it throws. */
-export const parsed = (text: string): Json | undefined => {
+export const parseOrUndefined = (text: string): Json | undefined => {
   const limit = errors.stackTraceLimit
   if (isLimitWritable) errors.stackTraceLimit = 0
   try {

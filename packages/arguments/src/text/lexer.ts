@@ -97,7 +97,7 @@ const words: ReadonlyMap<string, boolean | null> = new Map([["true", true], ["fa
 const pythonWords: ReadonlyMap<string, boolean | null> = new Map([["True", true], ["False", false], ["None", null]])
 const nonFinite = new Set(["NaN", "Infinity", "nan", "inf", "infinity", "-Infinity"])
 /** Words that are values in some language. They are never read as unquoted keys. */
-export const reserved = new Set([...words.keys(), ...pythonWords.keys(), ...nonFinite, "undefined"])
+export const reservedWords = new Set([...words.keys(), ...pythonWords.keys(), ...nonFinite, "undefined"])
 
 const escapes: Readonly<Record<string, string>> = {
   "\"": "\"",

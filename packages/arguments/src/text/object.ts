@@ -15,7 +15,7 @@ import type { Fault, FaultKind } from "./fault.ts"
 import type { Mode } from "./lexer.ts"
 import { isProseAfter, isProseBefore } from "./prose.ts"
 import { plainly, Reader } from "./reader.ts"
-import { type Around, endOf, passed, peel, peelStart } from "./wrapping.ts"
+import { type Around, endOf, noteRepair, peel, peelStart } from "./wrapping.ts"
 
 /** The object that was found in the text. */
 export interface Found {
@@ -181,7 +181,7 @@ const skipProseAfter = (text: string, end: number, peeled: Around): number | und
   while (peelStart(text, tail)) continue
   const [token] = tail.repairs
   if (!isProseAfter(token === undefined ? text.slice(end) : ` ${text.slice(tail.from)}`)) return undefined
-  if (token !== undefined) passed(peeled, ...token)
+  if (token !== undefined) noteRepair(peeled, ...token)
   return tail.from
 }
 

@@ -13,9 +13,9 @@
 import { define, type Json, type Path } from "../json.ts"
 import { deepest } from "../options.ts"
 import { excerpt } from "./excerpt.ts"
-import { isFaithful, isPrototypeKey, parsed } from "./faithful.ts"
+import { isFaithful, isPrototypeKey, parseOrUndefined } from "./faithful.ts"
 import type { Expected, Fault, FaultKind } from "./fault.ts"
-import { identifier, isQuote, Lexer, type Mode, operator, quotes, reserved } from "./lexer.ts"
+import { identifier, isQuote, Lexer, type Mode, operator, quotes, reservedWords } from "./lexer.ts"
 
 type Container = Array<Json> | Record<string, Json>
 
@@ -220,7 +220,7 @@ export class Reader extends Lexer {
     const unit = text.charCodeAt(at)
     if (isQuote(unit)) return this.string(unit)
     const name = this.match(identifier)
-    if (name === undefined || reserved.has(name)) {
+    if (name === undefined || reservedWords.has(name)) {
       this.failed(...this.noKey(unit, at))
       return undefined
     }
@@ -346,6 +346,6 @@ export const plainly = (
 
 // A fast path that nearly always succeeds. If it does not, the error of `JSON.parse` is not used.
 const parseFaithfully = (text: string, depth: number): Json | undefined => {
-  const value = parsed(text)
+  const value = parseOrUndefined(text)
   return value !== undefined && isFaithful(value, text, depth) ? value : undefined
 }

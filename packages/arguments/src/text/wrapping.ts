@@ -45,7 +45,7 @@ export const peelStart = (text: string, peeled: Around): boolean => {
   }
   const end = endOf(token, text, peeled.from)
   if (end === undefined || end > peeled.to) return false
-  passed(peeled, "template_token", peeled.from)
+  noteRepair(peeled, "template_token", peeled.from)
   peeled.from = end
   return true
 }
@@ -57,7 +57,7 @@ const peelEnd = (text: string, peeled: Around): boolean => {
   if (start < peeled.from || peeled.to - start > longestToken || endOf(token, text, start) !== peeled.to) return false
   // An opening token at the end means that the text was cut off.
   if (openingToken.test(text.slice(start, peeled.to))) return false
-  passed(peeled, "template_token", start)
+  noteRepair(peeled, "template_token", start)
   peeled.to = start
   return true
 }
@@ -76,13 +76,13 @@ const peelFence = (text: string, peeled: Around): boolean => {
 const peelOpeningFence = (text: string, peeled: Around): boolean => {
   const opened = endOf(fence, text, peeled.from)
   if (opened === undefined) return false
-  passed(peeled, "code_fence", peeled.from)
+  noteRepair(peeled, "code_fence", peeled.from)
   peeled.from = endOf(info, text, opened) ?? opened
   return true
 }
 
 /** Records a repair, unless one of the same kind is already recorded. */
-export const passed = ({ repairs }: Around, kind: TextRepairKind, offset: number): void => {
+export const noteRepair = ({ repairs }: Around, kind: TextRepairKind, offset: number): void => {
   if (!repairs.some(([existing]) => existing === kind)) repairs.push([kind, offset])
 }
 

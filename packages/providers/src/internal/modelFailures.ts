@@ -76,7 +76,7 @@ export const timedOut = (server: Server, timeout: Duration.Duration): ModelFailu
   })
 
 /** Reports that a streamed reply took too long. */
-export const unfinished = (server: Server, timeout: Duration.Duration): ModelFailure =>
+export const unfinishedReply = (server: Server, timeout: Duration.Duration): ModelFailure =>
   new ModelFailure({
     code: "timeout",
     detail: `${server.name} did not finish its reply at ${server.endpoint.url} within ${Duration.format(timeout)}.`,
@@ -130,7 +130,7 @@ const nextCause = ({ cause, errors }: { readonly [key: PropertyKey]: unknown }):
 // -----------------------------------------------------------------------------
 
 /** Reports an answer whose status is not a success. */
-export const refused = (
+export const refusedRequest = (
   server: Server,
   status: number,
   problem: Problem,
@@ -143,7 +143,7 @@ export const refused = (
   })
 
 /** Reports a problem that came with a success status, or in the middle of a stream. */
-export const reported = (server: Server, problem: Problem): ModelFailure =>
+export const reportedProblem = (server: Server, problem: Problem): ModelFailure =>
   new ModelFailure(fieldsOf(
     server,
     problem.status ?? (/invalid_request/.test(problem.code) ? 400 : undefined),
@@ -179,11 +179,11 @@ const refusal = (detail: string) =>
   new ModelFailure({ code: "refused", detail, hint: askDifferently, transient: false })
 
 /** Reports that the model refused to answer. */
-export const declined = (server: Server, text: string): ModelFailure =>
+export const declinedReply = (server: Server, text: string): ModelFailure =>
   refusal(`The model refused: ${JSON.stringify(bounded(server.endpoint.hide(text)))}`)
 
 /** The failure of a reply that a content filter stopped. */
-export const filtered: ModelFailure = refusal("A content filter stopped the reply.")
+export const filteredReply: ModelFailure = refusal("A content filter stopped the reply.")
 
 /** The failure of a reply that reached its token limit before it had any text. */
 export const usedUp: ModelFailure = new ModelFailure({
@@ -194,7 +194,7 @@ export const usedUp: ModelFailure = new ModelFailure({
 })
 
 /** Reports a body that is not a reply. A foreign body did not even come from a model's server. */
-export const malformed = (server: Server, body: string, isForeign: boolean): ModelFailure =>
+export const malformedReply = (server: Server, body: string, isForeign: boolean): ModelFailure =>
   new ModelFailure({
     code: "malformed_reply",
     detail: body.trim() === ""
@@ -205,7 +205,7 @@ export const malformed = (server: Server, body: string, isForeign: boolean): Mod
   })
 
 /** Reports a body that is larger than any reply. */
-export const oversized = (server: Server, bytes: number): ModelFailure =>
+export const oversizedReply = (server: Server, bytes: number): ModelFailure =>
   new ModelFailure({
     code: "malformed_reply",
     detail: `${server.name} sent a reply of more than ${bytes / mebibyte} MiB.`,
@@ -227,13 +227,13 @@ export const cutOff = (server: Server, cause?: unknown): ModelFailure =>
 /** Reports a connection that broke in the middle of a reply, or an answer without a body. */
 export const brokenOff = (server: Server, { cause, reason }: HttpClientError): ModelFailure =>
   reason._tag === "EmptyBodyError"
-    ? malformed(server, "", true)
+    ? malformedReply(server, "", true)
     : isTimeout(systemCode(cause))
     ? clientTimedOut(server)
     : cutOff(server, withoutSecrets(server, cause))
 
 /** Reports a request for something that the provider does not support. */
-export const unsupported = (detail: string, hint: string): ModelFailure =>
+export const unsupportedByProvider = (detail: string, hint: string): ModelFailure =>
   new ModelFailure({ code: "unsupported", detail, hint, transient: false })
 
 // -----------------------------------------------------------------------------

@@ -57,7 +57,7 @@ export const make = (
   { retry = RetryPolicy.transient, streamTimeout = "1 hour", timeout = "5 minutes" }: Settings
 ): Model.Model["Service"] => {
   const pieceLimit = limit(timeout, (time) => Failures.timedOut(server, time))
-  const replyLimit = limit(streamTimeout, (time) => Failures.unfinished(server, time))
+  const replyLimit = limit(streamTimeout, (time) => Failures.unfinishedReply(server, time))
   // Connections are closed with the scope, so an interrupted run leaves none open.
   const scoped = HttpClient.withScope(client)
 
@@ -148,7 +148,7 @@ const failureOf = (server: Failures.Server, response: HttpClientResponse): Effec
   Effect.gen(function*() {
     const body = yield* beginningOf(server, response)
     const retryAfter = Failures.retryAfterIn(response.headers, yield* Clock.currentTimeMillis)
-    return Failures.refused(server, response.status, problemIn(body), retryAfter)
+    return Failures.refusedRequest(server, response.status, problemIn(body), retryAfter)
   })
 
 // -----------------------------------------------------------------------------
@@ -164,7 +164,7 @@ const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Strea
     (before, bytes) => {
       const sum = before + bytes.length
       return sum > maxBytes
-        ? Effect.fail(Failures.oversized(server, maxBytes))
+        ? Effect.fail(Failures.oversizedReply(server, maxBytes))
         : Effect.succeed([sum, [bytes]] as const)
     }
   )
@@ -195,9 +195,9 @@ const wholeReply = (format: Format, server: Failures.Server, body: string): Effe
 
 const replyOf = (server: Failures.Server, chunk: Assembly.Chunk): Effect.Effect<Model.Reply, ModelFailure> => {
   const refusal = chunk.message["refusal"]
-  if (typeof refusal === "string" && refusal !== "") return Effect.fail(Failures.declined(server, refusal))
+  if (typeof refusal === "string" && refusal !== "") return Effect.fail(Failures.declinedReply(server, refusal))
   if (chunk.finish === "failed") return Effect.fail(Failures.cutOff(server))
-  if (chunk.finish === "refused") return Effect.fail(Failures.filtered)
+  if (chunk.finish === "refused") return Effect.fail(Failures.filteredReply)
   const reply = Assembly.toReply(server.endpoint.url, chunk)
   return reply.truncated === true && reply.text === "" && reply.calls.length === 0
     ? Effect.fail(Failures.usedUp)

@@ -27,11 +27,11 @@ export const reader = <A>(
   return (text: string, form: Form, server: Failures.Server): Effect.Effect<Chunk, ModelFailure> => {
     const body = Option.getOrUndefined(parse(text))
     const error = errorIn(body)
-    if (error !== undefined) return Effect.fail(Failures.reported(server, problemOf(error)))
+    if (error !== undefined) return Effect.fail(Failures.reportedProblem(server, problemOf(error)))
     const chunk = isBody(body) ? toChunk(body, text, form) : undefined
     // A piece may have no message; a whole reply must have one.
     return chunk === undefined || (form === "whole" && Object.keys(chunk.message).length === 0)
-      ? Effect.fail(Failures.malformed(server, text, form !== "later" && isForeign(text, field)))
+      ? Effect.fail(Failures.malformedReply(server, text, form !== "later" && isForeign(text, field)))
       : Effect.succeed(chunk)
   }
 }
