@@ -339,15 +339,6 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
     }
   }
 
-  // The services of a key remember what was done under it. Any other effect of a later run is not known to a resumed one.
-  const aloneAgain = <A, E, R>(waiting: Suspension | Postponement, run: Effect.Effect<A, E, R>) =>
-    runAlone(
-      waiting.facts,
-      waiting.runId,
-      run,
-      (why) => why === "running" || isUnkeyed ? refusalBeside(why, waiting.facts, waiting, true) : undefined
-    )
-
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.withFiber((fiber): Run<T, R> => {
       const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
@@ -391,59 +382,39 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       )
     })
 
-  const continueRun = (suspension: Suspension, reply: string, options: RunOptions | undefined) => (watch: Watch) =>
+  const goOnFrom = (
+    waiting: Suspension | Postponement,
+    refusalOf: () => AgentFailure | undefined,
+    options: Resuming | undefined,
+    rest: (run: RunOf<T>) => Run<T, R>
+  ) =>
+  (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
-      const refusal = refusalOfContinuation({ suspension, reply })
+      const refusal = refusalOf()
       if (refusal !== undefined) return Effect.fail(refusal)
-      return Effect.flatMap(
-        Model,
-        (model) =>
-          aloneAgain(
-            suspension,
-            inRunContext(
-              suspension.runId,
-              budget,
-              Account.from(suspension.ledger),
-              Duration.toMillis(suspension.used),
-              concludes,
-              (context) =>
-                resume(
-                  begin(suspension.runId, model, options?.modelOptions, watch, context, suspension.transcript),
-                  suspension,
-                  reply
-                )
-            )
-          )
-      )
-    })
-
-  const goOnWith = (postponement: Postponement, options: RunOptions | undefined) => (watch: Watch) =>
-    Effect.suspend((): Run<T, R> => {
-      const refusal = refusalOfPostponement(postponement)
-      if (refusal !== undefined) return Effect.fail(refusal)
-      const { ledger, runId, used } = postponement
-      return Effect.flatMap(
-        Model,
-        (model) =>
-          aloneAgain(
-            postponement,
-            inRunContext(
-              runId,
-              budget,
-              Account.from(ledger),
-              Duration.toMillis(used),
-              concludes,
-              (context) =>
-                goOn(begin(runId, model, options?.modelOptions, watch, context, postponement.transcript), postponement)
-            )
-          )
-      )
+      const { facts, ledger, runId, transcript, used } = waiting
+      const run = Effect.flatMap(Model, (model) =>
+        inRunContext(runId, budget, Account.from(ledger), Duration.toMillis(used), concludes, (context) =>
+          rest(begin(runId, model, options?.modelOptions, watch, context, transcript))))
+      // The services of a key remember what was done under it. Any other effect of a later run is not known to this one.
+      return runAlone(facts, runId, run, (why) =>
+        why === "running" || isUnkeyed ? refusalBeside(why, facts, waiting, true) : undefined)
     })
 
   const resumed = (waiting: Suspension | Postponement, reply?: string | Resuming, options?: Resuming) =>
     isPostponement(waiting)
-      ? goOnWith(waiting, typeof reply === "object" ? reply : undefined)
-      : continueRun(waiting, asReply(reply), options)
+      ? goOnFrom(
+        waiting,
+        () => refusalOfPostponement(waiting),
+        typeof reply === "object" ? reply : undefined,
+        (run) => goOn(run, waiting)
+      )
+      : goOnFrom(
+        waiting,
+        () => refusalOfContinuation({ suspension: waiting, reply: asReply(reply) }),
+        options,
+        (run) => resume(run, waiting, asReply(reply))
+      )
 
   return {
     run: (question, options) => start(question, options)(undefined),
