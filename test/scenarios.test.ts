@@ -517,7 +517,7 @@ for (const way of ways) {
             "The run is probably stuck in a loop: simplify the question, or raise the limit."
         )
         assert.strictEqual(failure.transcript.length, 1 + 4 * 2)
-        assert.strictEqual(failure.ledger.calls, 4)
+        assert.strictEqual(failure.report.calls, 4)
       }))
 
     it.effect("30 two calls have the same id: each is answered: 2/2", () =>

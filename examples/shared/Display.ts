@@ -64,12 +64,12 @@ export const readable = <R>({ agent, epilogue, messages, notice, question, repli
     }
     yield* print(plain(notice), plain(""), plain(`Question: ${question}`), plain(""))
     yield* Conversation.run(agent, question, view, replies).pipe(
-      Effect.tap(({ ledger }) => end(Trace.totals(ledger))),
+      Effect.tap(({ report }) => end(Trace.totals(report))),
       Effect.tapError((failure) =>
         Effect.gen(function*() {
           // The model may have failed in the middle of its text.
           if (speech !== undefined) yield* display(`${speech.end()}\n`)
-          const totals = plain(Trace.totals(failure.ledger))
+          const totals = plain(Trace.totals(failure.report))
           yield* Console.error(yield* format([plain(""), totals, plain(""), ...explained(failure).map(plain)]))
         })
       ),

@@ -3,7 +3,7 @@
  */
 import { type AgentFailure, type ToolCall, type ToolFailure } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
-import type * as Ledger from "@fallible/core/Ledger"
+import type * as RunReport from "@fallible/core/RunReport"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
@@ -68,7 +68,7 @@ export const why = (failure: AgentFailure.AgentFailure): string => {
 }
 
 /** Formats the totals that end a run: turns, calls and failures. */
-export const totals = ({ calls, failures, turns }: Ledger.Ledger): string => {
+export const totals = ({ calls, failures, turns }: RunReport.RunReport): string => {
   const told = failures.filter(({ handling, inside }) => handling === "told" && inside === undefined).length
   const own = failures.filter(({ tag }) => tag === "ModelFailure").length
   const which = own === 0 ? `${told} told to the model` : `${told} told to the model, ${own} of the model`
@@ -144,12 +144,12 @@ const verbOfReply = (calls: number): string => calls === 0 ? "answers" : `calls 
 export const json = (event: AgentEvent.AgentEvent): ReadonlyArray<string> => {
   if (event._tag === "TextDelta") return []
   return event._tag === "RunEnded"
-    ? [JSON.stringify({ _tag: "RunEnded", answer: { text: event.answer.text, ledger: event.answer.ledger } })]
+    ? [JSON.stringify({ _tag: "RunEnded", answer: { text: event.answer.text, report: event.answer.report } })]
     : [JSON.stringify(encode(event))]
 }
 
 /** Formats a failed run as the last JSON line. */
 export const failedJson = (failure: AgentFailure.AgentFailure): string =>
-  JSON.stringify({ _tag: "RunFailed", failure: failure._tag, detail: why(failure), ledger: failure.ledger })
+  JSON.stringify({ _tag: "RunFailed", failure: failure._tag, detail: why(failure), report: failure.report })
 
 const encode = Schema.encodeSync(AgentEvent.schema)

@@ -53,7 +53,7 @@ describe("Agent.run", () => {
             ? Effect.succeed("found")
             : Effect.fail(new SemanticGarbage({ code: "unknown_city", detail: "Unknown.", alternatives: ["Paris"] }))
         })).pipe(Tool.retry(Schedule.recurs(2)))
-      const { ledger } = yield* Effect.provide(
+      const { report } = yield* Effect.provide(
         Agent.make({ toolkit: Toolkit.make(find) }).run("?"),
         ScriptedModel.layer([
           ScriptedModel.call("find", { city: "Pariss" }),
@@ -62,7 +62,7 @@ describe("Agent.run", () => {
         ])
       )
       assert.deepStrictEqual(attempts, ["Pariss", "Pariss", "Paris"])
-      assert.deepStrictEqual(ledger.failures.map(({ code, handling }) => [code, handling]), [
+      assert.deepStrictEqual(report.failures.map(({ code, handling }) => [code, handling]), [
         ["connection", "retry"],
         ["unknown_city", "told"]
       ])
@@ -99,14 +99,14 @@ describe("Agent.run", () => {
       assert.strictEqual(answer.text, "Hello.")
     }).pipe(Effect.provide(ScriptedModel.layer([down, down, ScriptedModel.text("Hello.")]))))
 
-  it.effect("fails with the model's last failure, the transcript and the ledger once the retries are used up", () =>
+  it.effect("fails with the model's last failure, the transcript and the report once the retries are used up", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(passing(pinging.run("Ping!")))
       assert.isTrue(failure instanceof AgentFailure.ModelFailed)
       if (!(failure instanceof AgentFailure.ModelFailed)) return
       assert.deepInclude(failure.failure, { ...down, attempts: 3 })
       assert.strictEqual(failure.transcript.length, 4)
-      assert.strictEqual(failure.ledger.turns, 1)
+      assert.strictEqual(failure.report.turns, 1)
       assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 4)
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("ping"), down, down, down]))))
 
@@ -135,7 +135,7 @@ describe("Agent.run", () => {
     Effect.gen(function*() {
       const answer = yield* pinging.run("Ping!")
       assert.strictEqual(answer.text, "Here I am.")
-      assert.strictEqual(answer.ledger.turns, 3)
+      assert.strictEqual(answer.report.turns, 3)
       assert.strictEqual(answer.transcript.length, 3)
     }).pipe(Effect.provide(
       ScriptedModel.layer([ScriptedModel.text(""), ScriptedModel.text(" \n"), ScriptedModel.text("Here I am.")])
@@ -154,7 +154,7 @@ describe("Agent.run", () => {
     Effect.gen(function*() {
       const answer = yield* pinging.run("Ping!")
       assert.strictEqual(answer.text, "done")
-      assert.strictEqual(answer.ledger.turns, 6)
+      assert.strictEqual(answer.report.turns, 6)
     }).pipe(Effect.provide(ScriptedModel.layer([
       ScriptedModel.text(""),
       ScriptedModel.text(""),
@@ -164,7 +164,7 @@ describe("Agent.run", () => {
       ScriptedModel.text("done")
     ]))))
 
-  it.effect("fails with a typed error, the transcript and the ledger if the model's code throws", () =>
+  it.effect("fails with a typed error, the transcript and the report if the model's code throws", () =>
     Effect.gen(function*() {
       let modelCalls = 0
       const respond = () => {
@@ -219,7 +219,7 @@ describe("Agent.run", () => {
       const picky = Tool.make("picky", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.fail(new SemanticGarbage({ code: "unknown_entity", detail: "Unknown." })))
       const answer = yield* passing(Agent.make({ toolkit: Toolkit.make(flaky, picky) }).run("Go"))
-      const { failures, repairs, ...counts } = answer.ledger
+      const { failures, repairs, ...counts } = answer.report
       assert.deepStrictEqual(counts, { turns: 2, calls: 3, inputTokens: 30, outputTokens: 5 })
       assert.deepStrictEqual(repairs, [])
       assert.deepStrictEqual(
@@ -250,7 +250,7 @@ describe("Agent.run", () => {
     Effect.gen(function*() {
       const agent = Agent.make({ toolkit: Toolkit.make(ping), limits: { turns: 3000 }, loopGuard: "off" })
       const answer = yield* agent.run("Ping!")
-      assert.strictEqual(answer.ledger.turns, 2001)
+      assert.strictEqual(answer.report.turns, 2001)
       assert.strictEqual(answer.transcript.length, 2 + 2 * 2000)
     }).pipe(Effect.provide(
       ScriptedModel.layer((_, index) => index < 2000 ? ScriptedModel.call("ping") : ScriptedModel.text("done"))

@@ -10,8 +10,8 @@ import {
 } from "@fallible/core"
 import * as Answer from "@fallible/core/Answer"
 import type * as CallFacts from "@fallible/core/CallFacts"
-import type * as Ledger from "@fallible/core/Ledger"
 import * as Limits from "@fallible/core/Limits"
+import type * as RunReport from "@fallible/core/RunReport"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Cause, Duration, Effect, Exit, HashMap, Schema } from "effect"
 
@@ -33,7 +33,7 @@ const conversation: ReadonlyArray<Transcript.Message> = [
 ]
 const transcript = Transcript.make(conversation)
 
-const ledger: Ledger.Ledger = {
+const report: RunReport.RunReport = {
   turns: 2,
   calls: 3,
   inputTokens: 100,
@@ -180,7 +180,7 @@ const suspension: AgentFailure.Suspension = {
   runId: "run-1",
   turn: 3,
   transcript,
-  ledger,
+  report,
   reply: {
     text: "",
     calls: outcomes.map((_, index) => ({ id: `${index}`, name: "any", arguments: "{}" })),
@@ -204,7 +204,7 @@ const modelFailure = new ModelFailure({
   cause: new Error("secret")
 })
 
-const run = { transcript, ledger, facts }
+const run = { transcript, report, facts }
 const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<AgentFailure.AgentFailure> } = {
   ModelFailed: [
     new AgentFailure.ModelFailed({
@@ -346,7 +346,7 @@ describe("AgentFailure.schema", () => {
 })
 
 describe("Answer.schema", () => {
-  const answer: Answer.Answer = { stopReason: "answered", text: "Paris.", truncated: true, transcript, ledger, facts }
+  const answer: Answer.Answer = { stopReason: "answered", text: "Paris.", truncated: true, transcript, report, facts }
 
   it("brings an answer through JSON", () => {
     const decoded = through(Answer.schema)(answer)

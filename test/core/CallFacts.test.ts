@@ -50,10 +50,10 @@ const playCalls = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<string |
   Effect.gen(function*() {
     const script = [...calls.map((args) => ScriptedModel.call("orders", args)), ScriptedModel.text("done")]
     const agent = Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: 20 }, loopGuard: "off" })
-    const { ledger, transcript } = yield* Effect.provide(agent.run("?"), ScriptedModel.layer(script))
+    const { report, transcript } = yield* Effect.provide(agent.run("?"), ScriptedModel.layer(script))
     const texts = Array.from({ length: transcript.length }, (_, index) => transcript.at(index))
       .flatMap((message) => message?.role === "tool" ? [message.text] : [])
-    const entries = ledger.failures.filter(({ handling }) => handling === "told")
+    const entries = report.failures.filter(({ handling }) => handling === "told")
     const certainties = entries.map((entry) => "certainty" in entry ? entry.certainty : undefined)
     return { codes: entries.map(({ code }) => code), certainties, texts }
   })
@@ -225,11 +225,11 @@ describe("CallFacts", () => {
         { text: "", calls: [{ id: "1", ...pay }, { id: "2", ...pay }] },
         ScriptedModel.text("done")
       ]
-      const { ledger } = yield* Effect.provide(
+      const { report } = yield* Effect.provide(
         Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
         ScriptedModel.layer(script)
       )
-      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "outcome_unknown"])
+      assert.deepStrictEqual(report.failures.map(({ code }) => code), ["outcome_unknown", "outcome_unknown"])
       assert.strictEqual(executions(), 1)
     }))
 
@@ -311,11 +311,11 @@ describe("CallFacts", () => {
       if (suspended._tag !== "RunSuspended") return assert.fail(suspended._tag)
       const stored = JSON.stringify(yield* Schema.encodeEffect(AgentFailure.Suspension)(suspended.suspension))
       const read = yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
-      const { ledger } = yield* Effect.provide(
+      const { report } = yield* Effect.provide(
         agent.resume(read, "yes"),
         ScriptedModel.layer([ScriptedModel.call("orders", { order: 7 }), ScriptedModel.text("done")])
       )
-      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "repeated_call"])
+      assert.deepStrictEqual(report.failures.map(({ code }) => code), ["outcome_unknown", "repeated_call"])
       assert.strictEqual(executions(), 1)
     }))
 

@@ -130,7 +130,7 @@ describe("a run that stops at any of its steps, and is replayed", () => {
             } else assert.deepStrictEqual(now, then)
           } else {
             assert.deepStrictEqual(lost, ["turn/3/call/1"])
-            const unavailable = answer.ledger.failures.filter((entry) => entry.tag === "ToolUnavailable")
+            const unavailable = answer.report.failures.filter((entry) => entry.tag === "ToolUnavailable")
             assert.deepStrictEqual(unavailable.map(({ code }) => code), ["outcome_unknown"])
             assert.include(JSON.stringify(Array.from(answer.transcript)), "it may already have taken effect")
           }
@@ -235,7 +235,7 @@ describe("after a replay", () => {
       const exit = yield* process()
       assert.strictEqual(paid(), 1)
       assert.deepStrictEqual(
-        exit === undefined || Exit.isFailure(exit) ? exit : exit.value.ledger.failures.map(({ code }) => code),
+        exit === undefined || Exit.isFailure(exit) ? exit : exit.value.report.failures.map(({ code }) => code),
         ["outcome_unknown", "repeated_call"]
       )
     }))

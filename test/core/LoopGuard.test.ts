@@ -83,7 +83,7 @@ describe("LoopGuard", () => {
         })
         assert.deepStrictEqual(offered(run), ["look,find", "look,find", "look,find", "look,find", "look,find", "find"])
 
-        const { calls, detail, facts, ledger, transcript } = loopDetected(run)
+        const { calls, detail, facts, report, transcript } = loopDetected(run)
         assert.deepStrictEqual(calls, [{ tool: "look", arguments: "{\"n\":1}", times: 6 }])
         assert.strictEqual(
           detail,
@@ -91,8 +91,8 @@ describe("LoopGuard", () => {
             "Simplify the question, or give the agent better tools."
         )
         assert.isTrue(isValid(transcript))
-        assert.deepInclude(ledger, { turns: 6, calls: 6 })
-        assert.deepStrictEqual(ledger.failures.map((entry) => entry.code), [
+        assert.deepInclude(report, { turns: 6, calls: 6 })
+        assert.deepStrictEqual(report.failures.map((entry) => entry.code), [
           "loop_detected",
           "loop_detected",
           "loop_detected"
@@ -158,7 +158,7 @@ describe("LoopGuard", () => {
     it.effect("ends the run if it acts without a new effect: the tool is idempotent", () =>
       Effect.gen(function*() {
         const run = yield* played([tool("look", () => "set", { sideEffect: "idempotent" })], repeating(look))
-        assert.strictEqual(loopDetected(run).ledger.turns, 6)
+        assert.strictEqual(loopDetected(run).report.turns, 6)
       }))
 
     it.effect("is no repetition after an effect, because the data may have changed", () =>
@@ -230,14 +230,14 @@ describe("LoopGuard", () => {
             [tool("look", () => "a"), tool("find", () => "b"), tool("other", () => "c")],
             repeating(...replies)
           )
-          const { calls, ledger, transcript } = loopDetected(run)
+          const { calls, report, transcript } = loopDetected(run)
           assert.deepStrictEqual(steps(run).map((step) => step.split(" ")[1]), [
             "warned",
             "refused",
             "withdrawn",
             "ended"
           ])
-          assert.strictEqual(ledger.turns, 2 * replies.length + 4)
+          assert.strictEqual(report.turns, 2 * replies.length + 4)
           assert.strictEqual(calls.length, replies.length)
           assert.include(told(run)[2 * replies.length], "You are alternating between calls that add nothing new.")
           assert.isTrue(isValid(transcript))
@@ -378,10 +378,10 @@ describe("LoopGuard", () => {
           )
         })
         const run = yield* played([pay], repeating(ScriptedModel.call("pay", {})))
-        const { calls, facts, ledger, transcript } = loopDetected(run)
+        const { calls, facts, report, transcript } = loopDetected(run)
         assert.strictEqual(sent, 1)
         assert.deepStrictEqual(steps(run), ["2 refused pay", "3 refused pay", "4 withdrawn pay", "5 ended pay"])
-        assert.deepStrictEqual(ledger.failures.map(({ code }) => code), [
+        assert.deepStrictEqual(report.failures.map(({ code }) => code), [
           "outcome_unknown",
           "repeated_call",
           "repeated_call",
@@ -401,7 +401,7 @@ describe("LoopGuard", () => {
           return Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
         })
         const run = yield* played([look], repeating(ScriptedModel.call("look", {})))
-        assert.isAtMost(loopDetected(run).ledger.turns, 8)
+        assert.isAtMost(loopDetected(run).report.turns, 8)
         assert.strictEqual(ran, 3)
       }))
 
@@ -410,7 +410,7 @@ describe("LoopGuard", () => {
         let ran = 0
         const pay = tool("pay", () => ++ran, { sideEffect: "non_idempotent", repeats: false })
         const run = yield* played([pay], repeating(ScriptedModel.call("pay", {})))
-        assert.strictEqual(loopDetected(run).ledger.turns, 5)
+        assert.strictEqual(loopDetected(run).report.turns, 5)
         assert.strictEqual(ran, 1)
       }))
 
@@ -444,7 +444,7 @@ describe("LoopGuard", () => {
           return "same"
         })
         const run = yield* played([counting], (_, index) => index < 5 ? look : long(index))
-        assert.strictEqual(loopDetected(run).ledger.turns, 6)
+        assert.strictEqual(loopDetected(run).report.turns, 6)
         assert.strictEqual(ran, 3)
       }))
 
@@ -568,7 +568,7 @@ describe("LoopGuard", () => {
           Effect.provide(agent.resume(suspended.suspension, "this one"), ScriptedModel.layer(repeating(look)))
         )
         assert.strictEqual(ended._tag, "LoopDetected")
-        assert.strictEqual(ended.ledger.turns, 10)
+        assert.strictEqual(ended.report.turns, 10)
         assert.isTrue(isValid(ended.transcript))
       }))
 

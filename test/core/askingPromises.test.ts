@@ -37,7 +37,7 @@ describe("the ask of an async handler", () => {
       const [, before] = log
       const answer = yield* agentOf(book).resume(suspension, "yes").pipe(Effect.provide(model))
       assert.deepStrictEqual(log.slice(2), [before, "yes"])
-      assert.deepStrictEqual(answer.ledger.failures, [])
+      assert.deepStrictEqual(answer.report.failures, [])
     }))
 
   it.effect("cannot be skipped: nothing after it runs without a reply, whatever the handler catches", () =>
@@ -119,7 +119,7 @@ describe("await", () => {
           })
         )
         assert.deepStrictEqual(
-          answer.ledger.failures.map(({ code }) => code),
+          answer.report.failures.map(({ code }) => code),
           ["defect"]
         )
         assert.deepStrictEqual(defects, [

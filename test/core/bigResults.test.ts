@@ -371,7 +371,7 @@ describe("F11: read_more", () => {
         ScriptedModel.text("done")
       ])
       if (exit._tag === "Failure") return assert.fail(String(exit.cause))
-      assert.strictEqual(exit.value.ledger.failures.at(-1)?.code, "call_limit")
+      assert.strictEqual(exit.value.report.failures.at(-1)?.code, "call_limit")
     }))
 
   it.effect("can have a limit of its own", () =>
@@ -383,7 +383,7 @@ describe("F11: read_more", () => {
         ScriptedModel.text("done")
       ])
       if (exit._tag === "Failure") return assert.fail(String(exit.cause))
-      assert.strictEqual(exit.value.ledger.failures.at(-1)?.code, "call_limit")
+      assert.strictEqual(exit.value.report.failures.at(-1)?.code, "call_limit")
     }))
 
   it("has no limit of its own if results are never cut", () => {
@@ -416,7 +416,7 @@ describe("F11: read_more", () => {
       )
       const failure = yield* Effect.flip(exit)
       assert.strictEqual(failure._tag, "LoopDetected")
-      assert.isAtMost(failure.ledger.turns, 8)
+      assert.isAtMost(failure.report.turns, 8)
     }))
 
   it.effect("refuses a path of 100,000 dots quickly", () =>

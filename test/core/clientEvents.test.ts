@@ -91,7 +91,7 @@ describe("AgentEvent.forClients", () => {
         "ModelReplied",
         "RunEnded"
       ])
-      assert.notMatch(sent(events), /swordfish|private|10\.9\.8\.7|native|4711|call_1|transcript|ledger|facts/)
+      assert.notMatch(sent(events), /swordfish|private|10\.9\.8\.7|native|4711|call_1|transcript|report|facts/)
       const [, , , handled, ended] = events
       assert.deepInclude(handled, { tool: "get_weather", error: "ToolUnavailable", code: "connection", by: "retry" })
       assert.deepInclude(handled, { attempt: 1, wait: Duration.seconds(1) })
@@ -277,5 +277,5 @@ const emptyProgress = Effect.map(
       )
     )
   ),
-  ({ facts, ledger, transcript }) => ({ facts, ledger, transcript })
+  ({ facts, report, transcript }) => ({ facts, report, transcript })
 )

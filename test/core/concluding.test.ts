@@ -36,9 +36,9 @@ describe("C11 a run that is concluded", () => {
     it.effect(`answers from what is known when its ${limit} are used up`, () =>
       Effect.gen(function*() {
         const run = yield* played([news()], untilAsked(best, call), { limits, onLimit: "conclude" })
-        const { concluded, ledger, stopReason, text, transcript } = answered(run)
+        const { concluded, report, stopReason, text, transcript } = answered(run)
         assert.deepStrictEqual([text, stopReason, concluded], ["The best that I know.", "concluded", limit])
-        assert.strictEqual(ledger.turns, turns)
+        assert.strictEqual(report.turns, turns)
         assert.strictEqual(run.requests.length, turns)
         assert.deepStrictEqual(run.requests.at(-1)?.tools, [])
         assert.strictEqual(
@@ -54,8 +54,8 @@ describe("C11 a run that is concluded", () => {
     Effect.gen(function*() {
       const script: ScriptedModel.Script = (_, index) => index < 6 ? look : best
       const run = yield* played([tool("look", () => "same")], script, { onLimit: "conclude" })
-      const { concluded, ledger, text } = answered(run)
-      assert.deepStrictEqual([text, concluded, ledger.turns], ["The best that I know.", "loop", 7])
+      const { concluded, report, text } = answered(run)
+      assert.deepStrictEqual([text, concluded, report.turns], ["The best that I know.", "loop", 7])
       assert.deepStrictEqual(steps(run).at(-1), "6 ended look")
       assert.include(lastUserText(run), "The model was stuck in a loop: it repeated")
     }))
@@ -81,15 +81,15 @@ describe("C11 a run that is concluded", () => {
       ]
     ] as const
   ) {
-    it.effect(`fails with the limit and the whole ledger after ${name}`, () =>
+    it.effect(`fails with the limit and the whole report after ${name}`, () =>
       Effect.gen(function*() {
         const run = yield* played([news()], untilAsked(last), { limits: { turns: 4 }, onLimit: "conclude" })
         const { failure } = run
         if (failure?._tag !== "LimitReached") return assert.fail(failure?._tag ?? "an answer")
         assert.strictEqual(failure.limit, "turns")
         assert.strictEqual(run.requests.length, 4)
-        assert.strictEqual(failure.ledger.turns, "code" in last ? 3 : 4)
-        assert.deepStrictEqual(failure.ledger.failures.map(({ code }) => code), "code" in last ? ["refused"] : [])
+        assert.strictEqual(failure.report.turns, "code" in last ? 3 : 4)
+        assert.deepStrictEqual(failure.report.failures.map(({ code }) => code), "code" in last ? ["refused"] : [])
         assert.isTrue(isValid(failure.transcript))
       }))
   }
@@ -99,7 +99,7 @@ describe("C11 a run that is concluded", () => {
       const script: ScriptedModel.Script = (_, index) => index < 6 ? look : ScriptedModel.text("")
       const run = yield* played([tool("look", () => "same")], script, { onLimit: "conclude" })
       assert.strictEqual(run.failure?._tag, "LoopDetected")
-      assert.strictEqual(run.failure?.ledger.turns, 7)
+      assert.strictEqual(run.failure?.report.turns, 7)
     }))
 
   for (const turns of [1, 2, 3, 6, 7]) {
@@ -191,10 +191,10 @@ describe("F7 an agent inside a tool's handler", () => {
   const consulting = ScriptedModel.call("consult")
   const replying = { ...best, usage: { inputTokens: 1, outputTokens: 1 } }
 
-  it.effect("uses the tokens of the outer run, in its ledger", () =>
+  it.effect("uses the tokens of the outer run, in its report", () =>
     Effect.gen(function*() {
       const run = yield* played([consult()], [consulting, consulting, replying])
-      assert.deepInclude(answered(run).ledger, { turns: 3, calls: 2, inputTokens: 81, outputTokens: 21 })
+      assert.deepInclude(answered(run).report, { turns: 3, calls: 2, inputTokens: 81, outputTokens: 21 })
     }))
 
   it.effect("ends the outer run when its tokens are used up", () =>
@@ -202,7 +202,7 @@ describe("F7 an agent inside a tool's handler", () => {
       const run = yield* played([consult()], () => consulting, { limits: { tokens: 100, turns: 50 } })
       if (run.failure?._tag !== "LimitReached") return assert.fail(run.failure?._tag)
       assert.strictEqual(run.failure.limit, "tokens")
-      assert.deepInclude(run.failure.ledger, { turns: 2, inputTokens: 80, outputTokens: 20 })
+      assert.deepInclude(run.failure.report, { turns: 2, inputTokens: 80, outputTokens: 20 })
     }))
 
   it.effect("still counts after a suspension", () =>
@@ -218,7 +218,7 @@ describe("F7 an agent inside a tool's handler", () => {
         Effect.provide(agent.resume(suspension, "this one"), ScriptedModel.layer(() => consulting))
       )
       assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "tokens")
-      assert.strictEqual(failure.ledger.inputTokens + failure.ledger.outputTokens, 150)
+      assert.strictEqual(failure.report.inputTokens + failure.report.outputTokens, 150)
     }))
 
   it.effect("still counts after a replay from a journal", () =>
@@ -235,7 +235,7 @@ describe("F7 an agent inside a tool's handler", () => {
       if (exit === undefined || Exit.isSuccess(exit)) return assert.fail("the run did not end")
       const failure = yield* Effect.flip(exit)
       assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "tokens")
-      assert.deepInclude(failure.ledger, { turns: 3, inputTokens: 120, outputTokens: 30 })
+      assert.deepInclude(failure.report, { turns: 3, inputTokens: 120, outputTokens: 30 })
       assert.strictEqual(ran.length, 3)
     }))
 
@@ -255,6 +255,6 @@ describe("F7 an agent inside a tool's handler", () => {
           ).pipe(Effect.retry(Schedule.recurs(2)), Effect.orDie)
       )
       const run = yield* played([retried], [consulting, best])
-      assert.deepInclude(answered(run).ledger, { inputTokens: 120, outputTokens: 30 })
+      assert.deepInclude(answered(run).report, { inputTokens: 120, outputTokens: 30 })
     }))
 })

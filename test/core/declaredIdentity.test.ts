@@ -96,7 +96,7 @@ describe("H3 an identity", () => {
         const answer = yield* playing(pay, [order])
         assert.deepStrictEqual(codesOf(answer), ["defect"])
         assert.deepStrictEqual(keys, [])
-        const [entry] = answer.ledger.failures
+        const [entry] = answer.report.failures
         assert.deepInclude(entry, { certainty: "not_executed" })
       }
     }))

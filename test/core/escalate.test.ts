@@ -66,15 +66,15 @@ describe("C4: escalate", () => {
     Effect.gen(function*() {
       const tool = weather().tool.pipe(Tool.fix(() => Fixer.escalate({ ...words, hint: "Send {\"city\":\"Paris\"}." })))
       const program = Effect.gen(function*() {
-        const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(tool) }).run("?")
-        return { ledger, requests: yield* (yield* ScriptedModel.ScriptedModel).requests }
+        const { report } = yield* Agent.make({ toolkit: Toolkit.make(tool) }).run("?")
+        return { report, requests: yield* (yield* ScriptedModel.ScriptedModel).requests }
       })
       const script = [
         ScriptedModel.call("get_weather", unclosed),
         ScriptedModel.call("get_weather", { city: "Paris" }),
         ScriptedModel.text("Sunny.")
       ]
-      const { ledger, requests } = yield* Effect.provide(program, ScriptedModel.layer(script))
+      const { report, requests } = yield* Effect.provide(program, ScriptedModel.layer(script))
       const read = requests[1]?.messages.at(-1)
       assert.deepInclude(JSON.parse(read?.role === "tool" ? read.text : ""), {
         ok: false,
@@ -84,7 +84,7 @@ describe("C4: escalate", () => {
         hint: "Send {\"city\":\"Paris\"}."
       })
       assert.deepStrictEqual(
-        ledger.failures.map(({ code, detail, handling }) => [code, handling, detail === words.detail]),
+        report.failures.map(({ code, detail, handling }) => [code, handling, detail === words.detail]),
         [
           ["invalid_json", "escalated", false],
           ["invalid_json", "told", true]

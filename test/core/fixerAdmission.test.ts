@@ -48,9 +48,9 @@ describe("C3: a correction is known to", () => {
     it.effect(`the limits of a call, which never pays twice: ${what}`, () =>
       Effect.gen(function*() {
         const { sent, tool } = payments(() => Effect.fail(lostAnswer))
-        const { ledger } = yield* conversation(tool.pipe(Tool.fix(toDE)), calls)
+        const { report } = yield* conversation(tool.pipe(Tool.fix(toDE)), calls)
         assert.deepStrictEqual(sent, ["DE1"])
-        assert.deepInclude(ledger.failures.at(-1), { code: "repeated_call", handling: "told" })
+        assert.deepInclude(report.failures.at(-1), { code: "repeated_call", handling: "told" })
       }))
   }
 
@@ -125,7 +125,7 @@ describe("C3: a correction is known to", () => {
       const exit = yield* brokenOff(tool.pipe(Tool.fix(toDE)))
       assert.deepStrictEqual(sent, ["DE1"])
       assert.deepStrictEqual(
-        Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
+        Exit.map(exit, ({ report }) => report.failures.at(-1)?.code),
         Exit.succeed("repeated_call")
       )
     }))
@@ -145,7 +145,7 @@ describe("C3: a correction is known to", () => {
       const exit = yield* brokenOff(tool.pipe(Tool.fix(toDE)))
       assert.deepStrictEqual(sent, ["DE1"])
       assert.deepStrictEqual(
-        Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
+        Exit.map(exit, ({ report }) => report.failures.at(-1)?.code),
         Exit.succeed("repeated_call")
       )
     }))
@@ -164,12 +164,12 @@ describe("C3: a correction is known to", () => {
       )
       let asked = 0
       const fix = () => ({ cents: [5, 500][asked++]! })
-      const { asked: questions, ledger, transcript } = yield* agreeing(pay.pipe(Tool.fix(fix)), ["{\"cents\":"])
+      const { asked: questions, report, transcript } = yield* agreeing(pay.pipe(Tool.fix(fix)), ["{\"cents\":"])
       assert.strictEqual(questions.length, 1)
       assert.deepInclude(questions[0]?.outcomes[0], { _tag: "Suspended", arguments: "{\"cents\":5}" })
       assert.deepStrictEqual([asked, paid], [1, [5]])
       // Reported once, as without a wait.
-      assert.deepStrictEqual(ledger.repairs.map(({ kind }) => kind), ["fixed"])
+      assert.deepStrictEqual(report.repairs.map(({ kind }) => kind), ["fixed"])
       assert.include(JSON.stringify(Array.from(transcript)), "The arguments were corrected to")
     }))
 
@@ -191,10 +191,10 @@ describe("C3: a correction is known to", () => {
             return Effect.fail(lostAnswer)
           })
       ).pipe(Tool.fix(toDE))
-      const { asked, ledger } = yield* agreeing(pay, [right, wrong])
+      const { asked, report } = yield* agreeing(pay, [right, wrong])
       assert.strictEqual(asked.length, 1)
       assert.deepStrictEqual(sent, ["DE1"])
-      assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
+      assert.strictEqual(report.failures.at(-1)?.code, "repeated_call")
     }))
 
   it.effect("a resumed run's admission, if the fixer itself asked the user", () =>
@@ -216,9 +216,9 @@ describe("C3: a correction is known to", () => {
               return end
             })
         ).pipe(Tool.fix(() => Effect.as(ToolCall.ask("Did you mean DE1?"), right)))
-        const { asked, ledger } = yield* agreeing(pay, [right, "{bad"])
+        const { asked, report } = yield* agreeing(pay, [right, "{bad"])
         assert.strictEqual(asked.length, 1)
-        assert.strictEqual(ledger.failures.at(-1)?.code, code)
+        assert.strictEqual(report.failures.at(-1)?.code, code)
         assert.deepStrictEqual([sent.length, new Set(sent).size], [keys, 1])
       }
     }))
@@ -263,12 +263,12 @@ describe("C3: a correction is known to", () => {
           })
       ).pipe(Tool.fix(toParis, { on: ["SemanticGarbage"] }))
       const calls = Array.from({ length: 6 }, () => ScriptedModel.call("look", { city: "Oslo" }))
-      const { ledger } = yield* Effect.provide(
+      const { report } = yield* Effect.provide(
         Agent.make({ toolkit: Toolkit.make(look), limits: { turns: 20 } }).run("?"),
         ScriptedModel.layer([...calls, ScriptedModel.text("Done.")])
       )
       assert.isAtMost(ran.length, 7)
-      assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
+      assert.strictEqual(report.failures.at(-1)?.code, "repeated_call")
     }))
 
   it.effect("the keys: another body has another key, even if a correction was refused in between", () =>
@@ -289,11 +289,11 @@ describe("C3: a correction is known to", () => {
             : Effect.succeed("paid")
         })).pipe(Tool.fix(() => ({ order: 1, cents: 5 }), { on: ["SemanticGarbage"] }))
       const calls = [[1, 5], [2, -5], [2, 7]].map(([order, cents]) => ScriptedModel.call("pay", { order, cents }))
-      const { ledger } = yield* Effect.provide(
+      const { report } = yield* Effect.provide(
         Agent.make({ toolkit: Toolkit.make(pay) }).run("?"),
         ScriptedModel.layer([...calls, ScriptedModel.text("Done.")])
       )
-      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["negative", "already_done"])
+      assert.deepStrictEqual(report.failures.map(({ code }) => code), ["negative", "already_done"])
       assert.deepStrictEqual(Array.from(bodies.values(), (sent) => sent.size), [1, 1, 1])
     }))
 

@@ -177,7 +177,7 @@ describe("C3: a fixer", () => {
       ["answers with what is no JSON", () => Effect.succeed({ city: 1n } as never), "It had an internal error.", 1]
     ]
     for (const [what, fix, detail, reports] of ends) {
-      it.effect(`${what}: the original failure is kept, and the ledger has both`, () =>
+      it.effect(`${what}: the original failure is kept, and the report has both`, () =>
         Effect.gen(function*() {
           const { tool } = weather()
           for (const args of [unclosed, "{\"city\":\"paris\"}"]) {

@@ -136,13 +136,13 @@ describe("C3: a fixer", () => {
             })
         ).pipe(Tool.fix(toParis))
         const writes = ["{\"city\":\"Paris\"", "{\"city\": \"Paris\",,}", "{\"city\":\"Paris\"}", "{\"city\":\"Pari"]
-        const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(garbage) }).run("?").pipe(
+        const { report } = yield* Agent.make({ toolkit: Toolkit.make(garbage) }).run("?").pipe(
           Effect.provide(
             ScriptedModel.layer([...writes.map((text) => ScriptedModel.call("t", text)), ScriptedModel.text("?")])
           )
         )
         assert.strictEqual(runs, 3)
-        assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
+        assert.strictEqual(report.failures.at(-1)?.code, "repeated_call")
       }))
 
     it("is explained: everything runs again per try, and the fixer has its own time", () => {
@@ -296,7 +296,7 @@ describe("C3: a fixer is not asked", () => {
     Effect.gen(function*() {
       const { fix, told } = fixer(() => ({ city: "Rome" }))
       const tool = weather().tool.pipe(Tool.fix(fix))
-      const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(tool), limits: { calls: 1 } }).run("?").pipe(
+      const { report } = yield* Agent.make({ toolkit: Toolkit.make(tool), limits: { calls: 1 } }).run("?").pipe(
         Effect.provide(
           ScriptedModel.layer([
             ScriptedModel.calls(["get_weather", { a: 1 }], ["get_weather", { b: 1 }]),
@@ -305,7 +305,7 @@ describe("C3: a fixer is not asked", () => {
         )
       )
       assert.strictEqual(told.length, 1)
-      assert.deepStrictEqual(ledger.failures.map(({ handling }) => handling), ["fix", "told"])
+      assert.deepStrictEqual(report.failures.map(({ handling }) => handling), ["fix", "told"])
       yield* (yield* ToolHealth.ToolHealth).noticed("get_weather", { _tag: "CircuitOpen", until: 1000 })
       yield* call(tool, unclosed)
       assert.strictEqual(told.length, 1)

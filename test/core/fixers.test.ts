@@ -74,7 +74,7 @@ describe("C3: a fixer", () => {
         assert.strictEqual(told[0]?.text, "")
       }))
 
-    it.effect("reports the used arguments to the model in one bounded sentence, and the fault to the ledger", () =>
+    it.effect("reports the used arguments to the model in one bounded sentence, and the fault to the report", () =>
       Effect.gen(function*() {
         const long = "P".repeat(5000)
         const { tool } = weather()

@@ -92,7 +92,7 @@ describe("C3 C4 C5: an agent that fixes", () => {
       const { exit, requests } = yield* play([ScriptedModel.call("get_weather", "x".repeat(20_001)), done], [])
       assert.deepStrictEqual(requests, [])
       assert.deepStrictEqual(
-        Exit.map(exit, ({ ledger }) => ledger.failures.map(({ code }) => code)),
+        Exit.map(exit, ({ report }) => report.failures.map(({ code }) => code)),
         Exit.succeed([
           "fixer_failed",
           "invalid_json"
@@ -155,7 +155,7 @@ describe("C3 C4 C5: an agent that fixes", () => {
       const [failure] = Exit.isFailure(stopped) ? stopped.cause.reasons.filter(Cause.isFailReason) : []
       assert.deepInclude({ ...failure?.error }, { _tag: "RunStopped", reason: "Danger!" })
       assert.deepStrictEqual(
-        Exit.map(yield* end("asks"), ({ ledger }) => ledger.failures[0]?.detail),
+        Exit.map(yield* end("asks"), ({ report }) => report.failures[0]?.detail),
         Exit.succeed(
           "The fixer of get_weather failed. An agent that corrects arguments cannot ask the user. It should escalate, so " +
             "that the model asks."
@@ -180,7 +180,7 @@ describe("C3 C4 C5: an agent that fixes", () => {
       assert.deepStrictEqual(
         Exit.map(
           down2.exit,
-          ({ ledger }) => ledger.failures.map(({ code, detail }) => `${code}: ${detail}`).slice(0, 2)
+          ({ report }) => report.failures.map(({ code, detail }) => `${code}: ${detail}`).slice(0, 2)
         ),
         Exit.succeed([
           "connection: The model is down.",

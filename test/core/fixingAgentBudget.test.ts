@@ -77,31 +77,31 @@ const play = ({ outer, ...played }: Played) =>
     const { agent, asked } = yield* agents(played)
     const exit = yield* Effect.exit(agent.run("?")).pipe(Effect.provide(ScriptedModel.layer(outer)))
     const failure = Exit.isFailure(exit) ? yield* Effect.flip(exit) : undefined
-    const ledger = Exit.isSuccess(exit) ? exit.value.ledger : failure !== undefined && "ledger" in failure
-      ? failure.ledger
-      : assert.fail("no ledger")
-    return { failure, ledger, asked: (yield* asked).length }
+    const report = Exit.isSuccess(exit) ? exit.value.report : failure !== undefined && "report" in failure
+      ? failure.report
+      : assert.fail("no report")
+    return { failure, report, asked: (yield* asked).length }
   }).pipe(Effect.scoped)
 
 describe("C3: an agent that corrects counts in the run whose call it corrects:", () => {
-  it.effect("its turns, calls and tokens are in the ledger", () =>
+  it.effect("its turns, calls and tokens are in the report", () =>
     Effect.gen(function*() {
-      const { ledger } = yield* play({
+      const { report } = yield* play({
         outer: [using(10)(wrong), using(20)(done)],
         inner: [using(1_000)(ScriptedModel.call("guess")), using(3_000)(paris)]
       })
-      assert.deepInclude(ledger, { turns: 4, calls: 2, inputTokens: 9 + 19 + 999 + 2_999, outputTokens: 4 })
+      assert.deepInclude(report, { turns: 4, calls: 2, inputTokens: 9 + 19 + 999 + 2_999, outputTokens: 4 })
     }))
 
-  it.live("its failures are in the ledger, with the tool whose call it corrects", () =>
+  it.live("its failures are in the report, with the tool whose call it corrects", () =>
     Effect.gen(function*() {
       const busy = new ModelFailure({ code: "rate_limited", detail: "Too fast.", transient: true })
-      const { ledger } = yield* play({
+      const { report } = yield* play({
         outer: [wrong, done],
         inner: [busy, ScriptedModel.call("no_such_tool"), paris]
       })
       assert.deepStrictEqual(
-        ledger.failures.map((
+        report.failures.map((
           entry
         ) => [entry.turn, "call" in entry ? entry.call : 0, entry.code, entry.handling, entry.inside]),
         [
@@ -114,16 +114,16 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
 
   it.effect("a token limit ends it, and then the run", () =>
     Effect.gen(function*() {
-      const { asked, failure, ledger } = yield* play({
+      const { asked, failure, report } = yield* play({
         outer: [using(50)(wrong), done],
         inner: () => using(60)(ScriptedModel.call("guess")),
         limits: { tokens: 100 }
       })
       assert.strictEqual(asked, 1)
       assert.deepInclude({ ...failure }, { _tag: "LimitReached", limit: "tokens" })
-      assert.strictEqual(ledger.inputTokens + ledger.outputTokens, 110)
+      assert.strictEqual(report.inputTokens + report.outputTokens, 110)
       assert.deepStrictEqual(
-        ledger.failures.map(({ code, detail }) => [code, detail.includes("outer run")]),
+        report.failures.map(({ code, detail }) => [code, detail.includes("outer run")]),
         [
           ["fixer_failed", true],
           ["invalid_json", false]
@@ -152,15 +152,15 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
 
   it.effect("a call limit refuses its calls, and the model keeps its own refusal", () =>
     Effect.gen(function*() {
-      const { failure, ledger } = yield* play({
+      const { failure, report } = yield* play({
         outer: [wrong, ScriptedModel.call("get_weather", { city: "Rome" }), done],
         inner: [ScriptedModel.calls(["guess", {}], ["guess", {}], ["guess", {}]), paris],
         limits: { calls: 3 }
       })
       assert.isUndefined(failure)
-      assert.strictEqual(ledger.calls, 4)
+      assert.strictEqual(report.calls, 4)
       assert.deepStrictEqual(
-        ledger.failures.map(({ code, inside }) => [code, inside]),
+        report.failures.map(({ code, inside }) => [code, inside]),
         [["call_limit", "get_weather"], ["invalid_json", undefined], ["call_limit", undefined]]
       )
     }))
@@ -180,12 +180,12 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
         const { failure } = yield* play({ outer: [wrong, done], inner, limits, own })
         assert.deepInclude({ ...failure }, { _tag: "RunStopped", reason: "Planted." })
       }
-      const { ledger } = yield* play({
+      const { report } = yield* play({
         outer: [wrong, done],
         inner: [ScriptedModel.call("escalate", { detail: "Which city?" })],
         limits: { calls: 1 }
       })
-      assert.deepStrictEqual(ledger.failures.map(({ code, handling }) => [code, handling]), [
+      assert.deepStrictEqual(report.failures.map(({ code, handling }) => [code, handling]), [
         ["invalid_json", "escalated"],
         ["invalid_json", "told"]
       ])
@@ -217,8 +217,8 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
         )
       )
       yield* TestClock.adjust("5 seconds")
-      const { ledger } = yield* Fiber.join(fiber)
-      assert.deepInclude(ledger, { turns: 3, calls: 2, inputTokens: 69, outputTokens: 1 })
+      const { report } = yield* Fiber.join(fiber)
+      assert.deepInclude(report, { turns: 3, calls: 2, inputTokens: 69, outputTokens: 1 })
     }).pipe(Effect.scoped))
 
   it.effect("its usage is in the events of the run when it happens, and they can be encoded", () =>
@@ -296,10 +296,10 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       Effect.gen(function*() {
         // One token, turn or call less would end the run.
         for (const limits of [{}, { turns: 6 }, { calls: 3 }, { tokens: tokens - 9 }]) {
-          const { ledger } = yield* yield* nested(limits)
-          assert.deepInclude(ledger, { turns: 6, calls: 3 })
-          assert.strictEqual(ledger.inputTokens + ledger.outputTokens, tokens)
-          assert.deepStrictEqual(ledger.failures.map(({ code, handling, inside }) => [code, handling, inside]), [
+          const { report } = yield* yield* nested(limits)
+          assert.deepInclude(report, { turns: 6, calls: 3 })
+          assert.strictEqual(report.inputTokens + report.outputTokens, tokens)
+          assert.deepStrictEqual(report.failures.map(({ code, handling, inside }) => [code, handling, inside]), [
             ["unknown_tool", "told", "pick"],
             ["invalid_json", "fix", "get_weather"],
             ["invalid_json", "fix", undefined]
@@ -311,7 +311,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       Effect.gen(function*() {
         const usedIn = (limits: Agent.Options<never>["limits"] & {}) =>
           Effect.map(Effect.flip(Effect.flatten(nested(limits))), (failure) =>
-            failure._tag === "LimitReached" ? failure.ledger.turns : failure._tag)
+            failure._tag === "LimitReached" ? failure.report.turns : failure._tag)
         // Ends before the last turn of the run, of its corrector, and of that one's corrector.
         assert.deepStrictEqual(
           yield* Effect.all([{ tokens: tokens - 10 }, { tokens: 1_110 }, { tokens: 610 }].map(usedIn)),
@@ -335,24 +335,24 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       const turnsOf = <T extends Tool.Any>(tool: T) =>
         Effect.map(
           Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
-          ({ ledger }) => ledger.turns
+          ({ report }) => report.turns
         ).pipe(Effect.provide(ScriptedModel.layer([wrong, done])))
       assert.strictEqual(yield* turnsOf(fixed), 3)
       const plain = yield* Agent.make({ toolkit: Toolkit.make(handling) }).run("?").pipe(
         Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather"), done]))
       )
-      assert.strictEqual(plain.ledger.turns, 2)
+      assert.strictEqual(plain.report.turns, 2)
     }).pipe(Effect.scoped))
 
-  it.effect("a replayed run has the same ledger, without asking anyone", () =>
+  it.effect("a replayed run has the same report, without asking anyone", () =>
     Effect.gen(function*() {
       const journal = remembering(new Map())
       const { agent, asked } = yield* agents({ inner: [using(60)(ScriptedModel.call("guess")), using(40)(paris)] })
       const run = agent.run("?").pipe(Effect.provideService(Journal.current, journal))
       const first = yield* Effect.provide(run, ScriptedModel.layer([using(10)(wrong), using(10)(done)]))
       const again = yield* Effect.provide(run, ScriptedModel.layer([]))
-      assert.deepStrictEqual(again.ledger, first.ledger)
-      assert.deepInclude(first.ledger, { turns: 4, inputTokens: 9 + 9 + 59 + 39 })
+      assert.deepStrictEqual(again.report, first.report)
+      assert.deepInclude(first.report, { turns: 4, inputTokens: 9 + 9 + 59 + 39 })
       assert.strictEqual((yield* asked).length, 2)
     }).pipe(Effect.scoped))
 
@@ -401,11 +401,11 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
           model
         )
       const tool = weather().tool.pipe(Tool.fix(Fixer.agent({ run })))
-      const { ledger } = yield* Effect.provide(
+      const { report } = yield* Effect.provide(
         Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
         ScriptedModel.layer([using(10)(wrong), using(10)(done)])
       )
-      const { calls, failures, inputTokens, outputTokens, turns } = ledger
+      const { calls, failures, inputTokens, outputTokens, turns } = report
       assert.deepStrictEqual([turns, calls, inputTokens + outputTokens], [4, 3, 220])
       assert.deepStrictEqual(failures.map(({ code, handling }) => `${code} ${handling}`), [
         "no_such told",

@@ -33,7 +33,7 @@ describe("a handler's own fiber", () => {
       const agent = Agent.make({ toolkit: Toolkit.make(tool as typeof sibling, sibling) })
       const { value } = yield* logging(agent.run("?"))
       assert.strictEqual(value.text, "Done.")
-      assert.deepStrictEqual(value.ledger.failures.map(({ code }) => code), ["defect"])
+      assert.deepStrictEqual(value.report.failures.map(({ code }) => code), ["defect"])
     }).pipe(
       Effect.provide(
         ScriptedModel.layer([ScriptedModel.calls(["p", paris], ["sibling", paris]), ScriptedModel.text("Done.")])

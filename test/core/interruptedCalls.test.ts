@@ -133,11 +133,11 @@ describe("a call in doubt", () => {
       Effect.fail(new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true }))
     ))
 
-  it.effect("has its key in the ledger", () =>
+  it.effect("has its key in the report", () =>
     Effect.gen(function*() {
-      const { ledger } = yield* asked(lost)
+      const { report } = yield* asked(lost)
       assert.deepStrictEqual(
-        ledger.failures.map((entry) => [entry.code, "key" in entry ? entry.key : undefined]),
+        report.failures.map((entry) => [entry.code, "key" in entry ? entry.key : undefined]),
         [["outcome_unknown", keys.at(-1)!]]
       )
     }))

@@ -256,7 +256,7 @@ const check = (one: Turn) =>
   Effect.gen(function*() {
     const world = worldOf(one)
     const { acts } = world
-    const { facts, ledger, transcript } = yield* answered(one, world, modelOf(one), (run) => run)
+    const { facts, report, transcript } = yield* answered(one, world, modelOf(one), (run) => run)
     const results = resultsOf(one, transcript)
     checkActs(one, acts)
     const first = new Map<string, unknown>()
@@ -269,7 +269,7 @@ const check = (one: Turn) =>
     })
     const looks = one.calls.filter(({ spelling, tool }) => tool === "look" && spelling < readable)
     assert.strictEqual(world.looks(), looks.length)
-    assert.strictEqual(ledger.calls, one.calls.length)
+    assert.strictEqual(report.calls, one.calls.length)
     // Each effect that was told counts once, and has one new number.
     const told = new Set(
       one.calls.flatMap((call, index) =>

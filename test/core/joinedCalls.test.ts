@@ -58,7 +58,7 @@ describe("equal calls of one turn", () => {
         assert.include(result, once)
         assert.include(result, "To do it twice, call it again in the next turn")
       }
-      assert.deepStrictEqual(answer.ledger.failures, [])
+      assert.deepStrictEqual(answer.report.failures, [])
     }))
 
   it.effect("share a failure, a refusal and a doubt", () =>
@@ -75,7 +75,7 @@ describe("equal calls of one turn", () => {
         const [first, second] = results.map((result) => JSON.parse(result))
         assert.strictEqual(second.code, first.code)
         assert.include(JSON.stringify(second.notes), once)
-        const told = answer.ledger.failures.filter(({ handling }) => handling === "told")
+        const told = answer.report.failures.filter(({ handling }) => handling === "told")
         assert.deepStrictEqual(told.map((entry) => "certainty" in entry && entry.certainty).length, 2)
       }
     }))
@@ -167,7 +167,7 @@ describe("equal calls of one turn", () => {
             return "receipt"
           })
       )
-      const { facts, ledger } = yield* Agent.make({ toolkit: Toolkit.make(pay) }).run("Go.").pipe(
+      const { facts, report } = yield* Agent.make({ toolkit: Toolkit.make(pay) }).run("Go.").pipe(
         Effect.provide(ScriptedModel.layer([
           ScriptedModel.calls(["pay", { order: "7" }], ["pay", { order: "7" }]),
           ScriptedModel.call("pay", { order: "7" }),
@@ -176,7 +176,7 @@ describe("equal calls of one turn", () => {
       )
       assert.strictEqual(new Set(keys).size, 2)
       assert.deepStrictEqual(Array.from(facts.intents).map(([, { number }]) => number), [3])
-      assert.strictEqual(ledger.calls, 3)
+      assert.strictEqual(report.calls, 3)
     }))
 
   it.effect("run once for a tool with keys, too, and each for two tools", () =>

@@ -18,7 +18,7 @@ describe("H3 a tool that is idempotent by key", () => {
       assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "a", "c"])
       assert.strictEqual(lettered(keys), "a a b")
       const { notes, value } = JSON.parse(textsOf(answer)[1]!)
-      assert.deepInclude(answer.ledger.repairs, {
+      assert.deepInclude(answer.report.repairs, {
         turn: 2,
         call: 1,
         tool: "pay",
@@ -46,7 +46,7 @@ describe("H3 a tool that is idempotent by key", () => {
     Effect.gen(function*() {
       const refused = payments([lost, declined], byKey)
       const first = yield* playing(refused.pay, [order, order])
-      const certainties = first.ledger.failures.map((entry) => "certainty" in entry ? entry.certainty : undefined)
+      const certainties = first.report.failures.map((entry) => "certainty" in entry ? entry.certainty : undefined)
       assert.deepStrictEqual(certainties, ["unknown", "unknown"])
       assert.include(textsOf(first)[1], "it may already have taken effect")
       const settled = payments([lost, "paid", declined], byKey)
@@ -130,8 +130,8 @@ describe("H3 a tool that is idempotent by key", () => {
       ).pipe(Tool.fix(() => ({ ...order, note: "fixed" })))
       const certaintiesAfter = Effect.fnUntraced(function*(first: string) {
         bodies.length = 0
-        const { ledger } = yield* playing(outer, [{ ...order, note: first }, { order: "x" }])
-        return ledger.failures.flatMap((entry) =>
+        const { report } = yield* playing(outer, [{ ...order, note: first }, { order: "x" }])
+        return report.failures.flatMap((entry) =>
           "certainty" in entry && entry.handling === "told" ? [entry.certainty] : []
         )
       })
@@ -214,10 +214,10 @@ describe("H3 a 409 or a 422", () => {
           asked++
           return { order: "8" }
         })
-        const { ledger } = yield* playing(fixed, [order, order])
+        const { report } = yield* playing(fixed, [order, order])
         assert.strictEqual(lettered(keys), "a a")
         assert.strictEqual(asked, 0)
-        const last = ledger.failures.at(-1)
+        const last = report.failures.at(-1)
         assert.deepInclude(last, { certainty: "unknown" })
       }))
   }

@@ -103,7 +103,7 @@ describe("Limits", () => {
           "The run is probably stuck in a loop: simplify the question, or raise the limit."
       )
       assert.deepStrictEqual(ran, ["look 1", "look 2"])
-      assert.strictEqual(failure.ledger.turns, 4)
+      assert.strictEqual(failure.report.turns, 4)
       assert.isTrue(isValid(failure.transcript))
     }))
 
@@ -225,7 +225,7 @@ describe("Limits", () => {
         const failure = yield* Fiber.join(fiber)
         assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "elapsed")
         assert.strictEqual(failure.detail, "The agent used up its 1m without an answer.")
-        assert.strictEqual(failure.ledger.turns, 1)
+        assert.strictEqual(failure.report.turns, 1)
         assert.isTrue(isValid(failure.transcript))
       }))
 
@@ -266,7 +266,7 @@ describe("Limits", () => {
         )
         // The acting call waited for the reads. It is not started now, because it would be abandoned at once.
         assert.include(texts[2], "\"code\":\"timeout\",\"detail\":\"pays was not run: its deadline had passed.\"")
-        assert.deepStrictEqual(failure.ledger.failures.map(({ attempts }) => attempts), [1, 0])
+        assert.deepStrictEqual(failure.report.failures.map(({ attempts }) => attempts), [1, 0])
       }))
 
     it.effect("changes nothing for tools while time is left: same keys, attempts and notes", () =>
@@ -286,7 +286,7 @@ describe("Limits", () => {
         ).pipe(Tool.retry(Schedule.recurs(2)))
         const told = (limits: Limits.Limits) =>
           Agent.make({ toolkit: Toolkit.make(noting), limits }).run("?").pipe(
-            Effect.map(({ ledger, transcript }) => [transcript.at(2), ledger.failures]),
+            Effect.map(({ report, transcript }) => [transcript.at(2), report.failures]),
             Effect.provide(ScriptedModel.layer([ScriptedModel.call("noting"), ScriptedModel.text("done")]))
           )
         const limited = yield* told({ elapsed: "1 hour" })

@@ -68,10 +68,10 @@ describe("Tool.reconcile with lookFirst", () => {
       assert.deepStrictEqual(told, [
         "{\"value\":\"receipt 1\",\"notes\":[\"It had been done before, so it was not done again\"]}"
       ])
-      assert.deepStrictEqual(answer.ledger.failures, [])
+      assert.deepStrictEqual(answer.report.failures, [])
       // The next run knows that the call is done, and does not look.
       const next = yield* agent.run("Pay it.", { facts: answer.facts }).pipe(Effect.provide(model))
-      assert.deepStrictEqual(next.ledger.failures.map(({ code }) => code), ["already_done"])
+      assert.deepStrictEqual(next.report.failures.map(({ code }) => code), ["already_done"])
       assert.strictEqual(service.log.length, 3)
     }))
 
@@ -180,7 +180,7 @@ describe("Tool.reconcile with lookFirst", () => {
           agent.resume(suspension, "no")),
         Effect.provide(model)
       )
-      assert.strictEqual(answer.ledger.failures.at(-1)?.code, "outcome_unknown")
+      assert.strictEqual(answer.report.failures.at(-1)?.code, "outcome_unknown")
       assert.strictEqual(looks, 3)
     }))
 

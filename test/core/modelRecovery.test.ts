@@ -72,7 +72,7 @@ describe("C7: ModelRecovery.rethrow", () => {
         assert.strictEqual(ended.failure.cause, failure.cause)
         assert.strictEqual(ended.cause, failure.cause)
         assert.strictEqual(requests.length, 1)
-        assert.deepStrictEqual(ended.ledger.failures, [{
+        assert.deepStrictEqual(ended.report.failures, [{
           turn: 1,
           tag: "ModelFailure",
           code: failure.code,
@@ -112,7 +112,7 @@ describe("C7: ModelRecovery.retry", () => {
       ])
     }))
 
-  it.effect("lists each failure in the ledger, and ends with the last one as it was", () =>
+  it.effect("lists each failure in the report, and ends with the last one as it was", () =>
     Effect.gen(function*() {
       const { exit } = yield* played(agentOf(ModelRecovery.retryTimeouts).run("?"), [
         fails(late),
@@ -124,7 +124,7 @@ describe("C7: ModelRecovery.retry", () => {
       assert.deepStrictEqual({ ...ended.failure }, { ...late, attempts: 3 })
       assert.strictEqual(ended.failure.cause, late.cause)
       assert.deepStrictEqual(
-        ended.ledger.failures.map((entry) => [entry.code, entry.attempts, entry.handling]),
+        ended.report.failures.map((entry) => [entry.code, entry.attempts, entry.handling]),
         [["timeout", 3, "retry"], ["server_error", 3, "retry"], ["timeout", 3, "run_failed"]]
       )
     }))
@@ -195,7 +195,7 @@ describe("C7: failures over the wire", () => {
         const fiber = yield* Effect.forkChild(agentOf(ModelRecovery.retryTimeouts).run("?"))
         const answer = yield* passingBy("1 second", fiber)
         assert.strictEqual(answer.text, "Here.")
-        assert.deepStrictEqual(answer.ledger.failures.map(({ code, handling }) => [code, handling]), [[
+        assert.deepStrictEqual(answer.report.failures.map(({ code, handling }) => [code, handling]), [[
           "timeout",
           "retry"
         ]])
@@ -239,7 +239,7 @@ describe("C7: ModelRecovery.respondWith", () => {
       assert.isFalse(answer.truncated)
       assert.deepStrictEqual([answer.stopReason, answer.concluded], ["fallback", undefined])
       assert.deepStrictEqual(
-        answer.ledger.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.handling]),
+        answer.report.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.handling]),
         [[2, "timeout", 2, "retry"], [2, "refused", 2, "fallback"]]
       )
       assert.deepStrictEqual(answer.transcript.at(3), {
@@ -302,7 +302,7 @@ describe("C7: ModelRecovery.respondWith", () => {
       const second = yield* file.process(run)
       if (first?._tag !== "Success" || second?._tag !== "Success") return assert.fail()
       assert.strictEqual(decisions, 1)
-      assert.deepStrictEqual(second.value.ledger, first.value.ledger)
+      assert.deepStrictEqual(second.value.report, first.value.report)
       assert.deepStrictEqual([second.value.text, second.value.stopReason], ["Sorry.", "fallback"])
     }))
 })
@@ -389,7 +389,7 @@ describe("C7: a decision", () => {
           Schema.decodeUnknownSync(AgentFailure.schema)(JSON.parse(JSON.stringify(encoded)))._tag,
           "ModelFailed"
         )
-        assert.strictEqual(ended.ledger.failures.at(-1)?.code, "defect")
+        assert.strictEqual(ended.report.failures.at(-1)?.code, "defect")
       }))
   }
 
@@ -509,12 +509,12 @@ describe("H7: a conversation that is too long for the model", () => {
       assert.include(events, "context_overflow")
     }))
 
-  it.effect("is listed in the ledger, and the transcript keeps all", () =>
+  it.effect("is listed in the report, and the transcript keeps all", () =>
     Effect.gen(function*() {
       const { exit } = yield* played(longAgent().run("?"), [call(1), fails(overflow), ScriptedModel.text("Done.")])
       const answer = answered(exit)
       assert.deepStrictEqual(
-        answer.ledger.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.handling]),
+        answer.report.failures.map((entry) => [entry.turn, entry.code, entry.attempts, entry.handling]),
         [[2, "context_overflow", 2, "retry"]]
       )
       assert.include(resultsOf(answer.transcript)[0], "row 299 of 1")
@@ -543,7 +543,7 @@ describe("H7: a conversation that is too long for the model", () => {
       assert.strictEqual(ended.failure.code, "context_overflow")
       assert.strictEqual(ended.failure.cause, overflow.cause)
       assert.strictEqual(requests.length, 3)
-      assert.deepStrictEqual(ended.ledger.failures.map((entry) => entry.handling), ["retry", "run_failed"])
+      assert.deepStrictEqual(ended.report.failures.map((entry) => entry.handling), ["retry", "run_failed"])
     }))
 
   it.effect("fails at once if it has no results, or only short ones", () =>
@@ -640,7 +640,7 @@ describe("H7: a model that asks for a long wait", () => {
       assert.deepStrictEqual({ ...failure.failure }, { ...hourly })
       assert.strictEqual(failure.cause, hourly.cause)
       assert.deepInclude(failure.postponement, { version: 6, runId: "job", turn: 2, postponed: 1 })
-      assert.deepStrictEqual(failure.ledger.failures.map(({ code, handling }) => [code, handling]), [
+      assert.deepStrictEqual(failure.report.failures.map(({ code, handling }) => [code, handling]), [
         ["rate_limited", "run_failed"]
       ])
       assert.strictEqual(resultsOf(failure.transcript).length, 1)
@@ -668,8 +668,8 @@ describe("H7: a model that asks for a long wait", () => {
       assert.strictEqual(runs, 1, "the facts are kept")
       assert.include(heard(requests[1]), "repeated_call")
       assert.deepStrictEqual(requests[0]?.messages.map(({ role }) => role), ["user", "assistant", "tool"])
-      assert.strictEqual(answer.ledger.turns, 4)
-      assert.includeMembers(answer.ledger.failures.map(({ code }) => code), ["rate_limited", "repeated_call"])
+      assert.strictEqual(answer.report.turns, 4)
+      assert.includeMembers(answer.report.failures.map(({ code }) => code), ["rate_limited", "repeated_call"])
     }).pipe(Effect.provide(quiet)))
 
   it.effect("may postpone the run again, also when it is resumed too early", () =>
@@ -681,8 +681,8 @@ describe("H7: a model that asks for a long wait", () => {
       assert.deepInclude(third.postponement, { postponed: 3, runId: first.postponement.runId, turn: 1 })
       const answer = yield* agent.resume(third.postponement)
       assert.strictEqual(answer.text, "Hello.")
-      assert.strictEqual(answer.ledger.turns, 1)
-      assert.strictEqual(answer.ledger.failures.length, 3)
+      assert.strictEqual(answer.report.turns, 1)
+      assert.strictEqual(answer.report.failures.length, 3)
       const requests = yield* (yield* ScriptedModel.ScriptedModel).requests
       assert.deepStrictEqual(requests.map(({ options }) => options), [{}, {}, { temperature: 0 }, {}])
     }).pipe(
@@ -789,7 +789,7 @@ describe("H7: a model that asks for a long wait", () => {
       const first = yield* postponed(agent.run("?"))
       const ended = yield* Effect.flip(agent.resume(yield* throughStorage(first.postponement)))
       assert.isTrue(ended._tag === "LimitReached" && ended.limit === "turns")
-      assert.strictEqual(ended.ledger.failures.at(-1)?.code, "call_limit")
+      assert.strictEqual(ended.report.failures.at(-1)?.code, "call_limit")
     }).pipe(
       Effect.provide(
         ScriptedModel.layer([ScriptedModel.call("ping"), fails(hourly), ScriptedModel.call("ping")])
@@ -826,7 +826,7 @@ describe("H7: a model that asks for a long wait", () => {
       const ended = yield* failed(exit)
       assert.strictEqual(ended._tag, "RunPostponed")
       assert.strictEqual(requests.length, 3)
-      assert.deepStrictEqual(ended.ledger.failures.map(({ handling }) => handling), ["retry", "retry", "run_failed"])
+      assert.deepStrictEqual(ended.report.failures.map(({ handling }) => handling), ["retry", "retry", "run_failed"])
     }))
 
   it.effect("leaves the decision to the agent first", () =>
@@ -878,7 +878,7 @@ describe("H7: a model that asks for a long wait", () => {
       postponed: 1,
       until: 1,
       transcript: { version: 1, messages: [] },
-      ledger: { turns: 0, calls: 0, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
+      report: { turns: 0, calls: 0, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
       facts: Schema.encodeSync(CallFacts.schema)(CallFacts.empty),
       used: 0
     }

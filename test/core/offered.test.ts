@@ -87,7 +87,7 @@ describe("the tools offered to a model", () => {
         ScriptedModel.text("done")
       ])
       assert.strictEqual(world.calls, 1)
-      assert.deepStrictEqual(answer.ledger.failures.map(({ attempts, code }) => [code, attempts]), [
+      assert.deepStrictEqual(answer.report.failures.map(({ attempts, code }) => [code, attempts]), [
         ["connection", 1],
         ["circuit_open", 0]
       ])

@@ -222,7 +222,7 @@ describe("F6 Tool.paginate", () => {
         assert.strictEqual(detail, "1 page: at most 5 bytes are fetched at once.")
       }))
 
-    it.effect("when a page fails, with an entry in the ledger", () =>
+    it.effect("when a page fails, with an entry in the report", () =>
       Effect.gen(function*() {
         const tool = Tool.paginate(paged((number) => number === 3 ? Effect.fail(refused) : counting(9)(number)), {
           merge

@@ -24,7 +24,7 @@ describe("a tool with poll", () => {
   it.effect("H10 waits in a repeated call until the result changes: 29 unchanged results cost one turn", () =>
     Effect.gen(function*() {
       const run = yield* passing(played([tool("status", jobDone(31), { poll })], [status, status, done]))
-      assert.strictEqual(answered(run).ledger.turns, 3)
+      assert.strictEqual(answered(run).report.turns, 3)
       assert.deepStrictEqual(told(run), ["{\"state\":\"running\"}", "{\"state\":\"done\"}"])
       assert.deepStrictEqual(steps(run), [])
       const ended = run.events.filter((event) => event._tag === "CallEnded")
@@ -142,7 +142,7 @@ describe("a tool with poll", () => {
   it.effect("H10 ends the wait with a failure, and adds up attempts and waits", () =>
     Effect.gen(function*() {
       const run = yield* passing(played([failing(6)], [status, status, done]))
-      assert.deepInclude(answered(run).ledger.failures[0], { code: "connection", attempts: 5 })
+      assert.deepInclude(answered(run).report.failures[0], { code: "connection", attempts: 5 })
       const [, ended] = run.events.filter((event) => event._tag === "CallEnded")
       assert.strictEqual(Duration.toSeconds(ended!.outcome.waited), 50)
     }))

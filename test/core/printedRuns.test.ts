@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, AgentFailure, Model, SemanticGarbage, Tool, Toolkit, Transcript } from "@fallible/core"
 import * as Answer from "@fallible/core/Answer"
-import * as Ledger from "@fallible/core/Ledger"
+import * as RunReport from "@fallible/core/RunReport"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Console, Effect, Logger, Schema } from "effect"
 import { format } from "effect/Formatter"
@@ -59,7 +59,7 @@ const logged = (value: unknown, ...loggers: ReadonlyArray<Logger.Logger<unknown,
   })
 
 describe("an answer", () => {
-  it.effect("prints its text, how it ended and its ledger, but not its transcript", () =>
+  it.effect("prints its text, how it ended and its report, but not its transcript", () =>
     Effect.gen(function*() {
       const answer = yield* answering
       for (const text of [String(answer), inspect(answer), format(answer)]) assert.strictEqual(text, printed)
@@ -95,7 +95,7 @@ describe("an answer", () => {
   it.effect("has no enumerable fields but its data, and may be a plain object", () =>
     Effect.gen(function*() {
       const answer = yield* answering
-      const keys = ["text", "truncated", "stopReason", "transcript", "ledger", "facts"]
+      const keys = ["text", "truncated", "stopReason", "transcript", "report", "facts"]
       assert.deepStrictEqual(Object.keys(answer), keys)
       const inherited: Array<string> = []
       for (const key in answer) inherited.push(key)
@@ -125,7 +125,7 @@ describe("an answer", () => {
 })
 
 describe("a failure of a run", () => {
-  it.effect("prints its detail and its ledger, but not its transcript, and has JSON that its schema decodes", () =>
+  it.effect("prints its detail and its report, but not its transcript, and has JSON that its schema decodes", () =>
     Effect.gen(function*() {
       const failure = yield* failing
       for (const text of [String(failure), inspect(failure), format(failure)]) {
@@ -139,11 +139,11 @@ describe("a failure of a run", () => {
 
   it.effect("prints what to do about the failure of its model", () =>
     Effect.gen(function*() {
-      const { facts, ledger, transcript } = yield* failing
+      const { facts, report, transcript } = yield* failing
       const hint = "Start it with 'ollama serve'."
       const failure = new AgentFailure.ModelFailed({
         facts,
-        ledger,
+        report,
         transcript,
         detail: "Down.",
         failure: new Model.ModelFailure({ code: "down", detail: "Down.", transient: false, hint })
@@ -155,13 +155,13 @@ describe("a failure of a run", () => {
 
   it.effect("shows its cause to Node, and not in JSON", () =>
     Effect.gen(function*() {
-      const { facts, ledger, transcript } = yield* failing
+      const { facts, report, transcript } = yield* failing
       const failure = new AgentFailure.ModelFailed({
         detail: "Down.",
         failure: new Model.ModelFailure({ code: "down", detail: "Down.", transient: false }),
         cause: new Error("the original"),
         facts,
-        ledger,
+        report,
         transcript
       })
       assert.match(inspect(failure), /cause: Error: the original/)
@@ -169,9 +169,9 @@ describe("a failure of a run", () => {
     }))
 })
 
-describe("Ledger.table", () => {
+describe("RunReport.table", () => {
   const empty = { turns: 1, calls: 0, inputTokens: 1, outputTokens: 2, failures: [], repairs: [] }
-  const entry: Ledger.CallEntry = {
+  const entry: RunReport.CallEntry = {
     turn: 12,
     call: 3,
     tool: "book",
@@ -194,14 +194,14 @@ describe("Ledger.table", () => {
 
   it("says that there are no failures", () => {
     assert.strictEqual(
-      Ledger.table(empty),
+      RunReport.table(empty),
       "  No failures.\n\n  1 turn, 0 calls, 0 failures, 0 repairs, 1 input token, 2 output tokens"
     )
   })
 
   it("aligns its columns, and names custom policies, models and corrected calls", () => {
     assert.strictEqual(
-      Ledger.table({ ...empty, failures: [ofModel, entry, { ...entry, inside: "fetch" }] }),
+      RunReport.table({ ...empty, failures: [ofModel, entry, { ...entry, inside: "fetch" }] }),
       `  turn  call  tool              failure          code          attempts  effect   handling        detail
   1     -     (model)           ModelFailure     server_error  1         -        retry           503
   12    3     book              ToolUnavailable  timeout       2         unknown  custom (queue)  Slow.
@@ -212,7 +212,7 @@ describe("Ledger.table", () => {
   })
 
   it("keeps each failure on one short line, without control characters", () => {
-    const lines = Ledger.table({ ...empty, failures: [{ ...entry, detail: `${secretly}\n${"x".repeat(900)}` }] })
+    const lines = RunReport.table({ ...empty, failures: [{ ...entry, detail: `${secretly}\n${"x".repeat(900)}` }] })
       .split("\n")
     assert.strictEqual(lines.length, 4)
     assert.match(lines[1] ?? "", /\[31mred x+… \(\d+ more characters\)$/)
@@ -222,9 +222,9 @@ describe("Ledger.table", () => {
 
   it("counts the failures that it does not list", () => {
     const failures = Array.from({ length: 50_000 }, () => entry)
-    const lines = Ledger.table({ ...empty, failures }, 2).split("\n")
+    const lines = RunReport.table({ ...empty, failures }, 2).split("\n")
     assert.deepStrictEqual(lines.slice(3, 4), ["  … and 49998 more"])
     assert.include(lines.at(-1), "50000 failures")
-    assert.strictEqual(Ledger.table({ ...empty, failures }).split("\n").length, 50_003)
+    assert.strictEqual(RunReport.table({ ...empty, failures }).split("\n").length, 50_003)
   })
 })

@@ -309,7 +309,7 @@ describe("F4 Tool.reconcile", () => {
       )
     }))
 
-  describe("in the ledger", () => {
+  describe("in the report", () => {
     it.effect("a call that took effect has one handled failure", () =>
       Effect.gen(function*() {
         const outcome = yield* outcomeOf(

@@ -226,7 +226,7 @@ describe("F3 repair never invents", () => {
 describe("a repair", () => {
   const model = (args: string) => ScriptedModel.layer([ScriptedModel.call("order", args), ScriptedModel.text("Done.")])
 
-  it.effect("is in the event and in the ledger, whether the model is told or not", () =>
+  it.effect("is in the event and in the report, whether the model is told or not", () =>
     Effect.gen(function*() {
       const { toolkit } = watched()
       const events = yield* Stream.runCollect(Agent.make({ toolkit }).stream("Go")).pipe(
@@ -235,7 +235,7 @@ describe("a repair", () => {
         )
       )
       const ended = events.flatMap((event) => event._tag === "CallEnded" ? [event.outcome.repairs] : [])
-      const answer = events.flatMap((event) => event._tag === "RunEnded" ? [event.answer.ledger.repairs] : [])
+      const answer = events.flatMap((event) => event._tag === "RunEnded" ? [event.answer.report.repairs] : [])
       assert.deepStrictEqual(ended, [[
         { kind: "unquoted_key", offset: 1 },
         { kind: "choice_case", path: ["city"] },

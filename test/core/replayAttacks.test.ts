@@ -160,7 +160,7 @@ describe("a replay", () => {
     Effect.gen(function*() {
       const { paid, pay } = rejecting("idempotent_by_key", ["rejects", "rejects"])
       const answer = yield* broken(Tool.fix(pay, seven), [{ order: "8" }, { order: "7" }], stop)
-      assert.deepInclude(answer.ledger.failures[0], { code: "no", certainty: "unknown" })
+      assert.deepInclude(answer.report.failures[0], { code: "no", certainty: "unknown" })
       assert.strictEqual(paid.length, 1)
     }))
 

@@ -52,8 +52,8 @@ describe("Agent.resume", () => {
       assert.deepInclude(answer.transcript.at(2), { role: "tool", text: "\"Four outside at eight\"" })
       // The sibling ran once, and its result is kept.
       assert.deepInclude(answer.transcript.at(3), { role: "tool", text: "\"pong\"" })
-      assert.strictEqual(answer.ledger.turns, 2)
-      assert.strictEqual(answer.ledger.calls, 2)
+      assert.strictEqual(answer.report.turns, 2)
+      assert.strictEqual(answer.report.calls, 2)
     }).pipe(Effect.provide(ScriptedModel.layer([
       ScriptedModel.calls(["book", { at: "eight" }], ["ping"]),
       ScriptedModel.text("Booked.")
@@ -77,7 +77,7 @@ describe("Agent.resume", () => {
       const waiting = second.suspension.outcomes[0]
       assert.strictEqual(waiting?.attempts, 2)
       const last = events.at(-1)
-      assert.isTrue(last?._tag === "RunEnded" && last.answer.ledger.turns === 2)
+      assert.isTrue(last?._tag === "RunEnded" && last.answer.report.turns === 2)
     }).pipe(Effect.provide(ScriptedModel.layer([
       ScriptedModel.call("book", { at: "eight" }),
       ScriptedModel.text("Booked.")
@@ -102,7 +102,7 @@ describe("Agent.resume", () => {
       const answer = yield* agent.resume(yield* throughStorage(waiting.suspension), "yes")
       assert.deepStrictEqual(order, ["yes", "paid"])
       assert.strictEqual(answer.text, "Paid.")
-      assert.deepStrictEqual(answer.ledger.failures, [])
+      assert.deepStrictEqual(answer.report.failures, [])
     }).pipe(
       Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["confirm"], ["pay"]), ScriptedModel.text("Paid.")]))
     ))
@@ -196,7 +196,7 @@ describe("Agent.resume", () => {
       runId: "run-1",
       turn: 1,
       transcript: { version: 1, messages: [] },
-      ledger: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
+      report: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
       reply: { text: "", calls: [{ id: "1", name: "book" }] },
       outcomes: [],
       facts: { version: 3, run: 0, mayHaveRun: "no", intents: [], failures: 0 },

@@ -192,10 +192,10 @@ describe("a tool that acts", () => {
         )
       yield* Effect.exit(play(ScriptedModel.call("pay", { cents: "5" })))
       assert.strictEqual(paid, 1)
-      const { ledger } = yield* play(ScriptedModel.call("pay", { cents: "5" }), ScriptedModel.text("done"))
+      const { report } = yield* play(ScriptedModel.call("pay", { cents: "5" }), ScriptedModel.text("done"))
       assert.strictEqual(paid, 1)
       assert.deepStrictEqual(
-        ledger.failures.map(({ code }) =>
+        report.failures.map(({ code }) =>
           code
         ),
         ["outcome_unknown", "repeated_call"]
@@ -257,7 +257,7 @@ describe("a tool that acts", () => {
           paid++
           return Effect.fail(lost)
         }))
-      const { ledger } = yield* Effect.provide(
+      const { report } = yield* Effect.provide(
         Agent.make({ toolkit: Toolkit.make(pay) }).run("?"),
         ScriptedModel.layer([
           ScriptedModel.call("pay", { order: "7" }),
@@ -267,7 +267,7 @@ describe("a tool that acts", () => {
         ])
       )
       assert.strictEqual(paid, 1)
-      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), [
+      assert.deepStrictEqual(report.failures.map(({ code }) => code), [
         "outcome_unknown",
         "repeated_call",
         "repeated_call"

@@ -103,7 +103,7 @@ describe("a tool in hard doubt", () => {
       })
       const { answer } = yield* events(Toolkit.make(tool), [pay("7"), pay("7"), pay("8")])
       assert.strictEqual(calls, 2)
-      assert.strictEqual(answer.ledger.failures.length, 2)
+      assert.strictEqual(answer.report.failures.length, 2)
       assert.deepStrictEqual(CallFacts.inDoubt(answer.facts).map(({ strength }) => strength), ["soft"])
     }))
 })

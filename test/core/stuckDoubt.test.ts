@@ -73,8 +73,8 @@ describe("the guard against loops", () => {
     Effect.gen(function*() {
       const move = Tool.make("move", { ...definition, sideEffect: "idempotent" }, () => Effect.succeed("ok"))
       const answer = yield* Agent.make({ toolkit: Toolkit.make(move), limits: { turns: 30 } }).run("?")
-      assert.strictEqual(answer.ledger.calls, 20)
-      assert.deepStrictEqual(answer.ledger.failures, [])
+      assert.strictEqual(answer.report.calls, 20)
+      assert.deepStrictEqual(answer.report.failures, [])
     }).pipe(Effect.provide(ScriptedModel.layer((_, index) =>
       index < 20 ? ScriptedModel.call("move", { to: index % 2 === 0 ? "a" : "b" }) : ScriptedModel.text("done")
     ))))

@@ -23,7 +23,7 @@ describe("C5: throwException", () => {
         )
         if (failure._tag !== "RunStopped") return assert.fail(failure._tag)
         assert.strictEqual(failure.reason, "Somebody tries something.")
-        assert.deepStrictEqual(failure.ledger.failures.map(({ handling }) => handling), ["stopped"])
+        assert.deepStrictEqual(failure.report.failures.map(({ handling }) => handling), ["stopped"])
         assert.isAtMost(asked.length, 1)
       }
     }))

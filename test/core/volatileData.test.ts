@@ -119,7 +119,7 @@ describe("volatile data", () => {
       const run = yield* played([
         tool("look", (ran) => ({ state: "pending", timestamp: 1_700_000_000 + ran, load: ran }), { volatile: ["load"] })
       ], repeating(look))
-      assert.strictEqual(loopDetected(run).ledger.turns, 6)
+      assert.strictEqual(loopDetected(run).report.turns, 6)
     }))
 
   it.effect("H10 never stops a run whose results differ in an undeclared field", () =>

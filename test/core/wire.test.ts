@@ -463,11 +463,11 @@ describe("the requests of a handler", () => {
             : ScriptedModel.call("pay", { order: "7", note: notes.shift() })
         )
       )
-      const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(pay) }).run("Pay.").pipe(
+      const { report } = yield* Agent.make({ toolkit: Toolkit.make(pay) }).run("Pay.").pipe(
         Effect.provide(model),
         Effect.provide(Logger.layer([]))
       )
-      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["quota_exhausted"])
+      assert.deepStrictEqual(report.failures.map(({ code }) => code), ["quota_exhausted"])
       assert.deepStrictEqual([keys.length, new Set(keys).size], [2, 1])
       assert.deepStrictEqual(seen.map(({ path }) => path), ["/402", "/late", "/pay"])
     }).pipe(Effect.scoped))
@@ -534,13 +534,13 @@ describe("the author's word", () => {
           return card === "1" ? refuse("The card was declined.", { hint: "Ask for another card." }) : "paid"
         }
       )
-      const { ledger } = yield* agentOf(pay).run("Pay.").pipe(Effect.provide(ScriptedModel.layer([
+      const { report } = yield* agentOf(pay).run("Pay.").pipe(Effect.provide(ScriptedModel.layer([
         ScriptedModel.call("pay", { order: "7", card: "1" }),
         ScriptedModel.call("pay", { order: "7", card: "2" }),
         ScriptedModel.text("Done.")
       ])))
       assert.strictEqual(new Set(keys).size, 2)
-      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["rejected"])
+      assert.deepStrictEqual(report.failures.map(({ code }) => code), ["rejected"])
     }))
 
   it.effect("is not missed where a part was done: there, the doubt is hard", () =>

@@ -137,10 +137,10 @@ describe("a run without an answer", () => {
 
   it.effect("has a status of its own if a tool stops it, or an input is invalid", () =>
     Effect.gen(function*() {
-      const { facts, ledger, transcript } = yield* Agent.make({ toolkit: Toolkit.empty }).run("Hello?").pipe(
+      const { facts, report, transcript } = yield* Agent.make({ toolkit: Toolkit.empty }).run("Hello?").pipe(
         Effect.provide(ScriptedModel.layer([ScriptedModel.text("Hello.")]))
       )
-      const run = { detail: "inside", facts, ledger, transcript }
+      const run = { detail: "inside", facts, report, transcript }
       const problems = [
         Problem.ofFailure(new AgentFailure.RunStopped({ ...run, reason: "inside" })),
         Problem.ofFailure(new AgentFailure.RunRefused({ ...run, issues: [] }))

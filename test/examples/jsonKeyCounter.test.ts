@@ -17,13 +17,13 @@ const wires = [
 interface Line {
   readonly _tag: string
   readonly outcome?: { readonly _tag: string; readonly attempts: number; readonly failure?: object }
-  readonly answer?: { readonly text: string; readonly ledger: Ledger }
+  readonly answer?: { readonly text: string; readonly report: RunReport }
   readonly failure?: string
   readonly detail?: string
-  readonly ledger?: Ledger
+  readonly report?: RunReport
 }
 
-interface Ledger {
+interface RunReport {
   readonly turns: number
   readonly failures: ReadonlyArray<{ readonly code: string; readonly handling: string }>
   readonly repairs: ReadonlyArray<{ readonly kind: string }>
@@ -39,7 +39,7 @@ const played = (env: (url: string) => Readonly<Record<string, string>>, ...args:
     const { requests } = yield* server.state
     const fixing = requests.filter(({ asked }) => asked?.tools.some(({ name }) => name === "escalate") === true).length
     const last = lines.at(-1)
-    const ledger = last?.answer?.ledger ?? last?.ledger
+    const report = last?.answer?.report ?? last?.report
     return {
       code,
       text: last?.answer?.text,
@@ -47,9 +47,9 @@ const played = (env: (url: string) => Readonly<Record<string, string>>, ...args:
       detail: last?.detail,
       outcomes: lines.flatMap(({ outcome }) => outcome === undefined ? [] : [outcome]),
       modelCalls: [requests.length - fixing, fixing],
-      turns: ledger?.turns,
-      failures: ledger?.failures.map(({ code, handling }) => `${code} ${handling}`),
-      repairs: ledger?.repairs.map(({ kind }) => kind)
+      turns: report?.turns,
+      failures: report?.failures.map(({ code, handling }) => `${code} ${handling}`),
+      repairs: report?.repairs.map(({ kind }) => kind)
     }
   }).pipe(Effect.scoped)
 

@@ -406,7 +406,7 @@ describe("the stand-in for the model", () => {
         answer.text,
         "Paris: 16 °C, overcast.\nSydney: 5,312,000 people.\n1,000.5 USD is 920.46 EUR."
       )
-      assert.strictEqual(answer.ledger.calls, 3)
+      assert.strictEqual(answer.report.calls, 3)
     }))
 
   it.effect("takes no part of another word for an amount", () =>
@@ -418,7 +418,7 @@ describe("the stand-in for the model", () => {
     Effect.gen(function*() {
       const answer = yield* ask("What is the population of Tokio?")
       assert.strictEqual(answer.text, "Tokyo: 13,960,000 people.")
-      assert.strictEqual(answer.ledger.turns, 3)
+      assert.strictEqual(answer.report.turns, 3)
     }))
 
   it.effect("says what it can do when it finds nothing to look up", () =>

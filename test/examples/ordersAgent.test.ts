@@ -21,13 +21,13 @@ const played = (env: (url: string) => Readonly<Record<string, string>>, ...args:
     const server = yield* FakeModelServer.make((request) => Planner.reply(request))
     const { code, stdout } = yield* InProcess.runIn(env(server.url), program, "--json", ...args)
     const last = JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "")
-    const ledger = last.answer?.ledger ?? last.ledger
+    const report = last.answer?.report ?? last.report
     return {
       code,
       text: last.answer?.text ?? last.failure,
       replies: (yield* server.state).replies,
-      calls: ledger.calls,
-      failures: ledger.failures.map((entry: { readonly code: string }) => entry.code)
+      calls: report.calls,
+      failures: report.failures.map((entry: { readonly code: string }) => entry.code)
     }
   }).pipe(Effect.scoped)
 

@@ -113,7 +113,7 @@ const suspension: AgentFailure.Suspension = {
   runId: "run",
   turn: 1,
   transcript: Transcript.make([{ role: "user", text: "?" }]),
-  ledger: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
+  report: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
   reply: { text: "", calls: [{ id: "1", name: "victim" }] },
   outcomes: [],
   facts: CallFacts.empty,

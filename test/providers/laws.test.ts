@@ -173,7 +173,7 @@ for (const { layer, name } of players) {
           "assistant",
           ...Array.from({ length: 8 }, () => "tool")
         ])
-        assert.deepStrictEqual(answer.ledger.failures.map(({ code }) => code), [
+        assert.deepStrictEqual(answer.report.failures.map(({ code }) => code), [
           "unknown_tool",
           "unknown_tool",
           "unknown_tool",
@@ -198,7 +198,7 @@ for (const { layer, name } of players) {
       Effect.gen(function*() {
         const answer = yield* pinging.run("Ping!")
         assert.strictEqual(answer.text, "Pong.")
-        assert.deepStrictEqual(answer.ledger.failures, [])
+        assert.deepStrictEqual(answer.report.failures, [])
         const { messages } = (yield* asked)[1]!
         assert.deepStrictEqual(
           messages.flatMap((message) => message.role === "tool" ? [message.callId] : []),

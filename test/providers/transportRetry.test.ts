@@ -69,7 +69,7 @@ for (const [name, provider] of providers) {
         const failure = yield* Effect.flip(atOnce(Stream.runDrain(agent.stream("Hello?"))))
         assert.isTrue(failure._tag === "ModelFailed" && failure.failure.attempts === 3)
         assert.deepStrictEqual(
-          failure.ledger.failures.map(({ attempts, code, handling }) => [code, handling, attempts]),
+          failure.report.failures.map(({ attempts, code, handling }) => [code, handling, attempts]),
           [["server_error", "retry", 3], ["server_error", "retry", 3], ["cut_off", "run_failed", 3]]
         )
         assert.strictEqual((yield* state).requests.length, 3)

@@ -21,14 +21,14 @@ const weather = Tool.make("get_weather", {
       : Effect.succeed(`sunny in ${city}`)
   ))
 const agent = Agent.make({ toolkit: Toolkit.make(weather), policies: Policy.standard() })
-const { ledger, text } = await Effect.runPromise(
+const { report, text } = await Effect.runPromise(
   agent.run("What is the weather in Paris?").pipe(
     Effect.provide(
       ScriptedModel.layer([ScriptedModel.call("get_weather", "{city: 'Paris'}"), ScriptedModel.text("Sunny.")])
     )
   )
 )
-deepStrictEqual([text, attempts, ledger.calls], ["Sunny.", 2, 1])
+deepStrictEqual([text, attempts, report.calls], ["Sunny.", 2, 1])
 ok(SameTool.make === Tool.make, "a subpath has the module that the index has")
 deepStrictEqual(HttpFailure.fromStatus(503).code, "server_error")
 ok([CircuitBreaker.protect, Ollama.layer, OpenAi.layer].every((value) => typeof value === "function"))

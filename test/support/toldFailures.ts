@@ -1,8 +1,8 @@
 /** Reads the failures that a run reported to its model. */
 import type * as Answer from "@fallible/core/Answer"
 
-export const codesOf = ({ ledger }: Answer.Answer) =>
-  ledger.failures.flatMap(({ code, handling }) => handling === "told" ? [code] : [])
+export const codesOf = ({ report }: Answer.Answer) =>
+  report.failures.flatMap(({ code, handling }) => handling === "told" ? [code] : [])
 
-export const certaintiesOf = ({ ledger }: Answer.Answer) =>
-  ledger.failures.flatMap((entry) => "certainty" in entry && entry.handling === "told" ? [entry.certainty] : [])
+export const certaintiesOf = ({ report }: Answer.Answer) =>
+  report.failures.flatMap((entry) => "certainty" in entry && entry.handling === "told" ? [entry.certainty] : [])

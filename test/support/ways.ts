@@ -74,9 +74,9 @@ export const costs = ({ executions, replies }: Played) => `${replies}/${executio
 
 export const answered = ({ exit }: Played): string => Exit.isSuccess(exit) ? exit.value.text : "no answer"
 
-/** Lists the repairs of arguments in the ledger. */
+/** Lists the repairs of arguments in the report. */
 export const repaired = ({ exit }: Played): ReadonlyArray<string> =>
-  Exit.isSuccess(exit) ? exit.value.ledger.repairs.map(({ kind, tool }) => `${tool} ${kind}`) : ["no answer"]
+  Exit.isSuccess(exit) ? exit.value.report.repairs.map(({ kind, tool }) => `${tool} ${kind}`) : ["no answer"]
 
 /** Encodes a message as the provider's server does. */
 export const said = ({ provider, streamed }: Way, message: object): string => {

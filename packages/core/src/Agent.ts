@@ -7,7 +7,7 @@
  * A run is an Effect like any other. It can run in a queue worker, a request handler or a workflow. Interrupting
  * a run interrupts its tools and its model call, which then release their resources.
  *
- * A run ends with an answer, or with an `AgentFailure` that carries the transcript and the ledger. Unless a run
+ * A run ends with an answer, or with an `AgentFailure` that carries the transcript and the report. Unless a run
  * has a time limit, it waits for its tools as long as they take. So give each tool that can hang a
  * `Tool.timeout`, or give all tools `Policy.standard()`.
  *
@@ -30,6 +30,7 @@ import { makeBudget } from "./internal/agent/budget.ts"
 import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
+import { Account } from "./internal/agent/runAccount.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
 import { newId, type NewRun } from "./internal/agent/runId.ts"
@@ -39,7 +40,6 @@ import {
   refusalOfOpening,
   refusalOfPostponement
 } from "./internal/agent/runInput.ts"
-import { Account } from "./internal/agent/runLedger.ts"
 import { initialState, type Run as RunOf } from "./internal/agent/runState.ts"
 import { afterOthers, runAlone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
@@ -269,7 +269,7 @@ export type Requirements<A extends Agent<Tool.Any, unknown>> = Effect.Services<R
  *
  * const answer = Effect.runSync(agent.run("Hi").pipe(Effect.provide(model)))
  * answer.text // => "Hello!"
- * answer.ledger.turns // => 1
+ * answer.report.turns // => 1
  * ```
  *
  * @category constructors
@@ -392,9 +392,9 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
     Effect.suspend((): Run<T, R> => {
       const refusal = refusalOf()
       if (refusal !== undefined) return Effect.fail(refusal)
-      const { facts, ledger, runId, transcript, used } = waiting
+      const { facts, report, runId, transcript, used } = waiting
       const run = Effect.flatMap(Model, (model) =>
-        inRunContext(runId, budget, Account.from(ledger), Duration.toMillis(used), concludes, (context) =>
+        inRunContext(runId, budget, Account.from(report), Duration.toMillis(used), concludes, (context) =>
           rest(begin(runId, model, options?.modelOptions, watch, context, transcript))))
       // The services of a key remember what was done under it. Any other effect of a later run is not known to this one.
       return runAlone(facts, runId, run, (why) =>

@@ -1,6 +1,6 @@
 /**
  * The failures of a run that ends without an answer. Each failure carries the transcript (all messages), the
- * ledger (the counts and failures) and the facts (what the calls did), so that no result of the run is lost.
+ * report (the counts and failures) and the facts (what the calls did), so that no result of the run is lost.
  *
  * | failure        | it means                                           | what to do                                         |
  * | -------------- | -------------------------------------------------- | -------------------------------------------------- |
@@ -12,7 +12,7 @@
  * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
  * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
  *
- * `console.log` and Effect's loggers for text show a failure in short: its detail, and its ledger as a table. A logger
+ * `console.log` and Effect's loggers for text show a failure in short: its detail, and its report as a table. A logger
  * that writes JSON writes all of it, with the system prompt: give it `String(failure)` instead.
  *
  * {@link schema} encodes a failure for a store, a network or a log, and decodes it to the same class. To encode
@@ -28,9 +28,9 @@ import { RunFailure } from "./internal/agent/runFailure.ts"
 import { codec } from "./internal/failure/failureClass.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { withVersion } from "./internal/value/versioned.ts"
-import { Ledger } from "./Ledger.ts"
 import { Limit } from "./Limits.ts"
 import { ModelFailure, Reply } from "./Model.ts"
+import { RunReport } from "./RunReport.ts"
 import { FieldIssue } from "./ToolFailure.ts"
 import * as ToolOutcome from "./ToolOutcome.ts"
 import * as Transcript from "./Transcript.ts"
@@ -41,7 +41,7 @@ interface RunFields {
   /** All messages so far, in a form that every provider accepts. */
   readonly transcript: Transcript.Transcript
   /** Turns, calls, tokens and failures so far. */
-  readonly ledger: Ledger
+  readonly report: RunReport
   /** The facts of the calls so far. Pass these facts to the run that continues from the `transcript`. */
   readonly facts: CallFacts.CallFacts
 }
@@ -50,7 +50,7 @@ const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   withVersion("the failure of a run", 6, {
     detail: Schema.String,
     transcript: Transcript.schema,
-    ledger: Ledger,
+    report: RunReport,
     facts: CallFacts.schema,
     ...fields
   })
@@ -92,7 +92,7 @@ export class Postponement extends namedStruct<Postponement>()({
   /** When to resume the run, in milliseconds since 1970. */
   until: Schema.Finite,
   transcript: Transcript.schema,
-  ledger: Ledger,
+  report: RunReport,
   /** The facts of the calls so far. The resumed run uses these facts so as not to repeat effects. */
   facts: CallFacts.schema,
   /** How long the run has taken so far. */
@@ -196,7 +196,7 @@ export class Suspension extends namedStruct<Suspension>()(
     turn: Schema.Int,
     /** The messages before the suspended turn. */
     transcript: Transcript.schema,
-    ledger: Ledger,
+    report: RunReport,
     reply: Reply,
     /** The outcomes of the calls in the model's `reply`. A call that waits for the user is `Suspended`. */
     outcomes: Schema.Array(ToolOutcome.schema),

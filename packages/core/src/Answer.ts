@@ -1,7 +1,7 @@
 /**
  * The result of a run that succeeds.
  *
- * `console.log` and Effect's loggers for text show an answer in short: how it ended, its text, and its ledger as a table.
+ * `console.log` and Effect's loggers for text show an answer in short: how it ended, its text, and its report as a table.
  * `JSON.stringify` gives all of it, in the form that {@link schema} decodes. So a logger that writes JSON also writes the
  * system prompt and all messages: give it `String(answer)` instead. A copy such as `{ ...answer }` is a plain object
  * without these two.
@@ -15,8 +15,8 @@ import * as CallFacts from "./CallFacts.ts"
 import { summary } from "./internal/agent/runSummary.ts"
 import { attempt } from "./internal/value/untrusted.ts"
 import { withVersion } from "./internal/value/versioned.ts"
-import { Ledger } from "./Ledger.ts"
 import { Limit } from "./Limits.ts"
+import { RunReport } from "./RunReport.ts"
 import * as Transcript from "./Transcript.ts"
 
 /**
@@ -58,7 +58,7 @@ export const StopReason = Schema.Literals(["answered", "concluded", "fallback"])
 export type StopReason = typeof StopReason.Type
 
 /**
- * The answer of a run, with the run's transcript, ledger and facts.
+ * The answer of a run, with the run's transcript, report and facts.
  *
  * @category models
  * @since 0.1.0
@@ -79,13 +79,13 @@ export interface Answer {
   /** All messages so far. Pass this transcript to the next `run` to continue from here. */
   readonly transcript: Transcript.Transcript
   /** The turns, calls and tokens of the run, and every failure of a call or of the model with how it was handled. */
-  readonly ledger: Ledger
+  readonly report: RunReport
   /**
    * The facts of the calls so far: what the calls did. Pass these facts to the next `run` of the conversation,
    * so that effects are not repeated.
    */
   readonly facts: CallFacts.CallFacts
-  /** Shows how the run ended, the text, and the ledger as a table: what `console.log` shows, too. */
+  /** Shows how the run ended, the text, and the report as a table: what `console.log` shows, too. */
   readonly toString: () => string
 }
 
@@ -104,13 +104,13 @@ export interface Answer {
  * import * as Answer from "@fallible/core/Answer"
  * import * as CallFacts from "@fallible/core/CallFacts"
  *
- * const ledger = { turns: 1, calls: 0, inputTokens: 9, outputTokens: 3, failures: [], repairs: [] }
+ * const report = { turns: 1, calls: 0, inputTokens: 9, outputTokens: 3, failures: [], repairs: [] }
  * const answer = Answer.make({
  *   text: "Hello!",
  *   truncated: false,
  *   stopReason: "answered",
  *   transcript: Transcript.make([]),
- *   ledger,
+ *   report,
  *   facts: CallFacts.empty
  * })
  * String(answer).split("\n").slice(0, 2) // => ["Answer (answered)", "  Hello!"]
@@ -124,11 +124,11 @@ export const make = (fields: Answer): Answer => Object.assign(new Printed(), fie
 // The methods of a class are not enumerable. So an answer has no fields but its data, and equals its decoded form.
 class Printed {
   toString(this: Answer): string {
-    const { concluded, ledger, stopReason, text, truncated } = this
+    const { concluded, report, stopReason, text, truncated } = this
     const marks = [stopReason, ...(concluded === undefined ? [] : [concluded]), ...(truncated ? ["truncated"] : [])]
     const heading = `Answer (${marks.join(", ")})`
     // An answer may have been made by plain JavaScript, with any fields.
-    return attempt(() => summary(heading, text, ledger)) ?? heading
+    return attempt(() => summary(heading, text, report)) ?? heading
   }
 
   // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.
@@ -151,7 +151,7 @@ const stored = withVersion("an answer", 7, {
   stopReason: StopReason,
   concluded: Schema.optionalKey(Concluded),
   transcript: Transcript.schema,
-  ledger: Ledger,
+  report: RunReport,
   facts: CallFacts.schema
 })
 

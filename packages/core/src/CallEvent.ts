@@ -2,7 +2,7 @@
  * The events of one call: attempts, waits, handled failures, caveats and sources.
  *
  * A call notes each event once, when the event happens. Every report about the call is derived from these
- * events: its outcome (`ToolOutcome`), its ledger entries (`Ledger`), the events of an agent (`AgentEvent`), and
+ * events: its outcome (`ToolOutcome`), its report entries (`RunReport`), the events of an agent (`AgentEvent`), and
  * the assertions of a test.
  *
  *     handler, policies ── note(event) ─┬─ the record: attempts, waits, failures, caveats, source
@@ -24,7 +24,7 @@ import { PolicyKind } from "./internal/call/policyKind.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
-import { Ledger } from "./Ledger.ts"
+import { RunReport } from "./RunReport.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
 import { WireRequest } from "./WireRequest.ts"
 
@@ -419,7 +419,7 @@ export class FixerAsked extends namedStruct<FixerAsked>()({
  * @category models
  * @since 0.1.0
  */
-export class FixerSpent extends namedStruct<FixerSpent>()({ _tag: Schema.tag("FixerSpent"), ...Ledger.fields }) {}
+export class FixerSpent extends namedStruct<FixerSpent>()({ _tag: Schema.tag("FixerSpent"), ...RunReport.fields }) {}
 
 /**
  * An agent that the handler runs has used tokens. The event contains only what is new since the previous event of this

@@ -13,7 +13,7 @@
  * Dispatch is total: its error channel is `never`, and every call gets exactly one outcome, unless it is
  * interrupted. The failure of one call does not affect the results of other calls.
  *
- * These are the failures that dispatch adds to a tool's own. They are instances of the same classes, so models, ledgers and
+ * These are the failures that dispatch adds to a tool's own. They are instances of the same classes, so models, reports and
  * programs read one shape. `tool.run` never fails with one of them.
  *
  * | code                | class             | created when                                                                            |

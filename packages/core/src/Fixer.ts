@@ -11,7 +11,7 @@
  * A fixer is a function that takes a `Rejection` (the rejected arguments and the failure). It returns an
  * answer, or an Effect of an answer. A fixer does one of these:
  *
- * | the fixer     | with                   | result                                       | in the ledger           |
+ * | the fixer     | with                   | result                                       | in the report           |
  * | ------------- | ---------------------- | -------------------------------------------- | ----------------------- |
  * | corrects      | arguments that decode  | the tool runs with them; the model is told   | `"fix"`                 |
  * | answers       | {@link answer}         | this value answers; the fixer is its source  | `"answered"`            |
@@ -213,7 +213,7 @@ const runningFix: Context.Reference<RunningFix | undefined> = Context.Reference<
  * agent in the chain. The agent is then asked only about the other mistakes.
  *
  * The agent's turns, calls and tokens count towards the limits of the outer run (the run whose arguments it
- * corrects). They are in the outer run's ledger, together with the agent's failures. If the outer run has
+ * corrects). They are in the outer run's report, together with the agent's failures. If the outer run has
  * used up its turns, tokens or time, the agent's run ends, and the call fails as without a fixer. If the
  * outer run has used up its calls, the agent's calls are refused, except calls to the {@link tools}. The
  * agent is not asked if the arguments have more than 20,000 characters.

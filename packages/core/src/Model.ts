@@ -257,7 +257,7 @@ export const layer = (options: {
 
 /**
  * A function that {@link retry} calls before each wait, with the failure and the wait. An agent uses it to write
- * entries of its ledger and, if the run is watched, `ModelRetried` events. By default it does nothing.
+ * entries of its report and, if the run is watched, `ModelRetried` events. By default it does nothing.
  *
  * @category retrying
  * @since 0.1.0
@@ -271,7 +271,7 @@ export const onRetry = Context.Reference<(failure: ModelFailure, wait: Duration.
  * Asks the model again after each transient failure, until the schedule is done. Then fails with the last failure,
  * whose `attempts` is the number of all attempts.
  *
- * When to use: in a provider, around a request that is safe to repeat. The ledger of the run still lists each
+ * When to use: in a provider, around a request that is safe to repeat. The report of the run still lists each
  * failure. An agent also retries by default, but not after a failure with three or more `attempts`.
  *
  * @param schedule when to retry; `RetryPolicy.transient` makes three attempts in all

@@ -65,7 +65,7 @@ export const rethrow: Decision = { _tag: "Rethrow" }
 export const retry: Decision = { _tag: "Retry" }
 
 /**
- * Ends the run with a text as its answer. Both the answer and the failure in the ledger say `"fallback"`.
+ * Ends the run with a text as its answer. Both the answer and the failure in the report say `"fallback"`.
  *
  * @example
  * ```ts
@@ -84,7 +84,7 @@ export const retry: Decision = { _tag: "Retry" }
  * const answer = Effect.runSync(Effect.provide(agent.run("Hi"), model))
  * answer.text // => "I cannot help with that."
  * answer.stopReason // => "fallback"
- * answer.ledger.failures[0]?.code // => "refused"
+ * answer.report.failures[0]?.code // => "refused"
  * ```
  *
  * @category decisions

@@ -65,7 +65,7 @@ export interface Observer {
  * succeeds after its timeout. By then, the call has ended with an unknown outcome.
  *
  * There are two more cases. An acting call was interrupted while it may have acted, for example because the client of a run
- * has left: such a call has no outcome, and its run has no ledger and no facts. Or a handler has sent a request after it had
+ * has left: such a call has no outcome, and its run has no report and no facts. Or a handler has sent a request after it had
  * ended, for example from a timer: what was known of its call is then no longer true.
  *
  * Only an attempt that keeps running has a late result of its own. By default, a timeout interrupts the handler, and the
@@ -77,7 +77,7 @@ export interface Observer {
  */
 export interface LateResult {
   readonly tool: string
-  /** The name of the call. In an agent, it is `run-…/turn/1/call/1`, with the same turn and call as in the ledger. */
+  /** The name of the call. In an agent, it is `run-…/turn/1/call/1`, with the same turn and call as in the report. */
   readonly id: string
   /** The idempotency key of the call, as its handler saw it. */
   readonly key: string

@@ -93,7 +93,7 @@ export type Run<A = unknown, E extends ToolFailure = ToolFailure, R = unknown> =
 
 /**
  * The kind of a policy. The kind decides where a default policy is placed, and which name a policy has in
- * the ledger. `"custom"` is for policies that fit no other kind.
+ * the report. `"custom"` is for policies that fit no other kind.
  *
  * @category models
  * @since 0.1.0
@@ -112,7 +112,7 @@ export interface Options<out R = never, out E extends ToolFailure = never> {
    * replaces only a custom default of the same name.
    */
   readonly kind: Kind
-  /** The name of the policy in events, ledgers and logs. Required for a custom policy. */
+  /** The name of the policy in events, reports and logs. Required for a custom policy. */
   readonly name?: string
   /** A description for people, such as `"timeout of 5s"`. */
   readonly description: string

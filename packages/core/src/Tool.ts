@@ -78,8 +78,8 @@ import {
 } from "./internal/tool/toolParts.ts"
 import { finite, positive } from "./internal/value/numberOption.ts"
 import { byMethod, namedRequests } from "./internal/wire/actingRequests.ts"
-import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
+import type { RunReport } from "./RunReport.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import type { FromOptions, SchemaMismatch, SemanticGarbage, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import type { Handled } from "./ToolOutcome.ts"
@@ -1151,7 +1151,7 @@ export const paginate: {
  * | answers with a value   | the value is decoded as a result of the tool; the outcome names the fixer as its source   |
  * | escalates              | the call fails with the fixer's text, and with the fixer as its source (`Fixer.escalate`) |
  * | stops the run          | the run ends (`Fixer.throwException`)                                                     |
- * | does anything else     | the failure stays as it was; if the fixer failed, the ledger has `fixer_failed`           |
+ * | does anything else     | the failure stays as it was; if the fixer failed, the report has `fixer_failed`           |
  *
  * The fixer is not asked in these cases:
  *
@@ -1401,8 +1401,8 @@ export interface Outcome<out A, out E extends ToolFailure> {
   readonly waited: Duration.Duration
   /** The failures that policies handled, oldest first. */
   readonly handled: ReadonlyArray<Handled>
-  /** The ledger of the agents that corrected the arguments: their usage and their failures. */
-  readonly fixing?: Ledger
+  /** The report of the agents that corrected the arguments: their usage and their failures. */
+  readonly fixing?: RunReport
   /** Caveats on the answer, one sentence each. */
   readonly caveats: ReadonlyArray<string>
   /** The source of the answer. Absent if no source was named. */

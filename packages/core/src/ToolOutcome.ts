@@ -2,7 +2,7 @@
  * The outcome of one call: exactly one of `Completed`, `Failed`, `Suspended`, `Stopped`.
  *
  * An outcome is plain data: its value, or the data of its `PartialData`, is already encoded with the tool's
- * success schema. Outcomes are meant for models, journals, ledgers and logs, not for typed code.
+ * success schema. Outcomes are meant for models, journals, reports and logs, not for typed code.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import { Repair } from "./internal/call/argumentRepair.ts"
 import { Handled } from "./internal/call/handledFailure.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
-import { Ledger } from "./Ledger.ts"
+import { RunReport } from "./RunReport.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 import { WireRequest } from "./WireRequest.ts"
 
@@ -126,8 +126,8 @@ const effort = {
   waited: Schema.DurationFromMillis,
   /** The failures that policies and fixers handled, in order. */
   handled: Schema.Array(Handled),
-  /** The ledger of the agents that corrected the call's arguments. Absent if no agent did. */
-  fixing: Schema.optionalKey(Ledger),
+  /** The report of the agents that corrected the call's arguments. Absent if no agent did. */
+  fixing: Schema.optionalKey(RunReport),
   /** The tokens of the agents that the handler ran. Absent if they used none. */
   spent: Schema.optionalKey(Schema.Struct({ inputTokens: Schema.Int, outputTokens: Schema.Int }))
 }

@@ -6,9 +6,9 @@ import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { ModelEntry } from "../../Ledger.ts"
 import * as Model from "../../Model.ts"
 import type { ModelRecovery } from "../../ModelRecovery.ts"
+import { ModelEntry } from "../../RunReport.ts"
 import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { heedPromise, IllTyped, requireEffect, requireNoPromise } from "../call/runUserCode.ts"
@@ -19,7 +19,7 @@ import { isA } from "../value/untrusted.ts"
 import { runUnwatched } from "../wire/places.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
-import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelLedgerEntry.ts"
+import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
 import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
 import { notifyRetry, recoverReply } from "./recoverReply.ts"
 import type { RunContext } from "./runContext.ts"
@@ -40,7 +40,7 @@ export interface Asking extends RunContext {
 // Failures of the model
 // -----------------------------------------------------------------------------
 
-// The journal records the failures together with the reply, so that a replayed step leads to the same ledger.
+// The journal records the failures together with the reply, so that a replayed step leads to the same report.
 const failures = Schema.Array(ModelEntry)
 
 /** A reply, together with the failures before it if there were any. Most replies have none. */
@@ -54,7 +54,7 @@ export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in as
 export const isFallback = (asked: Asked): boolean =>
   !isReplyAlone(asked) && asked.failures.at(-1)?.handling === "fallback"
 
-/** The result of a turn without a reply: the last failure, and all failures as entries of the ledger. */
+/** The result of a turn without a reply: the last failure, and all failures as entries of the report. */
 const Unanswered = Schema.Struct({
   failure: Model.ModelFailure.schema,
   failures,

@@ -1,5 +1,5 @@
 import * as Duration from "effect/Duration"
-import * as Ledger from "../../Ledger.ts"
+import * as RunReport from "../../RunReport.ts"
 import * as ToolOutcome from "../../ToolOutcome.ts"
 
 /**
@@ -16,7 +16,7 @@ export const joinOutcomes = (
   const executions = ToolOutcome.executions(before) + ToolOutcome.executions(outcome)
   const fixing = before.fixing === undefined || outcome.fixing === undefined
     ? before.fixing ?? outcome.fixing
-    : Ledger.plus(before.fixing, outcome.fixing)
+    : RunReport.plus(before.fixing, outcome.fixing)
   const spent = summed(before.spent, outcome.spent)
   return {
     ...outcome,

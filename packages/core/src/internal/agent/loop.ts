@@ -25,10 +25,10 @@ import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
 import { assistantMessage } from "./messages.ts"
-import { lastOf } from "./modelLedgerEntry.ts"
+import { lastOf } from "./modelEntry.ts"
 import { questionOf } from "./question.ts"
+import { Account } from "./runAccount.ts"
 import { answerOf, endedByModel, haltedBy, limitReached, loopDetected, ofRun, withRetries } from "./runEndings.ts"
-import { Account } from "./runLedger.ts"
 import { initialState, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
 import { type Called, callsMade, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
@@ -120,13 +120,13 @@ const proceed = <T extends Tool.Any>(
  */
 export const resume = <T extends Tool.Any>(
   run: Run<T>,
-  { facts, ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
+  { facts, report, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
   userReply: string
 ): Loop<T, Answer> => {
   const state = {
     ...initialState(transcript, resumeFacts(facts)),
     turn,
-    account: Account.from(ledger)
+    account: Account.from(report)
   }
   run.usage.recall(callsSince(transcript))
   run.usage.recall(callsMade(reply, outcomes))
@@ -147,13 +147,13 @@ export const resume = <T extends Tool.Any>(
  */
 export const goOn = <T extends Tool.Any>(
   run: Run<T>,
-  { facts, ledger, postponed, transcript, turn: number }: AgentFailure.Postponement
+  { facts, report, postponed, transcript, turn: number }: AgentFailure.Postponement
 ): Loop<T, Answer> => {
   run.usage.recall(callsSince(transcript))
   return turn(run, {
     ...initialState(transcript, resumeFacts(facts)),
     turn: number,
-    account: Account.from(ledger),
+    account: Account.from(report),
     postponed
   })
 }

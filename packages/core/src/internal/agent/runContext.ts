@@ -9,7 +9,7 @@ import { logFailure, retryText } from "../call/failureLogLine.ts"
 import { current, type Scope } from "../call/scope.ts"
 import type { Budget } from "./budget.ts"
 import { RunTime } from "./elapsedTime.ts"
-import type { Account } from "./runLedger.ts"
+import type { Account } from "./runAccount.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
 
 /** The services that a run uses. They are looked up once per run, so that a turn in which nothing fails is cheap. */
@@ -31,7 +31,7 @@ export interface RunContext {
  * Provides an agent's run with its context. Records each failure after which the model is asked again, whether by
  * the agent or by the provider.
  *
- * @param account the ledger of the run so far
+ * @param account the report of the run so far
  * @param used how much of its time the run has already used, in milliseconds
  * @param concludes true if a turn, and a tenth of the time, are kept for the conclusion of the run
  */

@@ -3,8 +3,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as AgentFailure from "../../AgentFailure.ts"
 import * as Answer from "../../Answer.ts"
-import type * as Ledger from "../../Ledger.ts"
 import type { ModelFailure, Reply } from "../../Model.ts"
+import type * as RunReport from "../../RunReport.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { logFailure } from "../call/failureLogLine.ts"
@@ -16,14 +16,14 @@ import { oneLine } from "../value/text.ts"
 import { describeLimit } from "./budget.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
-import { retriedOf } from "./modelLedgerEntry.ts"
+import { retriedOf } from "./modelEntry.ts"
 import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 import { afterCall } from "./turnCalls.ts"
 
 const progressOf = ({ account, facts, transcript }: State) => ({
   transcript,
-  ledger: account.ledger,
+  report: account.report,
   facts: handedOn(facts)
 })
 
@@ -36,7 +36,7 @@ export const answerOf = ({ account, facts, transcript }: State, reply: Reply, en
     truncated: reply.truncated ?? false,
     ...ending,
     transcript: transcript.append(assistantMessage(reply)),
-    ledger: account.ledger,
+    report: account.report,
     facts: handedOn(facts)
   })
 
@@ -89,7 +89,7 @@ export const withRetries = <T extends Tool.Any>(run: Run<T>, state: State): Stat
   return after
 }
 
-/** Returns the failure with a later ledger. */
+/** Returns the failure with a later report. */
 export const withLedger = ({ failure }: Unfinished, state: State): Unfinished["failure"] => {
   const fields = { ...failure, ...progressOf(state) }
   return failure._tag === "LoopDetected"
@@ -102,7 +102,7 @@ export const endedByModel = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   failure: ModelFailure,
-  failures: ReadonlyArray<Ledger.ModelEntry>,
+  failures: ReadonlyArray<RunReport.ModelEntry>,
   at?: number
 ): Effect.Effect<never, AgentFailure.AgentFailure> => {
   const after = withModelFailures(run, state, failures)
@@ -134,7 +134,7 @@ const runPostponed = <T extends Tool.Any>(
 ) =>
   Effect.flatMap(at === undefined ? Clock.currentTimeMillis : Effect.succeed(at), (at) => {
     const progress = { ...progressOf(state), facts: pauseFacts(state.facts) }
-    const { facts, ledger, transcript } = progress
+    const { facts, report, transcript } = progress
     const until = at + Duration.toMillis(failure.retryAfter)
     return Effect.fail(
       new AgentFailure.RunPostponed({
@@ -149,7 +149,7 @@ const runPostponed = <T extends Tool.Any>(
           postponed: state.postponed + 1,
           until,
           transcript,
-          ledger,
+          report,
           facts,
           used: Duration.millis(run.time.used)
         },
@@ -164,7 +164,7 @@ export const modelFailed = (state: State, failure: ModelFailure) =>
 export const withModelFailures = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
-  failures: ReadonlyArray<Ledger.ModelEntry>
+  failures: ReadonlyArray<RunReport.ModelEntry>
 ): State => {
   const account = state.account.modelFailed(failures)
   run.usage.now(account)
@@ -208,7 +208,7 @@ const runSuspended = <T extends Tool.Any>(
       runId: run.id,
       turn: waiting.turn,
       transcript: waiting.transcript,
-      ledger: waiting.account.ledger,
+      report: waiting.account.report,
       reply,
       outcomes,
       facts,

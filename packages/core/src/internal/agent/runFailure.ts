@@ -1,7 +1,7 @@
 /** The base of the failures of a run, which print short, and have JSON that their schema decodes. */
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
-import type { Ledger } from "../../Ledger.ts"
+import type { RunReport } from "../../RunReport.ts"
 import { failureWith } from "../failure/failureClass.ts"
 import { cut, printable } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
@@ -10,7 +10,7 @@ import { summary } from "./runSummary.ts"
 interface Printed {
   readonly _tag: string
   readonly detail: string
-  readonly ledger: Ledger
+  readonly report: RunReport
   /** The failure of the model, for a run that it ended. */
   readonly failure?: { readonly hint?: string }
   readonly cause?: unknown
@@ -43,7 +43,7 @@ const causeText = (cause: unknown): string =>
 
 // A failure may have been made by plain JavaScript, with any fields.
 const textOf = (failure: Printed): string =>
-  attempt(() => summary(failure._tag, withHint(failure), failure.ledger)) ?? `${failure._tag}: ${failure.detail}`
+  attempt(() => summary(failure._tag, withHint(failure), failure.report)) ?? `${failure._tag}: ${failure.detail}`
 
 const withHint = ({ detail, failure }: Printed): string =>
   failure?.hint === undefined ? detail : `${detail}\n${failure.hint}`

@@ -10,7 +10,7 @@ import { current, detached } from "../call/scope.ts"
 import { randomId } from "../value/randomId.ts"
 import { failUnrecorded } from "./askModel.ts"
 import { stepOr } from "./journalStep.ts"
-import { lastOf } from "./modelLedgerEntry.ts"
+import { lastOf } from "./modelEntry.ts"
 import { modelFailed } from "./runEndings.ts"
 import type { State } from "./runState.ts"
 

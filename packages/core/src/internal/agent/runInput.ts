@@ -11,7 +11,7 @@ import * as Transcript from "../../Transcript.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { cut, firstIssue, list, oneLine } from "../value/text.ts"
 import { attempt, isA } from "../value/untrusted.ts"
-import { Account } from "./runLedger.ts"
+import { Account } from "./runAccount.ts"
 import type { WhyNotBeside } from "./scopeRuns.ts"
 
 /** The input of a new run. */
@@ -176,7 +176,7 @@ const refused = (
 type Carried = Pick<RunRefused, "transcript" | "facts">
 
 const refusalOf = (detail: string, issues: ReadonlyArray<FieldIssue>, carried: Carried): RunRefused =>
-  new RunRefused({ detail, issues, ledger: Account.empty.ledger, ...carried })
+  new RunRefused({ detail, issues, report: Account.empty.report, ...carried })
 
 // Returns advice on an invalid value that has its own schema: encode the value to store it, and decode it for use.
 const advice = ([first]: ReadonlyArray<FieldIssue>): string => {

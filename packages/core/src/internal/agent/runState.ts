@@ -12,9 +12,9 @@ import type { Budget } from "./budget.ts"
 import type { KeptResults } from "./keptResults.ts"
 import { type LoopState, noLoop } from "./loopGuard.ts"
 import type { PolledResults } from "./polledResults.ts"
+import { Account } from "./runAccount.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
-import { Account } from "./runLedger.ts"
 import { type RequestResults, resultLengthOf } from "./shorterTranscript.ts"
 
 /**

@@ -2,17 +2,17 @@
  * How an answer or a failure of a run is shown to people: short, and without its transcript and its facts.
  * `JSON.stringify`, in contrast, gives all of it, in the form that the schema decodes.
  */
-import * as Ledger from "../../Ledger.ts"
+import * as RunReport from "../../RunReport.ts"
 import { cut, printable } from "../value/text.ts"
 
-/** How many failures are listed. `Ledger.table` lists all. */
+/** How many failures are listed. `RunReport.table` lists all. */
 const maxFailures = 10
 
 const maxLines = 40
 const maxCharacters = 2000
 
-/** Returns a heading, a text and the ledger below it. Characters that could control a terminal become spaces. */
-export const summary = (heading: string, text: string, ledger: Ledger.Ledger): string => {
+/** Returns a heading, a text and the report below it. Characters that could control a terminal become spaces. */
+export const summary = (heading: string, text: string, report: RunReport.RunReport): string => {
   const lines = cut(text, maxCharacters).split(/\r\n|[\n\u2028\u2029]/)
   const left = lines.length - maxLines
   return [
@@ -20,6 +20,6 @@ export const summary = (heading: string, text: string, ledger: Ledger.Ledger): s
     ...lines.slice(0, maxLines).map((line) => `  ${printable(line)}`.trimEnd()),
     ...(left > 0 ? [`  … and ${left} more lines`] : []),
     "",
-    Ledger.table(ledger, maxFailures)
+    RunReport.table(report, maxFailures)
   ].join("\n")
 }

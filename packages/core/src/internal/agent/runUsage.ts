@@ -1,12 +1,12 @@
 import * as Context from "effect/Context"
-import type { Ledger } from "../../Ledger.ts"
 import type { Limit } from "../../Limits.ts"
+import type { RunReport } from "../../RunReport.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { fixerAround } from "../call/innerScope.ts"
 import { note } from "../call/note.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { type Budget, type Left, refuseCall, usedUp } from "./budget.ts"
-import type { Account } from "./runLedger.ts"
+import type { Account } from "./runAccount.ts"
 
 interface Used {
   readonly turns: number
@@ -19,7 +19,7 @@ const noCalls = { tool: "", inARow: 0 }
 
 const nothing: Used = { turns: 0, calls: 0, tokens: 0 }
 
-const isNothing = ({ calls, inputTokens, outputTokens, turns }: Ledger): boolean =>
+const isNothing = ({ calls, inputTokens, outputTokens, turns }: RunReport): boolean =>
   turns + calls + inputTokens + outputTokens === 0
 
 /** A limit that is used up, and the budget that sets it. */

@@ -1,6 +1,6 @@
 /*
  * The failures that dispatch adds to a tool's own, and their sentences. `Dispatch` has the table of their codes. They are
- * instances of the same classes as a tool's failures, so models, ledgers and programs read one shape.
+ * instances of the same classes as a tool's failures, so models, reports and programs read one shape.
  */
 import type { Certainty } from "../../Certainty.ts"
 import * as Suggestion from "../../Suggestion.ts"

@@ -1,6 +1,6 @@
 import * as Duration from "effect/Duration"
 import type { CallEvent, Source } from "../../CallEvent.ts"
-import { type Ledger, plus } from "../../Ledger.ts"
+import { plus, type RunReport } from "../../RunReport.ts"
 import type { Handled, Repair, Suspended } from "../../ToolOutcome.ts"
 import type { WireRequest } from "../../WireRequest.ts"
 import { isRefusal } from "../failure/policyRefusal.ts"
@@ -32,7 +32,7 @@ export interface CallState {
   /** The requests of the attempts that have no answer, if the tool acts. */
   readonly wire: ReadonlyArray<WireRequest>
   /** The resource usage of the agents that corrected the arguments. */
-  readonly fixing: Ledger | undefined
+  readonly fixing: RunReport | undefined
   /** The tokens of the agents that the handler ran. */
   readonly spent: Spent | undefined
 }

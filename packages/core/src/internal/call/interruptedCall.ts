@@ -7,7 +7,7 @@ import { reportLateResult } from "./reportLateResult.ts"
 import type { Scope } from "./scope.ts"
 
 /**
- * Reports an acting call that is interrupted while it may have acted. It has no outcome, so neither a ledger, nor
+ * Reports an acting call that is interrupted while it may have acted. It has no outcome, so neither a report, nor
  * the facts of its run, nor its caller learns of the doubt.
  *
  * What is still running is not reported here, but when it ends, and then only for itself. What has ended late has been

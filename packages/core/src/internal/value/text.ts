@@ -4,7 +4,7 @@ import { isPromise } from "./untrusted.ts"
 
 export { cut, excerpt, list, oneLine, utf8Length } from "@fallible/arguments/sentence"
 
-/** The longest detail of a failure in a ledger, in characters: a ledger may hold many failures. */
+/** The longest detail of a failure in a report, in characters: a report may hold many failures. */
 export const maxDetail = 1000
 
 /** The most notes that one call keeps: a handler with a loop may add far more than anyone reads. */

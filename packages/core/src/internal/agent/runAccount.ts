@@ -1,12 +1,12 @@
-import type { CallEntry, Entry, Ledger, ModelEntry, Repaired } from "../../Ledger.ts"
 import type { Reply } from "../../Model.ts"
+import type { CallEntry, Entry, ModelEntry, Repaired, RunReport } from "../../RunReport.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 import { cut, maxDetail } from "../value/text.ts"
 
-type Counts = Omit<Ledger, "failures" | "repairs">
+type Counts = Omit<RunReport, "failures" | "repairs">
 
-/** A ledger under construction. It is immutable. Extending it costs the same after one failure as after a thousand. */
+/** A report under construction. It is immutable. Extending it costs the same after one failure as after a thousand. */
 export class Account {
   readonly #counts: Counts
   readonly #failures: AppendOnly<Entry>
@@ -24,11 +24,11 @@ export class Account {
     AppendOnly.from([])
   )
 
-  static from({ failures, repairs, ...counts }: Ledger): Account {
+  static from({ failures, repairs, ...counts }: RunReport): Account {
     return new Account(counts, AppendOnly.from(failures), AppendOnly.from(repairs))
   }
 
-  get ledger(): Ledger {
+  get report(): RunReport {
     return { ...this.#counts, failures: this.#failures.toArray(), repairs: this.#repairs.toArray() }
   }
 
@@ -47,7 +47,7 @@ export class Account {
   }
 
   /** Returns the difference from an earlier account of the same run. */
-  since(earlier: Account): Ledger {
+  since(earlier: Account): RunReport {
     const { calls, inputTokens, outputTokens, turns } = this.#counts
     const before = earlier.#counts
     return {

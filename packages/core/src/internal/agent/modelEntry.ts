@@ -1,12 +1,12 @@
-import type { ModelEntry } from "../../Ledger.ts"
 import type * as Model from "../../Model.ts"
+import type { ModelEntry } from "../../RunReport.ts"
 import { cut, maxDetail } from "../value/text.ts"
 
-/** Returns the ledger entries for the failures after which the model was asked again. */
+/** Returns the report entries for the failures after which the model was asked again. */
 export const retriedOf = (retried: ReadonlyArray<Model.ModelFailure>, turn: number): ReadonlyArray<ModelEntry> =>
   retried.length === 0 ? none : entriesOf(retried, turn, timesAsked(retried) + 1)
 
-/** Returns the ledger entry for the failure with which a run ends. */
+/** Returns the report entry for the failure with which a run ends. */
 export const lastOf = ({ code, detail }: Model.ModelFailure, turn: number, attempts: number): ModelEntry => ({
   turn,
   tag: "ModelFailure",

@@ -1,8 +1,8 @@
 /**
- * The ledger of an agent's run: the turns, calls and tokens that the run used, its failures, and its repairs.
+ * The report of an agent's run: the turns, calls and tokens that the run used, its failures, and its repairs.
  *
- * The ledger lists every failure of a call or of the model, and how the failure was handled. This includes
- * failures that were retried, or otherwise handled before the model saw them. The ledger also lists every
+ * The report lists every failure of a call or of the model, and how the failure was handled. This includes
+ * failures that were retried, or otherwise handled before the model saw them. The report also lists every
  * change to the arguments of a call.
  *
  * @since 0.1.0
@@ -122,7 +122,7 @@ export type Repaired = typeof Repaired.Type
  * @category models
  * @since 0.1.0
  */
-export class Ledger extends namedStruct<Ledger>()({
+export class RunReport extends namedStruct<RunReport>()({
   /** The number of replies from the model, and from the models of agents that correct arguments. */
   turns: Schema.Int,
   /** The number of tool calls by the model, and by the models of agents that correct arguments. */
@@ -140,12 +140,12 @@ export class Ledger extends namedStruct<Ledger>()({
 }) {}
 
 /**
- * Combines two ledgers into one.
+ * Combines two reports into one.
  *
  * @category combining
  * @since 0.1.0
  */
-export const plus = (one: Ledger, other: Ledger): Ledger => ({
+export const plus = (one: RunReport, other: RunReport): RunReport => ({
   turns: one.turns + other.turns,
   calls: one.calls + other.calls,
   inputTokens: one.inputTokens + other.inputTokens,
@@ -159,7 +159,7 @@ export const plus = (one: Ledger, other: Ledger): Ledger => ({
 // -----------------------------------------------------------------------------
 
 /**
- * Renders a ledger as a table for people: a line for each failure, and a line with the counts.
+ * Renders a report as a table for people: a line for each failure, and a line with the counts.
  *
  * The column `handling` says how a failure was handled: `told` means that the model read it. The column `effect` says
  * whether the call took effect. Details are cut after 100 characters. Characters that could control a
@@ -169,20 +169,20 @@ export const plus = (one: Ledger, other: Ledger): Ledger => ({
  *
  * @example
  * ```ts
- * import * as Ledger from "@fallible/core/Ledger"
+ * import * as RunReport from "@fallible/core/RunReport"
  *
  * const entry = { turn: 2, tag: "ModelFailure", code: "server_error", detail: "503", attempts: 1, handling: "retry" } as const
- * const ledger = { turns: 3, calls: 4, inputTokens: 120, outputTokens: 30, failures: [entry], repairs: [] }
+ * const report = { turns: 3, calls: 4, inputTokens: 120, outputTokens: 30, failures: [entry], repairs: [] }
  *
- * Ledger.table(ledger).split("\n")
+ * RunReport.table(report).split("\n")
  * // => ["  turn  call  tool     failure       code          attempts  effect  handling  detail", "  2     -     (model)  ModelFailure  server_error  1         -       retry     503", "", "  3 turns, 4 calls, 1 failure, 0 repairs, 120 input tokens, 30 output tokens"]
  * ```
  *
  * @category rendering
  * @since 0.1.0
  */
-export const table = (ledger: Ledger, max = Infinity): string => {
-  const { calls, failures, inputTokens, outputTokens, repairs, turns } = ledger
+export const table = (report: RunReport, max = Infinity): string => {
+  const { calls, failures, inputTokens, outputTokens, repairs, turns } = report
   const listed = failures.slice(0, max)
   const left = failures.length - listed.length
   return [

@@ -12,7 +12,7 @@ import {
 } from "@fallible/core"
 import type * as Answer from "@fallible/core/Answer"
 import * as Journal from "@fallible/core/Journal"
-import * as Ledger from "@fallible/core/Ledger"
+import * as RunReport from "@fallible/core/RunReport"
 import * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schedule, Schema, Stream } from "effect"
@@ -38,7 +38,7 @@ const down = Tool.make(
 describe("how a failure ended", () => {
   const script = ScriptedModel.layer([ScriptedModel.call("down"), ScriptedModel.text("done")])
   const agent = Agent.make({ toolkit: Toolkit.make(down), policies: [queueing] })
-  const entry: Ledger.Entry = {
+  const entry: RunReport.Entry = {
     turn: 1,
     call: 1,
     tool: "down",
@@ -53,8 +53,8 @@ describe("how a failure ended", () => {
 
   it.effect("is one of a closed list, with the name of a custom policy", () =>
     Effect.gen(function*() {
-      const { ledger } = yield* agent.run("Go")
-      assert.deepStrictEqual(ledger.failures, [entry])
+      const { report } = yield* agent.run("Go")
+      assert.deepStrictEqual(report.failures, [entry])
     }).pipe(Effect.provide(script)))
 
   it.effect("is shortened if a tool's message is very long", () =>
@@ -65,10 +65,10 @@ describe("how a failure ended", () => {
         () => Effect.fail(new ToolUnavailable({ ...refused, detail: "no ".repeat(10_000) }))
       )
       for (const tool of [verbose, verbose.pipe(Tool.fallback(() => Effect.succeed("")))]) {
-        const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(tool) }).run("Go").pipe(
+        const { report } = yield* Agent.make({ toolkit: Toolkit.make(tool) }).run("Go").pipe(
           Effect.provide(ScriptedModel.layer([ScriptedModel.call("down"), ScriptedModel.text("done")]))
         )
-        assert.isBelow(ledger.failures[0]!.detail.length, 1_100)
+        assert.isBelow(report.failures[0]!.detail.length, 1_100)
       }
     }))
 
@@ -87,12 +87,12 @@ describe("how a failure ended", () => {
         { description: "", success: Schema.Unknown, sideEffect: "none" },
         () => inside!.run({})
       ).pipe(Tool.timeout("1 second"))
-      const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(outer) }).run("Go")
-      assert.deepStrictEqual(ledger.failures, [{ ...entry, tool: "outer" }])
+      const { report } = yield* Agent.make({ toolkit: Toolkit.make(outer) }).run("Go")
+      assert.deepStrictEqual(report.failures, [{ ...entry, tool: "outer" }])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("outer"), ScriptedModel.text("done")]))))
 
   it("has a schema that accepts no other", () => {
-    const isEntry = Schema.is(Ledger.Entry)
+    const isEntry = Schema.is(RunReport.Entry)
     const handled = { tag: "ToolUnavailable", code: "connection", detail: "Refused." }
     for (const by of ToolOutcome.HandledBy.literals) {
       assert.isTrue(Schema.is(ToolOutcome.Handled)({ ...handled, by }))
@@ -126,16 +126,16 @@ const sequence = <A>(...attempts: ReadonlyArray<Effect.Effect<A, ModelFailure>>)
   return Effect.suspend(() => attempts[ran++] ?? Effect.die("run too often"))
 }
 
-/** Summarizes the failures of a ledger. */
-const summaryOf = (ledger: Ledger.Ledger) =>
-  ledger.failures.map((entry) =>
+/** Summarizes the failures of a report. */
+const summaryOf = (report: RunReport.RunReport) =>
+  report.failures.map((entry) =>
     entry.tag === "ModelFailure"
       ? `${entry.turn} model ${entry.code} ×${entry.attempts} ${entry.handling}`
       : `${entry.turn}.${entry.call} ${entry.tool} ${entry.code} ×${entry.attempts} ${entry.handling}`
   )
-const ledgerOf = <R>(run: Effect.Effect<{ readonly ledger: Ledger.Ledger }, AgentFailure.AgentFailure, R>) =>
-  Effect.match(run, { onSuccess: ({ ledger }) => ledger, onFailure: ({ ledger }) => ledger })
-const toldOf = <R>(run: Effect.Effect<{ readonly ledger: Ledger.Ledger }, AgentFailure.AgentFailure, R>) =>
+const ledgerOf = <R>(run: Effect.Effect<{ readonly report: RunReport.RunReport }, AgentFailure.AgentFailure, R>) =>
+  Effect.match(run, { onSuccess: ({ report }) => report, onFailure: ({ report }) => report })
+const toldOf = <R>(run: Effect.Effect<{ readonly report: RunReport.RunReport }, AgentFailure.AgentFailure, R>) =>
   Effect.map(ledgerOf(run), summaryOf)
 
 type Run = <T extends Tool.Any>(
@@ -159,15 +159,15 @@ for (const [manner, runOf] of Object.entries(manners)) {
       Effect.gen(function*() {
         const failure = yield* passing(Effect.flip(runOf(agent)))
         assert.instanceOf(failure, AgentFailure.ModelFailed)
-        assert.deepStrictEqual(failure.ledger.failures, [
+        assert.deepStrictEqual(failure.report.failures, [
           { turn: 1, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 3, handling: "retry" },
           { turn: 1, tag: "ModelFailure", code: "rate_limited", detail: "Too often.", attempts: 3, handling: "retry" },
           { turn: 1, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 3, handling: "run_failed" }
         ])
-        assert.deepStrictEqual([failure.ledger.turns, failure.ledger.calls], [0, 0])
+        assert.deepStrictEqual([failure.report.turns, failure.report.calls], [0, 0])
       }).pipe(Effect.provide(ScriptedModel.layer([busy, limited, busy]))))
 
-    it.effect("stay in the ledger if the run continues, among those of calls, in order", () =>
+    it.effect("stay in the report if the run continues, among those of calls, in order", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
           "1 model server_error ×2 retry",
@@ -198,7 +198,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
           Effect.flip(runOf(Agent.make({ toolkit: Toolkit.make(ping), limits: { elapsed: "1 minute" } })))
         )
         assert.isTrue(failure instanceof AgentFailure.LimitReached && failure.limit === "elapsed")
-        assert.deepStrictEqual(summaryOf(failure.ledger), ["1 model server_error ×2 retry"])
+        assert.deepStrictEqual(summaryOf(failure.report), ["1 model server_error ×2 retry"])
       }).pipe(Effect.provide(ScriptedModel.layer([Effect.fail(busy), Effect.never]))))
 
     it.effect("include one for three consecutive empty replies", () =>
@@ -272,7 +272,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
         )
       ))))
 
-    it.effect("of a model call by a tool are not in the run's ledger", () =>
+    it.effect("of a model call by a tool are not in the run's report", () =>
       Effect.gen(function*() {
         const outside: Array<string> = []
         const asks = Tool.make("asks", { description: "", success: Schema.String, sideEffect: "none" }, () =>
@@ -281,8 +281,8 @@ for (const [manner, runOf] of Object.entries(manners)) {
           ))
         const consulting = Tool.make("consults", { description: "", success: Schema.String, sideEffect: "none" }, () =>
           Agent.make({ toolkit: Toolkit.make(ping) }).run("inside").pipe(
-            Effect.map(({ ledger }) =>
-              summaryOf(ledger).join()
+            Effect.map(({ report }) =>
+              summaryOf(report).join()
             ),
             Effect.orDie,
             Effect.provide(ScriptedModel.layer([limited, ScriptedModel.text("Hello.")]))
@@ -297,7 +297,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
             )),
           passing
         )
-        assert.deepStrictEqual(summaryOf(answer.ledger), ["1 model server_error ×2 retry"])
+        assert.deepStrictEqual(summaryOf(answer.report), ["1 model server_error ×2 retry"])
         assert.include(JSON.stringify(answer.transcript), "1 model rate_limited ×2 retry")
         // An observer outside the run gets all of them.
         assert.deepStrictEqual(outside, ["server_error", "server_error", "rate_limited"])
@@ -323,7 +323,7 @@ const journals = () => {
   return { recording, replaying, written }
 }
 
-describe("a ledger after a replay", () => {
+describe("a report after a replay", () => {
   const scripts: Record<string, ScriptedModel.Script> = {
     "of a run that went on": [busy, limited, ScriptedModel.call("down"), busy, ScriptedModel.text("done")],
     "of a run that died of its model": [ScriptedModel.call("down"), busy, limited, busy],
