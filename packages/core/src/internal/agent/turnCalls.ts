@@ -181,31 +181,56 @@ const runCall = <T extends Tool.Any>(
     onEvent: run.onEvent,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
-  const tool = run.toolkit.tools.get(call.name)
-  const dispatch = (options: PerformOptions) => {
-    const once = performCall(run.toolkit, call, options)
-    return known === undefined || tool === undefined || admission.refusal !== undefined ||
-        admission.loopRefusal !== undefined
-      ? once
-      : pollUntilChanged(tool, run.time, known, once)
-  }
   // Fast path: most runs are neither recorded nor watched.
-  if (watch === undefined && !isRecording(run.journal)) return dispatch(options)
+  return watch === undefined && !isRecording(run.journal)
+    ? dispatch(run, call, options, known)
+    : recordedCall(run, { turn, index: index + 1, call }, position, options, known)
+}
+
+const dispatch = <T extends Tool.Any>(
+  run: Run<T>,
+  call: ToolCall.ToolCall,
+  options: PerformOptions,
+  known: ToolOutcome.Completed | undefined
+): Dispatched<T> => {
+  const once = performCall(run.toolkit, call, options)
+  const tool = known === undefined ? undefined : run.toolkit.tools.get(call.name)
+  return known === undefined || tool === undefined || options.refusal !== undefined ||
+      options.loopRefusal !== undefined
+    ? once
+    : pollUntilChanged(tool, run.time, known, once)
+}
+
+const recordedCall = <T extends Tool.Any>(
+  run: Run<T>,
+  event: { readonly turn: number; readonly index: number; readonly call: ToolCall.ToolCall },
+  position: string,
+  options: PerformOptions,
+  known: ToolOutcome.Completed | undefined
+): Dispatched<T> => {
+  const { watch } = run
+  const { call } = event
   const stepIn = (options: PerformOptions, begin: Wrap<T>) => () => ({
     // A resumed call is a new step: the step named `position` has already recorded the suspension.
-    name: suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`,
+    name: options.before === undefined ? position : `${position}/reply/${options.replies?.length ?? 0}`,
     success: ToolOutcome.schema,
     error: Schema.Never,
     // A tool that is no longer in the toolkit may have acted before, too.
-    lost: tool?.sideEffect === "none" ? undefined : begin(dispatch({ ...options, wasBegun: true }))
+    lost: run.toolkit.tools.get(call.name)?.sideEffect === "none"
+      ? undefined
+      : begin(dispatch(run, call, { ...options, wasBegun: true }, known))
   })
   const unrecorded = (ownResult: ToolOutcome.ToolOutcome | undefined) =>
     Effect.succeed(ownResult ?? unknownOutcome(run.toolkit, call, "run"))
   if (watch === undefined) {
-    return journalStep(run, stepIn(options, (self) => self), dispatch(options), (_, ownResult) => unrecorded(ownResult))
+    return journalStep(
+      run,
+      stepIn(options, (self) => self),
+      dispatch(run, call, options, known),
+      (_, ownResult) => unrecorded(ownResult)
+    )
   }
 
-  const event = { turn, index: index + 1, call }
   const onEvent: Observer["onEvent"] = (watched, failure) => {
     const { at: _, id: __, tool: ___, ...happened } = watched
     watch({ ...happened, ...event })
@@ -215,10 +240,15 @@ const runCall = <T extends Tool.Any>(
     const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
     const begin: Wrap<T> = (self) => beginning.of(self)
     const watched = { ...options, onEvent }
-    const outcome = journalStep(run, stepIn(watched, begin), begin(dispatch(watched)), (_, ownResult) => {
-      beginning.begin()
-      return unrecorded(ownResult)
-    })
+    const outcome = journalStep(
+      run,
+      stepIn(watched, begin),
+      begin(dispatch(run, call, watched, known)),
+      (_, ownResult) => {
+        beginning.begin()
+        return unrecorded(ownResult)
+      }
+    )
     return Effect.map(Effect.timed(outcome), ([elapsed, outcome]) => {
       const replay = beginning.replay()
       watch({ _tag: "CallEnded", ...event, outcome, elapsed, ...replay })
