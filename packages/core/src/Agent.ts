@@ -292,7 +292,6 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   // A rendering of the user's own may hide fields, which `read_more` would show.
   const isOwnRendering = options.rendering !== undefined && options.rendering !== Rendering.json &&
     options.rendering !== Rendering.prose
-  const ownOptions = { ...options.modelOptions }
   // Each run gets a new transcript, because a transcript shares its memory with all transcripts made from it.
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
@@ -332,7 +331,8 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       onDoubt: options.onDoubt ?? "refuse",
       guard,
       offersAvailable: options.offer === "available",
-      modelOptions: modelOptions === undefined ? ownOptions : { ...ownOptions, ...modelOptions },
+      // A copy: a model may change what it is given.
+      modelOptions: { ...options.modelOptions, ...modelOptions },
       modelRetry: options.modelRetry ?? unlessProviderRetried,
       onModelFailure: options.onModelFailure,
       watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })

@@ -215,15 +215,18 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
     this.#transcript = transcript
     this.#tools = tools
     this.#options = options
-    this.reply = runContainedCall(() => this.#send(), this)
+    this.reply = runContainedCall(() => this.#sent, this)
   }
 
-  #send(): Effect.Effect<Asked, Model.ModelFailure> {
-    const { model, watch } = this.#run
-    const request = { transcript: this.#transcript, tools: this.#tools, options: this.#options }
-    return watch === undefined
-      ? requireEffect("The model's respond", model.respond(request))
-      : runStream(model.stream(request), (text) => watch({ _tag: "TextDelta", turn: this.#turn, text }))
+  // Suspended, so that the model is called in the fiber of the request.
+  get #sent(): Effect.Effect<Asked, Model.ModelFailure> {
+    return Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> => {
+      const { model, watch } = this.#run
+      const request = { transcript: this.#transcript, tools: this.#tools, options: this.#options }
+      return watch === undefined
+        ? requireEffect("The model's respond", model.respond(request))
+        : runStream(model.stream(request), (text) => watch({ _tag: "TextDelta", turn: this.#turn, text }))
+    })
   }
 
   // If the agent runs in a handler, a request to its model says nothing of what that handler does.
@@ -239,7 +242,7 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
     // was shortened is not sent whole again.
     this.#transcript = short
     const again = { within: runUnwatched, judge: (exit: Exit.Exit<Asked, Model.ModelFailure>) => this.#judge(exit) }
-    return Effect.andThen(notifyRetry(failure, Duration.zero), runContainedCall(() => this.#send(), again))
+    return Effect.andThen(notifyRetry(failure, Duration.zero), runContainedCall(() => this.#sent, again))
   }
 
   #judge(exit: Exit.Exit<Asked, Model.ModelFailure>): Effect.Effect<Asked, Model.ModelFailure> {

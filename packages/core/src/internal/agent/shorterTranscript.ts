@@ -33,14 +33,14 @@ export class RequestResults {
   #length = 0
   #next = 0
 
-  /** @param most the most bytes of results in a request */
+  /** @param max the most bytes of results in a request */
   constructor(max: number) {
     this.#max = max
   }
 
   /**
-   * Returns a transcript with half of its results, because the conversation is too long for the model. The limit is
-   * lowered for the rest of the run. Returns `undefined` if the results must not, or cannot, be shortened.
+   * Returns a transcript whose results have about half of their bytes, because the conversation is too long for the model.
+   * The limit is lowered for the rest of the run. Returns `undefined` if the results must not, or cannot, be shortened.
    */
   halved(transcript: Transcript.Transcript): Transcript.Transcript | undefined {
     if (this.#max === Infinity) return undefined
@@ -133,11 +133,17 @@ const shortText = (text: string, length: number): string => {
   return JSON.stringify({ value: short, notes: [...notes.filter((other) => other !== note), note] })
 }
 
-/** How much of the end of a text is kept. */
+/** How many bytes of the end of a text are kept. */
 const maxEnd = 300
 
-// The end does not begin in the middle of a character.
-const endOf = (text: string): string => text.slice(-maxEnd).replace(/^[\udc00-\udfff]/, "")
+const endOf = (text: string): string => {
+  let end = text.slice(-maxEnd)
+  for (let over = utf8Length(end) - maxEnd; over > 0; over = utf8Length(end) - maxEnd) {
+    end = end.slice(Math.ceil(over / 3))
+  }
+  // The end does not begin in the middle of a character.
+  return end.replace(/^[\udc00-\udfff]/, "")
+}
 
 const note = "This result was shortened to save space"
 

@@ -42,18 +42,20 @@ export const runContainedCall = <A, E, R>(
   watcher: Watcher<A, E>
 ): Effect.Effect<A, E, R> =>
   // Each call of a model waits here, so this holds as little as possible.
-  Effect.callback((resume) => {
-    const caller = Fiber.getCurrent()
-    if (caller === undefined || watcher.leave !== undefined || !isInterruptible(caller)) {
-      return resume(runMasked(call, watcher))
-    }
-    const begun = begin(call, watcher, (self) => startFiber(self, currentContext<R>()))
-    if (!Fiber.isFiber(begun)) return resume(endedHere(begun, watcher))
-    const exit = begun.pollUnsafe()
-    if (exit !== undefined) return resume(watcher.judge(exit))
-    if (watcher.end !== undefined) begun.addObserver((exit) => watcher.end?.(exit))
-    observeEnd(begun, caller, (exit) => resume(Effect.suspend(() => watcher.judge(exit))))
-    return Effect.suspend(() => Effect.flatMap(interruptedAndEnded(begun, new Set([caller.id])), defectsOf))
+  Effect.withFiber((caller) => {
+    if (watcher.leave !== undefined || !isInterruptible(caller)) return runMasked(call, watcher)
+    let fiber: Fiber.Fiber<A, E> | undefined = undefined
+    const ended = Effect.callback<A, E, R>((resume) => {
+      const begun = begin(call, watcher, (self) => startFiber(self, currentContext<R>()))
+      if (!Fiber.isFiber(begun)) return resume(endedHere(begun, watcher))
+      const exit = begun.pollUnsafe()
+      if (exit !== undefined) return resume(watcher.judge(exit))
+      fiber = begun
+      if (watcher.end !== undefined) begun.addObserver((exit) => watcher.end?.(exit))
+      observeEnd(begun, caller, (exit) => resume(Effect.suspend(() => watcher.judge(exit))))
+    })
+    return Effect.onInterrupt(ended, (interruptors) =>
+      fiber === undefined ? Effect.void : Effect.flatMap(interruptedAndEnded(fiber, interruptors), defectsOf))
   })
 
 const runMasked = <A, E, R>(

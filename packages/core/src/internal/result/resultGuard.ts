@@ -12,11 +12,8 @@ import { logMismatch } from "./resultMismatchLog.ts"
 type Encode = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 
 const encoderOf = memoize((success: Schema.ConstraintEncoder<unknown>): Encode => {
-  const codec = Schema.toCodecJson(success)
-  const encode = SchemaParser.encodeUnknownEffect(codec)
-  const encodeAll = SchemaParser.encodeUnknownEffect(codec, { errors: "all" })
-  // Collecting all errors takes half as long again, so that is left until there is one.
-  return (value) => Effect.catchEager(runContained(encode(value)), () => runContained(encodeAll(value)))
+  const encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(success), { errors: "all" })
+  return (value) => runContained(encode(value))
 })
 
 /** Encodes a handler's answer as JSON. Fails with a `SchemaMismatch` if the answer does not match the tool's schema. */

@@ -270,13 +270,13 @@ const measureFor = ({ bytes, items }: JsonSize) => {
 
 const extraFor = (key: string | number, max: number): number => typeof key === "number" ? 1 : stringBytes(key, max) + 2
 
-/** Returns the bytes of a string as JSON, or `Infinity` if they are more than `most`. */
+/** Returns the bytes of a string as JSON, or `Infinity` if they are more than `max`. */
 const stringBytes = (text: string, max: number): number => {
   const { bytes, end } = beginning(text, max - 2)
   return end < text.length ? Infinity : bytes + 2
 }
 
-/** Returns where the longest beginning ends that has at most `most` bytes as JSON, without quotes. */
+/** Returns where the longest beginning ends that has at most `max` bytes as JSON, without quotes. */
 const beginning = (text: string, max: number): { readonly end: number; readonly bytes: number } => {
   let bytes = 0
   let end = 0

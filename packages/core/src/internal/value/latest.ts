@@ -4,7 +4,7 @@ export class Latest<Key, Value> {
   #entries: Map<Key, Value> | undefined = undefined
   readonly #max: number
 
-  /** @param most how many entries are kept */
+  /** @param max how many entries are kept */
   constructor(max: number) {
     this.#max = max
   }

@@ -27,7 +27,7 @@ const limit = (what: string, input: Duration.Input, finite: string): Duration.Du
 /**
  * Returns the given number if it is whole and large enough. Throws for anything else.
  *
- * @param least the smallest number allowed; default: 1
+ * @param min the smallest number allowed; default: 1
  */
 export const whole = (what: string, limit: number, min = 1): number => {
   if (Number.isSafeInteger(limit) && limit >= min) return limit
