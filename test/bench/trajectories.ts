@@ -86,7 +86,7 @@ const play = (lines: ReadonlyArray<Line>): Played => {
     turns: new Set(lines.map(({ turn }) => turn)).size,
     steps,
     isFalseStop: hasLost || isMarked && (isStopped || steps.has("refused")),
-    isMissed: longest >= guard.endAfter && steps.size === 0
+    isMissed: longest >= guard.endAt && steps.size === 0
   }
 }
 

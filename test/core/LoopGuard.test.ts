@@ -479,7 +479,7 @@ describe("LoopGuard", () => {
     it.effect("H10 a custom guard has its own thresholds", () =>
       Effect.gen(function*() {
         const run = yield* played([tool("look", () => "same")], repeating(look), {
-          loopGuard: { warnAfter: 2, refuseAfter: 4, withdrawAfter: 5, endAfter: 7 }
+          loopGuard: { warnAt: 2, refuseAt: 4, withdrawAt: 5, endAt: 7 }
         })
         assert.deepStrictEqual(steps(run), [
           "2 warned look",
@@ -500,7 +500,7 @@ describe("LoopGuard", () => {
             return "same"
           })],
           [look, look, look, done],
-          { loopGuard: { warnAfter: 3, refuseAfter: 3 } }
+          { loopGuard: { warnAt: 3, refuseAt: 3 } }
         )
         assert.deepStrictEqual(steps(run), ["3 refused look"])
         assert.strictEqual(ran, 2)
@@ -518,15 +518,15 @@ describe("LoopGuard", () => {
 
     it("refuses thresholds that are no whole numbers, or come in another order", () => {
       const wrong: ReadonlyArray<LoopGuard.Options> = [
-        { warnAfter: 1 },
-        { warnAfter: 2.5 },
-        { warnAfter: Number.NaN },
-        { warnAfter: 5, refuseAfter: 4 },
-        { refuseAfter: 5, withdrawAfter: 4 },
-        { withdrawAfter: 6, endAfter: 5 },
-        { refuseAfter: 2 },
-        { endAfter: 4 },
-        { endAfter: Number.POSITIVE_INFINITY },
+        { warnAt: 1 },
+        { warnAt: 2.5 },
+        { warnAt: Number.NaN },
+        { warnAt: 5, refuseAt: 4 },
+        { refuseAt: 5, withdrawAt: 4 },
+        { withdrawAt: 6, endAt: 5 },
+        { refuseAt: 2 },
+        { endAt: 4 },
+        { endAt: Number.POSITIVE_INFINITY },
         { window: 3 }
       ]
       for (const options of wrong) {
@@ -534,17 +534,17 @@ describe("LoopGuard", () => {
         assert.throws(() => Agent.make({ toolkit: Toolkit.empty, loopGuard: options }), TypeError)
       }
       assert.deepStrictEqual(LoopGuard.make(), {
-        warnAfter: 3,
-        refuseAfter: 4,
-        withdrawAfter: 5,
-        endAfter: 6,
+        warnAt: 3,
+        refuseAt: 4,
+        withdrawAt: 5,
+        endAt: 6,
         window: 12
       })
-      assert.deepStrictEqual(LoopGuard.make({ warnAfter: 2, endAfter: 9 }), {
-        warnAfter: 2,
-        refuseAfter: 3,
-        withdrawAfter: 4,
-        endAfter: 9,
+      assert.deepStrictEqual(LoopGuard.make({ warnAt: 2, endAt: 9 }), {
+        warnAt: 2,
+        refuseAt: 3,
+        withdrawAt: 4,
+        endAt: 9,
         window: 12
       })
     })

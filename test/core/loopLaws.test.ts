@@ -160,7 +160,7 @@ describe("the guard against loops", () => {
         const texts = turns.map((calls) => calls.map(({ call }) => JSON.stringify([call.name, call.arguments])))
         const isNews = (text: string, turn: number) => !texts.slice(0, turn).some((earlier) => earlier.includes(text))
         const news = texts.slice(0, own.length).findLastIndex((turn, index) => turn.some((text) => isNews(text, index)))
-        assert.isAtMost(own.length - news - 1, 3 * guard.warnAfter + 6)
+        assert.isAtMost(own.length - news - 1, 3 * guard.warnAt + 6)
       }),
       { numRuns: 1_000 }
     )
@@ -176,7 +176,7 @@ describe("the guard against loops", () => {
           tool: reads
         }])
         const { steps } = play(guard, turns)
-        assert.strictEqual(steps.length, 2 * guard.endAfter)
+        assert.strictEqual(steps.length, 2 * guard.endAt)
         assert.notInclude(steps, "refused")
       })
     )

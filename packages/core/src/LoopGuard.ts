@@ -45,14 +45,14 @@ import { whole } from "./internal/value/numberOption.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** After how many equal calls the model is warned. At least 2. Default: 3. */
-  readonly warnAfter?: number
-  /** After how many equal calls the call is refused. Default: one more than `warnAfter`. */
-  readonly refuseAfter?: number
-  /** After how many equal calls the tool is withdrawn. Default: one more than `refuseAfter`. */
-  readonly withdrawAfter?: number
-  /** After how many equal calls the run ends. Default: one more than `withdrawAfter`. */
-  readonly endAfter?: number
+  /** At which equal call, counted from 1, the model is warned. At least 2. Default: 3. */
+  readonly warnAt?: number
+  /** At which equal call the call is refused, without running. Default: one more than `warnAt`. */
+  readonly refuseAt?: number
+  /** At which equal call the tool is withdrawn. Default: one more than `refuseAt`. */
+  readonly withdrawAt?: number
+  /** At which equal call the run ends. Default: one more than `withdrawAt`. */
+  readonly endAt?: number
   /** How many different calls the guard remembers. A loop over more calls is not noticed. Default: 12. */
   readonly window?: number
 }
@@ -72,19 +72,19 @@ export type LoopGuard = Required<Options>
  * ```ts
  * import * as LoopGuard from "@fallible/core/LoopGuard"
  *
- * LoopGuard.make({ warnAfter: 5 }) // => { warnAfter: 5, refuseAfter: 6, withdrawAfter: 7, endAfter: 8, window: 12 }
+ * LoopGuard.make({ warnAt: 5 }) // => { warnAt: 5, refuseAt: 6, withdrawAt: 7, endAt: 8, window: 12 }
  * ```
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options = {}): LoopGuard => {
-  const warnAfter = whole("A loop guard's 'warnAfter'", options.warnAfter ?? 3, 2)
-  const refuseAfter = whole("A loop guard's 'refuseAfter'", options.refuseAfter ?? warnAfter + 1, warnAfter)
-  const withdrawAfter = whole("A loop guard's 'withdrawAfter'", options.withdrawAfter ?? refuseAfter + 1, refuseAfter)
-  const endAfter = whole("A loop guard's 'endAfter'", options.endAfter ?? withdrawAfter + 1, withdrawAfter)
+  const warnAt = whole("A loop guard's 'warnAt'", options.warnAt ?? 3, 2)
+  const refuseAt = whole("A loop guard's 'refuseAt'", options.refuseAt ?? warnAt + 1, warnAt)
+  const withdrawAt = whole("A loop guard's 'withdrawAt'", options.withdrawAt ?? refuseAt + 1, refuseAt)
+  const endAt = whole("A loop guard's 'endAt'", options.endAt ?? withdrawAt + 1, withdrawAt)
   const window = whole("A loop guard's 'window'", options.window ?? 12, 4)
-  return { warnAfter, refuseAfter, withdrawAfter, endAfter, window }
+  return { warnAt, refuseAt, withdrawAt, endAt, window }
 }
 
 /**

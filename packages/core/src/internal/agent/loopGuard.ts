@@ -68,7 +68,7 @@ export const refuseInLoop = (
   tool: Subject
 ): DispatchFailure.DispatchFailure | undefined => {
   if (withdrawn.length > 0 && withdrawn.includes(call.name)) return DispatchFailure.withdrawn(call.name)
-  if ((count === 0 ? guard.warnAfter : count + 1) < guard.refuseAfter) return undefined
+  if ((count === 0 ? guard.warnAt : count + 1) < guard.refuseAt) return undefined
   const text = textOf(call)
   const before = seen.findLast((entry) => isSameCall(entry, call.name, text))
   return before === undefined || !isStuckNextTime(guard, before) || !hasResult(before.outcome) ||
@@ -82,7 +82,7 @@ const hasResult = (outcome: Completed | Failed): boolean =>
   outcome._tag === "Completed" || outcome.failure._tag === "PartialData"
 
 // Another call that was made only once may have a new result by now.
-const isStuckNextTime = ({ warnAfter }: LoopGuard, { times }: Seen): boolean => times > 1 && times + 1 >= warnAfter
+const isStuckNextTime = ({ warnAt }: LoopGuard, { times }: Seen): boolean => times > 1 && times + 1 >= warnAt
 
 // -----------------------------------------------------------------------------
 // After a turn
@@ -100,10 +100,10 @@ export const judgeTurn = (
   calls: ReadonlyArray<Observed>
 ): Verdict => {
   const { progress, seen: before } = state
-  const { warnAfter, window } = guard
+  const { warnAt, window } = guard
   // Makes room for one call. To copy one entry less is much faster than to shift the others later.
   const seen = before.length > window ? before.slice(1) : before.slice()
-  const memory = { seen, window, turn, progress, warnAfter }
+  const memory = { seen, window, turn, progress, warnAt }
   const judged = calls.map((observed) => judge(memory, observed))
   return judged.some(isNew) ? afterProgress(guard, seen, turn, judged) : withoutProgress(guard, state, seen, judged)
 }
@@ -136,9 +136,9 @@ const withoutProgress = (
   )
   const reached = Math.max(count, Math.floor(alike / 2))
   const own = repeatedOf(guard, judged)
-  const partners = count >= guard.warnAfter ? partnersOf(seen, own) : none
+  const partners = count >= guard.warnAt ? partnersOf(seen, own) : none
   const repeated = partners.length === 0 ? own : [...own, ...partners]
-  const withdrawn = reached >= guard.withdrawAfter ? namesOf(state.withdrawn, repeated) : state.withdrawn
+  const withdrawn = reached >= guard.withdrawAt ? namesOf(state.withdrawn, repeated) : state.withdrawn
   const notes = notesOf(guard, judged, partners.length > 0)
   const step = repeated.length === 0 ? undefined : stepOf(guard, reached, judged, notes)
   const verdict = { state: { ...state, seen, count, withdrawn }, notes, repeated: none }
@@ -150,11 +150,11 @@ const none: ReadonlyArray<never> = []
 const countOf = (guard: LoopGuard, before: number, judged: ReadonlyArray<Judgement>): number => {
   const isCounted = judged.some((judgement) =>
     isRepeatRefused(judgement) || before > 0 && isRefused(judgement) ||
-    judgement.kind === "repeat" && judgement.entry.times >= guard.warnAfter &&
+    judgement.kind === "repeat" && judgement.entry.times >= guard.warnAt &&
       !isCountedByFacts(judgement.entry.outcome)
   )
   if (!isCounted) return before
-  return before === 0 ? guard.warnAfter : before + 1
+  return before === 0 ? guard.warnAt : before + 1
 }
 
 // `CallFacts` refuses such a call after as many failed executions as its tool permits.
@@ -162,24 +162,24 @@ const isCountedByFacts = (outcome: Completed | Failed): boolean =>
   outcome._tag === "Failed" && outcome.attempts > 0 && outcome.failure._tag !== "PartialData"
 
 const stepOf = (
-  { endAfter, withdrawAfter }: LoopGuard,
+  { endAt, withdrawAt }: LoopGuard,
   reached: number,
   judged: ReadonlyArray<Judgement>,
   notes: ReadonlyArray<string | undefined>
 ): Step | undefined => {
-  if (reached >= endAfter) return "ended"
-  if (reached >= withdrawAfter) return "withdrawn"
+  if (reached >= endAt) return "ended"
+  if (reached >= withdrawAt) return "withdrawn"
   if (judged.some(isRefused)) return "refused"
   return notes.length === 0 ? undefined : "warned"
 }
 
 // The calls that the steps are about: those that the model is told of, or that were refused.
-const repeatedOf = ({ warnAfter }: LoopGuard, judged: ReadonlyArray<Judgement>): ReadonlyArray<Seen> =>
+const repeatedOf = ({ warnAt }: LoopGuard, judged: ReadonlyArray<Judgement>): ReadonlyArray<Seen> =>
   judged.flatMap((judgement) => {
     if (judgement.kind === "ignored") return []
     const { entry, kind } = judgement
     const times = kind === "alike" ? entry.alike : entry.times
-    return judgement.isRefused || times >= warnAfter ? [entry] : []
+    return judgement.isRefused || times >= warnAt ? [entry] : []
   })
 
 // The calls that a run makes in turn with a repeated call, in the turns just before.
@@ -204,20 +204,20 @@ const notesOf = (
   isOscillating = false
 ): Verdict["notes"] => {
   // Most turns need no notes.
-  const { warnAfter } = guard
-  if (!judged.some((one) => one.kind !== "ignored" && (one.entry.times >= warnAfter || one.entry.alike >= warnAfter))) {
+  const { warnAt } = guard
+  if (!judged.some((one) => one.kind !== "ignored" && (one.entry.times >= warnAt || one.entry.alike >= warnAt))) {
     return none
   }
   const notes = judged.map((judgement) => noteOf(guard, judgement, isOscillating))
   return notes.some((note) => note !== undefined) ? notes : none
 }
 
-const noteOf = ({ warnAfter }: LoopGuard, judgement: Judgement, isOscillating: boolean): string | undefined => {
+const noteOf = ({ warnAt }: LoopGuard, judgement: Judgement, isOscillating: boolean): string | undefined => {
   if (judgement.kind === "ignored" || judgement.isRefused) return undefined
   const { entry, kind, observed: { call, tool } } = judgement
   const { outcome } = entry
-  if (kind === "alike") return entry.alike < warnAfter ? undefined : alikeText(call.name, entry)
-  if (entry.times < warnAfter) return undefined
+  if (kind === "alike") return entry.alike < warnAt ? undefined : alikeText(call.name, entry)
+  if (entry.times < warnAt) return undefined
   if (outcome._tag === "Failed") {
     return `This call has now failed ${entry.times} times in the same way.`
   }

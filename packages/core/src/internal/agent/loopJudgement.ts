@@ -94,7 +94,7 @@ export interface Memory {
   readonly turn: number
   /** The turn of the latest progress, and how far the count of calls that are alike falls back to after it. */
   readonly progress: number
-  readonly warnAfter: number
+  readonly warnAt: number
 }
 
 /** Judges a call, and adds it to what is known. */
@@ -140,8 +140,8 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
 }
 
 // After progress, the model is told again, but the steps begin anew.
-const alikeAfter = (latest: Seen, { progress, turn, warnAfter }: Memory): number =>
-  timesOf(latest.turn < progress ? Math.min(latest.alike, warnAfter) : latest.alike, latest, turn)
+const alikeAfter = (latest: Seen, { progress, turn, warnAt }: Memory): number =>
+  timesOf(latest.turn < progress ? Math.min(latest.alike, warnAt) : latest.alike, latest, turn)
 
 // The calls of one turn count once.
 const timesOf = (times: number, entry: Seen, turn: number): number => times + (entry.turn === turn ? 0 : 1)

@@ -22,6 +22,7 @@ export interface RunContext {
   /** The usage of the run's limits. */
   readonly usage: RunUsage
   readonly journal: Journal.Journal
+  /** True if retries are paid from a `RetryBudget`, which counts the successes, too. */
   readonly hasRetryBudget: boolean
   /** The run and its current turn, as logs show them. */
   readonly place: { readonly run: string; turn: number }
