@@ -275,7 +275,11 @@ describe("Dispatch", () => {
     Effect.gen(function*() {
       const Status = Schema.Literals(["open", "closed"])
       const issuesOf = <A>(success: Schema.ConstraintCodec<A, unknown>, value: unknown) => {
-        const tool = Tool.make("t", { description: "", success, sideEffect: "none" }, () => Effect.succeed(value as A))
+        const tool = Tool.make(
+          "t",
+          { description: "", success, onMismatch: "refuse", sideEffect: "none" },
+          () => Effect.succeed(value as A)
+        )
         return Effect.map(
           Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }),
           (outcome) =>

@@ -527,12 +527,12 @@ describe("the report", () => {
       assert.strictEqual(outcome.certainty, "unknown")
     }))
 
-  it.effect("of an unreadable answer is doubt only if the handler gave it", () =>
+  it.effect("of an unreadable answer says executed only if the handler gave it", () =>
     Effect.gen(function*() {
       const five = custom(() => Effect.succeed(5 as Untyped))
       const { tool } = counted("pay", Effect.succeed("paid"))
       assert.strictEqual(certaintyOf(yield* outcomeOf(tool.pipe(Tool.with(five)))), "not_executed")
-      assert.strictEqual(certaintyOf(yield* outcomeOf(counted("pay", Effect.succeed(5 as Untyped)).tool)), "unknown")
+      assert.strictEqual(certaintyOf(yield* outcomeOf(counted("pay", Effect.succeed(5 as Untyped)).tool)), "executed")
     }))
 
   it.effect("to operators lets them resolve it with tools", () =>

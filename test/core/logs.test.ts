@@ -200,33 +200,8 @@ describe("logs", () => {
         assert.deepStrictEqual(place, { turn: 1, tool: "account", call: `${run}/turn/1/call/1` })
       }))
 
-    const deep = Array.from({ length: 600 }).reduce((inner: unknown) => [inner], secret)
-    for (
-      const [what, value, line] of [
-        ["not JSON", { at: () => secret }, "  as a whole: expected JSON value, got an object"],
-        ["too deep", deep, "  as a whole: expected at most 512 levels, got more"]
-      ] as const
-    ) {
-      it.effect(`report a value that is ${what}`, () =>
-        Effect.gen(function*() {
-          const odd = Tool.make("odd", { description: "", success: Schema.Unknown, sideEffect: "none" }, () =>
-            Effect.succeed(value))
-          const found = yield* logged(Dispatch.call(Toolkit.make(odd), { id: "1", name: "odd" }))
-          assert.deepStrictEqual(
-            found.map(({ message }) =>
-              message
-            ),
-            [
-              `The result of 'odd' does not match its schema:\n${line}`
-            ]
-          )
-        }))
-    }
-
     const quoting = (words: (value: typeof Schema.Unknown.Type) => string) =>
       Schema.Unknown.check(Schema.makeFilter((value) => words(value)))
-    const cyclic: { self?: unknown } = {}
-    cyclic.self = cyclic
     const date = new Date(0)
     for (
       const [what, value, said] of [
@@ -238,7 +213,6 @@ describe("logs", () => {
         ["a text, but not all of it", `${secret}${"x".repeat(1000)}`, () => `${secret}, …`],
         ["so much that it is cut", "y".repeat(1000), () => `wrong: ${"z".repeat(1000)}`],
         ["a date", date, () => `${date.toISOString()} is wrong`],
-        ["who knows what of a value that contains itself", cyclic, () => "cyclic is wrong"],
         ["who knows what of a very large value", Array.from({ length: 5000 }, () => "x"), () => "y is wrong"]
       ] satisfies ReadonlyArray<readonly [string, unknown, () => string]>
     ) {

@@ -202,21 +202,23 @@ describe("a tool that acts", () => {
       )
     }))
 
-  it.effect("has an unknown outcome if its answer is unreadable, whichever part notices it", () =>
+  it.effect("has an unknown outcome if its handler cannot read the answer, but not if it returns a wrong one", () =>
     Effect.gen(function*() {
       const unreadable = new SchemaMismatch({ side: "result", code: "truncated", detail: "Cut off." })
+      const failed = yield* messageOf(acting("pay", Effect.fail(unreadable)))
+      assert.strictEqual(failed.outcome.certainty, "unknown")
+      assert.include(failed.text, "\"error\":\"SchemaMismatch\"")
+      assert.include(failed.text, careful)
+      assert.include(failed.text, "\"hint\":\"Call status to find out.\"")
       const lying = Tool.make(
         "pay",
         { description: "Pays", success: Schema.Int, check: "status" },
         () => Effect.succeed(1.5)
       )
-      for (const tool of [acting("pay", Effect.fail(unreadable)), lying]) {
-        const { outcome, text } = yield* messageOf(tool)
-        assert.strictEqual(outcome.certainty, "unknown")
-        assert.include(text, "\"error\":\"SchemaMismatch\"")
-        assert.include(text, careful)
-        assert.include(text, "\"hint\":\"Call status to find out.\"")
-      }
+      const returned = yield* messageOf(lying)
+      assert.strictEqual(returned.outcome.certainty, "executed")
+      assert.include(returned.text, "\"error\":\"SchemaMismatch\"")
+      assert.include(returned.text, "Do not repeat this call: it has already taken effect.")
       const reading = yield* messageOf(acting("read", Effect.fail(unreadable), "none"))
       assert.notInclude(reading.text, careful)
     }))

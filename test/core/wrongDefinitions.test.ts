@@ -167,7 +167,7 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
         { description: "Reads", inputSchema: Schema.Struct({}), execute: () => "" } as Untyped,
         () => Effect.succeed("")
       ),
-    "Tool 'read' has no option 'inputSchema'. Its options are 'description', 'parameters', 'success', 'sideEffect', " +
+    "Tool 'read' has no option 'inputSchema'. Its options are 'description', 'parameters', 'success', 'onMismatch', 'sideEffect', " +
     "'instead', 'check', 'settles', 'refusesFirst', 'acts', 'identity', 'repeats', 'joins', 'failureLimit', 'volatile', 'poll', 'empty', 'pages', " +
     "'asOf', 'freshness', 'invariants', 'size', 'uninterruptible'."
   ],

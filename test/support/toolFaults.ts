@@ -485,8 +485,8 @@ export const toolFaults: ReadonlyArray<Scenario> = [
       backup(world)
     ],
     model: adaptable("get_status", "look_up_elsewhere"),
-    cost: "3/2",
-    says: /found elsewhere/
+    cost: "2/1",
+    says: /shipped.*expected/
   },
   {
     name: "a text that is cut-off JSON",

@@ -21,6 +21,7 @@ export {
 export { numberPattern } from "./schema/check.ts"
 export { hasSecrets } from "./schema/document.ts"
 export { inspect, type Inspection, type KeywordAt, SchemaRefused } from "./schema/inspect.ts"
+export { declaredParts, redacted } from "./secret.ts"
 export { parse, type Parsed, sources, type Unparsed } from "./strictJson.ts"
 export { didYouMean, nearest } from "./suggestion.ts"
 export { type FaultKind, faultKinds } from "./text/fault.ts"

@@ -1,5 +1,5 @@
 /** Decides which parts of a value are never quoted. */
-import type { JsonSchema, Path } from "./json.ts"
+import { isJsonObject, type Json, type JsonSchema, type Path } from "./json.ts"
 import type { Options } from "./options.ts"
 import { documentOf, hasSecrets } from "./schema/document.ts"
 import { foldName } from "./value.ts"
@@ -22,3 +22,33 @@ export const secretsOf = (schema: JsonSchema, { secrets = [] }: Pick<Options, "s
 
 // A key in a different spelling may be renamed to the declared key, so its value is just as secret.
 const isSpelledAs = (key: string, written: string): boolean => key === written || foldName(key) === foldName(written)
+
+/** Stands in place of a secret. */
+export const redacted = "<redacted>"
+
+/**
+ * Returns the parts of a value that its schema declares, with `"<redacted>"` in place of secrets.
+ *
+ * When to use: to show a value that does not fit its schema. It may have any shape, and may hold what nobody was meant to
+ * see.
+ *
+ * @example
+ * ```ts
+ * import { declaredParts } from "@fallible/arguments"
+ *
+ * const schema = { type: "object", properties: { id: { type: "string" }, pin: { type: "string", writeOnly: true } } }
+ * declaredParts({ id: 7, pin: "1234", hash: "x" }, schema) // => { id: 7, pin: "<redacted>" }
+ * ```
+ */
+export const declaredParts = (value: Json, schema: JsonSchema): Json => {
+  const { declares, isSecretAt } = documentOf(schema)
+  const shown = (value: Json, path: Path): Json => {
+    if (typeof value !== "object" || value === null) return isSecretAt(path) ? redacted : value
+    if (!isJsonObject(value)) {
+      return value.map((item, index) => declares([...path, index]) ? shown(item, [...path, index]) : null)
+    }
+    const fields = Object.entries(value).filter(([key]) => declares([...path, key]))
+    return Object.fromEntries(fields.map(([key, field]) => [key, shown(field, [...path, key])]))
+  }
+  return shown(value, [])
+}

@@ -55,6 +55,7 @@ import {
   keepContract,
   type Pages
 } from "./internal/result/resultContract.ts"
+import type { OnMismatch } from "./internal/result/resultGuard.ts"
 import type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
 import {
   declaresEffects,
@@ -123,6 +124,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly joins: boolean
   /** How many executions may fail in one run before the same call is refused. */
   readonly failureLimit: number
+  /** What happens to a result that does not match `success`. */
+  readonly onMismatch: OnMismatch
   /** The names of the fields of a result that change with every call, although the data stays the same. */
   readonly volatile: ReadonlyArray<string>
   /** How an agent waits for a new result if its model repeats a call. `undefined` if it does not wait. */
@@ -203,9 +206,18 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   readonly parameters?: Schema.ConstraintDecoder<Params>
   /**
    * The schema of the handler's result. The handler returns the result in its decoded form. The model reads
-   * the JSON form, nested at most 512 levels deep.
+   * the JSON form. What has no JSON form in the schema is written as `JSON.stringify` writes it: with `Schema.Unknown`,
+   * a handler may return whatever its libraries return.
    */
   readonly success: Schema.ConstraintCodec<A, unknown>
+  /**
+   * What happens to a result that does not match `success`. With `"show"`, the model reads the declared fields as they
+   * were received, except for secrets, and a note on each field that is wrong: a new status, a number for a text. A result
+   * that lacks a field, or is of another kind as a whole, is refused nevertheless. With `"refuse"`, every such result is a
+   * `SchemaMismatch` of the result (`invalid_result`). The log names the fields in both cases, and a tool that acts counts
+   * as executed. Default: `"show"`.
+   */
+  readonly onMismatch?: OnMismatch
   /**
    * Whether a run has side effects, and whether it can safely be repeated. Default: `"non_idempotent"`, the
    * safest assumption. Within one call, a non-idempotent tool runs again only if all its earlier attempts
@@ -356,7 +368,7 @@ export interface PollOptions {
   readonly atMost?: Duration.Input
 }
 
-export type { Contract, ContractFailures, Empty, Pages }
+export type { Contract, ContractFailures, Empty, OnMismatch, Pages }
 
 /**
  * A definition in which the fields named by `Word` are present. `make` infers `Word`, because these fields
@@ -536,6 +548,7 @@ const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & FromOp
   description: true,
   parameters: true,
   success: true,
+  onMismatch: true,
   sideEffect: true,
   instead: true,
   check: true,
@@ -592,10 +605,11 @@ const makeTool = <
 > => {
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
   const { identity, repeats, uninterruptible: isUninterruptible = false } = definition
-  const { failureLimit = failureLimitOf(sideEffect), joins = true, volatile = [] } = definition
+  const { failureLimit = failureLimitOf(sideEffect), joins = true, onMismatch = "show", volatile = [] } = definition
   const poll = definition.poll === undefined ? undefined : pollingOf(definition.poll)
   const declared = {
     ...definition,
+    onMismatch,
     volatile,
     failureLimit,
     instead,
@@ -634,6 +648,7 @@ const makeTool = <
     description,
     parameters,
     success: definition.success,
+    onMismatch,
     sideEffect,
     instead,
     check,

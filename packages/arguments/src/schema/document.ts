@@ -39,6 +39,8 @@ export interface Document {
   readonly at: (path: Path) => JsonSchema | undefined
   /** Returns all forms at a path: the schema, and its members if it is a union. */
   readonly formsAt: (path: Path) => ReadonlyArray<JsonSchema>
+  /** True if some form of the schema describes the value at a path, or allows any value at a place on the way. */
+  readonly declares: (path: Path) => boolean
   /** True if a path of the document leads through a union. */
   readonly isInUnion: (path: Path) => boolean
   /**
@@ -186,6 +188,11 @@ export const documentOf = memoize((root: JsonSchema): Document => {
     return steps
   }
 
+  const declares = (path: Path): boolean => {
+    const steps = along(path)
+    return steps.length > path.length || steps.at(-1)!.some(isAnything)
+  }
+
   const isInUnion = (path: Path): boolean => along(path).slice(0, path.length).some((nodes) => nodes.length > 1)
 
   const isSecretAt = (path: Path): boolean => {
@@ -232,12 +239,17 @@ export const documentOf = memoize((root: JsonSchema): Document => {
     return false
   }
 
-  return { resolve, flat, members, likely, tag, at, formsAt, isInUnion, isSecretAt, size: sizeOf(root) }
+  return { resolve, flat, members, likely, tag, at, formsAt, declares, isInUnion, isSecretAt, size: sizeOf(root) }
 })
 
 // -----------------------------------------------------------------------------
 // Keywords
 // -----------------------------------------------------------------------------
+
+// True for a schema that says nothing of its values but what they mean.
+const isAnything = (schema: JsonSchema): boolean => Object.keys(schema).every((key) => documenting.has(key))
+
+const documenting: ReadonlySet<string> = new Set(["$defs", "definitions", "description", "examples", "title"])
 
 /** Returns the choices of a schema that has an `enum` or a `const`. */
 export const choicesOf = (schema: JsonSchema): ReadonlyArray<unknown> | undefined => {

@@ -113,15 +113,17 @@ export const invalidArguments = (options: {
  */
 export const invalidResult = (options: {
   readonly tool: string
-  /** Default: a sentence that says that the result does not match its schema. */
-  readonly detail?: string
   readonly issues: ReadonlyArray<FieldIssue>
+  /** The first issue, on one line. */
+  readonly line: string | undefined
   readonly cause: unknown
 }) =>
   mismatch({
     side: "result",
     code: "invalid_result",
-    detail: options.detail ?? `The result of ${options.tool} does not match its schema.`,
+    detail: `The result of ${options.tool} does not match its schema${
+      options.line === undefined ? "" : `: ${options.line}`
+    }.`,
     issues: options.issues,
     cause: options.cause
   })

@@ -125,12 +125,6 @@ export const toldAtLast = (
   }
 }
 
-/** Returns the certainty after an unreadable answer. If the tool acts, it is unknown whether it did its work. */
-export const certaintyUnread = (scope: Scope): Certainty => {
-  const effects = scope.effects(true)
-  return scope.acts && effects === "done" ? "unknown" : certaintyOf(effects)
-}
-
 // A status may mean that the service knows the key already. Facts need it, also those of a replayed run, where the cause
 // is lost.
 const withStatus = (failure: Failure, { tool: { sideEffect } }: Scope): Failure => {

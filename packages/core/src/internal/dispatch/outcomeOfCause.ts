@@ -7,11 +7,12 @@ import type * as Tool from "../../Tool.ts"
 import { isToolFailure, PartialData, type SchemaMismatch, type ToolFailure } from "../../ToolFailure.ts"
 import type { Failed, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { certaintyUnread, toldAtLast } from "../call/known.ts"
+import { toldAtLast } from "../call/known.ts"
 import { failedOutcome, stoppedOutcome, suspendedOutcome } from "../call/outcome.ts"
 import { heedPromise } from "../call/runUserCode.ts"
 import type { Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
+import { certaintyOf } from "../failure/effects.ts"
 import { isInferred } from "../failure/evidence.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { guard } from "../result/resultGuard.ts"
@@ -55,7 +56,7 @@ const broken = (
   record: Scope
 ): Effect.Effect<ToolOutcome> => {
   for (const defect of defectsOf(cause)) heedPromise(`The tool '${tool.name}'`, defect)
-  const certainty = stage === "guard" ? certaintyUnread(record) : record.certainty
+  const certainty = certaintyAt(stage, record)
   const outcome = certainty === "not_executed" ? undefined : certainty
   const failure = DispatchFailure.defect({ tool: tool.name, outcome, cause })
   return Effect.as(
@@ -63,6 +64,10 @@ const broken = (
     failed(failure, stage, record, certainty)
   )
 }
+
+// A handler that has returned did its work, whatever it returned.
+const certaintyAt = (stage: Stage, record: Scope): Certainty =>
+  stage === "guard" ? certaintyOf(record.effects(true)) : record.certainty
 
 const settle = (
   failure: ToolFailure,
@@ -98,7 +103,7 @@ const unrecognizedText = (error: unknown): string => {
 }
 
 const mismatched = (failure: SchemaMismatch, stage: Stage, record: Scope): Failed => {
-  if (stage === "guard") return failed(failure, stage, record, certaintyUnread(record))
+  if (stage === "guard") return failed(failure, stage, record, certaintyAt(stage, record))
   const isUnread = stage === "decode" && failure.side === "arguments" && failure.code === "invalid_json"
   return failed(failure, isUnread ? "parse" : stage, record)
 }
@@ -112,10 +117,12 @@ const partial = (
 ): Effect.Effect<ToolOutcome> =>
   Effect.suspend(() => guard(tool, failure.data)).pipe(
     Effect.match({
-      onSuccess: (data) => {
-        const { next, ...rest } = failure
+      onSuccess: ({ json, notes }) => {
+        const { detail, next, ...rest } = failure
         const nextField = next === undefined || isTooDeep(next) || !isJsonObject(next) ? {} : { next }
-        return failed(new PartialData({ ...rest, ...nextField, data, cause: failure.cause }), stage, record)
+        const noted = [detail, ...notes.map((note) => `${note}.`)].join(" ")
+        const partial = new PartialData({ ...rest, ...nextField, detail: noted, data: json, cause: failure.cause })
+        return failed(partial, stage, record)
       },
       onFailure: (invalid) => mismatched(invalid, "guard", record)
     }),

@@ -1,5 +1,5 @@
 /*
- * Logs a result that does not fit its tool's schema. The result may be secret. So the log names the
+ * Describes a result that does not fit its tool's schema. The result may be secret. So a description names the
  * fields of the result, and quotes only those values that the issues quote (`resultIssues`).
  */
 import { partAt } from "@fallible/arguments"
@@ -9,14 +9,16 @@ import { cut, firstIssue, oneLine } from "../value/text.ts"
 import { attempt, isA } from "../value/untrusted.ts"
 
 /** Logs a warning with one line for the tool and one for each issue. */
-export const logMismatch = (tool: string, issues: ReadonlyArray<FieldIssue>, value: unknown): Effect.Effect<void> =>
+export const logMismatch = (tool: string, lines: ReadonlyArray<string>): Effect.Effect<void> =>
   // A logger that dies must not fail the tool.
-  Effect.ignoreCause(Effect.suspend(() => {
-    const lines = issues.map((issue) => `\n  ${lineOf(issue, value)}`)
-    return Effect.logWarning(`The result of '${tool}' does not match its schema:${lines.join("")}`)
-  }))
+  Effect.ignoreCause(
+    Effect.logWarning(
+      `The result of '${tool}' does not match its schema:${lines.map((line) => `\n  ${line}`).join("")}`
+    )
+  )
 
-const lineOf = ({ actual, expected, path }: FieldIssue, value: unknown): string =>
+/** Describes an issue on one line, for a log or a model. */
+export const lineOf = ({ actual, expected, path }: FieldIssue, value: unknown): string =>
   firstIssue([{
     path: path.map((key) => cut(oneLine(String(key)), 80)),
     // A text that the schema's author wrote may quote the value.

@@ -5,6 +5,7 @@ import type * as Policy from "../../Policy.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
+import type { OnMismatch } from "../result/resultGuard.ts"
 
 /**
  * `PollOptions` with all values filled in.
@@ -40,6 +41,7 @@ export interface Any {
   readonly description: string
   readonly parameters: Schema.ConstraintDecoder<unknown>
   readonly success: Schema.ConstraintCodec<unknown, unknown>
+  readonly onMismatch?: OnMismatch
   readonly sideEffect: SideEffect
   readonly instead: ReadonlyArray<string>
   readonly check: string | undefined

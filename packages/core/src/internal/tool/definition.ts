@@ -122,6 +122,7 @@ export const demands = (
     instead,
     isUninterruptible,
     joins,
+    onMismatch,
     poll,
     refusesFirst,
     repeats,
@@ -164,6 +165,11 @@ export const demands = (
     "A tool's 'failureLimit' must be a whole number of at least 1",
     Number.isInteger(failureLimit) && Number(failureLimit) >= 1,
     failureLimit
+  ],
+  [
+    "A tool's 'onMismatch' must be \"show\" or \"refuse\"",
+    onMismatch === "show" || onMismatch === "refuse",
+    onMismatch
   ],
   [
     "A tool's 'volatile' must be a list of field names",
