@@ -224,9 +224,7 @@ describe("Guard", () => {
         class Known extends Context.Service<Known, ReadonlySet<string>>()("Known") {}
         const guarded = (city: string) =>
           Effect.succeed(city).pipe(
-            Guard.check((city) =>
-              Known.use((known) => known.has(city) ? Effect.succeed("known") : Effect.fail(noOrders))
-            ),
+            Guard.check((city) => Known.use((known) => known.has(city) ? Effect.void : Effect.fail(noOrders))),
             Effect.provideService(Known, new Set(["Paris"]))
           )
         assert.strictEqual(yield* guarded("Paris"), "Paris")
@@ -234,7 +232,50 @@ describe("Guard", () => {
       }))
   })
 
+  describe("check, as an Effect", () => {
+    const empty = new SemanticGarbage({ code: "x", detail: "y" })
+    const checked = (verdict: Effect.Effect<unknown>) =>
+      Effect.exit(Effect.succeed({ n: 0 }).pipe(Guard.check(() => verdict as Effect.Effect<void>)))
+
+    it.effect("fails with a failure that it succeeds with", () =>
+      Effect.gen(function*() {
+        const lookUp = Effect.succeed(false)
+        const guarded = Effect.succeed({ n: 0 }).pipe(
+          Guard.check(() => Effect.map(lookUp, (ok) => ok ? undefined : empty))
+        )
+        assert.strictEqual(yield* Effect.flip(guarded), empty)
+        assert.deepStrictEqual(yield* checked(Effect.succeed(empty)), Exit.fail(empty as never))
+      }))
+
+    it.effect("passes nothing if it answers anything but undefined or a failure", () =>
+      Effect.gen(function*() {
+        for (const answer of [true, false, "ok", null, 0, { ok: true }, Effect.fail(empty)]) {
+          const exit = yield* checked(Effect.succeed(answer))
+          if (!Exit.isFailure(exit)) return assert.fail(String(answer))
+          assert.include(
+            String(Cause.squash(exit.cause)),
+            "succeed with undefined if the value is good, and with a failure if it is not."
+          )
+        }
+        assert.deepStrictEqual(yield* checked(Effect.void), Exit.succeed({ n: 0 }))
+        for (const answer of [true, false]) {
+          const exit = yield* Effect.exit(Guard.check(Effect.succeed(1), () => answer as unknown as undefined))
+          assert.isTrue(Exit.hasDies(exit))
+        }
+      }))
+  })
+
   describe("partial", () => {
+    it.effect("marks nothing if it answers with an Effect", () =>
+      Effect.gen(function*() {
+        const lookUp = () => Effect.succeed(undefined) as Guard.Incomplete
+        const exit = yield* Effect.exit(Guard.partial(Effect.succeed(1), lookUp))
+        assert.include(
+          Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "",
+          "A function of Guard.partial returned an Effect: return an object, or undefined."
+        )
+      }))
+
     const users = { names: ["ada"], page: 1, pages: 3 }
     const say = (incomplete: Guard.Incomplete) => Effect.flip(Guard.partial(Effect.succeed(users), () => incomplete))
 

@@ -120,7 +120,7 @@ describe("a result that does not match its schema", () => {
           success: Order,
           ...(onMismatch && { onMismatch })
         },
-        async () => value
+        async () => value as typeof Order.Type
       ),
       {}
     ))

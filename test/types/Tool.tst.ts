@@ -49,6 +49,27 @@ const ping = Tool.make("ping", { description: "Answers", success: Schema.String 
 
 type Failures<T extends Tool.Any> = Tool.Failure<T>
 
+describe("Guard.check", () => {
+  const one = Effect.succeed(1)
+  const garbage = new SemanticGarbage({ code: "x", detail: "y" })
+
+  test("takes a failure, an Effect that fails, and an Effect that succeeds with a failure", () => {
+    expect(Guard.check(one, (n) => n > 1 ? garbage : undefined)).type.toBe<Effect.Effect<number, SemanticGarbage>>()
+    expect(Guard.check(one, () => Effect.fail(garbage))).type.toBe<Effect.Effect<number, SemanticGarbage>>()
+    expect(Guard.check(one, () => Effect.succeed(undefined as typeof garbage | undefined))).type.toBe<
+      Effect.Effect<number, SemanticGarbage>
+    >()
+    expect(one.pipe(Guard.check(() => Effect.void))).type.toBe<Effect.Effect<number>>()
+  })
+
+  test("takes no other verdict", () => {
+    expect(Guard.check).type.not.toBeCallableWith(one, () => true)
+    expect(Guard.check).type.not.toBeCallableWith(one, () => Effect.succeed(true))
+    expect(Guard.check).type.not.toBeCallableWith(one, async () => undefined)
+    expect(Guard.partial).type.not.toBeCallableWith(one, () => Effect.succeed(undefined))
+  })
+})
+
 describe("Tool.promise", () => {
   const definition = {
     description: "Lists users",

@@ -23,8 +23,8 @@ import { requireSync, runAnswer } from "./internal/call/runUserCode.ts"
 import { type Incomplete, incompleteOf, partialData } from "./internal/result/partialResult.ts"
 import { resultIssues } from "./internal/result/resultIssues.ts"
 import { dottedPath } from "./internal/result/resultText.ts"
-import { excerpt, firstIssue } from "./internal/value/text.ts"
-import { type PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
+import { excerpt, firstIssue, kind } from "./internal/value/text.ts"
+import { isToolFailure, type PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
 export type { Incomplete } from "./internal/result/partialResult.ts"
 
@@ -97,8 +97,10 @@ export const json = <T, RD>(
  * Checks the meaning of a value: an invariant, its freshness, one field against another.
  *
  * When to use: for rules that a schema cannot express. The check function returns `undefined` if the value is
- * good, and a failure if it is not. The function may also return an Effect, for example to look something up
- * before it decides.
+ * good, and a failure if it is not. It may also return an Effect, for example to look something up before it decides. The
+ * Effect succeeds with `undefined` if the value is good. It succeeds or fails with a failure if the value is not.
+ *
+ * A check with any other answer, such as `true`, dies: the value does not pass.
  *
  * Inside the handler of a tool that acts (has side effects), a failed check counts as a refusal, unless a request of the
  * handler may have acted. If the tool has already acted when the check runs, declare the rule in the tool's definition instead
@@ -121,26 +123,48 @@ export const json = <T, RD>(
  * @since 0.1.0
  */
 export const check: {
-  <A, E2 extends SemanticGarbage = never, R2 = never>(
-    check: (value: A) => Effect.Effect<unknown, E2, R2> | undefined
-  ): <E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | E2, R | R2>
-  <A, E, R, E2 extends SemanticGarbage = never, R2 = never>(
+  <A, V extends SemanticGarbage | void = void, E2 extends SemanticGarbage = never, R2 = never>(
+    check: (value: A) => Effect.Effect<V, E2, R2> | undefined
+  ): <E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | E2 | Found<V>, R | R2>
+  <A, E, R, V extends SemanticGarbage | void = void, E2 extends SemanticGarbage = never, R2 = never>(
     self: Effect.Effect<A, E, R>,
-    check: (value: A) => Effect.Effect<unknown, E2, R2> | undefined
-  ): Effect.Effect<A, E | E2, R | R2>
+    check: (value: A) => Effect.Effect<V, E2, R2> | undefined
+  ): Effect.Effect<A, E | E2 | Found<V>, R | R2>
 } = dual(
   2,
-  <A, E, R, E2 extends SemanticGarbage, R2>(
+  <A, E, R, V extends SemanticGarbage | void, E2 extends SemanticGarbage, R2>(
     self: Effect.Effect<A, E, R>,
-    check: (value: A) => Effect.Effect<unknown, E2, R2> | undefined
-  ): Effect.Effect<A, E | E2, R | R2> =>
-    Effect.flatMap(self, (value): Effect.Effect<A, E2, R2> => {
+    check: (value: A) => Effect.Effect<V, E2, R2> | undefined
+  ): Effect.Effect<A, E | E2 | Found<V>, R | R2> =>
+    Effect.flatMap(self, (value): Effect.Effect<A, E2 | Found<V>, R2> => {
       const verdict = check(value)
       return verdict === undefined
         ? Effect.succeed(value)
-        : Effect.as(runAnswer("A function of Guard.check", verdict), value)
+        : Effect.flatMap(runAnswer(label, verdict), (found) => {
+          if (found === undefined) return Effect.succeed(value)
+          return isFound(found) ? Effect.fail(found) : Effect.die(odd(found))
+        })
     })
 )
+
+/**
+ * The failure that a check may succeed with.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Found<V> = Extract<V, SemanticGarbage>
+
+const label = "A function of Guard.check"
+
+const isFound = <V extends SemanticGarbage | void>(verdict: V): verdict is Found<V> => isToolFailure(verdict)
+
+const odd = (verdict: unknown) =>
+  new TypeError(
+    `${label} succeeded with ${
+      kind(verdict)
+    }: succeed with undefined if the value is good, and with a failure if it is not.`
+  )
 
 /**
  * Marks a value as incomplete, and says how to get the rest.

@@ -1,6 +1,8 @@
+import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { type Coverage, PartialData } from "../../ToolFailure.ts"
 import { kind } from "../value/text.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /**
  * The description of an incomplete value, and how to get the rest.
@@ -25,8 +27,11 @@ export interface Incomplete {
  * an object nor `undefined`.
  */
 export const incompleteOf = (functionName: string, incomplete: Incomplete | undefined): Incomplete | undefined => {
-  if (incomplete === undefined || typeof incomplete === "object" && incomplete !== null) return incomplete
-  throw new TypeError(`${functionName} returned ${kind(incomplete)}: return an object, or undefined.`)
+  const isEffect = attempt(() => Effect.isEffect(incomplete)) === true
+  if (incomplete === undefined || typeof incomplete === "object" && incomplete !== null && !isEffect) return incomplete
+  throw new TypeError(
+    `${functionName} returned ${isEffect ? "an Effect" : kind(incomplete)}: return an object, or undefined.`
+  )
 }
 
 /**
