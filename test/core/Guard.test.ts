@@ -251,7 +251,7 @@ describe("Guard", () => {
       Effect.gen(function*() {
         for (const answer of [true, false, "ok", null, 0, { ok: true }, Effect.fail(empty)]) {
           const exit = yield* checked(Effect.succeed(answer))
-          if (!Exit.isFailure(exit)) return assert.fail(String(answer))
+          if (!Exit.isFailure(exit)) return assert.fail(JSON.stringify(answer))
           assert.include(
             String(Cause.squash(exit.cause)),
             "succeed with undefined if the value is good, and with a failure if it is not."
