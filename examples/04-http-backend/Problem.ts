@@ -50,6 +50,8 @@ export const ofFailure = (failure: Unanswered): Problem => {
       return make(508, "no_progress", "The assistant made no progress. Ask in other words.")
     case "RunStopped":
       return make(403, "stopped", "The assistant may not do this. Ask a person at the support desk.")
+    case "RunHalted":
+      return make(503, "not_recorded", "The assistant cannot record its work. Ask again later.")
     case "RunRefused":
       return make(400, "invalid_run", "This question cannot be asked here. Begin a new conversation.")
   }

@@ -251,6 +251,14 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
       ...run
     })
   ],
+  RunHalted: [
+    new AgentFailure.RunHalted({
+      detail: "The run halted.",
+      step: "turn/1/model",
+      cause: new Error("The disk is full."),
+      ...run
+    })
+  ],
   RunStopped: [new AgentFailure.RunStopped({ detail: "Stopped.", reason: "Locked.", ...run })],
   RunRefused: [
     new AgentFailure.RunRefused({
@@ -311,6 +319,7 @@ describe("AgentFailure.schema", () => {
       AgentFailure.LoopDetected.schema,
       AgentFailure.RunSuspended.schema,
       AgentFailure.RunStopped.schema,
+      AgentFailure.RunHalted.schema,
       AgentFailure.RunRefused.schema
     ]
     for (const failure of every) {

@@ -1,14 +1,13 @@
-/** The steps that a run gives its journal, and the end of a run whose journal dies. */
+/** The steps that a run gives its journal, and the end of a run whose journal fails. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import { Agent, AgentFailure, Model, ModelFailure, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
 import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Exit, Schema, Stream } from "effect"
-import { logging, sibling } from "../support/illTyped.ts"
+import { Cause, Effect, Exit, Schema } from "effect"
+import { logging } from "../support/illTyped.ts"
 import { namingJournal } from "../support/namingJournal.ts"
 import type { Untyped } from "../support/nonsense.ts"
 import { once, pinging } from "../support/pinging.ts"
-import { paris } from "../support/sequence.ts"
 
 describe("Journal", () => {
   it.effect("sees each reply and each outcome as a step, named by its position", () =>
@@ -18,7 +17,7 @@ describe("Journal", () => {
       assert.deepStrictEqual(names, ["run", "turn/1/model", "turn/1/call/1", "turn/1/call/2", "turn/2/model"])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["ping"], ["ping"]), ScriptedModel.text("done")]))))
 
-  it.effect("omits the steps of an agent inside a tool, because the tool's call is the step", () =>
+  it.effect("sees the steps of an agent inside a tool under the position of the tool's call", () =>
     Effect.gen(function*() {
       const { journal, names } = namingJournal()
       const model = ScriptedModel.layer([ScriptedModel.text("inner answer")])
@@ -30,7 +29,13 @@ describe("Journal", () => {
       yield* Agent.make({ toolkit: Toolkit.make(consult) }).run("Go").pipe(
         Effect.provideService(Journal.current, journal)
       )
-      assert.deepStrictEqual(names, ["run", "turn/1/model", "turn/1/call/1", "turn/2/model"])
+      assert.deepStrictEqual(names.map((name) => name.replace(/run-[^/]+/, "run-…")), [
+        "run",
+        "turn/1/model",
+        "turn/1/call/1",
+        "turn/1/call/1/run-…/turn/1/model",
+        "turn/2/model"
+      ])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("consult"), ScriptedModel.text("done")]))))
 
   it.effect("can replay recorded JSON instead of running a step", () =>
@@ -59,59 +64,263 @@ describe("Journal", () => {
     }))
 })
 
-describe("a journal that dies", () => {
-  const pay = Tool.make("pay", { description: "", success: Schema.String }, () => Effect.succeed("paid"))
-  const stop = Tool.make("stop", { description: "", success: Schema.String }, () => ToolCall.stop("Enough."))
-  const agent = Agent.make({ toolkit: Toolkit.make(pay, stop, sibling) })
-  type Step = Journal.Journal["step"]
-  const dying = (when: (name: string) => boolean, step: Step): Journal.Journal => ({
-    step: (about, effect) => when(about.name) ? step(about, effect) : effect
+describe("a journal that fails", () => {
+  const world = () => {
+    const done = { asked: 0, paid: 0, read: 0 }
+    const act = (key: keyof typeof done) => () => Effect.sync(() => `${key} ${++done[key]}`)
+    const pay = Tool.make("pay", { description: "", success: Schema.String }, act("paid"))
+    const read = Tool.make("read", { description: "", success: Schema.String, sideEffect: "none" }, act("read"))
+    const stop = Tool.make("stop", { description: "", success: Schema.String }, () => ToolCall.stop("Enough."))
+    const script = [
+      ScriptedModel.calls(["pay"], ["read"], ["pay"]),
+      ScriptedModel.calls(["stop"]),
+      ScriptedModel.text("Done.")
+    ]
+    const model = Model.layer({ respond: () => Effect.sync(() => script[done.asked++]!) })
+    return { done, agent: Agent.make({ toolkit: Toolkit.make(pay, read, stop) }), model }
+  }
+  type Fail = Journal.Journal["step"]
+  const failingAt = (name: string, step: Fail): Journal.Journal => ({
+    step: (about, effect) => about.name === name ? step(about, effect) : effect
   })
-  const ofCalls = (name: string) => name.includes("call")
-  const run = (journal: Journal.Journal, script: ScriptedModel.Script) =>
-    logging(
-      Effect.exit(Effect.provideService(agent.run("?"), Journal.current, journal)).pipe(
-        Effect.provide(ScriptedModel.layer(script))
-      )
+  const halted = (name: string, step: Fail, options?: Agent.RunOptions) => {
+    const { agent, done, model } = world()
+    return Effect.map(
+      logging(
+        Effect.exit(Effect.provideService(agent.run("?", options), Journal.current, failingAt(name, step))).pipe(
+          Effect.provide(model)
+        )
+      ),
+      ({ logged, value }) => {
+        const failure = Exit.isFailure(value) ? Cause.squash(value.cause) : undefined
+        return failure instanceof AgentFailure.RunHalted
+          ? { failure, logged, done }
+          : assert.fail(JSON.stringify(value))
+      }
     )
+  }
+  const lost = new Journal.JournalFailure({ detail: "The lease of this run is lost.", cause: new Error("no row") })
+  const refuses: Fail = () => Effect.fail(lost)
 
-  it.effect("in place of an acting call leaves its outcome unknown", () =>
+  it.effect("halts the run at any step, and nothing of the run begins after that", () =>
     Effect.gen(function*() {
-      const journal = dying(ofCalls, () => Effect.die("full"))
-      const script = [ScriptedModel.calls(["pay"], ["sibling", paris]), ScriptedModel.text("Done.")]
-      const { value } = yield* logging(
-        Stream.runCollect(agent.stream("?")).pipe(
-          Effect.provideService(Journal.current, journal),
-          Effect.provide(ScriptedModel.layer(script))
+      const reached = {
+        "run": { asked: 0, paid: 0, read: 0 },
+        "turn/1/model": { asked: 0, paid: 0, read: 0 },
+        "turn/1/call/1": { asked: 1, paid: 0, read: 0 },
+        "turn/1/call/2": { asked: 1, paid: 1, read: 0 },
+        "turn/1/call/3": { asked: 1, paid: 1, read: 1 },
+        "turn/2/model": { asked: 1, paid: 1, read: 1 },
+        "turn/2/call/1": { asked: 2, paid: 1, read: 1 }
+      }
+      for (const [name, expected] of Object.entries(reached)) {
+        const { done, failure, logged } = yield* halted(name, refuses)
+        assert.deepStrictEqual(done, expected, name)
+        assert.strictEqual(failure.step, name)
+        assert.strictEqual(failure.message, `The run halted at its step '${name}': The lease of this run is lost.`)
+        assert.strictEqual(failure.cause, lost)
+        assert.deepStrictEqual(logged, [])
+      }
+    }))
+
+  it.effect("before a call leaves no doubt, for a call that this process has asked for", () =>
+    Effect.gen(function*() {
+      const { failure } = yield* halted("turn/1/call/1", refuses)
+      const { agent, done } = world()
+      yield* agent.run("Pay.", { facts: failure.facts }).pipe(
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay"), ScriptedModel.text("Done.")]))
+      )
+      assert.strictEqual(done.paid, 1)
+      assert.deepStrictEqual(failure.report.failures.map(({ code }) => code), ["not_run", "not_run", "not_run"])
+    }))
+
+  it.effect("after a call knows what it did", () =>
+    Effect.gen(function*() {
+      const { done, failure } = yield* halted(
+        "turn/1/call/1",
+        (_, effect) => Effect.andThen(effect, Effect.fail(lost))
+      )
+      assert.strictEqual(done.paid, 1)
+      assert.include(JSON.stringify(Transcript.toArray(failure.transcript)), "paid 1")
+      const { agent, done: later } = world()
+      yield* agent.run("Pay.", { facts: failure.facts }).pipe(
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay"), ScriptedModel.text("Done.")]))
+      )
+      assert.strictEqual(later.paid, 0)
+    }))
+
+  it.effect("inside a call leaves it in doubt", () =>
+    Effect.gen(function*() {
+      const { failure } = yield* halted(
+        "turn/1/call/1",
+        (_, effect) => Effect.andThen(Effect.interruptible(Effect.timeoutOption(effect, 0)), Effect.fail(lost))
+      )
+      assert.include(JSON.stringify(Transcript.toArray(failure.transcript)), "paid 1")
+      const never = Tool.make("pay", { description: "", success: Schema.String }, () => Effect.never)
+      const cut = yield* Effect.flip(
+        Agent.make({ toolkit: Toolkit.make(never) }).run("?").pipe(
+          Effect.provideService(
+            Journal.current,
+            failingAt("turn/1/call/1", (_, effect) =>
+              Effect.andThen(Effect.raceFirst(effect, Effect.yieldNow), Effect.fail(lost)))
+          ),
+          Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay")]))
         )
       )
-      const outcomes = Array.from(value).flatMap((event) => event._tag === "CallEnded" ? [event.outcome] : [])
-      assert.strictEqual(outcomes.length, 2)
-      const [paid, asked] = outcomes
-      if (paid?._tag !== "Failed" || asked?._tag !== "Failed") return assert.fail(JSON.stringify(outcomes))
-      assert.strictEqual(paid.certainty, "unknown")
-      assert.deepInclude({ ...paid.failure }, { code: "defect", outcome: "unknown" })
-      assert.strictEqual(asked.certainty, "not_executed")
-      assert.notProperty(asked.failure, "outcome")
+      assert.deepInclude(cut.report.failures[0], { certainty: "unknown", tool: "pay" })
+    }))
+
+  it.effect("by a defect, or with a result that the step cannot have, halts it too, and is logged", () =>
+    Effect.gen(function*() {
+      for (
+        const [step, cause] of [
+          [() => Effect.die("full"), "full"],
+          [() => assert.fail("boom"), "boom"],
+          [() => Effect.succeed(7 as never), "The journal's result of 'turn/1/model' does not match the schema"],
+          [() => Effect.fail("no" as never), "no"]
+        ] satisfies ReadonlyArray<readonly [Fail, string]>
+      ) {
+        const { done, failure, logged } = yield* halted("turn/1/model", step)
+        assert.include(String(failure.cause), cause)
+        assert.include(logged[0], "The journal failed with an internal error at 'turn/1/model'")
+        assert.strictEqual(done.paid, 0)
+      }
     }))
 
   it.effect("is not blamed for failures that it only passes on", () =>
     Effect.gen(function*() {
       const native: Untyped = { source: "elsewhere", message: { content: undefined } }
-      const journal = dying(() => true, (_, effect) => Effect.map(effect, (value) => value))
-      const { logged, value } = yield* run(journal, [{ text: "Done.", calls: [], native }])
+      const journal: Journal.Journal = { step: (_, effect) => Effect.map(effect, (value) => value) }
+      const { logged, value } = yield* logging(
+        Effect.exit(Effect.provideService(world().agent.run("?"), Journal.current, journal)).pipe(
+          Effect.provide(ScriptedModel.layer([{ text: "Done.", calls: [], native }]))
+        )
+      )
       assert.deepStrictEqual(logged, [])
       assert.isTrue(Exit.isSuccess(value))
     }))
 
-  it.effect("after a call loses neither its value nor its stop", () =>
+  it.effect("takes precedence over a stop of the same turn", () =>
     Effect.gen(function*() {
-      const journal = dying(ofCalls, (_, effect) => Effect.andThen(effect, Effect.die("full")))
-      const paid = yield* run(journal, [ScriptedModel.call("pay"), ScriptedModel.text("Done.")])
-      assert.isTrue(Exit.isSuccess(paid.value))
-      assert.include(JSON.stringify(paid.value), "paid")
-      assert.include(paid.logged[0], "The journal failed")
-      const { value } = yield* run(journal, [ScriptedModel.call("stop"), ScriptedModel.text("Done.")])
-      assert.isTrue(Exit.isFailure(value) && Cause.squash(value.cause) instanceof AgentFailure.RunStopped)
+      const { failure } = yield* halted("turn/2/call/1", (_, effect) => Effect.andThen(effect, Effect.fail(lost)))
+      assert.strictEqual(failure.step, "turn/2/call/1")
+    }))
+})
+
+describe("a journal that is interrupted", () => {
+  const pay = (paid: { count: number }) =>
+    Tool.make("pay", { description: "", success: Schema.String }, () => Effect.sync(() => `${++paid.count}`))
+  const steps = ["run", "turn/1/model", "turn/1/call/1", "turn/2/model"]
+
+  it.effect("interrupts the run, at each step, before and after it", () =>
+    Effect.gen(function*() {
+      for (const name of steps) {
+        for (const isAfter of [false, true]) {
+          const paid = { count: 0 }
+          const journal: Journal.Journal = {
+            step: (step, effect) =>
+              step.name !== name ? effect : isAfter ? Effect.andThen(effect, Effect.interrupt) : Effect.interrupt
+          }
+          const { logged, value } = yield* logging(
+            Effect.exit(
+              Agent.make({ toolkit: Toolkit.make(pay(paid)) }).run("?").pipe(
+                Effect.provideService(Journal.current, journal),
+                Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay"), ScriptedModel.text("Done.")]))
+              )
+            )
+          )
+          assert.isTrue(Exit.isFailure(value) && Cause.hasInterruptsOnly(value.cause), `${name} ${isAfter}`)
+          assert.deepStrictEqual(logged, [])
+          assert.strictEqual(paid.count, name === "turn/2/model" || isAfter && name === "turn/1/call/1" ? 1 : 0)
+        }
+      }
+    }))
+})
+
+describe("the journal of an agent inside a tool", () => {
+  const records = () => {
+    const known = new Map<string, Exit.Exit<unknown, unknown>>()
+    const began = new Set<string>()
+    // Lives as long as a process does: `stopAt` ends it inside a step.
+    const journal = (stopAt?: string): Journal.Journal => ({
+      step: (step, effect) => {
+        const exit = known.get(step.name)
+        if (exit !== undefined) return exit as typeof effect
+        const work = began.has(step.name) ? step.lost ?? effect : effect
+        began.add(step.name)
+        return Effect.flatMap(Effect.exit(work), (exit) => {
+          if (step.name.endsWith(stopAt ?? "-")) return Effect.interrupt
+          known.set(step.name, exit)
+          return exit
+        })
+      }
+    })
+    return { began, journal }
+  }
+  const setUp = (paid: { count: number }) => {
+    const pay = Tool.make(
+      "pay",
+      { description: "", success: Schema.String },
+      () => Effect.sync(() => `${++paid.count}`)
+    )
+    const inner = Agent.make({ toolkit: Toolkit.make(pay) })
+    const consult = Tool.make(
+      "consult",
+      { description: "", success: Schema.String, sideEffect: "idempotent" },
+      () =>
+        Effect.map(Effect.orDie(inner.run("Pay!")), ({ text }) => text).pipe(
+          Effect.provide(Model.layer({
+            respond: ({ transcript }) =>
+              Effect.succeed(transcript.length > 1 ? ScriptedModel.text("paid") : ScriptedModel.call("pay"))
+          }))
+        )
+    )
+    return Agent.make({ toolkit: Toolkit.make(consult) })
+  }
+  const outer = Model.layer({
+    respond: ({ transcript }) =>
+      Effect.succeed(transcript.length > 1 ? ScriptedModel.text("Done.") : ScriptedModel.call("consult"))
+  })
+  const runWith = (paid: { count: number }, journal: Journal.Journal) =>
+    Effect.exit(setUp(paid).run("Go").pipe(Effect.provideService(Journal.current, journal), Effect.provide(outer)))
+
+  it.effect("is that of the run around it: what the inner agent did is not done again", () =>
+    Effect.gen(function*() {
+      for (const stopAt of ["/turn/2/model", "turn/1/call/1/turn/1/call/1", "turn/1/call/1"]) {
+        const paid = { count: 0 }
+        const { journal } = records()
+        yield* runWith(paid, journal(stopAt))
+        const again = yield* runWith(paid, journal())
+        assert.isTrue(Exit.isSuccess(again), stopAt)
+        assert.strictEqual(paid.count, 1, stopAt)
+      }
+    }))
+
+  it.effect("records each run of a handler that runs its agent again", () =>
+    Effect.gen(function*() {
+      const { began, journal } = records()
+      let asked = 0
+      const flaky = Model.layer({
+        respond: () =>
+          asked++ === 0
+            ? Effect.fail(new ModelFailure({ code: "refused", detail: "No.", transient: false }))
+            : Effect.succeed(ScriptedModel.text("yes"))
+      })
+      const inner = Agent.make({ toolkit: Toolkit.empty })
+      const consult = Tool.make(
+        "consult",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () =>
+          Effect.map(Effect.orDie(Effect.retry(inner.run("Sure?"), { times: 1 })), ({ text }) => text).pipe(
+            Effect.provide(flaky)
+          )
+      )
+      const { text } = yield* Agent.make({ toolkit: Toolkit.make(consult) }).run("Go").pipe(
+        Effect.provideService(Journal.current, journal()),
+        Effect.provide(outer)
+      )
+      assert.strictEqual(text, "Done.")
+      assert.strictEqual(asked, 2)
+      assert.strictEqual(Array.from(began).filter((name) => name.includes("/run-")).length, 2)
     }))
 })

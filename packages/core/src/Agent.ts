@@ -32,6 +32,7 @@ import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
 import { Account } from "./internal/agent/runAccount.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
+import { unlessHalted } from "./internal/agent/runEndings.ts"
 import type { Happened } from "./internal/agent/runEvent.ts"
 import { newId, type NewRun } from "./internal/agent/runId.ts"
 import {
@@ -309,8 +310,9 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       : new KeptResults(resultSize)
     if (earlier !== undefined) kept?.expect(earlier)
     // Written out: an object that is spread from another one is larger.
-    const { hasRetryBudget, journal, onEvent, place, retried, time, usage } = context
+    const { halt, hasRetryBudget, journal, onEvent, place, retried, time, usage } = context
     return {
+      halt,
       hasRetryBudget,
       journal,
       onEvent,
@@ -365,13 +367,13 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
                 fiber.getRef(Journal.current)
               )
               const run = inRunContext(id, budget, state.account, 0, concludes, (context) =>
-                turn(begin(id, model, modelOptions, watch, context, options?.transcript), { ...state, facts: begun }))
+                unlessHalted(
+                  context,
+                  turn(begin(id, model, modelOptions, watch, context, options?.transcript), { ...state, facts: begun })
+                ))
               const ending = end === undefined
                 ? run
-                : Effect.onExit(run, (exit) =>
-                  Effect.sync(() =>
-                    end(Exit.isSuccess(exit))
-                  ))
+                : Effect.onExit(run, (exit) => Effect.sync(() => end(Exit.isSuccess(exit))))
               // Nobody else can know a scope that is drawn only now.
               return begun.scope === id && options?.id === undefined
                 ? ending
@@ -395,7 +397,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       const { facts, report, runId, transcript, used } = waiting
       const run = Effect.flatMap(Model, (model) =>
         inRunContext(runId, budget, Account.from(report), Duration.toMillis(used), concludes, (context) =>
-          rest(begin(runId, model, options?.modelOptions, watch, context, transcript))))
+          unlessHalted(context, rest(begin(runId, model, options?.modelOptions, watch, context, transcript)))))
       // The services of a key remember what was done under it. Any other effect of a later run is not known to this one.
       return runAlone(facts, runId, run, (why) =>
         why === "running" || isUnkeyed ? refusalBeside(why, facts, waiting, true) : undefined)

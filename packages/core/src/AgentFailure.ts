@@ -10,6 +10,7 @@
  * | `LoopDetected` | the model repeated calls that add nothing          | simplify the question, or give it better tools     |
  * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`          |
  * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
+ * | `RunHalted`    | the journal of the run failed                      | repair the journal, and run again with it          |
  * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
  *
  * `console.log` and Effect's loggers for text show a failure in short: its detail, and its report as a table. A logger
@@ -261,6 +262,34 @@ export class RunStopped extends RunFailure<RunFields & { readonly reason: string
   )
 }
 
+const RunHaltedFields = stored({ _tag: Schema.tag("RunHalted"), step: Schema.String })
+
+/**
+ * The journal of the run failed: it refused a step, or could not read its record (`Journal.JournalFailure`). Nothing of the
+ * run began after that. Its calls that may have acted are in doubt in the `facts`.
+ *
+ * When the journal works again, run the same question with it: the run goes on from its records.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class RunHalted extends RunFailure<
+  RunFields & {
+    /** The name of the step at which the journal failed. */
+    readonly step: string
+    /** The failure of the journal, for logs in this process. */
+    readonly cause?: unknown
+  }
+> {
+  readonly _tag = "RunHalted"
+
+  /** The schema of this failure. It encodes to plain JSON with a version number, without the `cause`. */
+  static readonly schema: Schema.Codec<RunHalted, Schema.JsonObject> = codec(
+    RunHaltedFields,
+    () => RunHalted
+  )
+}
+
 const RunRefusedFields = stored({ _tag: Schema.tag("RunRefused"), issues: Schema.Array(FieldIssue) })
 
 /**
@@ -294,6 +323,7 @@ export type AgentFailure =
   | LoopDetected
   | RunSuspended
   | RunStopped
+  | RunHalted
   | RunRefused
 
 /**
@@ -328,5 +358,6 @@ export const schema: Schema.Codec<AgentFailure, Schema.JsonObject> = Schema.Unio
   LoopDetected.schema,
   RunSuspended.schema,
   RunStopped.schema,
+  RunHalted.schema,
   RunRefused.schema
 ])

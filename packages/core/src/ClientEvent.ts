@@ -194,6 +194,7 @@ export class RunFailed extends namedStruct<RunFailed>()({
     "LoopDetected",
     "RunSuspended",
     "RunStopped",
+    "RunHalted",
     "RunRefused"
   ]),
   /** One or two sentences for the user. */

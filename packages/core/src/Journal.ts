@@ -5,7 +5,8 @@
  * By default a step just runs. A custom journal records the result of a step, and returns the recorded result
  * instead of running the step again. Names are positions in the run: `run`, `turn/3/model`, `turn/3/call/1`,
  * and `turn/3/call/1/reply/1` after the user's first reply. The ids that models give to calls are not used,
- * because models repeat ids.
+ * because models repeat ids. The steps of an agent that runs inside a call have that call's name before their own:
+ * `turn/3/call/1/run-…/turn/1/model`.
  *
  *     record "began" ─ run ─ record the result ─ return it
  *     replay: a result?                  return it
@@ -24,6 +25,7 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 
@@ -42,13 +44,47 @@ export interface Step<A, E, R = never> {
 }
 
 /**
+ * A journal that cannot record a step, or cannot read the record of one: its database is down, its lease is lost, a record
+ * does not decode. The run halts (`RunHalted`): nothing of it begins after that.
+ *
+ * @example
+ * ```ts
+ * import * as Journal from "@fallible/core/Journal"
+ *
+ * new Journal.JournalFailure({ detail: "The lease of this run is lost." }).message // => "The lease of this run is lost."
+ * ```
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class JournalFailure extends Data.TaggedError("JournalFailure")<{
+  /** One line: what is wrong with the journal. */
+  readonly detail: string
+  /** The original error, for logs in this process. */
+  readonly cause?: unknown
+}> {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/**
  * A journal: runs steps, and may record their results.
+ *
+ * - A step that fails with a {@link JournalFailure} halts the run. So does a journal that dies, or that returns a result
+ *   which the step cannot have.
+ * - A journal that is interrupted interrupts the run: an engine may stop a run that way, and start it again later.
+ * - Only one process at a time may run the steps of a journal. To see to that, by a lease for example, is the duty of its
+ *   store.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Journal {
-  readonly step: <A, E, R>(step: Step<A, E, R>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly step: <A, E, R>(
+    step: Step<A, E, R>,
+    effect: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E | JournalFailure, R>
 }
 
 const passThrough: Journal = { step: (_, effect) => effect }

@@ -148,11 +148,13 @@ const recordReply = (
     journalStep(
       run,
       () => ({ name: `turn/${turn}/model${step}`, success: Asked, error: Unanswered }),
-      replies,
-      (cause, ownResult) =>
-        Effect.mapError(
-          failUnrecorded(cause),
-          (failure) => unanswered(run, turn, failure, timesAsked(run.retried) + (ownResult === undefined ? 0 : 1))
+      Effect.suspend(() => {
+        run.halt.isPastRecords = true
+        return replies
+      }),
+      (own) =>
+        Effect.suspend(() =>
+          Effect.fail(unanswered(run, turn, unrecorded, timesAsked(run.retried) + (own === undefined ? 0 : 1)))
         )
     ),
     // The journal may return a reply that it did not get from here.
@@ -318,16 +320,12 @@ const defectFailure = (cause: unknown) =>
     cause
   })
 
-/** Fails with the `ModelFailure` that ends a run if the journal fails outside a call. */
-export const failUnrecorded = (cause: unknown) =>
-  Effect.fail(
-    new Model.ModelFailure({
-      code: "defect",
-      detail: "The journal of the run failed with an internal error.",
-      transient: false,
-      cause
-    })
-  )
+// Stands for a reply that the journal could not record, until the run halts.
+const unrecorded = new Model.ModelFailure({
+  code: "defect",
+  detail: "The journal of the run failed.",
+  transient: false
+})
 
 const cutOff = new Model.ModelFailure({
   code: "cut_off",

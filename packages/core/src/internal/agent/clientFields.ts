@@ -85,6 +85,8 @@ const messageOf = (failure: AgentFailure): string => {
       return "The question needs your reply."
     case "RunStopped":
       return "A tool stopped the run."
+    case "RunHalted":
+      return "The run cannot be recorded. Ask again later."
     case "RunRefused":
       return "The request is not valid."
   }

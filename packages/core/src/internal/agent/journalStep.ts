@@ -1,3 +1,7 @@
+/*
+ * Runs the steps of a run in its journal. The journal is user code: it may refuse a step, throw, or return a result that
+ * the step cannot have. Then the run halts: it begins nothing more, and ends as `RunHalted`.
+ */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -7,40 +11,69 @@ import * as Journal from "../../Journal.ts"
 import { heedPromise, requireEffect } from "../call/runUserCode.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
+import { isA } from "../value/untrusted.ts"
 import type { RunTime } from "./elapsedTime.ts"
+import { InnerJournal } from "./innerJournal.ts"
+
+/** The step at which a journal failed. */
+export interface Fault {
+  readonly step: string
+  readonly cause: Cause.Cause<unknown>
+}
+
+/** Whether the journal of a run has failed, and what may have run before this process. */
+export class Halt {
+  fault: Fault | undefined
+  /** True once this process asked the model itself: nothing after that was begun by an earlier process. */
+  isPastRecords = false
+}
 
 /** The parts of a run that its steps need. */
-interface Recording {
+export interface Recording {
   readonly journal: Journal.Journal
   readonly time: RunTime
+  readonly halt: Halt
 }
 
 /**
  * Runs an Effect as a step of the journal. Records its result, together with the time that the run has used so far.
  *
  * @param makeStep returns the step; without a journal, it is not called
+ * @param otherwise returns the result of the step if the journal fails; receives the result of the Effect if it succeeded,
+ * and whether it has begun
  */
 export const journalStep = <A, E, R>(
-  { journal, time }: Recording,
+  { halt, journal, time }: Recording,
   makeStep: () => Journal.Step<A, E, R>,
   effect: Effect.Effect<A, E, R>,
-  otherwise: (cause: unknown, ownResult: A | undefined) => Effect.Effect<A, E>
+  otherwise: (own: A | undefined, hasBegun: boolean) => Effect.Effect<A, E>
 ): Effect.Effect<A, E, R> => {
-  if (journal === passThrough) return effect
-  const timed = Effect.map((value: A) => ({ value, used: time.used }))
-  const { error, lost, name, success } = makeStep()
-  return Effect.map(
-    stepOr(
-      journal,
-      { name, error, success: withTime(success), lost: lost === undefined ? undefined : timed(time.within(lost)) },
-      timed(time.within(effect)),
-      (cause, ownResult) => timed(otherwise(cause, ownResult?.value))
-    ),
-    ({ used, value }) => {
-      time.replayed(used)
-      return value
+  if (!isRecording(journal)) return effect
+  return Effect.suspend(() => {
+    const { error, lost, name, success } = makeStep()
+    let hasBegun = false
+    const timed = (self: Effect.Effect<A, E, R>) =>
+      Effect.suspend(() => {
+        hasBegun = true
+        return Effect.map(time.within(self), (value) => ({ value, used: time.used }))
+      })
+    const step = {
+      name,
+      error,
+      success: withTime(success),
+      lost: lost === undefined ? undefined : timed(lost)
     }
-  )
+    return Effect.flatMap(runStep(journal, step, timed(effect)), (result): Effect.Effect<A, E> => {
+      if ("fault" in result) {
+        halt.fault ??= result.fault
+        return otherwise(result.own?.value, hasBegun)
+      }
+      return Effect.map(result.exit, ({ used, value }) => {
+        time.replayed(used)
+        return value
+      })
+    })
+  })
 }
 
 const withTime = <A>(success: Schema.ConstraintCodec<A, unknown>) => asRecorded<A>(recordOf(success))
@@ -57,57 +90,66 @@ const passThrough = Journal.current.defaultValue()
 /** True if a journal may replay what it has recorded. */
 export const isRecording = (journal: Journal.Journal): boolean => journal !== passThrough
 
-const stepOf = <A, E, R>(journal: Journal.Journal, step: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
-  journal.step(step.lost === undefined ? step : { ...step, lost: withoutJournal(step.lost) }, withoutJournal(effect))
-
-// A step is recorded as a whole. For example, if another agent runs inside a step, that run records no steps.
-const withoutJournal = Effect.provideService(Journal.current, passThrough)
+/** The end of a step, or why the journal could not run it; then with the step's own result, if it succeeded. */
+export type StepResult<A, E> =
+  | { readonly exit: Exit.Exit<A, E> }
+  | { readonly fault: Fault; readonly own: A | undefined }
 
 /**
- * Runs an Effect as a step of the journal. The journal is user code: it may throw, or return a result that the step
- * cannot have. The run then continues with the result of `otherwise`.
+ * Runs an Effect as a step of the journal. An interruption of the journal is an interruption of the caller: so does a
+ * workflow engine stop a run that it will start again.
  *
  * @param journal the journal of the run, which the run looks up only once
- * @param otherwise returns the result of the step if the journal fails; receives the cause, and the result of
- * `effect` if it succeeded
  */
-export const stepOr = <A, E, R>(
+export const runStep = <A, E, R>(
   journal: Journal.Journal,
   step: Journal.Step<A, E, R>,
-  effect: Effect.Effect<A, E, R>,
-  otherwise: (cause: Cause.Cause<unknown>, ownResult: A | undefined) => Effect.Effect<A, E>
-): Effect.Effect<A, E, R> => {
-  if (journal === passThrough) return effect
-  let ownResult: A | undefined
-  const remembered = Effect.map((value: A) => {
-    ownResult = value
-    return value
-  })
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<StepResult<A, E>, never, R> => {
+  if (!isRecording(journal)) return Effect.map(Effect.exit(effect), (exit) => ({ exit }))
+  let own: A | undefined
+  // What runs inside the step records its own steps, under the name of this one.
+  const within = Effect.provideService(Journal.current, new InnerJournal(journal, step.name))
+  const remembered = (self: Effect.Effect<A, E, R>) =>
+    within(Effect.map(self, (value) => {
+      own = value
+      return value
+    }))
   const { lost } = step
   const watched = lost === undefined ? step : { ...step, lost: remembered(lost) }
-  const judge = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+  const judge = (exit: Exit.Exit<A, E | Journal.JournalFailure>): Effect.Effect<StepResult<A, E>> => {
+    if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) {
+      return Effect.failCause(Cause.fromReasons(exit.cause.reasons.filter(Cause.isInterruptReason)))
+    }
     // The journal returned the effect's own result, which needs no check.
-    if (ownResult !== undefined && Exit.isSuccess(exit) && exit.value === ownResult) return exit
+    if (own !== undefined && Exit.isSuccess(exit) && exit.value === own) return Effect.succeed({ exit: asOwn(exit) })
     const cause = faultOf(step, exit)
-    return cause === undefined
-      ? exit
-      : Effect.andThen(
-        reportDefect("The journal failed with an internal error", cause),
-        otherwise(cause, ownResult)
-      )
+    if (cause === undefined) return Effect.succeed({ exit: asOwn(exit) })
+    const result = { fault: { step: step.name, cause }, own }
+    return isRefusal(cause)
+      ? Effect.succeed(result)
+      : Effect.as(reportDefect(`The journal failed with an internal error at '${step.name}'`, cause), result)
   }
   return Effect.suspend(() =>
-    runContained(requireEffect("The journal's step", stepOf(journal, watched, remembered(effect))), judge)
-  )
-    .pipe(
-      // The journal threw, or reading its result threw.
-      Effect.catchDefect((defect) => judge(Exit.die(defect)))
+    Effect.flatMap(
+      Effect.exit(runContained(requireEffect("The journal's step", journal.step(watched, remembered(effect))))),
+      judge
     )
+  ).pipe(
+    // The journal threw, or reading its result threw.
+    Effect.catchDefect((defect) => judge(Exit.die(defect)))
+  )
 }
+
+// A `JournalFailure` is a fault of the journal, and not the end of the step.
+const asOwn = <A, E>(exit: Exit.Exit<A, E | Journal.JournalFailure>) => exit as Exit.Exit<A, E>
+
+const isRefusal = ({ reasons: [reason] }: Cause.Cause<unknown>): boolean =>
+  reason !== undefined && Cause.isFailReason(reason) && isA(Journal.JournalFailure)(reason.error)
 
 const faultOf = <A, E, R>(
   { error, name, success }: Journal.Step<A, E, R>,
-  exit: Exit.Exit<A, E>
+  exit: Exit.Exit<A, E | Journal.JournalFailure>
 ): Cause.Cause<unknown> | undefined => {
   if (Exit.isSuccess(exit)) {
     heedPromise("The journal", exit.value)

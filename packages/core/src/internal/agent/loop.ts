@@ -28,7 +28,16 @@ import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelEntry.ts"
 import { questionOf } from "./question.ts"
 import { Account } from "./runAccount.ts"
-import { answerOf, endedByModel, haltedBy, limitReached, loopDetected, ofRun, withRetries } from "./runEndings.ts"
+import {
+  answerOf,
+  endedByModel,
+  haltedBy,
+  limitReached,
+  loopDetected,
+  ofRun,
+  runHalted,
+  withRetries
+} from "./runEndings.ts"
 import { initialState, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
 import { type Called, callsMade, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
@@ -42,6 +51,7 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
  * @since 0.1.0
  */
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
+  if (run.halt.fault !== undefined) return Effect.fail(runHalted(run.halt.fault, state))
   const usedUp = run.usage.usedUp ?? limitToConclude(run)
   if (usedUp !== undefined) return concludeRun(run, state, limitReached(run, state, usedUp))
   return Effect.matchEffect(askInTime(run, state, questionOf(run, state)), {

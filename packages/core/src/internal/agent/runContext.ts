@@ -9,19 +9,19 @@ import { logFailure, retryText } from "../call/failureLogLine.ts"
 import { current, type Scope } from "../call/scope.ts"
 import type { Budget } from "./budget.ts"
 import { RunTime } from "./elapsedTime.ts"
+import { InnerJournal } from "./innerJournal.ts"
+import { Halt, type Recording } from "./journalStep.ts"
 import type { Account } from "./runAccount.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
 
 /** The services that a run uses. They are looked up once per run, so that a turn in which nothing fails is cheap. */
-export interface RunContext {
+export interface RunContext extends Recording {
   /** The failures of the model since its last reply: filled by {@link inRunContext}, emptied by the loop. */
   readonly retried: Array<Model.ModelFailure>
   /** Receives the events of calls, in addition to the stream of the run. */
   readonly onEvent: Observer.Observer["onEvent"]
-  readonly time: RunTime
   /** The usage of the run's limits. */
   readonly usage: RunUsage
-  readonly journal: Journal.Journal
   /** True if retries are paid from a `RetryBudget`, which counts the successes, too. */
   readonly hasRetryBudget: boolean
   /** The run and its current turn, as logs show them. */
@@ -56,7 +56,8 @@ export const inRunContext = <A, E, R>(
       onEvent: fiber.getRef(Observer.current).onEvent,
       time,
       usage,
-      journal: fiber.getRef(Journal.current),
+      journal: journalOf(fiber.getRef(Journal.current), id),
+      halt: new Halt(),
       hasRetryBudget: fiber.getRef(RetryBudget.current) !== undefined,
       place
     }
@@ -71,6 +72,10 @@ export const inRunContext = <A, E, R>(
       }
     )
   })
+
+// A run inside a call has names of its own for its steps.
+const journalOf = (journal: Journal.Journal, id: string): Journal.Journal =>
+  journal instanceof InnerJournal ? journal.ofRun(id) : journal
 
 const recording = (
   outerOnRetry: (typeof Model.onRetry)["Service"],

@@ -1,8 +1,10 @@
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as AgentFailure from "../../AgentFailure.ts"
 import * as Answer from "../../Answer.ts"
+import { JournalFailure } from "../../Journal.ts"
 import type { ModelFailure, Reply } from "../../Model.ts"
 import type * as RunReport from "../../RunReport.ts"
 import type * as Tool from "../../Tool.ts"
@@ -13,7 +15,9 @@ import { keepAskedKey, pauseFacts } from "../dispatch/recordCalls.ts"
 import { textOf } from "../failure/failureField.ts"
 import { durationText } from "../value/durationText.ts"
 import { oneLine } from "../value/text.ts"
+import { isA } from "../value/untrusted.ts"
 import { describeLimit } from "./budget.ts"
+import { type Fault, isRecording, type Recording } from "./journalStep.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
 import { retriedOf } from "./modelEntry.ts"
@@ -157,6 +161,43 @@ const runPostponed = <T extends Tool.Any>(
       })
     )
   })
+
+/** The end of a run whose journal has failed. */
+export const runHalted = ({ cause, step }: Fault, state: State): AgentFailure.RunHalted =>
+  haltedAfter({ cause, step }, progressOf(state))
+
+const haltedAfter = (
+  { cause, step }: Fault,
+  { facts, report, transcript }: ReturnType<typeof progressOf>
+): AgentFailure.RunHalted => {
+  const [reason] = cause.reasons
+  const refusal = reason !== undefined && Cause.isFailReason(reason) && isA(JournalFailure)(reason.error)
+    ? reason.error
+    : undefined
+  const why = refusal === undefined ? "The journal failed with an internal error." : refusal.detail
+  return new AgentFailure.RunHalted({
+    detail: `The run halted at its step '${step}': ${oneLine(why)}`,
+    step,
+    cause: refusal ?? Cause.squash(cause),
+    facts,
+    report,
+    transcript
+  })
+}
+
+/** Ends a run as halted, however it ended, if its journal has failed. */
+export const unlessHalted = <R>(
+  { halt, journal }: Recording,
+  run: Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, R>
+): Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, R> => {
+  if (!isRecording(journal)) return run
+  const ended = <A, E>(end: ReturnType<typeof progressOf>, exit: Effect.Effect<A, E>) =>
+    halt.fault === undefined ? exit : Effect.fail(haltedAfter(halt.fault, end))
+  return Effect.matchEffect(run, {
+    onSuccess: (answer) => ended(answer, Effect.succeed(answer)),
+    onFailure: (failure) => ended(failure, Effect.fail(failure))
+  })
+}
 
 export const modelFailed = (state: State, failure: ModelFailure) =>
   new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...progressOf(state) })

@@ -3,15 +3,12 @@ import * as Schema from "effect/Schema"
 import type * as AgentFailure from "../../AgentFailure.ts"
 import type * as CallFacts from "../../CallFacts.ts"
 import * as Journal from "../../Journal.ts"
-import { ModelFailure } from "../../Model.ts"
 import { wasSent } from "../call/callState.ts"
 import { keyOfRun } from "../call/openRuns.ts"
 import { current, detached } from "../call/scope.ts"
 import { randomId } from "../value/randomId.ts"
-import { failUnrecorded } from "./askModel.ts"
-import { stepOr } from "./journalStep.ts"
-import { lastOf } from "./modelEntry.ts"
-import { modelFailed } from "./runEndings.ts"
+import { runStep } from "./journalStep.ts"
+import { runHalted } from "./runEndings.ts"
 import type { State } from "./runState.ts"
 
 /** A new run, and how likely it has begun before. */
@@ -36,27 +33,19 @@ export interface NewRun {
 export const newId = (
   state: State,
   question: string
-): Effect.Effect<NewRun, AgentFailure.ModelFailed> =>
-  Effect.flatMap(current, (scope): Effect.Effect<NewRun, AgentFailure.ModelFailed> => {
+): Effect.Effect<NewRun, AgentFailure.RunHalted> =>
+  Effect.flatMap(current, (scope): Effect.Effect<NewRun, AgentFailure.RunHalted> => {
     if (scope !== detached) {
       const { end, isAgain, key } = keyOfRun(scope, question)
       const mayHaveRun = isAgain || wasSent(scope.record.state) ? "likely" : "no"
       return Effect.succeed({ id: `run-${key}`, mayHaveRun, end } as const)
     }
-    const id = Effect.flatMap(
-      Journal.current,
-      (journal) =>
-        stepOr(
-          journal,
-          { name: "run", success: Schema.String, error: ModelFailure.schema },
-          randomId("run"),
-          failUnrecorded
-        )
-    )
-    return Effect.mapBoth(id, {
-      // Zero attempts: the model was not asked.
-      onFailure: (failure) =>
-        modelFailed({ ...state, account: state.account.modelFailed([lastOf(failure, state.turn, 0)]) }, failure),
-      onSuccess: (id) => ({ id, mayHaveRun: "no" } as const)
-    })
+    return Effect.flatMap(Journal.current, (journal) =>
+      Effect.flatMap(
+        runStep(journal, { name: "run", success: Schema.String, error: Schema.Never }, randomId("run")),
+        (result) =>
+          "fault" in result
+            ? Effect.fail(runHalted(result.fault, state))
+            : Effect.map(result.exit, (id) => ({ id, mayHaveRun: "no" } as const))
+      ))
   })

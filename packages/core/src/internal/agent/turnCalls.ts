@@ -12,7 +12,7 @@ import * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { isNotRun, runInOrder } from "../dispatch/concurrentCalls.ts"
+import { isNotRun, notRun, runInOrder } from "../dispatch/concurrentCalls.ts"
 import { type EarlierCall, endedIn, isJoinable } from "../dispatch/equalCalls.ts"
 import { withLateDoubts } from "../dispatch/lateDoubt.ts"
 import { performCall, type PerformOptions } from "../dispatch/performCall.ts"
@@ -182,9 +182,13 @@ const runCall = <T extends Tool.Any>(
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
   // Fast path: most runs are neither recorded nor watched.
-  return watch === undefined && !isRecording(run.journal)
-    ? dispatch(run, call, options, known)
-    : recordedCall(run, { turn, index: index + 1, call }, position, options, known)
+  if (watch === undefined && !isRecording(run.journal)) return dispatch(run, call, options, known)
+  return Effect.suspend(() =>
+    // Once its journal has failed, nothing of a run begins.
+    run.halt.fault === undefined
+      ? recordedCall(run, { turn, index: index + 1, call }, position, options, known)
+      : Effect.succeed(notRun(call))
+  )
 }
 
 const dispatch = <T extends Tool.Any>(
@@ -220,14 +224,17 @@ const recordedCall = <T extends Tool.Any>(
       ? undefined
       : begin(dispatch(run, call, { ...options, wasBegun: true }, known))
   })
-  const unrecorded = (ownResult: ToolOutcome.ToolOutcome | undefined) =>
-    Effect.succeed(ownResult ?? unknownOutcome(run.toolkit, call, "run"))
+  // An earlier process may have begun the call, unless this one has asked the model for it.
+  const unrecorded = (own: ToolOutcome.ToolOutcome | undefined, hasBegun: boolean) =>
+    Effect.succeed(
+      own ?? (hasBegun || !run.halt.isPastRecords ? unknownOutcome(run.toolkit, call, "run") : notRun(call))
+    )
   if (watch === undefined) {
     return journalStep(
       run,
       stepIn(options, (self) => self),
       dispatch(run, call, options, known),
-      (_, ownResult) => unrecorded(ownResult)
+      unrecorded
     )
   }
 
@@ -244,9 +251,9 @@ const recordedCall = <T extends Tool.Any>(
       run,
       stepIn(watched, begin),
       begin(dispatch(run, call, watched, known)),
-      (_, ownResult) => {
+      (own, hasBegun) => {
         beginning.begin()
-        return unrecorded(ownResult)
+        return unrecorded(own, hasBegun)
       }
     )
     return Effect.map(Effect.timed(outcome), ([elapsed, outcome]) => {

@@ -45,7 +45,8 @@ export const runInOrder = <E, R>(
 
 const holdsBack = ({ _tag }: ToolOutcome): boolean => _tag === "Suspended" || _tag === "Stopped"
 
-const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
+/** The outcome of a call that an earlier call of the same turn held back. */
+export const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
   failedOutcome(callScope("", { name: call.name, sideEffect: "none" }), DispatchFailure.notRun(call.name), "admit")
 
 /**
