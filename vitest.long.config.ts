@@ -5,6 +5,7 @@ import daily from "./vitest.config.ts"
 const laws = [
   "test/intents.test.ts",
   "test/payments.test.ts",
+  "test/core/workflowRuns.test.ts",
   ...[
     "argument",
     "bound",
