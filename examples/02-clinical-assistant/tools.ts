@@ -94,7 +94,7 @@ const askApi = Tool.make("ask_api", {
   parameters: Schema.Struct({ name: DrugName }),
   success: DrugFacts,
   sideEffect: "none"
-}, ({ name }) => Effect.tap(DrugApi.use((api) => api.facts(name)), withSource("external API"))).pipe(
+}, ({ name }) => DrugApi.use((api) => api.facts(name))).pipe(
   Tool.timeout("2 seconds"),
   Tool.retry(RetryPolicy.rateLimited),
   Tool.mapFailure(asUnavailable),
@@ -114,7 +114,8 @@ export const getDrugFacts = Tool.make("get_drug_facts", {
     Tool.retry(RetryPolicy.transient),
     Tool.mapFailure(asUnavailable),
     Tool.fallback(askApi.run, { name: "external API", insteadOf: "internal database" }),
-    LastKnown.fallback({ maxAge: "7 days", name: "cache" }),
+    // Facts of a drug are the same for everybody, so the cache may answer a refusal, too.
+    LastKnown.fallback({ maxAge: "7 days", name: "cache", when: ({ _tag }) => _tag === "ToolUnavailable" }),
     Tool.mapFailure(advising("Tell the user to contact the pharmacy team."))
   )
 
@@ -146,7 +147,7 @@ export const toolkit = Toolkit.make(getPatient, getDrugFacts, checkInteractions)
 // Sources
 // -----------------------------------------------------------------------------
 
-/** The library names the source of a stale answer to the model. This adds a note about the source to every answer. */
+/** The library names the source of a fallback's answer to the model. This adds a note about the source to other answers. */
 const withSource = (name: string) => Effect.andThen(ToolCall.source({ name }), ToolCall.caveat(`from the ${name}`))
 
 /** An unreadable reply of one source among several becomes `ToolUnavailable`: another source may have a readable one. */

@@ -158,6 +158,122 @@ describe("LastKnown", () => {
         assert.strictEqual((yield* Effect.flip(tool.run({}))).code, "permission_denied")
       }).pipe(Effect.provide(memory)))
 
+    describe("with `when`", () => {
+      /** Makes a tool that answers "Lyon" once, and then fails. */
+      const onceLyon = <E extends ToolFailure.ToolFailure<string>>(failure: E, name = "t") => {
+        let isFirst = true
+        return Tool.make(name, { description: "", success: Schema.String, sideEffect: "none" }, () => {
+          if (!isFirst) return Effect.fail(failure)
+          isFirst = false
+          return Effect.succeed("Lyon")
+        })
+      }
+      const isUnavailable = ({ _tag }: ToolFailure.ToolFailure) => _tag === "ToolUnavailable"
+
+      it.effect("answers each failure that it names, and no other", () =>
+        Effect.gen(function*() {
+          const failures = [
+            HttpFailure.fromStatus(403),
+            HttpFailure.fromStatus(401),
+            HttpFailure.fromStatus(400),
+            refused,
+            new SchemaMismatch({ side: "result", code: "invalid_json", detail: "<html>" }),
+            new PartialData({ code: "more_pages", detail: "Page 1 of 3.", data: "Paris" }),
+            unknownCity
+          ]
+          const after = (when: LastKnown.Options["when"] & {}) =>
+            Effect.forEach(failures, (failure) => {
+              const tool = onceLyon(failure).pipe(LastKnown.fallback({ when }))
+              return Effect.andThen(
+                tool.run({}),
+                Effect.match(tool.run({}), { onFailure: ({ code }) => code, onSuccess: String })
+              )
+            })
+          const codes = failures.map(({ code }) => code)
+          const answered = Array.from(failures, () => "Lyon")
+          assert.deepStrictEqual(yield* after(() => true), answered)
+          assert.deepStrictEqual(yield* after(() => false), codes)
+          assert.deepStrictEqual(yield* after(isUnavailable), [...answered.slice(0, 4), ...codes.slice(4)])
+        }).pipe(Effect.provide(memory)))
+
+      it.effect("asks about the failure of the last source alone, and is listed among the sources tried", () =>
+        Effect.gen(function*() {
+          const seen: Array<ToolFailure.ToolFailure> = []
+          const notHeld = new ToolUnavailable({
+            code: "not_held",
+            detail: "Not held.",
+            transient: false,
+            scope: "arguments"
+          })
+          const chain = onceLyon(notHeld, "database").pipe(
+            Tool.fallback(() => Effect.fail(HttpFailure.fromStatus(403)), { name: "service" }),
+            LastKnown.fallback({
+              when: (failure) => {
+                seen.push(failure)
+                return failure.code === "permission_denied"
+              }
+            })
+          )
+          yield* chain.run({})
+          const outcome = yield* Dispatch.call(Toolkit.make(chain), { id: "1", name: "database" })
+          // The model is not told that a service is down which only refused this call.
+          assert.deepInclude(outcome, { value: "Lyon", caveats: ["from cache, less than 1s old"] })
+          assert.deepStrictEqual(outcome.handled.map(({ code }) => code), ["not_held", "permission_denied"])
+          const failure = yield* Effect.flip(Effect.provide(chain.run({}), LastKnown.layerMemory()))
+          assert.deepInclude(failure, {
+            code: "permission_denied",
+            tried: ["database (not_held)", "service (permission_denied)", "cache (no value)"]
+          })
+          assert.deepStrictEqual(seen.map(({ code }) => code), ["permission_denied", "permission_denied"])
+          assert.notProperty(seen[0], "tried")
+        }).pipe(Effect.provide(memory)))
+
+      it.effect("passes on a failure of another class unchanged if no value is stored", () =>
+        Effect.gen(function*() {
+          const cut = new SchemaMismatch({ side: "result", code: "truncated", detail: "Cut off." })
+          const tool = Tool.make(
+            "t",
+            { description: "", success: Schema.String, sideEffect: "none" },
+            () => Effect.fail(cut)
+          ).pipe(LastKnown.fallback({ when: () => true }))
+          assert.strictEqual(yield* Effect.flip(tool.run({})), cut)
+          assert.deepStrictEqual((yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" })).handled, [])
+        }).pipe(Effect.provide(memory)))
+
+      it.effect("leaves the doubt about a tool that the handler ran", () =>
+        Effect.gen(function*() {
+          const lost = new ToolUnavailable({ ...refused, code: "timeout", outcome: "unknown" })
+          const steps = [Effect.succeed("paid"), Effect.fail(lost)]
+          const pay = doing(Effect.suspend(() => steps.shift() ?? sunny), "non_idempotent", "pay")
+          const report = Tool.make(
+            "report",
+            { description: "", success: Schema.String, sideEffect: "none" },
+            () => pay.run(paris)
+          ).pipe(LastKnown.fallback({ when: () => true }))
+          yield* report.run({})
+          const outcome = yield* Dispatch.call(Toolkit.make(report), { id: "1", name: "report" })
+          assert.deepInclude(outcome, { _tag: "Completed", value: "paid", certainty: "unknown" })
+          assert.match(
+            outcome._tag === "Completed" ? outcome.caveats[0]! : "",
+            /^report may have taken effect anyway\./
+          )
+        }).pipe(Effect.provide(memory)))
+
+      it("must be a synchronous function, and other options are refused", () => {
+        const policy = (options: object) => () => LastKnown.policy(options)
+        assert.throws(policy({ when: true }), "The 'when' of LastKnown must be a function; got a boolean.")
+        assert.throws(policy({ wen: () => true }), "LastKnown has no option 'wen'. Did you mean 'when'?")
+        const promising: never = (async () => true) as never
+        const exit = Effect.runSyncExit(
+          Effect.provide(doing(fail).pipe(LastKnown.fallback({ when: promising })).run(paris), memory)
+        )
+        assert.match(
+          JSON.stringify(Exit.isFailure(exit) ? String(exit.cause.reasons.map(String)) : exit),
+          /The 'when' of LastKnown returned a promise/
+        )
+      })
+    })
+
     it.effect("answers with the last value, and the outcome has its source and age", () =>
       Effect.gen(function*() {
         const station = new Station()

@@ -56,7 +56,7 @@ describe("Tool.fallback", () => {
           _tag: "Completed",
           value: "rain",
           source: { name: "service" },
-          caveats: [],
+          caveats: ["from service; the usual source is unavailable"],
           handled: [{ tag: "ToolUnavailable", code: "connection", detail: "Refused.", by: "fallback" }]
         })
         const last = yield* outcomeOf(chain(fail(refused), fail(disabled), Effect.succeed("cached")))
@@ -65,6 +65,33 @@ describe("Tool.fallback", () => {
           "fallback connection",
           "fallback disabled"
         ])
+      }))
+
+    it.effect("tells the model the name of the source that answered, and that a service is down only if it is", () =>
+      Effect.gen(function*() {
+        const told = (tool: Weather) =>
+          Effect.map(outcomeOf(tool), (outcome) => outcome._tag === "Completed" ? outcome.caveats : outcome._tag)
+        const notHeld = new ToolUnavailable({ ...disabled, code: "not_held", scope: "arguments" })
+        assert.deepStrictEqual(yield* told(chain(fail(notHeld), Effect.succeed("rain"), never)), ["from service"])
+        assert.deepStrictEqual(yield* told(chain(fail(notHeld), fail(refused), Effect.succeed("rain"))), [
+          "from cache; the usual source is unavailable"
+        ])
+        const gone = new ToolUnavailable({ ...disabled, code: "quota_exhausted" })
+        assert.deepStrictEqual(yield* told(chain(fail(notHeld), fail(gone), Effect.succeed("rain"))), [
+          "from cache; the usual source is unavailable"
+        ])
+        const unnamed = doing(fail(refused)).pipe(Tool.fallback(() => Effect.succeed("rain")))
+        assert.deepStrictEqual(yield* told(unnamed), [])
+      }))
+
+    it.effect("tells no source that the handler names, once the handler has answered", () =>
+      Effect.gen(function*() {
+        const steps = [fail(refused), Effect.andThen(ToolCall.source({ name: "database" }), Effect.succeed("sunny"))]
+        const tool = doing(Effect.suspend(() => steps.shift() ?? never)).pipe(
+          Tool.fallback(() => fail(refused), { name: "mirror" }),
+          Tool.retry(Schedule.recurs(1))
+        )
+        assert.deepInclude(yield* outcomeOf(tool), { value: "sunny", source: { name: "database" }, caveats: [] })
       }))
 
     it.effect("states the age of a stale answer", () =>
@@ -86,7 +113,7 @@ describe("Tool.fallback", () => {
         assert.deepInclude(yield* outcomeOf(chain(fail(refused), boasting, Effect.succeed("cached"))), {
           value: "cached",
           source: { name: "cache" },
-          caveats: []
+          caveats: ["from cache; the usual source is unavailable"]
         })
       }))
 

@@ -111,6 +111,9 @@ const calls: Record<string, Effect.Effect<ToolOutcome.ToolOutcome>> = {
       () => Effect.tap(Effect.succeed("rainy"), ToolCall.source({ name: "cache", age: "3 hours" }))
     )
   ),
+  "a fresh answer from elsewhere": dispatched(
+    Tool.fallback(reading(() => Effect.fail(down)), () => Effect.succeed("rainy"), { name: "the mirror" })
+  ),
   "an answer from elsewhere, of a tool that acts": dispatched(
     Tool.fallback(acting(() => Effect.fail(down)), () => Effect.succeed("queued"))
   ),

@@ -65,7 +65,7 @@ describe("the assistant", () => {
       assert.deepStrictEqual((yield* ask("Can P-1003 take clarithromycin?")).split("\n"), [
         "P-1003 is Cleo Marsh, born 1971-06-30; takes simvastatin and ginkgo; allergies: none known. " +
         "The record has no weight.",
-        "clarithromycin: macrolide antibiotic, usual dose 250 mg twice a day (from the external API).",
+        "clarithromycin: macrolide antibiotic, usual dose 250 mg twice a day (from external API).",
         "Interactions are known among clarithromycin and simvastatin. Nothing is known of ginkgo.",
         "- clarithromycin with simvastatin, major: muscle damage is more likely.",
         agreed

@@ -133,7 +133,7 @@ describe("retries over real connections", () => {
         const outcome = completed(yield* atOnce(facts("aspirin")))
         assert.deepStrictEqual(outcome.handled.map(({ code }) => code), ["not_held", ...codes])
         assert.strictEqual((yield* asked).length, codes.length + 1)
-        assert.deepStrictEqual(source(outcome), ["external API", "fresh", "from the external API"])
+        assert.deepStrictEqual(source(outcome), ["external API", "fresh", "from external API"])
       }).pipe(Effect.provide(real({ api: "flaky", seed }))))
   }
 

@@ -8,7 +8,8 @@ import { completed, failed } from "../support/fixing.ts"
 import { atOnce } from "../support/models.ts"
 
 const fromDatabase = ["internal database", "fresh", "from the internal database"]
-const fromApi = ["external API", "fresh", "from the external API"]
+const fromApi = ["external API", "fresh", "from external API"]
+const fromApiAlone = ["external API", "fresh", "from external API; the usual source is unavailable"]
 const fromCache = ["cache", "3h", "from cache, 3h old; the live service is unavailable"]
 
 describe("the sources of a fact", () => {
@@ -18,10 +19,11 @@ describe("the sources of a fact", () => {
         [{}, "ibuprofen", fromDatabase],
         [{ api: "down", cache: "empty" }, "ibuprofen", fromDatabase],
         [{}, "aspirin", fromApi],
-        [{ database: "locked" }, "ibuprofen", fromApi],
-        [{ database: "down" }, "ibuprofen", fromApi],
+        [{ database: "locked" }, "ibuprofen", fromApiAlone],
+        [{ database: "down" }, "ibuprofen", fromApiAlone],
         [{ api: "down" }, "aspirin", fromCache],
         [{ api: "quota" }, "aspirin", fromCache],
+        [{ database: "locked", api: "forbidden" }, "ibuprofen", fromCache],
         [{ api: "garbage" }, "aspirin", fromCache],
         [{ api: "truncated" }, "aspirin", fromCache],
         [{ database: "locked", api: "down" }, "ibuprofen", fromCache],
@@ -34,11 +36,21 @@ describe("the sources of a fact", () => {
       }
     }))
 
-  it.effect("are not taken from the cache if the external API refuses to give them", () =>
+  it.effect("are taken from the cache if the external API refuses to give them, and nothing is said to be down", () =>
     Effect.gen(function*() {
-      const outcome = failed(yield* atOnce(facts("aspirin")))
-      assert.strictEqual(outcome.failure.code, "permission_denied")
+      const outcome = yield* atOnce(facts("aspirin"))
+      assert.deepStrictEqual(source(outcome), ["cache", "3h", "from cache, 3h old"])
+      assert.deepStrictEqual(outcome.handled.map(({ code }) => code), ["not_held", "permission_denied"])
     }).pipe(Effect.provide(real({ api: "forbidden" }))))
+
+  it.effect("are listed with the refusal and the cache, if the external API refuses and the cache is empty", () =>
+    Effect.gen(function*() {
+      const { failure } = failed(yield* atOnce(facts("aspirin")))
+      assert.deepInclude(failure, {
+        code: "permission_denied",
+        tried: ["internal database (not_held)", "external API (permission_denied)", "cache (no value)"]
+      })
+    }).pipe(Effect.provide(real({ api: "forbidden", cache: "empty" }))))
 
   for (const cache of ["empty", "stale"] as const) {
     it.effect(`are listed when all have failed, with a cache that is ${cache}`, () =>
@@ -87,7 +99,11 @@ describe("the sources of a fact", () => {
         interactions: (names) => isUp ? Effect.succeed(interactionsAmong(names)) : Effect.fail(down)
       })
       yield* Effect.gen(function*() {
-        assert.deepStrictEqual(source(yield* together("aspirin", "warfarin")), fromApi)
+        assert.deepStrictEqual(source(yield* together("aspirin", "warfarin")), [
+          "external API",
+          "fresh",
+          "from the external API"
+        ])
         isUp = false
         assert.strictEqual(failed(yield* atOnce(together("aspirin", "warfarin"))).failure.code, "connection")
       }).pipe(Effect.provide(layer))

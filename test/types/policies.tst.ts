@@ -115,6 +115,9 @@ describe("what a policy does to a tool's type", () => {
     expect(shaky.pipe(LastKnown.fallback())).type.toBe<
       Tool.Tool<"shaky", Params, string, ToolUnavailable, LastKnown.LastKnown>
     >()
+    expect(shaky.pipe(LastKnown.fallback({ when: ({ code }) => code !== "not_found" }))).type.toBe<
+      Tool.Tool<"shaky", Params, string, ToolUnavailable, LastKnown.LastKnown>
+    >()
     expect(shaky.pipe(Tool.fallback(() => Effect.succeed("default"), { name: "default" }))).type.toBe<
       Tool.Tool<"shaky", Params, string>
     >()

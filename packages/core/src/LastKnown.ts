@@ -15,13 +15,14 @@
  * A store cannot make a call fail. If the store fails or hangs, a warning goes to the log, and the call
  * takes at most one second longer.
  *
- * A refusal is never answered from the store. The service was up, and a stored record may be the one that it
- * refused to show. These failures are refusals:
+ * By default, a refusal is never answered from the store. The service was up, and a stored record may be the one that
+ * it refused to show. These failures are refusals:
  *
  * - a permanent failure with the scope `"arguments"`, such as a 400, 403 or 409;
  * - a failure with the code `permission_denied`, such as a 401.
  *
- * Of several sources, only the last failure counts. So a `Tool.fallback` inside should pass refusals on.
+ * Of several sources, only the last failure counts. So a `Tool.fallback` inside should pass refusals on. The option
+ * `when` names other failures: `when: ({ _tag }) => _tag === "ToolUnavailable"` answers refusals, too.
  *
  * Only the tool's name and the arguments identify a value, and not the user. If an answer depends on the user,
  * one user would read what another user was told. Then give each user a store of their own, or include the user
@@ -30,6 +31,7 @@
  *
  * @since 0.1.0
  */
+import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Cache from "effect/Cache"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -44,7 +46,7 @@ import * as Persistable from "effect/persistence/Persistable"
 import * as Persistence from "effect/persistence/Persistence"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
-import { requireEffect } from "./internal/call/runUserCode.ts"
+import { requireEffect, requireSync } from "./internal/call/runUserCode.ts"
 import { current } from "./internal/call/scope.ts"
 import { millisToAnswer } from "./internal/call/timeLeft.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
@@ -55,6 +57,7 @@ import { builtIn } from "./internal/policy/builtInPolicy.ts"
 import { attemptCounter } from "./internal/policy/fallbackSource.ts"
 import { canonical } from "./internal/value/canonical.ts"
 import { positive } from "./internal/value/numberOption.ts"
+import { kind } from "./internal/value/text.ts"
 import { attempt } from "./internal/value/untrusted.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -73,6 +76,11 @@ export interface Options {
    * The name of this source for the model, and in the list of sources that were tried. Default: `"cache"`.
    */
   readonly name?: string
+  /**
+   * Whether a stored value may answer a failure. Of several sources, it is the failure of the last one. Default: the tool
+   * is unavailable, and has not refused the call (see the top of this module).
+   */
+  readonly when?: (failure: ToolFailure) => boolean
 }
 
 // -----------------------------------------------------------------------------
@@ -88,10 +96,11 @@ export interface Options {
  * @category policies
  * @since 0.1.0
  */
-export const policy = (
-  { maxAge = Duration.infinity, name = "cache" }: Options = {}
-): Policy.Policy<LastKnown, never> => {
+export const policy = (options: Options = {}): Policy.Policy<LastKnown, never> => {
+  demandKnown("LastKnown", options, optionNames)
+  const { maxAge = Duration.infinity, name = "cache", when = isDown } = options
   const limit = positive("maxAge", maxAge)
+  if (typeof when !== "function") throw new TypeError(`The 'when' of LastKnown must be a function; got ${kind(when)}.`)
   return builtIn(Policy.make<LastKnown>({
     kind: "fallback",
     description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,
@@ -113,12 +122,17 @@ export const policy = (
           Effect.matchEffect(run(params), {
             onSuccess: (value) => Effect.as(keep(params, value), value),
             onFailure: (failure): Effect.Effect<A, E, R | LastKnown> => {
-              if (!isUnavailable(failure) || isRefused(failure)) return Effect.fail(failure)
-              const tried = [...sourcesTried(failure, subject.name, newAttempts()), `${name} (no value)`]
-              return Effect.flatMap(find(params), (stored) =>
-                Option.isNone(stored)
-                  ? Effect.fail(noValueFailure(failure, tried))
-                  : Effect.as(call.instead(failure, { name, age: stored.value.age }), stored.value.value))
+              const last = isUnavailable(failure) ? lastFailure(failure) : failure
+              if (!requireSync("The 'when' of LastKnown", when(last))) return Effect.fail(failure)
+              const attempts = newAttempts()
+              return Effect.flatMap(find(params), (stored) => {
+                if (Option.isSome(stored)) {
+                  return Effect.as(call.instead(failure, { name, age: stored.value.age }), stored.value.value)
+                }
+                if (!isUnavailable(failure)) return Effect.fail(failure)
+                const tried = [...sourcesTried(failure, subject.name, attempts), `${name} (no value)`]
+                return Effect.fail(noValueFailure(failure, tried))
+              })
             }
           }))
     }
@@ -128,11 +142,11 @@ export const policy = (
 const isUnavailable = <E extends ToolFailure>(failure: E): failure is E & ToolUnavailable =>
   failure._tag === "ToolUnavailable"
 
-// The last source was up, and has refused this call.
-const isRefused = (failure: ToolUnavailable): boolean => {
-  const last = lastFailure(failure)
-  return isAboutArguments(last) || last.code === "permission_denied"
-}
+// The service is unavailable. It was not up, only to refuse this call.
+const isDown = (failure: ToolFailure): boolean =>
+  isUnavailable(failure) && !isAboutArguments(failure) && failure.code !== "permission_denied"
+
+const optionNames: Names<Options> = { maxAge: true, name: true, when: true }
 
 // `failExhausted` returns a failure of the same type as its argument, which the compiler does not see for a
 // type parameter.
@@ -140,7 +154,7 @@ const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tri
   failExhausted(failure, failure, tried) as E & ToolUnavailable
 
 /**
- * When the tool is unavailable, answers with the last known value for the same arguments.
+ * When the tool is unavailable, or fails as `when` says, answers with the last known value for the same arguments.
  *
  * When to use: as the last source of a read-only tool, if an old answer is better than none. Not for an answer
  * that depends on the user, unless the arguments include the user or each user has a store: see the top of this
@@ -150,6 +164,8 @@ const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tri
  * `permission_denied`. So is an error that `ToolFailure.from` does not recognize (`rejected` or `failed`), since it
  * may be a refusal. If such an error means that the service is down, fail with your own `ToolUnavailable`.
  *
+ * To answer other failures, too, name them with `when`. Name a refusal only if every caller may read every stored value.
+ *
  * Throws when added to a tool that acts (has side effects). The last result of an acting tool does not tell
  * what a new call would do.
  *
@@ -157,7 +173,7 @@ const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tri
  * So put a fallback to a default value outside this one; otherwise, the default value would be stored. An
  * answer from the store carries its age, so that it is not mistaken for a fresh one.
  *
- * If no usable value is stored, the call fails with the tool's own failure, which then lists `name` among
+ * If no usable value is stored, the call fails with the tool's own failure. A `ToolUnavailable` then lists `name` among
  * the sources that were `tried`. A stored value is not usable if it is older than `maxAge`, or if it no
  * longer matches the tool's `success` schema.
  *

@@ -831,7 +831,7 @@ export const deadline: typeof timeout = /* @__PURE__ */ fromPolicy(Policy.deadli
  * were unavailable. Give each fallback a name. The outcome names the source that answered; if all sources
  * were unavailable, the failure lists them as `tried`.
  *
- * The model sees the source's name only if the source reports the age of its answer. Report the age of a
+ * The model reads the name, too: "from the mirror; the usual source is unavailable". Report the age of a
  * stale answer with `ToolCall.source`, so that the answer is not mistaken for a fresh one. `LastKnown` is a
  * fallback that does all of this.
  *

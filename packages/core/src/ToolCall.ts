@@ -161,7 +161,8 @@ export const caveat = (text: string): Effect.Effect<void> =>
   )
 
 /**
- * Records where the answer came from, and how old it is. The model sees the source only if an `age` is given.
+ * Records where the answer came from, and how old it is. The model reads the source if an `age` is given, or if the source
+ * answers in place of the tool, as a fallback does.
  *
  * When to use: in a fallback, so that a stale answer is never mistaken for a fresh one.
  *

@@ -23,6 +23,8 @@ export interface CallState {
   /** Caveats on the current answer. */
   readonly caveats: AppendOnly<string>
   readonly source: Source | undefined
+  /** Why the current answer is not the handler's own, if another source took over: see {@link Instead}. */
+  readonly instead: Instead | undefined
   /** What the call has done. */
   readonly done: Done
   /** True if the called tool itself was unavailable, and a fallback or a fixer had to answer. */
@@ -36,6 +38,9 @@ export interface CallState {
   /** The tokens of the agents that the handler ran. */
   readonly spent: Spent | undefined
 }
+
+/** Why another source took over: the service is down, or it could not serve this call alone. */
+type Instead = "down" | "unserved"
 
 interface Spent {
   readonly inputTokens: number
@@ -54,6 +59,7 @@ export const untouched: CallState = {
   repairs: [],
   caveats: noTexts,
   source: undefined,
+  instead: undefined,
   done: nothing,
   fellBack: false,
   fault: undefined,
@@ -105,7 +111,8 @@ export const step = (state: CallState, event: CallEvent): CallState => {
         attempts: state.attempts + 1,
         // The caveats and source of an earlier attempt no longer apply.
         caveats: noTexts,
-        source: undefined
+        source: undefined,
+        instead: undefined
       }
     case "PageStarted":
       return {
@@ -199,6 +206,11 @@ const applyHandled = (
   return {
     ...state,
     handled: state.handled.append([entry]),
+    instead: tag !== "ToolUnavailable" || keeping.has(by)
+      ? state.instead
+      : scope === undefined || state.instead === "down"
+      ? "down"
+      : "unserved",
     fellBack: state.fellBack || isOwn && (by === "fallback" || by === "answered"),
     fault: isFault ? entry : state.fault
   }
@@ -206,5 +218,8 @@ const applyHandled = (
 
 // For any other value of `by`, the failure may come from a check or a fixer, so the tool is not to blame.
 const isReplaced = (by: Handled["by"]): boolean => replacing.has(by)
+
+// After these, the answer is still of the service itself.
+const keeping: ReadonlySet<string> = new Set(["retry", "reconcile", "ignored"])
 
 const replacing: ReadonlySet<string> = new Set(["retry", "fallback", "custom", "fix", "answered"])

@@ -5,6 +5,7 @@ import type { CallEvent } from "../../CallEvent.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { evidenceOf } from "../failure/evidence.ts"
 import { isBlameless } from "../failure/policyRefusal.ts"
+import { lastFailure } from "../failure/sourcesExhausted.ts"
 import { cut, maxDetail } from "../value/text.ts"
 import { step } from "./callState.ts"
 import { logHandled } from "./failureLogLine.ts"
@@ -129,7 +130,8 @@ const summaryOf = (
     tag,
     code,
     detail: cut(detail, maxDetail),
-    ...(failure._tag === "ToolUnavailable" && isBlameless(failure) ? { scope: "arguments" } : {}),
+    // Of several sources, the last one's: the scope of the earlier ones says nothing about it.
+    ...(failure._tag === "ToolUnavailable" && isBlameless(lastFailure(failure)) ? { scope: "arguments" } : {}),
     ...(outcome === undefined ? {} : { outcome }),
     ...(evidence === undefined ? {} : { evidence })
   }

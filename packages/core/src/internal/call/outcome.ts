@@ -118,7 +118,7 @@ const account = (call: Scope, certainty: Certainty, hasAnswer = false) => {
 
 /**
  * Returns the caveats on an answer, in this order: doubt about the effect, notes on repaired
- * arguments, the source if its age is known, and the caveats noted during the call.
+ * arguments, the source if it is a fallback or if its age is known, and the caveats noted during the call.
  */
 const caveats = ({ state, tool }: Scope, certainty: Certainty): ReadonlyArray<string> => {
   const otherNotes = notes(state)
@@ -141,14 +141,14 @@ export const doubtOf = ({ name, sideEffect }: Subject, certainty: Certainty): st
     : undefined
 }
 
-const notes = ({ caveats, handled, source }: CallState): ReadonlyArray<string> => {
+const notes = ({ caveats, instead, source }: CallState): ReadonlyArray<string> => {
   const texts = caveats.length === 0 ? none : firstNotes(caveats.toArray())
-  if (source?.age === undefined) return texts
-  const isDown = handled.toArray().some(({ by, tag }) =>
-    tag === "ToolUnavailable" && by !== "retry" && by !== "ignored"
-  )
-  const reason = isDown ? "; the live service is unavailable" : ""
-  return [`from ${source.name}, ${age(source.age)} old${reason}`, ...texts]
+  if (source === undefined || source.age === undefined && instead === undefined) return texts
+  const isDown = instead === "down"
+  const note = source.age === undefined
+    ? `from ${source.name}${isDown ? "; the usual source is unavailable" : ""}`
+    : `from ${source.name}, ${age(source.age)} old${isDown ? "; the live service is unavailable" : ""}`
+  return [note, ...texts]
 }
 
 // The largest unit is enough: "3h", not "3h 12m 4s".
