@@ -22,9 +22,10 @@ export class OrderServer extends Context.Service<OrderServer, {
 
 /**
  * What is wrong with the service: nothing; a gateway cuts each body at 4 KB; orders of somebody else; a total that
- * cannot be; a status that nobody knows; a web page in place of JSON; no connection.
+ * cannot be; a first page without any of the orders that are counted; a status that nobody knows; a web page in place of
+ * JSON; no connection.
  */
-export const states = ["up", "cut", "mixed", "nonsense", "renamed", "page", "down"] as const
+export const states = ["up", "cut", "mixed", "nonsense", "empty", "renamed", "page", "down"] as const
 export type State = (typeof states)[number]
 
 /** A server that runs until the scope closes. */
@@ -70,6 +71,8 @@ const respond = (state: Exclude<State, "down">, { pathname, searchParams }: URL)
       return json(JSON.stringify({ ...page, orders: orders.slice(-5) }))
     case "nonsense":
       return json(JSON.stringify({ ...page, total: -1 }))
+    case "empty":
+      return json(JSON.stringify({ ...page, orders: [] }))
     case "renamed":
       return json(JSON.stringify(page).replaceAll("\"sent\"", "\"DISPATCHED_V2\""))
     case "page":

@@ -6,6 +6,7 @@
  *     pnpm example orders "What did Ada Rowe spend?" --upstream up
  *     pnpm example orders --upstream up --all-pages
  *     pnpm example orders --upstream nonsense --show-messages
+ *     pnpm example orders --upstream empty --quiet
  */
 import * as CommandLine from "../shared/CommandLine.ts"
 import { program } from "./program.ts"

@@ -6,11 +6,12 @@
  *
  *     text ─ JSON ─ schema ─ rules ─ extent
  *            │      │        │       └ PartialData: the arguments of the next page
- *            │      │        └ SchemaMismatch: the tool is wrong;  SemanticGarbage: the question is
+ *            │      │        └ SemanticGarbage: no answer to this question, by a code for each rule;
+ *            │      │          SchemaMismatch: the result contradicts itself
  *            │      └ SchemaMismatch: a status that nobody knows
  *            └ SchemaMismatch: cut off, ask for less
  */
-import { Guard, Policy, Tool, ToolFailure, Toolkit } from "@fallible/core"
+import { Guard, Policy, SemanticGarbage, Tool, ToolFailure, Toolkit } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -37,6 +38,17 @@ const parameters = Schema.Struct({
   limit: Schema.optionalKey(Schema.Int).annotate({ description: "How many orders a page has; 50 by default" })
 })
 
+/** Rules of an answer to a question. Each has its own code, so that operators see which one the service breaks. */
+const answersQuestion = ({ customer, page = 1 }: typeof parameters.Type) => ({ orders, total }: OrdersPage) =>
+  orders.some((order) => order.customer !== customer)
+    ? wrongAnswer("foreign_orders", "The order service answered with orders of another customer.")
+    : page === 1 && orders.length === 0 && total > 0
+    ? wrongAnswer("empty_first_page", `The order service counts ${total} orders, but its first page has none.`)
+    : undefined
+
+const wrongAnswer = (code: string, detail: string) =>
+  new SemanticGarbage({ code, detail, hint: "Tell the user that the order service is at fault." })
+
 const searchOrders = Tool.make("search_orders", {
   description: "Lists the orders of a customer, page by page",
   parameters,
@@ -44,9 +56,7 @@ const searchOrders = Tool.make("search_orders", {
   sideEffect: "none",
   instead: ["find_customer"],
   invariants: {
-    "the total counts at least the orders of the page": ({ orders, total }) => total >= orders.length,
-    "every order is one of this customer": ({ orders }, { customer }) =>
-      orders.every((order) => order.customer === customer)
+    "the total counts at least the orders of the page": ({ orders, total }) => total >= orders.length
   },
   empty: {
     detail: "This customer has no orders.",
@@ -57,7 +67,8 @@ const searchOrders = Tool.make("search_orders", {
 }, (params) =>
   get("/orders", params).pipe(
     HttpFailure.classify,
-    Guard.json(OrdersPage)
+    Guard.json(OrdersPage),
+    Guard.check(answersQuestion(params))
   ))
 
 const findCustomer = Tool.make("find_customer", {
