@@ -32,6 +32,10 @@ export const readable = (event: AgentEvent.AgentEvent): ReadonlyArray<Line> => {
       text: `after attempt ${event.attempt}: ${event.detail}${again}`
     }]
   }
+  if (event._tag === "ArgumentsRepaired") {
+    const text = event.repairs.map(({ kind, note }) => note ?? kind.replaceAll("_", " ")).join("; ")
+    return [{ mark: markOf("repair"), tone: "note", call: textOfCall(event.call), text }]
+  }
   if (event._tag === "PageStarted") {
     return [{ mark: markOf("page"), tone: "note", call: textOfCall(event.call), text: "fetches the next page" }]
   }
