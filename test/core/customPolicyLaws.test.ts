@@ -87,7 +87,10 @@ const ourPolicies: Record<string, fc.Arbitrary<Written>> = {
     `rate ${onExceeded}`,
     RateLimit.limit({ limit: 2, window: 3_470, onExceeded })
   ]),
-  lastKnown: fc.constant(["last known", (tool) => tool.sideEffect === "none" ? LastKnown.fallback()(tool) : tool]),
+  lastKnown: fc.constantFrom({}, { when: () => true }).map((options) => [
+    `last known ${Object.keys(options).join()}`,
+    (tool) => tool.sideEffect === "none" ? LastKnown.fallback(options)(tool) : tool
+  ]),
   reconcile: fc.tuple(act, fc.boolean(), fc.boolean()).map(([act, isDone, lookFirst]) => [
     `reconcile ${isDone}${lookFirst ? " looks first" : ""} ${JSON.stringify(act)}`,
     (tool, play) =>
