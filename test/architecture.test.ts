@@ -170,7 +170,7 @@ describe("architecture", () => {
       ["schema/"],
       ["finding", "words"],
       ["coercion/"],
-      ["explain", "fit", "index", "read", "secret", "sentence", "strictJson"]
+      ["explain", "fit", "index", "mask", "read", "secret", "sentence", "strictJson"]
     ]
     const floorOf = (module: string) =>
       rooms.findIndex((room) => room.some((name) => name.endsWith("/") ? module.startsWith(name) : module === name))

@@ -18,9 +18,8 @@ import { numberAt, read, type Refused } from "./read.ts"
 import type { Misfit, Refusal } from "./refusal.ts"
 import type { Repair, ValueRepair } from "./repair.ts"
 import { conformanceTo } from "./schema/conformance.ts"
-import { hasSecrets } from "./schema/document.ts"
 import { usable } from "./schema/inspect.ts"
-import { secretsOf } from "./secret.ts"
+import { hasSecrets, secretsOf } from "./secret.ts"
 import { isJson, kindOf, mark, type NumberAt, pathOf, show } from "./value.ts"
 
 /** The result for a value that fits, perhaps after repairs. */

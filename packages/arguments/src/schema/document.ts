@@ -43,11 +43,6 @@ export interface Document {
   readonly declares: (path: Path) => boolean
   /** True if a path of the document leads through a union. */
   readonly isInUnion: (path: Path) => boolean
-  /**
-   * True if the value at a path is secret, contains a secret, or is part of one. The value must then not be
-   * quoted.
-   */
-  readonly isSecretAt: (path: Path) => boolean
   /** The number of schemas in the document. */
   readonly size: number
 }
@@ -195,51 +190,7 @@ export const documentOf = memoize((root: JsonSchema): Document => {
 
   const isInUnion = (path: Path): boolean => along(path).slice(0, path.length).some((nodes) => nodes.length > 1)
 
-  const isSecretAt = (path: Path): boolean => {
-    if (!hasSecrets(root)) return false
-    let nodes: ReadonlySet<JsonSchema> = applicableTo(root)
-    for (const key of path) {
-      if (Array.from(nodes).some(isSecret)) return true
-      const next = new Set<JsonSchema>()
-      for (const node of nodes) applicableTo(innerOf(node, key), next)
-      // The value at an undeclared path may be any part of its container, so the container decides.
-      if (next.size === 0) break
-      nodes = next
-    }
-    return holdsSecret(nodes)
-  }
-
-  // Collects all schemas that may apply to the same value, including conditional schemas.
-  const applicableTo = (schema: unknown, collected = new Set<JsonSchema>()): Set<JsonSchema> => {
-    const queue = new Set([schema])
-    for (const next of queue) {
-      if (!isObject(next)) continue
-      collected.add(next)
-      const { $ref, allOf, anyOf, dependencies, dependentSchemas, else: otherwise, if: condition, not, oneOf, then } =
-        next
-      const lists = [allOf, anyOf, oneOf].flatMap((list: unknown) => Array.isArray(list) ? list : [])
-      const byKey = [dependencies, dependentSchemas].flatMap((of) => isObject(of) ? Object.values(of) : [])
-      const target = typeof $ref === "string" ? [resolve(next)] : []
-      for (const part of [...target, ...lists, ...byKey, condition, then, otherwise, not]) queue.add(part)
-    }
-    return collected
-  }
-
-  // True if these schemas, or the schemas that they refer to, declare a secret.
-  const holdsSecret = (nodes: Iterable<object>): boolean => {
-    const queue = new Set<object>(nodes)
-    for (const node of queue) {
-      if (isObject(node) && isSecret(node)) return true
-      for (const [key, part] of Object.entries(node)) {
-        if (typeof part === "object" && part !== null && key !== "$defs" && key !== "definitions") queue.add(part)
-      }
-      const target = isObject(node) && typeof node["$ref"] === "string" ? resolve(node) : undefined
-      if (typeof target === "object" && target !== null) queue.add(target)
-    }
-    return false
-  }
-
-  return { resolve, flat, members, likely, tag, at, formsAt, declares, isInUnion, isSecretAt, size: sizeOf(root) }
+  return { resolve, flat, members, likely, tag, at, formsAt, declares, isInUnion, size: sizeOf(root) }
 })
 
 // -----------------------------------------------------------------------------
@@ -314,7 +265,7 @@ const compiledPatterns = memoize((patterns: JsonSchema): ReadonlyArray<readonly 
 )
 
 /** Returns the schema of a part of a value: an item of an array, or the value of a key. */
-const innerOf = (schema: JsonSchema, key: string | number): unknown => {
+export const innerOf = (schema: JsonSchema, key: string | number): unknown => {
   if (typeof key === "number") return itemOf(schema, key) ?? schema["unevaluatedItems"]
   const properties = propertiesOf(schema)
   return Object.hasOwn(properties, key) ? properties[key] : extraOf(schema, key)
@@ -359,26 +310,6 @@ export const nearest = (value: Record, members: ReadonlyArray<JsonSchema>): Json
     .toSorted((one, other) => other.score - one.score)
   return first !== undefined && first.score > 0 && first.score > (second?.score ?? 0) ? first.member : undefined
 }
-
-// -----------------------------------------------------------------------------
-// Secrets
-// -----------------------------------------------------------------------------
-
-// Core turns `Redacted` into `writeOnly`. Schemas from elsewhere use either form.
-const isSecret = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
-
-/** True if any part of a schema is marked as secret: as `writeOnly`, or with the format `password`. */
-export const hasSecrets: (schema: object) => boolean = memoize((root: object): boolean => {
-  // A schema from elsewhere may be nested very deeply, and a schema that a program built may contain itself.
-  // So there is no recursion, and each part is visited once.
-  const seen = new Set<object>([root])
-  for (const value of seen) {
-    if (isObject(value) && isSecret(value)) return true
-    const parts: ReadonlyArray<unknown> = Object.values(value)
-    for (const part of parts) if (typeof part === "object" && part !== null) seen.add(part)
-  }
-  return false
-})
 
 // -----------------------------------------------------------------------------
 // Unions
