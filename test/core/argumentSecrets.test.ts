@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coerce } from "@fallible/arguments"
+import { coerce, hasSecrets } from "@fallible/arguments"
 import * as Arguments from "@fallible/core/Arguments"
 import { Result, Schema } from "effect"
 import { misfitOf } from "../../packages/core/src/internal/arguments/fieldIssue.ts"
@@ -36,6 +36,42 @@ describe("Coercion", () => {
       })
       assert.strictEqual(properties.match(/"writeOnly":true/g)?.length, 6)
       assert.deepStrictEqual(shown["required"], ["a", "c", "d", "e", "f"])
+    })
+
+    const types: { readonly [name: string]: Schema.Codec<unknown, unknown> } = {
+      String: Schema.String,
+      Number: Schema.Number,
+      Finite: Schema.Finite,
+      BigInt: Schema.BigInt,
+      FiniteFromString: Schema.FiniteFromString,
+      Date: Schema.Date,
+      URL: Schema.URL,
+      Unknown: Schema.Unknown,
+      Struct: Schema.Struct({ a: Schema.String }),
+      Class: class Inner extends Schema.Class<Inner>("Inner")({ a: Schema.String }) {},
+      Option: Schema.Option(Schema.String),
+      HashMap: Schema.HashMap(Schema.String, Schema.String),
+      Uint8Array: Schema.Uint8Array,
+      Duration: Schema.Duration
+    }
+    const marks: { readonly [name: string]: (schema: Schema.Codec<unknown, unknown>) => Schema.Constraint } = {
+      Redacted: (schema) => Schema.Redacted(schema),
+      RedactedFromValue: (schema) => Schema.RedactedFromValue(schema),
+      writeOnly: (schema) => schema.annotate({ writeOnly: true }),
+      password: (schema) => schema.annotate({ format: "password" })
+    }
+    for (const [type, schema] of Object.entries(types)) {
+      for (const [mark, marked] of Object.entries(marks)) {
+        it(`are known by ${mark}, as a ${type}`, () => {
+          assert.isTrue(hasSecrets(Arguments.jsonSchema(Schema.Struct({ x: marked(schema) }))))
+          assert.isTrue(hasSecrets(Arguments.jsonSchema(Schema.Struct({ x: Schema.Array(marked(schema)) }))))
+        })
+      }
+    }
+
+    it("are not quoted from another place of their tuple", () => {
+      const pair = Schema.Struct({ pair: Schema.Tuple([Schema.Int, Password]) })
+      assert.notInclude(messageOf(pair, { pair: [[1, secret]] }), "hunter2")
     })
 
     it("are never quoted, at their path, below it or above it", () => {

@@ -7,6 +7,7 @@
  * | `Date`, `DateTimeUtc`, `DateFromString`, `DateTimeUtcFromString`           | a string with the format date-time |
  * | `FiniteFromString`, `NumberFromString`, `BigDecimal`, `BigDecimalFromString` | a string with JSON's number pattern |
  * | `Redacted`, `RedactedFromValue`                                            | the inner schema, `writeOnly`      |
+ * | any schema with `writeOnly: true` or the format `password`                 | as itself, marked as a secret      |
  * | more than a thousand literals                                              | the same, with the first one twice |
  *
  * Only the shown schema changes, never the decoder. Effect's own schemas are recognized by their
@@ -63,7 +64,16 @@ const shownAs = (ast: SchemaAST.AST): Rewrite | undefined =>
     ? fromString.get(ast.annotations)
     : undefined
 
-const isSecret = (ast: SchemaAST.AST): boolean => SchemaAST.isDeclaration(ast) && idOf(ast) === "effect/schema/Redacted"
+const isRedacted = (ast: SchemaAST.AST): ast is SchemaAST.Declaration =>
+  SchemaAST.isDeclaration(ast) && idOf(ast) === "effect/schema/Redacted"
+
+/** Whether a schema itself is a secret: a `Schema.Redacted`, or a schema that its author marks as secret. */
+export const isSecret = (ast: SchemaAST.AST): boolean => isRedacted(ast) || isMarked(ast)
+
+const isMarked = ({ annotations, checks, context }: SchemaAST.AST): boolean =>
+  [annotations, context?.annotations, ...(checks ?? []).map(({ annotations }) => annotations)].some(
+    ({ format, writeOnly } = {}) => writeOnly === true || format === "password"
+  )
 
 // Effect merges literals into one enum in quadratic time, but stops merging at the first duplicate.
 // So the first literal is shown twice, and `jsonSchema` merges the literals in one pass.
@@ -96,24 +106,49 @@ const documentationOf = ({ annotations = {} }: SchemaAST.AST): Schema.Annotation
 // Adds the descriptions to an encoded side.
 const described = (root: SchemaAST.AST): SchemaAST.AST => {
   const rewrite: Rewrite = memoize((ast) => {
+    if (isRedacted(ast)) {
+      const values = ast.typeParameters.map((value) =>
+        annotated(rewrite(value), { ...documentationOf(ast), writeOnly: true })
+      )
+      return new SchemaAST.Declaration(values, ast.run, ast.annotations, undefined, undefined, ast.context)
+    }
+    const isMarkLost = isMarked(ast) && (shownAs(ast) !== undefined || !keepsAnnotations(ast))
+    return isMarkLost ? annotated(describedPart(ast), { writeOnly: true }) : describedPart(ast)
+  })
+  const describedPart: Rewrite = (ast) => {
     const shown = shownAs(ast)
     if (shown !== undefined) return shown(ast)
-    if (isLongEnum(ast)) return withTypes(ast, [ast.types[0]!, ...ast.types])
-    if (!isSecret(ast) || !SchemaAST.isDeclaration(ast)) return rebuilt(ast, rewrite)
-    const values = ast.typeParameters.map((value) =>
-      annotated(rewrite(value), { ...documentationOf(ast), writeOnly: true })
-    )
-    return new SchemaAST.Declaration(values, ast.run, ast.annotations, undefined, undefined, ast.context)
-  })
+    return isLongEnum(ast) ? withTypes(ast, [ast.types[0]!, ...ast.types]) : rebuilt(ast, rewrite)
+  }
   return rewrite(root)
 }
 
 // Effect puts annotations on the last check, and hides them if that check has no JSON Schema. So this
 // function adds one more check, which has a JSON Schema.
 const annotated = (ast: SchemaAST.AST, annotations: Schema.Annotations.Annotations): SchemaAST.AST => {
+  if (!keepsAnnotations(ast)) {
+    return new SchemaAST.Union([ast], undefined, annotations, undefined, undefined, ast.context)
+  }
   const schema = Schema.make<Schema.Top>(ast)
   return (ast.checks === undefined ? schema : schema.check(isAnything)).annotate(annotations).ast
 }
+
+// Effect shows any other schema in another form, which has none of its annotations. So that form becomes the only member
+// of a union that has them.
+const keepsAnnotations = ({ _tag }: SchemaAST.AST): boolean => annotatable.has(_tag)
+
+const annotatable: ReadonlySet<SchemaAST.AST["_tag"]> = new Set([
+  "Arrays",
+  "Boolean",
+  "Enum",
+  "Literal",
+  "Null",
+  "Objects",
+  "String",
+  "Suspend",
+  "TemplateLiteral",
+  "Union"
+])
 
 const isAnything = Schema.makeFilter(() => undefined, { toJsonSchema: () => ({}) })
 

@@ -7,11 +7,11 @@
  * the schema marks it, or a value that contains it, as secret.
  */
 import { partAt, type Path } from "@fallible/arguments"
-import * as Predicate from "effect/Predicate"
 import * as SchemaAST from "effect/SchemaAST"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import * as Coercion from "../arguments/coercion.ts"
+import { isSecret } from "../arguments/encodedSide.ts"
 import { excerpt, kind } from "../value/text.ts"
 
 /**
@@ -33,7 +33,7 @@ const isChoiceAt = (issue: SchemaIssue.Issue, path: Path): boolean => {
 
 // Returns, for each issue at the path, whether it is such a value. Issues elsewhere are ignored.
 const choicesAt = (issue: SchemaIssue.Issue, path: Path, isHidden: boolean): ReadonlyArray<boolean> => {
-  const hidden = isHidden || "ast" in issue && isSecret(issue.ast)
+  const hidden = isHidden || "ast" in issue && isHiddenBy(issue.ast)
   if (issue._tag === "Pointer") {
     const isOnPath = issue.path.every((key, index) => asKey(key) === path[index])
     return isOnPath ? choicesAt(issue.issue, path.slice(issue.path.length), hidden) : []
@@ -50,14 +50,6 @@ const asKey = (key: PropertyKey): Path[number] => typeof key === "number" ? key 
 const hasChoices = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isLiteral(ast) || SchemaAST.isEnum(ast) || SchemaAST.isUnion(ast) && ast.types.some(hasChoices)
 
-// A secret is a `Schema.Redacted`, or a schema that its author marks as secret. A union with a secret
-// member is secret.
-const isSecret = (ast: SchemaAST.AST): boolean =>
-  [ast.annotations, ast.context?.annotations, ...(ast.checks ?? []).map(({ annotations }) => annotations)]
-    .some(marksSecret) || SchemaAST.isUnion(ast) && ast.types.some(isSecret)
-
-const marksSecret = (annotations: Readonly<Record<string, unknown>> = {}): boolean => {
-  const { format, representation, writeOnly } = annotations
-  return writeOnly === true || format === "password" ||
-    Predicate.hasProperty(representation, "id") && representation.id === "effect/schema/Redacted"
-}
+// A union with a secret member is secret.
+const isHiddenBy = (ast: SchemaAST.AST): boolean =>
+  isSecret(ast) || SchemaAST.isUnion(ast) && ast.types.some(isHiddenBy)
