@@ -44,6 +44,7 @@ import {
 import { initialState, type Run as RunOf } from "./internal/agent/runState.ts"
 import { afterOthers, runAlone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
+import { masksOf } from "./internal/arguments/secretArguments.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { takenOver } from "./internal/dispatch/lateDoubt.ts"
 import { beginFacts } from "./internal/dispatch/recordCalls.ts"
@@ -289,6 +290,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const own = equipped(options)
   const acting = Array.from(own.tools.values()).filter(({ sideEffect }) => !isIdempotent(sideEffect))
   const isUnkeyed = acting.some(({ sideEffect }) => sideEffect === "non_idempotent")
+  const masks = masksOf(own.tools.values())
   const actingNames = new Set(acting.map(({ name }) => name))
   // A rendering of the user's own may hide fields, which `read_more` would show.
   const isOwnRendering = options.rendering !== undefined && options.rendering !== Rendering.json &&
@@ -323,6 +325,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       id,
       model,
       toolkit: kept?.readable(own) ?? own,
+      masks,
       kept,
       resultSize,
       polled: new PolledResults(),

@@ -11,6 +11,7 @@
 import { dual } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Stream from "effect/Stream"
 import type { AgentFailure } from "./AgentFailure.ts"
 import * as Answer from "./Answer.ts"
@@ -151,21 +152,35 @@ export class LimitReached
   extends namedStruct<LimitReached>()({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
 {}
 
+// The transcript of an answer in memory is whole, because the conversation continues from it. An encoded event is masked.
+const ShownAnswer: typeof Answer.schema = Answer.schema.pipe(
+  Schema.decodeTo(
+    Schema.toType(Answer.schema),
+    SchemaTransformation.transform({
+      decode: (answer) => answer,
+      encode: Answer.shown
+    })
+  )
+)
+
 /**
  * The run has its answer. This is the last event. If a run ends without an answer, the stream fails instead.
+ *
+ * To store a conversation, encode its `answer` by `Answer.schema`. In an encoded event, the transcript has no secrets.
  *
  * @category models
  * @since 0.1.0
  */
 export class RunEnded
-  extends namedStruct<RunEnded>()({ _tag: Schema.tag("RunEnded"), ...inRun, answer: Answer.schema })
+  extends namedStruct<RunEnded>()({ _tag: Schema.tag("RunEnded"), ...inRun, answer: ShownAnswer })
 {}
 
 /**
  * The schema of an {@link AgentEvent}. It encodes to plain JSON.
  *
  * When to use: to store events, or to send them to a process that you trust. Events contain the system prompt, the
- * output of the tools, and addresses of servers. For a browser, use {@link forClients}.
+ * output of the tools, and addresses of servers. They have `"<redacted>"` in place of each secret in the arguments of a
+ * call. For a browser, use {@link forClients}.
  *
  * @example
  * ```ts
@@ -219,8 +234,8 @@ export type AgentEvent =
  */
 export interface ForClients {
   /**
-   * The tools whose arguments clients may see, as the model wrote them. `true`: all tools. Default: none.
-   * Arguments may contain secrets, even if the tool reads them as `Redacted`.
+   * The tools whose arguments clients may see, with `"<redacted>"` in place of secrets (`ToolCall.shown`). `true`: all tools.
+   * Default: none.
    */
   readonly arguments?: boolean | ReadonlyArray<string>
   /**

@@ -14,7 +14,8 @@
  * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
  *
  * `console.log` and Effect's loggers for text show a failure in short: its detail, and its report as a table. A logger
- * that writes JSON writes all of it, with the system prompt: give it `String(failure)` instead.
+ * that writes JSON writes all of it, with the system prompt: give it `String(failure)` instead. `JSON.stringify` gives
+ * `"<redacted>"` in place of the secrets in a transcript, but a call that waits for the user keeps its own.
  *
  * {@link schema} encodes a failure for a store, a network or a log, and decodes it to the same class. To encode
  * the whole `Exit` of a run, use
@@ -158,7 +159,7 @@ export class LimitReached extends RunFailure<RunFields & { readonly limit: Limit
  */
 export class RepeatedCall extends namedStruct<RepeatedCall>()({
   tool: Schema.String,
-  /** The text of the arguments. */
+  /** The text of the arguments, with `"<redacted>"` in place of secrets. */
   arguments: Schema.String,
   /** In how many turns the call, or a similar one of the same tool, had the same outcome. */
   times: Schema.Int
@@ -227,7 +228,8 @@ const RunSuspendedFields = stored({
  *     yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
  *
  * The output of `JSON.stringify(failure.suspension)` cannot be decoded, because the suspension was not encoded.
- * The {@link schema} of the whole failure also encodes the suspension, and so does `JSON.stringify(failure)`.
+ * The {@link schema} of the whole failure also encodes the suspension, and so does `JSON.stringify(failure)`. A suspension
+ * holds the arguments of its call with their secrets, because the call runs again. So store it as carefully as those.
  *
  * @category failures
  * @since 0.1.0
@@ -330,7 +332,8 @@ export type AgentFailure =
  * The schema of an {@link AgentFailure}. It encodes to plain JSON with a version number, without the `cause`,
  * and decodes to the same class.
  *
- * When to use: wherever a failure leaves the process. `JSON.stringify(failure)` encodes the failure by this schema.
+ * When to use: wherever a failure leaves the process. `JSON.stringify(failure)` encodes the failure by this schema, but
+ * without the secrets in the calls of its transcript.
  *
  * @example
  * ```ts

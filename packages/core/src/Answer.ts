@@ -2,9 +2,9 @@
  * The result of a run that succeeds.
  *
  * `console.log` and Effect's loggers for text show an answer in short: how it ended, its text, and its report as a table.
- * `JSON.stringify` gives all of it, in the form that {@link schema} decodes. So a logger that writes JSON also writes the
- * system prompt and all messages: give it `String(answer)` instead. A copy such as `{ ...answer }` is a plain object
- * without these two.
+ * `JSON.stringify` gives all of it but the secrets in its calls ({@link shown}), in the form that {@link schema} decodes. So a
+ * logger that writes JSON also writes the system prompt and all messages: give it `String(answer)` instead. To store an
+ * answer, encode it by {@link schema}. A copy such as `{ ...answer }` is a plain object without these two.
  *
  * @since 0.1.0
  */
@@ -133,13 +133,23 @@ class Printed {
 
   // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.
   toJSON(this: Answer, _key: unknown): unknown {
-    return attempt(() => Schema.encodeSync(schema)(this)) ?? { ...this }
+    return attempt(() => Schema.encodeSync(schema)(shown(this))) ?? { ...this }
   }
 
   [NodeInspectSymbol](this: Answer): string {
     return this.toString()
   }
 }
+
+/**
+ * Returns an answer as it may be shown: with `"<redacted>"` in place of the secrets in its transcript (`Transcript.shown`).
+ *
+ * When to use: before you encode an answer for people to read. A run that continues needs the answer's own transcript.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const shown = (answer: Answer): Answer => make({ ...answer, transcript: Transcript.shown(answer.transcript) })
 
 // -----------------------------------------------------------------------------
 // Schemas

@@ -12,8 +12,8 @@
  * tool *acts* if it has side effects.
  *
  * Only an observer receives times and attempt numbers. An event never contains the call's result. It quotes the
- * arguments only in notes about repairs, which the model reads, too. If the arguments contain a `Redacted`
- * value, nothing is quoted. Details of failures and caveats contain whatever their authors wrote.
+ * arguments only in notes about repairs, which the model reads, too. It never quotes a secret (`Schema.Redacted`,
+ * `writeOnly`, or the format `password`). Details of failures and caveats contain whatever their authors wrote.
  *
  * @since 0.1.0
  */

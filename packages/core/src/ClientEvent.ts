@@ -88,7 +88,7 @@ export class CallStarted extends namedStruct<CallStarted>()({
   _tag: Schema.tag("CallStarted"),
   ...ofCall,
   ...step,
-  /** The arguments as the model wrote them. Present only if asked for. */
+  /** The arguments as the model wrote them, with `"<redacted>"` in place of secrets. Present only if asked for. */
   arguments: Schema.optionalKey(Schema.String)
 }) {}
 

@@ -218,8 +218,8 @@ const runningFix: Context.Reference<RunningFix | undefined> = Context.Reference<
  * outer run has used up its calls, the agent's calls are refused, except calls to the {@link tools}. The
  * agent is not asked if the arguments have more than 20,000 characters.
  *
- * The agent reads the arguments as the model wrote them, including secrets. But if the tool's parameters
- * contain a `Redacted`, the agent reads only the failure. If one of the agent's tools stops the agent's
+ * The agent reads the arguments as the model wrote them. But if the tool's parameters contain a secret
+ * (`Schema.Redacted`, `writeOnly`, or the format `password`), the agent reads only the failure. If one of the agent's tools stops the agent's
  * run, the outer run stops, too. If one of the agent's tools asks the user, the fixer fails, since the
  * agent's run could not be resumed with the reply.
  *

@@ -26,11 +26,12 @@
  *
  * Only the tool's name and the arguments identify a value, and not the user. If an answer depends on the user,
  * one user would read what another user was told. Then give each user a store of their own, or include the user
- * in the arguments. No value is stored or looked up for arguments with hidden content: a `Redacted`, or an
- * instance of a class without `toJSON`.
+ * in the arguments. No value is stored or looked up for a tool that takes a secret, or for arguments with
+ * hidden content, such as an instance of a class without `toJSON`.
  *
  * @since 0.1.0
  */
+import { hasSecrets } from "@fallible/arguments"
 import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Cache from "effect/Cache"
 import * as Clock from "effect/Clock"
@@ -46,6 +47,7 @@ import * as Persistable from "effect/persistence/Persistable"
 import * as Persistence from "effect/persistence/Persistence"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
+import { schemaOf } from "./internal/arguments/jsonSchema.ts"
 import { requireEffect, requireSync } from "./internal/call/runUserCode.ts"
 import { current } from "./internal/call/scope.ts"
 import { millisToAnswer } from "./internal/call/timeLeft.ts"
@@ -303,12 +305,12 @@ class StoredEntry extends Persistable.Class<{ payload: { readonly key: string } 
   success: Schema.Struct({ key: Schema.String, value: Schema.Json, at: Schema.Finite })
 }) {}
 
-const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Duration) => {
+const valuesOf = <A>({ name, parameters, success }: Policy.Subject<A>, maxAge: Duration.Duration) => {
   const codec = Schema.toCodecJson(success)
   const encode = SchemaParser.encodeUnknownEffect(codec)
   const decode = SchemaParser.decodeUnknownEffect(codec)
   const keyOf = (params: unknown): string | undefined => {
-    const args = canonical(params)
+    const args = hasSecrets(schemaOf(parameters)) ? undefined : canonical(params)
     return args === undefined ? undefined : `${name} ${args}`
   }
   const readFailed = `The last known value of ${name} could not be read`

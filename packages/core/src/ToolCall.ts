@@ -50,7 +50,12 @@ export class ToolCall extends namedStruct<ToolCall>()({
   id: Schema.String,
   name: Schema.String,
   /** The argument text, exactly as the provider sent it. Absent if the provider sent no arguments. */
-  arguments: Schema.optionalKey(Schema.String)
+  arguments: Schema.optionalKey(Schema.String),
+  /**
+   * The arguments as they may be shown: as JSON, with `"<redacted>"` in place of each secret. An agent adds this text if the
+   * tool's parameters have a secret. Absent if `arguments` may be shown.
+   */
+  shown: Schema.optionalKey(Schema.String)
 }) {}
 
 /**

@@ -112,7 +112,7 @@ const effort = {
   /**
    * The text of the arguments that were used in place of the model's arguments: corrected arguments, or those of an
    * earlier call. Absent if the model's arguments were used, or if the text contains a secret. A `Suspended` call
-   * keeps the text even with a secret, because the call continues with these arguments.
+   * keeps the text even with a secret, because the call continues with these arguments. An agent's event masks it.
    */
   arguments: Schema.optionalKey(Schema.String),
   /**

@@ -12,6 +12,7 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { shownCall } from "./internal/call/modelCall.ts"
 import { AppendOnly } from "./internal/value/appendOnly.ts"
 import { versionOf } from "./internal/value/versioned.ts"
 import { ToolCall } from "./ToolCall.ts"
@@ -112,8 +113,9 @@ export class Transcript implements Iterable<Message> {
     return this.#messages[Symbol.iterator]()
   }
 
+  /** Returns the messages as they may be shown: see {@link shown}. To store a transcript, encode it by its {@link schema}. */
   toJSON(): unknown {
-    return { version, messages: this.#messages.toArray() }
+    return { version, messages: Array.from(this.#messages, shownMessage) }
   }
 
   [NodeInspectSymbol](): unknown {
@@ -168,6 +170,38 @@ const toBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
  * @since 0.1.0
  */
 export const toArray = (transcript: Transcript): Array<Message> => Array.from(transcript)
+
+/**
+ * Returns a transcript as it may be shown: with `"<redacted>"` in place of the secrets in the arguments of its calls. The
+ * messages with these calls have no native form.
+ *
+ * When to use: before you log a transcript, or show it to people. `console.log`, `JSON.stringify` and Effect's loggers do
+ * this themselves. A run that continues from a transcript needs the transcript itself, and so does a store: {@link schema}
+ * encodes all of it, with its secrets.
+ *
+ * An agent notes in each call what may be shown of it (`ToolCall.shown`). Only these calls are masked.
+ *
+ * @example
+ * ```ts
+ * import { Transcript } from "@fallible/core"
+ *
+ * const call = { id: "1", name: "log_in", arguments: '{"pin":"1234"}', shown: '{"pin":"<redacted>"}' }
+ * const transcript = Transcript.make([{ role: "assistant", text: "", calls: [call] }])
+ *
+ * const [message] = Transcript.shown(transcript)
+ * message?.role === "assistant" && message.calls // => [{ id: "1", name: "log_in", arguments: '{"pin":"<redacted>"}' }]
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const shown = (transcript: Transcript): Transcript => make(Array.from(transcript, shownMessage))
+
+const shownMessage = (message: Message): Message => {
+  if (message.role !== "assistant" || message.calls.every(({ shown }) => shown === undefined)) return message
+  const { calls, role, text } = message
+  return { role, text, calls: calls.map(shownCall) }
+}
 
 /**
  * The schema of a {@link Transcript}. It encodes to `{ version: 1, messages: […] }`. Decoding a different

@@ -11,6 +11,7 @@ import type { ModelRecovery } from "../../ModelRecovery.ts"
 import { ModelEntry } from "../../RunReport.ts"
 import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
+import type { Masks } from "../arguments/secretArguments.ts"
 import { heedPromise, IllTyped, requireEffect, requireNoPromise } from "../call/runUserCode.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContainedCall, type Watcher } from "../fiber/runContained.ts"
@@ -20,7 +21,7 @@ import { runUnwatched } from "../wire/places.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
-import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
+import { faultOf, isReply, received, shownReply } from "./modelReply.ts"
 import { notifyRetry, recoverReply } from "./recoverReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
@@ -34,6 +35,8 @@ export interface Asking extends RunContext {
   /** What is sent of the results. */
   readonly request: RequestResults
   readonly watch: ((event: Happened) => void) | undefined
+  /** What masks the secrets in the calls of a reply. */
+  readonly masks: Masks | undefined
 }
 
 // -----------------------------------------------------------------------------
@@ -158,7 +161,7 @@ const recordReply = (
         )
     ),
     // The journal may return a reply that it did not get from here.
-    (asked) => isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
+    (asked) => isReplyAlone(asked) ? received(asked, run.masks) : { ...asked, reply: received(asked.reply, run.masks) }
   )
 
 const watchReply = (
@@ -179,7 +182,8 @@ const watchReply = (
     const asked = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
     return Effect.map(Effect.timed(recordReply(run, turn, question, asked)), ([elapsed, asked]) => {
       const replay = beginning.replay()
-      watch({ _tag: "ModelReplied", turn, reply: isReplyAlone(asked) ? asked : asked.reply, elapsed, ...replay })
+      const reply = shownReply(isReplyAlone(asked) ? asked : asked.reply)
+      watch({ _tag: "ModelReplied", turn, reply, elapsed, ...replay })
       return asked
     })
   })
@@ -252,10 +256,10 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
     if (Exit.isFailure(exit)) return failureOf(exit) === undefined ? Effect.die(Cause.squash(exit.cause)) : exit
     const reply = requireNoPromise("The model", "succeeded with", exit.value)
     if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
-    const distinct = withDistinctIds(reply)
-    const { retried } = this.#run
-    if (retried.length > 0) return Effect.succeed({ reply: distinct, failures: retriedOf(retried, this.#turn) })
-    return distinct === exit.value ? exit : Effect.succeed(distinct)
+    const { masks, retried } = this.#run
+    const usable = received(reply, masks)
+    if (retried.length > 0) return Effect.succeed({ reply: usable, failures: retriedOf(retried, this.#turn) })
+    return usable === exit.value ? exit : Effect.succeed(usable)
   }
 }
 

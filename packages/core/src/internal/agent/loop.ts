@@ -19,6 +19,7 @@ import type { Answer } from "../../Answer.ts"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
+import { withShown } from "../arguments/secretArguments.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
@@ -110,7 +111,7 @@ const proceed = <T extends Tool.Any>(
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
   const rest = () =>
     haltedBy(run, state, next, reply, outcomes) ??
-      (verdict.step === "ended" ? concludeRun(run, next, loopDetected(next, verdict.repeated)) : turn(run, next))
+      (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
   return faults.length === 0
     ? rest()
     : Effect.andThen(
@@ -130,9 +131,11 @@ const proceed = <T extends Tool.Any>(
  */
 export const resume = <T extends Tool.Any>(
   run: Run<T>,
-  { facts, report, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
+  { facts, report, outcomes, reply: waiting, transcript, turn }: AgentFailure.Suspension,
   userReply: string
 ): Loop<T, Answer> => {
+  // The program that stored the suspension may have had other tools.
+  const reply = withShown(waiting, run.masks)
   const state = {
     ...initialState(transcript, resumeFacts(facts)),
     turn,

@@ -1,7 +1,8 @@
 import * as Predicate from "effect/Predicate"
 import { Reply } from "../../Model.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
-import { isCall } from "../call/modelCall.ts"
+import { type Masks, withShown } from "../arguments/secretArguments.ts"
+import { isCall, shownCall } from "../call/modelCall.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 
@@ -22,11 +23,21 @@ export const faultOf = (reply: unknown): string =>
 
 const issuesOf = issuesBy(Reply)
 
+/** Returns a reply as its run uses it: its calls have distinct ids, and say what may be shown of them. */
+export const received = (reply: Reply, masks: Masks | undefined): Reply => withShown(withDistinctIds(reply), masks)
+
+/** Returns a reply as it may be shown: without the secrets in its calls, which its native form holds, too. */
+export const shownReply = (reply: Reply): Reply => {
+  if (reply.calls.every(({ shown }) => shown === undefined)) return reply
+  const { native: _, ...rest } = reply
+  return { ...rest, calls: reply.calls.map(shownCall) }
+}
+
 /**
  * Returns a reply in which every call has a distinct id. Results are matched to calls by id, but models repeat
  * ids, and some send none. A call that is sent twice, with its id, is one call.
  */
-export const withDistinctIds = (reply: Reply): Reply => {
+const withDistinctIds = (reply: Reply): Reply => {
   // Most replies have one call.
   if (reply.calls.length === 1 && reply.calls[0]?.id !== "") return reply
   const ids = new Set(reply.calls.map(({ id }) => id))

@@ -51,13 +51,17 @@ export interface Unfinished {
   readonly failure: AgentFailure.LimitReached | AgentFailure.LoopDetected
 }
 
-export const loopDetected = (state: State, repeated: Verdict["repeated"]): Unfinished => {
+export const loopDetected = <T extends Tool.Any>(
+  { masks }: Run<T>,
+  state: State,
+  repeated: Verdict["repeated"]
+): Unfinished => {
   const why = describeLoop(repeated)
   const failure = new AgentFailure.LoopDetected({
     detail: `${why} Simplify the question, or give the agent better tools.`,
     calls: repeated.map(({ alike, arguments: text, times, tool }) => ({
       tool,
-      arguments: text,
+      arguments: masks?.get(tool)?.(text) ?? text,
       times: Math.max(times, alike)
     })),
     ...progressOf(state)

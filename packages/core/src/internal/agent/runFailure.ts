@@ -2,12 +2,19 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import type { RunReport } from "../../RunReport.ts"
-import { failureWith } from "../failure/failureClass.ts"
+import * as Transcript from "../../Transcript.ts"
+import { failureWith, withFields } from "../failure/failureClass.ts"
 import { cut, printable } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 import { summary } from "./runSummary.ts"
 
-interface Printed {
+interface Waiting {
+  readonly transcript: Transcript.Transcript
+  readonly postponement?: Waiting
+  readonly suspension?: Waiting
+}
+
+interface Printed extends Waiting {
   readonly _tag: string
   readonly detail: string
   readonly report: RunReport
@@ -26,7 +33,7 @@ export const RunFailure = failureWith({
   // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.
   toJSON: {
     value(this: Printed, _key: unknown) {
-      return attempt(() => Schema.encodeSync(schemaOf(this))(this)) ?? { ...this }
+      return attempt(() => Schema.encodeSync(schemaOf(this))(withFields(this, shown(this)))) ?? { ...this }
     }
   },
   [NodeInspectSymbol]: {
@@ -34,6 +41,14 @@ export const RunFailure = failureWith({
       return this.cause === undefined ? textOf(this) : `${textOf(this)}\n\n  cause: ${causeText(this.cause)}`
     }
   }
+})
+
+// Returns the transcripts of a failure without the secrets in their calls. The call that waits for the user keeps its own,
+// because it runs again.
+const shown = <A extends Waiting>({ postponement, suspension, transcript }: A): Waiting => ({
+  transcript: Transcript.shown(transcript),
+  ...(postponement === undefined ? {} : { postponement: { ...postponement, ...shown(postponement) } }),
+  ...(suspension === undefined ? {} : { suspension: { ...suspension, ...shown(suspension) } })
 })
 
 // Only the stack, which begins with the message: the fields of an HTTP client's error include the request's headers.

@@ -8,6 +8,7 @@ import type { ResultSize } from "../../ResultSize.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
+import type { Masks } from "../arguments/secretArguments.ts"
 import type { Budget } from "./budget.ts"
 import type { KeptResults } from "./keptResults.ts"
 import { type LoopState, noLoop } from "./loopGuard.ts"
@@ -29,6 +30,8 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly model: Model["Service"]
   /** The agent's tools, and `read_more` once a result was cut. */
   toolkit: Toolkit.Toolkit<T>
+  /** What masks the secrets in the calls of the tools. Absent if no tool takes a secret. */
+  readonly masks: Masks | undefined
   readonly rendering: Rendering.Rendering
   readonly budget: Budget
   /** True if the model is asked for a last answer when a limit is reached, or when the run is stuck. */

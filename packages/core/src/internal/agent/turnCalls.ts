@@ -12,6 +12,7 @@ import * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
+import { shownCall } from "../call/modelCall.ts"
 import { isNotRun, notRun, runInOrder } from "../dispatch/concurrentCalls.ts"
 import { type EarlierCall, endedIn, isJoinable } from "../dispatch/equalCalls.ts"
 import { withLateDoubts } from "../dispatch/lateDoubt.ts"
@@ -238,13 +239,14 @@ const recordedCall = <T extends Tool.Any>(
     )
   }
 
+  const seen = { ...event, call: shownCall(call) }
   const onEvent: Observer["onEvent"] = (watched, failure) => {
     const { at: _, id: __, tool: ___, ...happened } = watched
-    watch({ ...happened, ...event })
+    watch({ ...happened, ...seen })
     run.onEvent?.(watched, failure)
   }
   return Effect.suspend(() => {
-    const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
+    const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...seen, ...replay }))
     const begin: Wrap<T> = (self) => beginning.of(self)
     const watched = { ...options, onEvent }
     const outcome = journalStep(
@@ -258,10 +260,22 @@ const recordedCall = <T extends Tool.Any>(
     )
     return Effect.map(Effect.timed(outcome), ([elapsed, outcome]) => {
       const replay = beginning.replay()
-      watch({ _tag: "CallEnded", ...event, outcome, elapsed, ...replay })
+      watch({ _tag: "CallEnded", ...seen, outcome: shownOutcome(run, call, outcome), elapsed, ...replay })
       return outcome
     })
   })
+}
+
+// A suspended call keeps its corrected arguments, even if they have a secret.
+const shownOutcome = <T extends Tool.Any>(
+  { masks }: Run<T>,
+  { name }: ToolCall.ToolCall,
+  outcome: ToolOutcome.ToolOutcome
+): ToolOutcome.ToolOutcome => {
+  const mask = outcome.arguments === undefined ? undefined : masks?.get(name)
+  return mask === undefined || outcome.arguments === undefined
+    ? outcome
+    : { ...outcome, arguments: mask(outcome.arguments) }
 }
 
 type Dispatched<T extends Tool.Any> = Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>

@@ -31,5 +31,11 @@ const partsOf = (call: unknown): Partial<ToolCall> => {
   }
 }
 
+/** Returns a call as it may be shown to people: without its secrets. */
+export const shownCall = (call: ToolCall): ToolCall => {
+  const { id, name, shown } = call
+  return shown === undefined ? call : { id, name, arguments: shown }
+}
+
 // Arguments that cannot be written as JSON are replaced by the name of their kind, which later fails to decode.
 const textOf = (args: unknown): string => attempt((): string | undefined => JSON.stringify(args)) ?? kind(args)

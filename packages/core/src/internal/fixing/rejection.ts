@@ -38,7 +38,7 @@ interface FailureOf {
 export interface Rejected<out On extends FailedExecution = FailedExecution> {
   /**
    * The arguments as the model wrote them. In a direct run (`tool.run`), this text is the JSON form of the
-   * parameters. The text is empty if the parameters contain a `Redacted`, or if it would be longer than 1
+   * parameters. The text is empty if the parameters contain a secret, or if it would be longer than 1
    * MiB.
    */
   readonly text: string

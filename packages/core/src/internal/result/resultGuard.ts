@@ -1,4 +1,4 @@
-import { declaredParts, partAt } from "@fallible/arguments"
+import { declaredParts, masked, partAt } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
@@ -8,7 +8,7 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { encodedSide } from "../arguments/encodedSide.ts"
+import { encodedSide, holds, isSecret } from "../arguments/encodedSide.ts"
 import { runContained } from "../fiber/runContained.ts"
 import { type PlainJson, plainJson } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
@@ -36,7 +36,7 @@ interface Guardian {
 }
 
 /**
- * Writes a handler's answer as JSON.
+ * Writes a handler's answer as JSON, with a mask in place of each secret.
  *
  *     answer ─ encode ─ fits? ─────────────────────────── JSON
  *                         └ no ─ as JSON ─ decode ─ fits? ─ encode ─ JSON
@@ -50,7 +50,7 @@ export const guard = (tool: Guardian, value: unknown): Effect.Effect<Guarded, Di
   Effect.matchCauseEffectEager(codecOf(tool.success).encode(value), {
     onSuccess: (encoded) => {
       const { json, notes } = plainJson(encoded)
-      return Effect.succeed({ json, notes, matches: true })
+      return Effect.succeed({ json: codecOf(tool.success).mask(json), notes, matches: true })
     },
     // Reading a value may throw. If an author's own transformation throws, it throws again on the second way.
     onFailure: (cause) => Cause.hasInterruptsOnly(cause) ? Effect.interrupt : guardJson(tool, value)
@@ -59,12 +59,13 @@ export const guard = (tool: Guardian, value: unknown): Effect.Effect<Guarded, Di
 const guardJson = (tool: Guardian, value: unknown): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
   const plain = plainJson(value)
   return Effect.matchEffect(codecOf(tool.success).recode(plain.json), {
-    onSuccess: (encoded) => Effect.succeed({ json: plainJson(encoded).json, notes: plain.notes, matches: true }),
+    onSuccess: (encoded) =>
+      Effect.succeed({ json: codecOf(tool.success).mask(plainJson(encoded).json), notes: plain.notes, matches: true }),
     onFailure: (issue): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
-      const { declared, isOfType } = codecOf(tool.success)
+      const { declared, isOfType, mask } = codecOf(tool.success)
       return isOfType(value)
         // Its author declared a type without a JSON form, such as a class.
-        ? Effect.succeed({ json: declared(plain.json) ?? plain.json, notes: plain.notes, matches: true })
+        ? Effect.succeed({ json: declared(plain.json) ?? mask(plain.json), notes: plain.notes, matches: true })
         : mismatched(tool, plain, issue)
     }
   })
@@ -94,6 +95,11 @@ const codecOf = memoize((success: Schema.ConstraintCodec<unknown, unknown>) => {
     encode: contained(encode),
     recode: contained((value) => Effect.flatMapEager(decode(value), encode)),
     isOfType: (value: unknown) => attempt(() => Schema.is(success)(value)) === true,
+    /** Masks the secrets of a result that fits. Most results have none. */
+    mask: holds(success.ast, isSecret)
+      // If nothing says where the secrets are, the whole result is one.
+      ? (json: Schema.Json) => masked(json, jsonSchema ?? { writeOnly: true }, true)
+      : (json: Schema.Json) => json,
     /** Returns the declared parts of a result. `undefined` if the schema has no JSON Schema. */
     declared: (json: Schema.Json) => jsonSchema === undefined ? undefined : declaredParts(json, jsonSchema)
   }
