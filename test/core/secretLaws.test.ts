@@ -322,7 +322,7 @@ const play = (scenario: Scenario): Promise<Sinks> => {
     run.pipe(
       Observer.observe(observer(sinks)),
       Effect.provide([modelOf(scenario, sinks), logger(sinks)])
-    ) as Effect.Effect<void>
+    )
   ).then(() => sinks)
 }
 
