@@ -30,7 +30,7 @@ describe("C11 a run that is concluded", () => {
   > = [
     ["turns", { turns: 4 }, look, 4, "The agent used up its 4 turns without an answer."],
     ["calls", { calls: 2 }, look, 5, "The agent used up its 2 tool calls without an answer."],
-    ["tokens", { tokens: 100 }, { ...look, usage }, 3, "The agent used up its 100 tokens without an answer."]
+    ["tokens", { tokens: 100 }, { ...look, usage }, 2, "The agent used up its 100 tokens without an answer."]
   ]
   for (const [limit, limits, call, turns, detail] of cases) {
     it.effect(`answers from what is known when its ${limit} are used up`, () =>
@@ -49,6 +49,26 @@ describe("C11 a run that is concluded", () => {
         assert.notInclude(JSON.stringify(Array.from(transcript)), "Do not call tools")
       }))
   }
+
+  it.effect("exceeds its tokens by one reply at most", () =>
+    Effect.gen(function*() {
+      for (const tokens of [60, 100, 130, 151, 400]) {
+        const spending = { inputTokens: 40, outputTokens: 10 }
+        const run = yield* played([news()], untilAsked({ ...best, usage: spending }, { ...look, usage: spending }), {
+          limits: { tokens, turns: 50 },
+          onLimit: "conclude"
+        })
+        const { inputTokens, outputTokens } = run.answer?.report ?? run.failure?.report ?? assert.fail()
+        assert.isBelow(inputTokens + outputTokens, tokens + 50)
+      }
+      // A single reply that is too big is the last one.
+      const greedy = yield* played([news()], untilAsked(best, { ...look, usage }), {
+        limits: { tokens: 20, turns: 50 },
+        onLimit: "conclude"
+      })
+      assert.strictEqual(greedy.failure?._tag, "LimitReached")
+      assert.strictEqual(greedy.requests.length, 1)
+    }))
 
   it.effect("answers from what is known when it is stuck", () =>
     Effect.gen(function*() {

@@ -168,7 +168,7 @@ describe("Policy.Call", () => {
 
   it.effect("state: attempts, doubt, running attempts, the source, and whether an observer exists", () =>
     Effect.gen(function*() {
-      const states: Array<Policy.State> = []
+      const states: Array<Omit<Policy.State, "tool" | "id">> = []
       const readingState = custom((run, _, call) => (params) => {
         const look = Effect.map(call.state, ({ attempt, certainty, isWatched, source, whyNot }) => {
           states.push({ attempt, certainty, whyNot, source, isWatched })

@@ -4,6 +4,7 @@ import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, HashMap, Schema } from "effect"
 import { beginFacts } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
+import type { Untyped } from "../support/nonsense.ts"
 import { busy, declined, order, payments, playing } from "../support/paidOrders.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -14,7 +15,7 @@ describe("H3 a scope", () => {
 
   it.effect("without facts is refused before anything runs, and says what to give", () =>
     Effect.gen(function*() {
-      const failure = yield* run({ scope: "order-7" })
+      const failure = yield* run({ scope: "order-7" } as Untyped)
       assert.strictEqual(failure._tag, "RunRefused")
       assert.strictEqual(
         failure.detail,

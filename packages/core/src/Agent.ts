@@ -26,7 +26,7 @@ import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Postponement, Suspension } from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
-import { makeBudget } from "./internal/agent/budget.ts"
+import { type Budget, makeBudget } from "./internal/agent/budget.ts"
 import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
@@ -38,9 +38,12 @@ import { newId, type NewRun } from "./internal/agent/runId.ts"
 import {
   refusalBeside,
   refusalOfContinuation,
+  refusalOfLimits,
   refusalOfOpening,
-  refusalOfPostponement
+  refusalOfPostponement,
+  refusalOfSettings
 } from "./internal/agent/runInput.ts"
+import { followed } from "./internal/agent/runProgress.ts"
 import { initialState, type Run as RunOf } from "./internal/agent/runState.ts"
 import { afterOthers, runAlone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
@@ -52,7 +55,7 @@ import { checkedBy } from "./internal/dispatch/settlement.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { checkedPolicies, withFixer, withPreferredPolicies } from "./internal/tool/toolParts.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
-import { attempt } from "./internal/value/untrusted.ts"
+import { attempt, isA } from "./internal/value/untrusted.ts"
 import * as Journal from "./Journal.ts"
 import type { Limits } from "./Limits.ts"
 import * as LoopGuard from "./LoopGuard.ts"
@@ -62,6 +65,7 @@ import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
 import * as ResultSize from "./ResultSize.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
+import type { RunHandle, RunProgress } from "./RunHandle.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import * as Toolkit from "./Toolkit.ts"
@@ -149,20 +153,65 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
 export type Question = string | { readonly text: string; readonly images: ReadonlyArray<Transcript.Image> }
 
 /**
+ * The options of a run that begins or goes on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunSettings {
+  /** How the model replies in this run. Each option takes precedence over the same option of the agent. */
+  readonly modelOptions?: ModelOptions
+  /** The limits of this run. Each of them takes precedence over the same limit of the agent. Default: the agent's. */
+  readonly limits?: Limits
+  /** Tells from outside how far the run has come (`RunHandle.make`), also after an interruption. */
+  readonly handle?: RunHandle
+  /**
+   * Runs if the run is interrupted, with how far it has come: its transcript, report and facts, and what is in doubt. The
+   * end of the run waits for it. Default: nothing runs.
+   */
+  readonly onInterrupt?: (progress: RunProgress) => Effect.Effect<void>
+}
+
+/**
+ * The scope of a run, and what is known of its calls so far.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RunScope = {
+  /**
+   * The facts of earlier runs of the scope: the `facts` of the last run's `Answer` or `AgentFailure`. Effects of
+   * earlier calls are not repeated, even if it is unknown whether they happened. `CallFacts.empty` says that nothing is
+   * known of them. By default there are no facts, and the run begins a new scope.
+   *
+   * Runs of one scope come one after the other. In one process, a run is refused while another of its scope is under way.
+   */
+  readonly facts?: CallFacts.CallFacts
+  /** Only together with `facts`. Default: the scope of the facts, or else the run's id. */
+  readonly scope?: undefined
+} | {
+  /**
+   * The scope of the idempotency keys, such as a conversation id or an order id. Runs of one scope share their facts. For
+   * its first run, pass `CallFacts.empty`.
+   */
+  readonly scope: string
+  readonly facts: CallFacts.CallFacts
+}
+
+/**
  * The options of one run.
  *
  * @category models
  * @since 0.1.0
  */
-export interface RunOptions {
+export type RunOptions = RunSettings & RunScope & {
   /**
    * The transcript of an earlier run, which this run continues. Pass the `facts` of the earlier run too, so that
    * its effects are not repeated. A run is refused (`RunRefused`) if its transcript has calls of acting tools that are not
-   * idempotent, and it has no facts. Default: a new conversation.
+   * idempotent, and it has no facts. If the agent has instructions, they take the place of those that the transcript begins
+   * with. Default: a new conversation.
    */
   readonly transcript?: Transcript.Transcript
-  /** How the model replies in this run. Each option takes precedence over the same option of the agent. */
-  readonly modelOptions?: ModelOptions
   /**
    * The id of the run, in logs and events. An id has 1 to 256 characters. If a run is started again under the
    * same id, it uses the same idempotency keys. So reuse an id only for the same run, such as a job that a queue
@@ -172,20 +221,6 @@ export interface RunOptions {
    * call, so the run has the same id in each attempt of the call.
    */
   readonly id?: string
-  /**
-   * The scope of the idempotency keys, such as a conversation id or an order id. Runs of one scope share their
-   * {@link facts}. So always pass `facts` together with `scope`; for the first run, pass `CallFacts.empty`.
-   * Default: the scope of the facts, or else the run's id.
-   */
-  readonly scope?: string
-  /**
-   * The facts of earlier runs of the scope: the `facts` of the last run's `Answer` or `AgentFailure`. Effects of
-   * earlier calls are not repeated, even if it is unknown whether they happened. `CallFacts.empty` says that nothing is
-   * known of them. By default there are no facts, and the run begins a new scope.
-   *
-   * Runs of one scope come one after the other. In one process, a run is refused while another of its scope is under way.
-   */
-  readonly facts?: CallFacts.CallFacts
 }
 
 /**
@@ -221,12 +256,12 @@ export interface Agent<out T extends Tool.Any, out R = never> {
     (
       suspension: Suspension,
       reply: string,
-      options?: Pick<RunOptions, "modelOptions">
+      options?: RunSettings
     ): Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
     /** Goes on with a run that was postponed: the model is asked again, at once. */
     (
       postponement: Postponement,
-      options?: Pick<RunOptions, "modelOptions">
+      options?: RunSettings
     ): Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
   }
 
@@ -235,11 +270,11 @@ export interface Agent<out T extends Tool.Any, out R = never> {
     (
       suspension: Suspension,
       reply: string,
-      options?: Pick<RunOptions, "modelOptions">
+      options?: RunSettings
     ): Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
     (
       postponement: Postponement,
-      options?: Pick<RunOptions, "modelOptions">
+      options?: RunSettings
     ): Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
   }
 }
@@ -283,6 +318,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
   demandKnown("Agent.make", options, names)
+  const { instructions } = options
   const budget = makeBudget(options.limits)
   const concludes = options.onLimit === "conclude"
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
@@ -296,13 +332,19 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const isOwnRendering = options.rendering !== undefined && options.rendering !== Rendering.json &&
     options.rendering !== Rendering.prose
   // Each run gets a new transcript, because a transcript shares its memory with all transcripts made from it.
-  const opening = () =>
-    Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
+  const opening = () => instructed(Transcript.make([]), instructions)
+  const budgetFor = (limits: Limits | undefined): Budget | string => {
+    if (limits === undefined) return budget
+    const together = { ...options.limits, ...limits }
+    const problem = problemInLimits(together, own, options.results)
+    return problem ?? attemptToMake(() => makeBudget(together))
+  }
 
   const begin = (
     id: string,
     model: Model["Service"],
-    modelOptions: ModelOptions | undefined,
+    { modelOptions }: RunSettings,
+    budget: Budget,
     watch: Watch,
     context: RunContext,
     earlier: Transcript.Transcript | undefined
@@ -340,15 +382,20 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       modelOptions: { ...options.modelOptions, ...modelOptions },
       modelRetry: options.modelRetry ?? unlessProviderRetried,
       onModelFailure: options.onModelFailure,
+      tracker: undefined,
       watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
     }
   }
 
-  const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
+  const start = (question: Question, given: RunOptions | undefined) => (watch: Watch) =>
     Effect.withFiber((fiber): Run<T, R> => {
-      const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
+      const options = given ?? {}
+      const { facts = CallFacts.empty, id, scope, transcript: earlier } = options
+      const transcript = earlier === undefined ? opening() : instructed(earlier, instructions)
       const refusal = refusalOfOpening({ ...options, question, transcript }, actingNames)
       if (refusal !== undefined) return Effect.fail(refusal)
+      const budget = budgetFor(options.limits)
+      if (typeof budget === "string") return Effect.fail(refusalOfLimits(budget, { transcript, facts }))
       const message = typeof question === "string" ? { text: question } : question
       const state = initialState(transcript.append({ role: "user", ...message }), facts)
       return Effect.flatMap(
@@ -369,16 +416,16 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
                 id,
                 fiber.getRef(Journal.current)
               )
-              const run = inRunContext(id, budget, state.account, 0, concludes, (context) =>
-                unlessHalted(
-                  context,
-                  turn(begin(id, model, modelOptions, watch, context, options?.transcript), { ...state, facts: begun })
-                ))
+              const run = inRunContext(id, budget, state.account, 0, concludes, (context) => {
+                const run = begin(id, model, options, budget, watch, context, earlier)
+                const first = { ...state, facts: begun }
+                return followed(options, run, first, () => unlessHalted(context, turn(run, first)))
+              })
               const ending = end === undefined
                 ? run
                 : Effect.onExit(run, (exit) => Effect.sync(() => end(Exit.isSuccess(exit))))
               // Nobody else can know a scope that is drawn only now.
-              return begun.scope === id && options?.id === undefined
+              return begun.scope === id && options.id === undefined
                 ? ending
                 : runAlone(begun, id, ending, (why) =>
                   why === "running" ? refusalBeside(why, begun, { transcript, facts }) : undefined)
@@ -390,23 +437,29 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const goOnFrom = (
     waiting: Suspension | Postponement,
     refusalOf: () => AgentFailure | undefined,
-    options: Resuming | undefined,
+    given: RunSettings | undefined,
     rest: (run: RunOf<T>) => Run<T, R>
   ) =>
   (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
-      const refusal = refusalOf()
+      const settings = given ?? {}
+      const refusal = refusalOf() ?? refusalOfSettings(settings, waiting)
       if (refusal !== undefined) return Effect.fail(refusal)
+      const budget = budgetFor(settings.limits)
+      if (typeof budget === "string") return Effect.fail(refusalOfLimits(budget, waiting))
       const { facts, report, runId, transcript, used } = waiting
       const run = Effect.flatMap(Model, (model) =>
-        inRunContext(runId, budget, Account.from(report), Duration.toMillis(used), concludes, (context) =>
-          unlessHalted(context, rest(begin(runId, model, options?.modelOptions, watch, context, transcript)))))
+        inRunContext(runId, budget, Account.from(report), Duration.toMillis(used), concludes, (context) => {
+          const run = begin(runId, model, settings, budget, watch, context, transcript)
+          return followed(settings, run, initialState(transcript, facts), () =>
+            unlessHalted(context, rest(run)))
+        }))
       // The services of a key remember what was done under it. Any other effect of a later run is not known to this one.
       return runAlone(facts, runId, run, (why) =>
         why === "running" || isUnkeyed ? refusalBeside(why, facts, waiting, true) : undefined)
     })
 
-  const resumed = (waiting: Suspension | Postponement, reply?: string | Resuming, options?: Resuming) =>
+  const resumed = (waiting: Suspension | Postponement, reply?: string | RunSettings, options?: RunSettings) =>
     isPostponement(waiting)
       ? goOnFrom(
         waiting,
@@ -424,14 +477,12 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   return {
     run: (question, options) => start(question, options)(undefined),
     stream: (question, options) => streamed(start(question, options)),
-    resume: (waiting: Suspension | Postponement, reply?: string | Resuming, options?: Resuming) =>
+    resume: (waiting: Suspension | Postponement, reply?: string | RunSettings, options?: RunSettings) =>
       resumed(waiting, reply, options)(undefined),
-    resumeStream: (waiting: Suspension | Postponement, reply?: string | Resuming, options?: Resuming) =>
+    resumeStream: (waiting: Suspension | Postponement, reply?: string | RunSettings, options?: RunSettings) =>
       streamed(resumed(waiting, reply, options))
   }
 }
-
-type Resuming = Pick<RunOptions, "modelOptions">
 
 const isPostponement = (waiting: Suspension | Postponement): waiting is Postponement =>
   attempt(() => "until" in waiting) === true
@@ -491,20 +542,9 @@ const problemIn = (
   ) {
     return `An agent's loopGuard must be an object of thresholds, or "off"; got ${excerpt(loopGuard)}.`
   }
-  const perTool = limits?.callsPerTool
-  if (
-    !Predicate.isUndefined(perTool) && !Predicate.isNumber(perTool) &&
-    (!Predicate.isObject(perTool) || Array.isArray(perTool))
-  ) {
-    return `An agent's callsPerTool must be a number, or numbers by tool name; got ${excerpt(perTool)}.`
-  }
-  const unknown = Predicate.isObject(perTool)
-    ? Object.keys(perTool).find((name) =>
-      name !== "*" && !toolkit.tools.has(name) && (name !== readMoreName || results === "whole")
-    )
-    : undefined
+  const wrong = problemInLimits(limits, toolkit, results)
+  if (wrong !== undefined) return wrong
   const names = Array.from(toolkit.tools.keys())
-  if (unknown !== undefined) return missing("The limit 'callsPerTool'", unknown, names)
   // Without its check, a call in doubt could not be settled, and nobody would notice.
   for (const { check, name } of toolkit.tools.values()) {
     if (check === undefined) continue
@@ -517,6 +557,44 @@ const problemIn = (
     }
   }
   return undefined
+}
+
+const problemInLimits = (
+  limits: Limits | undefined,
+  { tools }: Toolkit.Toolkit,
+  results: Options<Tool.Any>["results"]
+): string | undefined => {
+  const perTool = limits?.callsPerTool
+  if (
+    !Predicate.isUndefined(perTool) && !Predicate.isNumber(perTool) &&
+    (!Predicate.isObject(perTool) || Array.isArray(perTool))
+  ) {
+    return `An agent's callsPerTool must be a number, or numbers by tool name; got ${excerpt(perTool)}.`
+  }
+  const unknown = Predicate.isObject(perTool)
+    ? Object.keys(perTool).find((name) =>
+      name !== "*" && !tools.has(name) && (name !== readMoreName || results === "whole")
+    )
+    : undefined
+  return unknown === undefined ? undefined : missing("The limit 'callsPerTool'", unknown, Array.from(tools.keys()))
+}
+
+/** Returns a value, or the message of the error that making it throws. */
+const attemptToMake = <A>(make: () => A): A | string => {
+  try {
+    return make()
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+// The transcript of an earlier run may have none, or those of another agent or another day.
+const instructed = (transcript: Transcript.Transcript, instructions: string | undefined): Transcript.Transcript => {
+  if (instructions === undefined || !isA(Transcript.Transcript)(transcript)) return transcript
+  const first = transcript.at(0)
+  if (first?.role === "system" && first.text === instructions) return transcript
+  const rest = Transcript.toArray(transcript)
+  return Transcript.make([{ role: "system", text: instructions }, ...(first?.role === "system" ? rest.slice(1) : rest)])
 }
 
 const missing = (what: string, name: string, names: ReadonlyArray<string>): string => {

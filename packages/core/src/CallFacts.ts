@@ -41,7 +41,7 @@
  * and a number. The number says which effect of this intent it is: the first, the second. It grows with each success, so
  * that the next call gets a new key. A call that was certainly refused also gets a new key if it is repeated with other
  * arguments, after a suspension, or in a later run. After anything else, the number stays: a lost answer, an error's
- * sentence, a service that was busy or not reached. A run that was interrupted has no facts, so a later run makes the
+ * sentence, a service that was busy or not reached. A run whose process ended has no facts, so a later run makes the
  * same keys. To repeat such an effect on purpose, begin a new scope.
  *
  * Services refuse a known key with a different body. So while a call is in doubt, its first arguments are sent again, even

@@ -6,8 +6,8 @@
  * run ends. A tool whose own limit is used up is no longer offered.
  *
  * A run ends with `LimitReached`. With the agent option `onLimit: "conclude"`, it instead asks the model once more,
- * without tools, for the best answer from what is known. The last of the `turns`, and a tenth of the time, are kept for
- * this request.
+ * without tools, for the best answer from what is known. The last of the `turns`, a tenth of the time, and as many tokens
+ * as the latest request used are kept for this request. If one reply uses up the tokens, no other follows.
  *
  * When a fifth or less of a limit is left, the model is told how much is left.
  *
@@ -31,7 +31,10 @@ export interface Limits {
   readonly turns?: number
   /** How many tool calls the model may make, whatever their outcomes. Default: no limit. */
   readonly calls?: number
-  /** How many input and output tokens the run may use, as far as the provider counts them. Default: no limit. */
+  /**
+   * How many input and output tokens the run may use, as far as the provider counts them. Only the last reply can exceed
+   * the limit. Default: no limit.
+   */
   readonly tokens?: number
   /**
    * How long a run may take. A `Deadline` around the run also limits it. When the time is up, a running

@@ -23,7 +23,7 @@ import * as Schema from "effect/Schema"
 import { askUser } from "./internal/call/askUser.ts"
 import { note } from "./internal/call/note.ts"
 import { refusalBecause, type RefuseOptions } from "./internal/call/refuse.ts"
-import { current as scope, detached } from "./internal/call/scope.ts"
+import { current as scope, detached, identityOf } from "./internal/call/scope.ts"
 import { standaloneKey, standaloneReply } from "./internal/call/withoutAgent.ts"
 import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
@@ -75,6 +75,14 @@ export interface CallContext {
   readonly idempotencyKey: string
   /** The 1-based number of the handler's current execution; 0 before the first execution. */
   readonly attempt: number
+  /** The name of the tool. Outside any call: `""`. */
+  readonly tool: string
+  /** The name of the call in logs and events. Unlike the id that a model gives to a call, it is unique. */
+  readonly id: string
+  /** The id of the agent's run. Absent if no agent runs the call. */
+  readonly run?: string
+  /** The 1-based number of the turn. Absent if no agent runs the call. */
+  readonly turn?: number
 }
 
 /**
@@ -89,7 +97,8 @@ export const current: Effect.Effect<CallContext> = neverAwaited(
     const call = fiber.getRef(scope)
     return Effect.succeed({
       idempotencyKey: call.idempotencyKey,
-      attempt: call === detached ? 1 : call.state.executions
+      attempt: call === detached ? 1 : call.state.executions,
+      ...identityOf(call)
     })
   }),
   "read the handler's second parameter"

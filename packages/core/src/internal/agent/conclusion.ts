@@ -40,21 +40,24 @@ export const concludeRun = <T extends Tool.Any>(
   })
 }
 
-/** True if the model may be asked once more. The limit of turns is never exceeded; those of tokens and calls may be. */
+/** True if the model may be asked once more. Only the limit of calls may be exceeded, and that of tokens by this reply. */
 const canConclude = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): boolean => {
   if (!concludes) return false
   const { isOwn = true } = usage.usedUp ?? {}
-  return isOwn && usage.left(0).turns > 0 && time.millisToEnd > 0 && budget.turns > 1
+  const { tokens, turns } = usage.left(0)
+  return isOwn && turns > 0 && tokens > 0 && time.millisToEnd > 0 && budget.turns > 1
 }
 
 /**
- * Returns the limit that is nearly used up, so that the next request must be the last: one turn is left, or a tenth of
- * the time.
+ * Returns the limit that is nearly used up, so that the next request must be the last: one turn is left, a tenth of
+ * the time, or fewer tokens than two more requests like the latest would use.
  */
 export const limitToConclude = <T extends Tool.Any>(run: Run<T>): UsedUp | undefined => {
   const { budget, concludes, time, usage } = run
   if (!concludes) return undefined
-  if (usage.left(0).turns === 1 && budget.turns > 1) return ofRun(run, "turns")
+  const { tokens, turns } = usage.left(0)
+  if (turns === 1 && budget.turns > 1) return ofRun(run, "turns")
+  if (tokens < 2 * usage.latestTokens && budget.turns > 1) return ofRun(run, "tokens")
   // A deadline around the run may leave less time than the run's own limit.
   const left = budget.elapsed - time.used
   return budget.elapsed !== Infinity && left <= budget.elapsed / 10 ? ofRun(run, "elapsed") : undefined

@@ -53,6 +53,7 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
  */
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
   if (run.halt.fault !== undefined) return Effect.fail(runHalted(run.halt.fault, state))
+  run.tracker?.turn(state)
   const usedUp = run.usage.usedUp ?? limitToConclude(run)
   if (usedUp !== undefined) return concludeRun(run, state, limitReached(run, state, usedUp))
   return Effect.matchEffect(askInTime(run, state, questionOf(run, state)), {
@@ -72,6 +73,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
         if (state.account.calls > run.budget.calls) {
           return concludeRun(run, replied, limitReached(run, replied, ofRun(run, "calls")))
         }
+        run.tracker?.calls(replied, reply)
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
       }
       return isBlank(reply.text) && !isFallback(asked)
@@ -149,6 +151,7 @@ export const resume = <T extends Tool.Any>(
     if (fixing !== undefined) run.usage.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
     if (spent !== undefined) run.usage.add({ turns: 0, calls: 0, tokens: spent.inputTokens + spent.outputTokens })
   }
+  run.tracker?.calls(state, reply, outcomes)
   return afterCalls(run, state, reply, resumeCalls(run, state, reply, outcomes, userReply))
 }
 

@@ -30,7 +30,8 @@ export interface Opening {
  */
 export const refusalOfOpening = (opening: Opening, acting: ReadonlySet<string>): RunRefused | undefined => {
   const { facts, id, question, scope, transcript } = opening
-  const unknown = unknownOption("A run", opening, names)
+  const unknown = unknownOption("A run", opening, names) ??
+    (Predicate.isObject(question) ? unknownOption("A question", question, questionFields) : undefined)
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most inputs are this simple, and need no check by a schema.
   const isSimple = id === undefined && scope === undefined && facts === undefined && unknown === undefined
@@ -86,14 +87,37 @@ export const refusalBeside = (
   return refusalOf(`${isResumed ? notResumed : what}: ${reason}`, [], { facts, transcript })
 }
 
-const names: Names<Opening & { readonly modelOptions: unknown }> = {
+interface Settings {
+  readonly modelOptions?: unknown
+  readonly limits?: unknown
+  readonly handle?: unknown
+  readonly onInterrupt?: unknown
+}
+
+const settings: Names<Settings> = { modelOptions: true, limits: true, handle: true, onInterrupt: true }
+
+const names: Names<Opening & Settings> = {
   question: true,
   transcript: true,
   facts: true,
   scope: true,
   id: true,
-  modelOptions: true
+  ...settings
 }
+
+const questionFields: Names<Exclude<Opening["question"], string>> = { text: true, images: true }
+
+/** Returns the refusal of a run that goes on with unknown options; `undefined` if they are known. */
+export const refusalOfSettings = (options: object, carried: Carried): RunRefused | undefined => {
+  const unknown = unknownOption("A run that goes on", options, settings)
+  return unknown === undefined ? undefined : refusalOf(`${notResumed}: ${unknown}`, [], carriedOf(carried))
+}
+
+/** Returns the refusal of a run with wrong limits. */
+export const refusalOfLimits = (why: string, carried: Carried): RunRefused =>
+  refusalOf(`${what}: ${why}`, [], carriedOf(carried))
+
+const carriedOf = ({ facts, transcript }: Carried): Carried => ({ facts, transcript })
 
 /** Returns the refusal of a postponed run with invalid input; `undefined` if the input is valid. */
 export const refusalOfPostponement = (postponement: Postponement): RunRefused | undefined =>

@@ -1,12 +1,13 @@
 import type * as Schedule from "effect/Schedule"
 import type * as CallFacts from "../../CallFacts.ts"
 import type * as LoopGuard from "../../LoopGuard.ts"
-import type { Model, ModelFailure, Options } from "../../Model.ts"
+import type { Model, ModelFailure, Options, Reply } from "../../Model.ts"
 import type { ModelRecovery } from "../../ModelRecovery.ts"
 import type * as Rendering from "../../Rendering.ts"
 import type { ResultSize } from "../../ResultSize.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
+import type { ToolOutcome } from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import type { Masks } from "../arguments/secretArguments.ts"
 import type { Budget } from "./budget.ts"
@@ -55,8 +56,26 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
   /** Decides what happens after a failure of the model. By default, only a transient failure is retried. */
   readonly onModelFailure: ModelRecovery | undefined
+  /** Learns how far the run has come; absent if nobody asks. */
+  tracker: Tracker | undefined
   /** Receives every event; absent if the run is not watched. */
   readonly watch: ((event: Happened) => void) | undefined
+}
+
+/**
+ * Learns how far a run has come, turn by turn and call by call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Tracker {
+  /** A turn begins. */
+  readonly turn: (state: State) => void
+  /** The calls of a reply are to run. Those of a resumed turn may have outcomes. */
+  readonly calls: (state: State, reply: Reply, outcomes?: ReadonlyArray<ToolOutcome>) => void
+  readonly callBegan: (index: number) => void
+  /** @param facts the facts of the run, including this call */
+  readonly callEnded: (index: number, outcome: ToolOutcome, facts: CallFacts.CallFacts) => void
 }
 
 /**

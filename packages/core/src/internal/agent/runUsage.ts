@@ -56,6 +56,8 @@ export class RunUsage {
   /** How many calls each tool has had. Filled only if there is a limit. */
   #callsOf: Map<string, number> | undefined = undefined
   #spent: ReadonlyArray<string> = noTools
+  /** How many tokens the latest request used. */
+  latestTokens = 0
   /** The tool of the latest call, and how many calls it has had in a row. */
   #latest = noCalls
 
@@ -83,6 +85,7 @@ export class RunUsage {
     if (account === before) return
     // The inner agents have already added their usage to the outer runs.
     const meanwhile = this.#meanwhile
+    if (account.turns > before.turns) this.latestTokens = account.tokens - before.tokens
     this.#account = account
     this.#meanwhile = nothing
     if (this.#outer === undefined) return

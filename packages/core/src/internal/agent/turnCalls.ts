@@ -64,16 +64,24 @@ export const runCalls = <T extends Tool.Any>(
     const isExempt = tool !== undefined && isExemptFromLimits(tool)
     const joins = tool !== undefined && isJoinable(tool)
     facts = withLateDoubts(facts)
+    // An interrupted call has an outcome only for those who ask how far the run has come.
+    const onInterrupted = run.tracker === undefined ? undefined : (outcome: ToolOutcome.ToolOutcome) => {
+      facts = afterCall(run, facts, call, outcome)
+      run.tracker?.callEnded(index, outcome, facts)
+    }
     const admission = {
       facts,
       turn: ended,
       refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
-      loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool)
+      loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool),
+      onInterrupted
     }
     const known = tool?.poll === undefined ? undefined : run.polled.of(call)
+    run.tracker?.callBegan(index)
     return Effect.map(runCall(run, turn, call, index, admission, known, suspended), (outcome) => {
       // A suspended call has no final outcome yet.
       if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
+      run.tracker?.callEnded(index, outcome, facts)
       if (tool?.poll !== undefined) run.polled.add(call, outcome)
       if (joins) ended?.push(...endedIn(call, outcome))
       return outcome
@@ -156,6 +164,7 @@ interface Admission {
   readonly turn: ReadonlyArray<EarlierCall> | undefined
   readonly refusal: DispatchFailure.DispatchFailure | undefined
   readonly loopRefusal: DispatchFailure.DispatchFailure | undefined
+  readonly onInterrupted: PerformOptions["onInterrupted"]
 }
 
 // Runs a call as a step of the journal, and emits its events if the run is watched. `index` is 0-based.
@@ -171,6 +180,7 @@ const runCall = <T extends Tool.Any>(
   const { watch } = run
   const position = `turn/${turn}/call/${index + 1}`
   const id = `${run.id}/${position}`
+  const place = { run: run.id, turn, tool: call.name, call: id }
   const options: PerformOptions = {
     id,
     facts: admission.facts,
@@ -178,7 +188,9 @@ const runCall = <T extends Tool.Any>(
     onDoubt: run.onDoubt,
     refusal: admission.refusal,
     loopRefusal: admission.loopRefusal,
-    annotations: { run: run.id, turn, tool: call.name, call: id },
+    onInterrupted: admission.onInterrupted,
+    place,
+    annotations: place,
     onEvent: run.onEvent,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }

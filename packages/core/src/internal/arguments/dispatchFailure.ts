@@ -33,6 +33,7 @@ export type Unavailable = ToolUnavailable & {
   readonly code:
     | "defect"
     | "not_run"
+    | "interrupted"
     | "disabled"
     | "call_limit"
     | "repeated_call"
@@ -155,6 +156,16 @@ export const notRun = (tool: string) =>
     detail: `${cut(oneLine(tool), 80)} was not run: an earlier call of this turn stopped the run or asked the user.`,
     transient: true,
     outcome: "not_executed"
+  })
+
+/**
+ * Creates the failure for a call whose run was interrupted.
+ */
+export const interrupted = (tool: string) =>
+  unavailable({
+    code: "interrupted",
+    detail: `${cut(oneLine(tool), 80)} was interrupted before it ended.`,
+    transient: true
   })
 
 /**

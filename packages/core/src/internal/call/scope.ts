@@ -60,6 +60,13 @@ export interface PolicyRecord {
   readonly prefix: string
 }
 
+/** Where a call belongs, as its log lines and its handler see it. */
+export interface Place {
+  readonly run: string
+  /** The 1-based number of the turn. */
+  readonly turn: number
+}
+
 export class Scope {
   /** A policy becomes a source once it asks others for the answer. */
   role: Role
@@ -72,6 +79,8 @@ export class Scope {
   /** The name of the call in logs, events and replies. */
   readonly id: string
   state: CallState
+  /** The run and the turn of a call that an agent makes. */
+  place: Place | undefined = undefined
   /** The number of the current attempt, as observers see it. */
   attempt: number
   /** The most recent failure of the handler. */
@@ -145,6 +154,11 @@ export class Scope {
   /** The scope that sees every event of the call. An abandoned run sees only its own. */
   get record(): Scope {
     return this.ownsRecord || this.parent === undefined || this.phase === "closed" ? this : this.parent.record
+  }
+
+  /** The run and the turn that this scope belongs to, also through the calls around it. */
+  get placeInRun(): Place | undefined {
+    return this.place ?? (this.parent ?? this.around)?.placeInRun
   }
 
   /** The effects of the call. */
@@ -283,3 +297,11 @@ export const calledIn = (innermost: Scope): Scope => {
 export const current: Context.Reference<Scope> = Context.Reference("@fallible/core/scope", {
   defaultValue: () => detached
 })
+
+/** Returns which call a scope belongs to, as handlers and policies see it. */
+export const identityOf = (
+  { id, placeInRun, tool }: Scope
+): { readonly tool: string; readonly id: string } & Partial<Place> =>
+  placeInRun === undefined
+    ? { tool: tool.name, id }
+    : { tool: tool.name, id, run: placeInRun.run, turn: placeInRun.turn }

@@ -48,6 +48,10 @@ const failed = (failure: Failed["failure"], stage: Stage, record: Scope, unread?
   return failedOutcome(record, told.failure, stage, unread ?? told.certainty)
 }
 
+/** Returns the outcome of a call that was interrupted. What it did so far is known as after any other failure. */
+export const interruptedOutcome = ({ name }: Tool.Any, stage: Stage, record: Scope): Failed =>
+  failed(DispatchFailure.interrupted(name), stage, record)
+
 // Handles a call whose handler threw, died, interrupted itself, or failed with something other than a `ToolFailure`.
 const broken = (
   cause: Cause.Cause<unknown>,

@@ -31,7 +31,7 @@ import { toObserver } from "../call/notifyObserver.ts"
 import { completedOutcome, failedOutcome } from "../call/outcome.ts"
 import { callScope } from "../call/partScope.ts"
 import { mayBeQuoted } from "../call/runAsCall.ts"
-import { current, detached, type Scope, type Subject } from "../call/scope.ts"
+import { current, detached, type Place, type Scope, type Subject } from "../call/scope.ts"
 import { both, effectsOf } from "../failure/effects.ts"
 import { CorrectionStage } from "../fixing/correctionStage.ts"
 import { limitedByDeadline } from "../policy/timeLimit.ts"
@@ -43,7 +43,7 @@ import { CallAdmission, lostInProcess } from "./callAdmission.ts"
 import { adviceOnDoubt } from "./doubtAdvice.ts"
 import type { EarlierCall } from "./equalCalls.ts"
 import { countInHealth } from "./healthCount.ts"
-import { outcomeOfCause } from "./outcomeOfCause.ts"
+import { interruptedOutcome, outcomeOfCause } from "./outcomeOfCause.ts"
 import { adviseOnDoubtfulAnswer, adviseOnFailure, cutOffNote } from "./toolHints.ts"
 
 /**
@@ -106,6 +106,10 @@ export interface PerformOptions extends CallOptions {
    * and the tool acts, this call does not run, and shares that outcome (`joins`). Default: none.
    */
   readonly turn?: ReadonlyArray<EarlierCall> | undefined
+  /** The run and the turn that the call belongs to. Default: none. */
+  readonly place?: Place
+  /** Receives the outcome of the call if it is interrupted. Default: nobody asks for it. */
+  readonly onInterrupted?: ((outcome: ToolOutcome) => void) | undefined
 }
 
 /** Runs one tool call: see `Dispatch.call`. */
@@ -138,6 +142,7 @@ const runCall = <T extends Tool.Any>(
     const hear = toObserver(fiber, call.name, id, onEvent)
     const state = before === undefined ? undefined : resumedState(before, isClearedBySuccess(subject))
     const scope = callScope(id, subject, hear, options.replies, state)
+    scope.place = options.place
     const { idempotencyKey } = options
     if (idempotencyKey !== undefined) scope.keyBy(() => idempotencyKey)
     if (tool === undefined) {
@@ -200,7 +205,14 @@ const runCall = <T extends Tool.Any>(
         outcome,
         (outcome) => outcome.joined === true ? Effect.void : countInHealth(outcome, tool, scope, health, fiber)
       )
-    const reported = reportingInterruption(counted, scope)
+    const { onInterrupted } = options
+    const followed = onInterrupted === undefined
+      ? counted
+      : Effect.onInterrupt(
+        counted,
+        () => Effect.sync(() => onInterrupted(named(interruptedOutcome(tool, admission.stage, scope))))
+      )
+    const reported = reportingInterruption(followed, scope)
     return outer === detached ? reported : reportToOuter(outer, scope, reported)
   })
 

@@ -9,7 +9,7 @@ import { whyNot } from "../call/mayBegin.ts"
 import { note, noteReplaced } from "../call/note.ts"
 import { askOthers } from "../call/partScope.ts"
 import { policyFields, type PolicyName } from "../call/policyKind.ts"
-import { current, type Scope } from "../call/scope.ts"
+import { current, identityOf, type Scope } from "../call/scope.ts"
 
 /**
  * The current call, as a policy sees it. A policy uses it to read the state of the call, and to
@@ -71,6 +71,14 @@ export interface Again {
  * @since 0.1.0
  */
 export interface State {
+  /** The name of the tool. */
+  readonly tool: string
+  /** The name of the call in logs and events. */
+  readonly id: string
+  /** The id of the agent's run. Absent if no agent runs the call. */
+  readonly run?: string
+  /** The 1-based number of the turn. Absent if no agent runs the call. */
+  readonly turn?: number
   /** How many times the handler has started. */
   readonly attempt: number
   /** Whether the call has taken effect. */
@@ -151,6 +159,7 @@ const stateOf = (scope: Scope): State => {
   const { certainty, isWatched, state: { executions, source } } = scope
   const why = whyNot(scope)
   return {
+    ...identityOf(scope),
     attempt: executions,
     certainty,
     whyNot: why === "abandoned" ? "deadline" : why,

@@ -8,7 +8,7 @@ import type * as Fiber from "effect/Fiber"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { askUser } from "../call/askUser.ts"
 import { refusalBecause, type RefuseOptions } from "../call/refuse.ts"
-import { current, type Scope } from "../call/scope.ts"
+import { current, identityOf, type Scope } from "../call/scope.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
 import { attempt, isA } from "../value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest } from "../wire/noteRequest.ts"
@@ -35,6 +35,12 @@ export interface PromiseCall {
   readonly idempotencyKey: string
   /** The 1-based number of this execution of the handler in the call. */
   readonly attempt: number
+  /** The name of the call in logs and events. */
+  readonly id: string
+  /** The id of the agent's run. Absent if no agent runs the call. */
+  readonly run?: string
+  /** The 1-based number of the turn. Absent if no agent runs the call. */
+  readonly turn?: number
   /**
    * Asks the user (`ToolCall.ask`). Without a reply, the promise never settles, and the call ends. After the reply, the
    * handler runs again from its start. So ask before you act.
@@ -106,7 +112,9 @@ const contextOf = (
   ask: PromiseCall["ask"]
 ): PromiseCall => {
   const { idempotencyKey, state, wire: record } = scope
+  const { tool: _, ...identity } = identityOf(scope)
   return {
+    ...identity,
     signal,
     idempotencyKey,
     attempt: state.executions,

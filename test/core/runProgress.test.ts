@@ -1,0 +1,280 @@
+/** What an interrupted run hands over, and the options of a single run. */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, Model, Policy, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as RunHandle from "@fallible/core/RunHandle"
+import { ScriptedModel } from "@fallible/testing"
+import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { logging } from "../support/illTyped.ts"
+import { codesOf } from "../support/toldFailures.ts"
+
+const Server = Schema.Struct({ server: Schema.String })
+
+/** Tools that restart servers. The second restart never ends. */
+const restarting = () => {
+  const done: Array<string> = []
+  const begun = Deferred.makeUnsafe<void>()
+  const restart = Tool.make("restart", {
+    description: "Restarts",
+    parameters: Server,
+    success: Schema.String,
+    identity: ({ server }) => server
+  }, ({ server }) =>
+    Effect.suspend(() => {
+      done.push(server)
+      return server === "a" ? Effect.succeed(`restarted ${server}`) : Effect.andThen(
+        Deferred.succeed(begun, undefined),
+        Effect.never
+      )
+    }))
+  const read = Tool.make(
+    "read",
+    { description: "Reads", success: Schema.String, sideEffect: "none" },
+    () => Effect.succeed("read")
+  )
+  return { done, begun, agent: Agent.make({ instructions: "Restart.", toolkit: Toolkit.make(restart, read) }) }
+}
+
+const restarts = ScriptedModel.calls(["read"], ["restart", { server: "a" }], ["restart", { server: "b" }], ["read"])
+
+/** Interrupts a run while its second restart goes on. */
+const interrupted = (options: Agent.RunOptions, { agent, begun } = restarting()) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(
+      Effect.provide(agent.run("Restart a and b.", options), ScriptedModel.layer([restarts])),
+      { startImmediately: true }
+    )
+    yield* Deferred.await(begun)
+    yield* Fiber.interrupt(fiber)
+    return yield* Fiber.await(fiber)
+  })
+
+describe("I8 an interrupted run", () => {
+  it.effect("hands over its transcript, report, facts and what is in doubt, by a handle and by a finalizer", () =>
+    Effect.gen(function*() {
+      const handle = RunHandle.make()
+      assert.isUndefined(handle.progress)
+      let told: RunHandle.RunProgress | undefined
+      const exit = yield* interrupted({
+        handle,
+        onInterrupt: (progress) =>
+          Effect.sync(() => {
+            told = progress
+          })
+      })
+      assert.isTrue(Exit.hasInterrupts(exit))
+      const { facts, inDoubt, report, runId, transcript } = told ?? assert.fail()
+      assert.deepStrictEqual(handle.progress, told)
+      assert.match(runId, /^run-/)
+      assert.deepStrictEqual(inDoubt.map(({ arguments: text, code, tool }) => [tool, text, code]), [
+        ["restart", "{\"server\":\"b\"}", "outcome_unknown"]
+      ])
+      assert.deepStrictEqual(inDoubt, CallFacts.inDoubt(facts))
+      assert.deepInclude(report, { turns: 1, calls: 4 })
+      assert.deepStrictEqual(report.failures.map(({ code }) => code), ["outcome_unknown", "not_run"])
+      // The transcript is one that every provider accepts: each call has a result.
+      const messages = Transcript.toArray(transcript)
+      assert.deepStrictEqual(messages.map(({ role }) => role), [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "tool",
+        "tool"
+      ])
+      const texts = messages.map((message) => "text" in message ? message.text : "")
+      assert.strictEqual(texts[4], "\"restarted a\"")
+      assert.include(texts[5], "restart was interrupted before it ended.")
+      assert.include(texts[5], "Do not repeat this call: it may already have taken effect.")
+    }).pipe((run) => Effect.map(logging(run), () => undefined)))
+
+  it.effect("is continued without acting twice", () =>
+    Effect.gen(function*() {
+      const world = restarting()
+      const handle = RunHandle.make()
+      yield* interrupted({ scope: "c-7", facts: CallFacts.empty, handle }, world)
+      const { facts, transcript } = handle.progress ?? assert.fail()
+      const next = yield* world.agent.run("Is it done?", { transcript, facts, scope: "c-7" }).pipe(
+        Effect.provide(ScriptedModel.layer([
+          ScriptedModel.calls(["restart", { server: "b" }], ["restart", { server: "a" }]),
+          ScriptedModel.text("I do not know.")
+        ]))
+      )
+      assert.deepStrictEqual(world.done, ["a", "b"])
+      assert.deepStrictEqual(codesOf(next), ["repeated_call", "already_done"])
+    }).pipe((run) => Effect.map(logging(run), () => undefined)))
+
+  it.effect("has no call in doubt while its model is asked", () =>
+    Effect.gen(function*() {
+      const asked = yield* Deferred.make<void>()
+      const handle = RunHandle.make()
+      const fiber = yield* Effect.forkChild(
+        restarting().agent.run("Hi", { handle }).pipe(
+          Effect.provide(
+            Model.layer({ respond: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) })
+          )
+        )
+      )
+      yield* Deferred.await(asked)
+      // It tells of a run that goes on, too.
+      assert.strictEqual(handle.progress?.transcript.length, 2)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(handle.progress?.inDoubt, [])
+      assert.strictEqual(handle.progress?.transcript.length, 2)
+    }))
+
+  it.effect("tells of the whole run once it has ended", () =>
+    Effect.gen(function*() {
+      const handle = RunHandle.make()
+      let isTold = false
+      const { transcript } = yield* restarting().agent.run("Hi", {
+        handle,
+        onInterrupt: () =>
+          Effect.sync(() => {
+            isTold = true
+          })
+      }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("read"), ScriptedModel.text("Hello.")])))
+      assert.deepStrictEqual(handle.progress?.transcript, transcript)
+      assert.isFalse(isTold)
+    }))
+
+  it.effect("stays interrupted if its finalizer dies, which is logged", () =>
+    Effect.gen(function*() {
+      const { logged, value } = yield* logging(interrupted({ onInterrupt: () => Effect.die("no store") }))
+      assert.isTrue(Exit.hasInterrupts(value))
+      assert.isFalse(Exit.hasDies(value))
+      assert.include(logged.join(), "The 'onInterrupt' of a run failed")
+    }))
+
+  it.effect("is told of while it goes on after a question to its user", () =>
+    Effect.gen(function*() {
+      const begun = yield* Deferred.make<void>()
+      const book = Tool.make("book", { description: "Books", success: Schema.String }, () =>
+        Effect.andThen(ToolCall.ask("For how many?"), Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)))
+      const agent = Agent.make({ toolkit: Toolkit.make(book) })
+      const suspended = yield* Effect.flip(
+        Effect.provide(agent.run("Book."), ScriptedModel.layer([ScriptedModel.call("book")]))
+      )
+      if (suspended._tag !== "RunSuspended") {
+        return assert.fail(suspended._tag)
+      }
+      const handle = RunHandle.make()
+      const fiber = yield* Effect.forkChild(
+        Effect.provide(agent.resume(suspended.suspension, "four", { handle }), ScriptedModel.layer([]))
+      )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(
+        handle.progress?.inDoubt.map(({ tool }) =>
+          tool
+        ),
+        ["book"]
+      )
+    }).pipe((run) =>
+      Effect.map(logging(run), () => undefined)
+    ))
+})
+
+describe("the limits of a run", () => {
+  const { agent } = restarting()
+  const reads = ScriptedModel.layer(() => ScriptedModel.call("read"))
+
+  it.effect("take precedence over those of its agent, one by one", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(Effect.provide(agent.run("Read.", { limits: { turns: 2 } }), reads))
+      assert.deepInclude(failure.report, { turns: 2 })
+      const other = Agent.make({ toolkit: Toolkit.empty, limits: { turns: 2, calls: 1 } })
+      const more = yield* Effect.flip(Effect.provide(other.run("Read.", { limits: { calls: 5 } }), reads))
+      assert.deepInclude(more.report, { turns: 2 })
+    }))
+
+  it.effect("are refused if they are wrong, before anything runs", () =>
+    Effect.gen(function*() {
+      for (
+        const [limits, detail] of [
+          [{ turns: 0 }, "An agent's limit of turns must be a whole number of at least 1; got 0."],
+          [{ callsPerTool: { raed: 1 } }, "names 'raed', which is not in the toolkit. Did you mean 'read'?"]
+        ] as const
+      ) {
+        const failure = yield* Effect.flip(Effect.provide(agent.run("Read.", { limits }), reads))
+        assert.strictEqual(failure._tag, "RunRefused")
+        assert.include(failure.detail, detail)
+      }
+    }))
+})
+
+describe("I9 the instructions of an agent", () => {
+  const roles: Array<string> = []
+  const model = Model.layer({
+    respond: ({ transcript }) =>
+      Effect.sync(() => {
+        roles.push(
+          Transcript.toArray(transcript).map((message) => message.role === "system" ? message.text : message.role)
+            .join()
+        )
+        return ScriptedModel.text("Hi.")
+      })
+  })
+  const saying = (instructions?: string) =>
+    Agent.make({ toolkit: Toolkit.empty, ...(instructions === undefined ? {} : { instructions }) })
+
+  it.effect("reach a run with a transcript that has none, or older ones", () =>
+    Effect.gen(function*() {
+      roles.length = 0
+      const { transcript } = yield* saying().run("Hello")
+      const second = yield* saying("Be kind.").run("Hello", { transcript })
+      const third = yield* saying("Be brief.").run("Hello", { transcript: second.transcript })
+      yield* saying("Be brief.").run("Hello", { transcript: third.transcript })
+      yield* saying().run("Hello", { transcript: third.transcript })
+      assert.deepStrictEqual(roles, [
+        "user",
+        "Be kind.,user,assistant,user",
+        "Be brief.,user,assistant,user,assistant,user",
+        "Be brief.,user,assistant,user,assistant,user,assistant,user",
+        "Be brief.,user,assistant,user,assistant,user,assistant,user"
+      ])
+    }).pipe(Effect.provide(model)))
+})
+
+describe("a call", () => {
+  it.effect("knows its run, its turn and its name, in a handler and in a policy", () =>
+    Effect.gen(function*() {
+      const seen: Array<object> = []
+      const look = Effect.tap(ToolCall.current, (call) => Effect.sync(() => seen.push(call)))
+      const inner = Tool.make("inner", { description: "", success: Schema.Unknown }, () => look)
+      const outer = Tool.make(
+        "outer",
+        { description: "", success: Schema.Unknown },
+        () => Effect.andThen(look, inner.run({}))
+      ).pipe(
+        Tool.with(Policy.make({
+          kind: "custom",
+          name: "reading",
+          description: "",
+          wrap: (run, _, call) => (params) =>
+            Effect.andThen(Effect.map(call.state, (state) => seen.push(state)), run(params))
+        }))
+      )
+      const async = Tool.promise("async", { description: "", success: Schema.Void }, async (_, { id, run, turn }) => {
+        seen.push({ id, run, turn })
+      })
+      yield* Agent.make({ toolkit: Toolkit.make(outer, async) }).run("Go", { id: "job-1" }).pipe(
+        Effect.provide(ScriptedModel.layer([
+          ScriptedModel.calls(["outer"], ["async"]),
+          ScriptedModel.text("done")
+        ]))
+      )
+      const of = (call: number) => ({ id: `job-1/turn/1/call/${call}`, run: "job-1", turn: 1 })
+      assert.deepInclude(seen[0], { ...of(1), tool: "outer" })
+      assert.deepInclude(seen[1], { ...of(1), tool: "outer", attempt: 1 })
+      assert.deepInclude(seen[2], { run: "job-1", turn: 1, tool: "inner" })
+      assert.deepStrictEqual(seen[3], of(2))
+      seen.length = 0
+      yield* inner.run({})
+      assert.deepInclude(seen[0], { tool: "inner", attempt: 1 })
+      assert.notProperty(seen[0], "run")
+      const { id, tool } = yield* ToolCall.current
+      assert.deepStrictEqual([id, tool], ["detached", ""])
+    }))
+})
