@@ -1,5 +1,6 @@
 /** The error messages that a model gets, and the parts that are removed. */
 import { assert, describe, it } from "@effect/vitest"
+import { Data, Redacted, Schema } from "effect"
 import { caught } from "../support/caught.ts"
 
 describe("ToolFailure.from", () => {
@@ -44,6 +45,64 @@ describe("ToolFailure.from", () => {
       assert.strictEqual(words(new Error(" <!DOCTYPE html><h1>No</h1>", { cause })), "The service answered 422.")
       assert.strictEqual(words(new Error("<b> is no tag here.", { cause })), "<b> is no tag here.")
     })
+
+    it("of a class of one's own with a code, even an undefined one", () => {
+      class SeatTaken extends Error {
+        readonly code: string | undefined
+        constructor(message: string, code?: string) {
+          super(message)
+          this.code = code
+        }
+      }
+      for (const code of [undefined, "SEAT_TAKEN", "23505", "ECONNREFUSED"]) {
+        const error = new SeatTaken("Seat 4A is taken.", code)
+        assert.strictEqual(caught(error, { tell: [SeatTaken] })?.detail, "Seat 4A is taken.")
+        assert.strictEqual(caught(error, { refuses: [SeatTaken] })?.detail, "Seat 4A is taken.")
+      }
+    })
+
+    for (
+      const statement of [
+        "update users set x = 1 failed",
+        "Update users Set x=1",
+        "could not run: update \"users\" set \"x\" = $1",
+        "select * from users",
+        "select id, name from users limit 1",
+        "select count(*) from users",
+        "SELECT id\nFROM users",
+        "insert into users (name) select 'ada'",
+        "INSERT INTO users\n  VALUES (1)",
+        "delete from users where id = 1",
+        "DELETE FROM users",
+        "create table users (id int)",
+        "drop table if exists users",
+        "alter table users add column x int",
+        "truncate table users",
+        "with recent as (select 1) x"
+      ]
+    ) {
+      it(`unless it is a statement of SQL: ${JSON.stringify(statement)}`, () => {
+        const error = new Error(statement)
+        assert.notInclude(words(error), "users")
+        assert.notInclude(words(error), "recent")
+        assert.strictEqual(caught(error)?.cause, error)
+      })
+    }
+
+    for (
+      const sentence of [
+        "Please select a room from the list.",
+        "Update the room set before you book.",
+        "Insert into the form what you know.",
+        "You cannot delete from the archive.",
+        "Create table bookings in advance.",
+        "Select breakfast, lunch from the menu."
+      ]
+    ) {
+      it(`and a sentence with its words is none: ${sentence}`, () => {
+        assert.strictEqual(words(new Error(sentence)), sentence)
+      })
+    }
 
     it("beside the information in its fields", () => {
       assert.deepInclude({ ...caught(Object.assign(new Error("No order 7."), { status: 404 })) }, {
@@ -191,5 +250,88 @@ describe("ToolFailure.from", () => {
       assert.isAtMost(detail.length, 540)
       assert.match(detail, /… \(49\d\d\d more characters\)$/)
     })
+  })
+})
+
+describe("a tagged error without a message", () => {
+  class ServiceLocked extends Data.TaggedError("ServiceLocked")<{ readonly service: string; readonly by: string }> {}
+  class RoomTaken extends Schema.TaggedError<RoomTaken>()("@app/rooms/RoomTaken", {
+    room: Schema.String,
+    seats: Schema.Int,
+    isFinal: Schema.Boolean
+  }) {}
+  const locked = new ServiceLocked({ service: "db", by: "ops" })
+  const taken = new RoomTaken({ room: "A1", seats: 4, isFinal: true })
+
+  it("is told by its tag", () => {
+    assert.deepInclude({ ...caught(locked) }, { code: "failed", detail: "The tool failed with ServiceLocked." })
+    assert.strictEqual(caught(taken)?.detail, "The tool failed with RoomTaken.")
+    assert.strictEqual(caught({ _tag: "ServiceLocked" })?.detail, "The tool failed with ServiceLocked.")
+  })
+
+  it("is told with its plain fields, if its class is declared", () => {
+    const told = caught(locked, { tell: [ServiceLocked] })
+    assert.strictEqual(told?.detail, "ServiceLocked: service: \"db\", by: \"ops\"")
+    assert.strictEqual(
+      caught(taken, { refuses: [RoomTaken] })?.detail,
+      "RoomTaken: room: \"A1\", seats: 4, isFinal: true"
+    )
+    class Closed extends Data.TaggedError("Closed") {}
+    assert.strictEqual(caught(new Closed(), { tell: [Closed] })?.detail, "Closed")
+  })
+
+  it("is told without what may be secret, without objects, and without internals", () => {
+    class LoginFailed extends Data.TaggedError("LoginFailed")<{ readonly [key: string]: unknown }> {}
+    const error = new LoginFailed({
+      user: "ada",
+      password: "hunter2",
+      pin: 4711,
+      apiKey: "abc",
+      note: "token=hunter2",
+      secret: Redacted.make("hunter2"),
+      inner: { password: "hunter2" },
+      list: ["hunter2"],
+      statement: "select * from hunter2",
+      file: "/srv/app/db.js",
+      url: "postgres://app:hunter2@db/x",
+      cause: new Error("hunter2"),
+      "a key that is data hunter2": 1,
+      long: "x ".repeat(1_000)
+    })
+    const detail = caught(error, { tell: [LoginFailed] })?.detail ?? ""
+    assert.match(
+      detail,
+      /^LoginFailed: user: "ada", note: "token=<redacted>", file: "<path>", url: "<address>", long: "(?:x )+… \(1\d\d\d more characters\)"$/
+    )
+  })
+
+  it("is told in a bounded line, whatever it has", () => {
+    const fields = Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, index) => [`field${index}`, "word ".repeat(99)])
+    )
+    class Big extends Data.TaggedError("Big")<{ readonly [key: string]: unknown }> {}
+    assert.isAtMost(caught(new Big(fields), { tell: [Big] })?.detail.length ?? 0, 540)
+  })
+
+  it("is a refusal or a failure by the words of its tag, which prove nothing", () => {
+    const kindOf = (tag: string) => {
+      class Listed extends Error {
+        readonly _tag = tag
+      }
+      const failure = caught(new Listed(), { tell: [Listed] })
+      assert.deepInclude({ ...failure?.evidence?.inferred }, { worded: true })
+      return failure?._tag === "ToolUnavailable" ? `${failure.code} ${failure.transient}` : failure?.code
+    }
+    assert.strictEqual(kindOf("ServiceLocked"), "rejected")
+    assert.strictEqual(kindOf("seat-taken"), "rejected")
+    assert.strictEqual(kindOf("PaymentFailed"), "failed false")
+    assert.strictEqual(kindOf("DatabaseError"), "server_error true")
+    assert.strictEqual(kindOf("ConnectionLost"), "connection true")
+  })
+
+  it("is not told by a tag that is no name", () => {
+    for (const tag of ["", "a b", "sk_live_4242424242424242424242", "x".repeat(100), "/srv/app/db.js"]) {
+      assert.strictEqual(caught({ _tag: tag })?.detail, "The tool failed. Only its operators can see why.", tag)
+    }
   })
 })

@@ -517,7 +517,10 @@ export type Encoded<I> =
  * @since 0.1.0
  */
 export interface FromOptions {
-  /** Error classes whose messages the model may read. Default: none. */
+  /**
+   * Error classes whose messages the model may read. Of a tagged error without a message, it reads the tag and the plain
+   * fields: `ServiceLocked: service: "db"`. Default: none.
+   */
   readonly tell?: ReadonlyArray<abstract new(...args: Array<never>) => Error>
   /**
    * Error classes that mean that the tool has refused the call, and has done nothing. The model may read their messages,
@@ -602,7 +605,7 @@ export const from = (
   const description = describe(error, { ...options, now })
   if (description.class === "bug") throw error
   const { isQuoted, isRecognized, message } = description
-  const detail = isQuoted || isRecognized ? message : "The tool failed. Only its operators can see why."
+  const detail = isQuoted || isRecognized ? message : message.replace(/^It/, "The tool")
   return fromDescription(description, { cause: error, detail }, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
 }
 

@@ -4,7 +4,7 @@ import { at, attempt, type ErrorClass, isOneOf, textAt } from "./reading.ts"
 import { isFault, recognize, saysRetryable, statusIn } from "./recognize.ts"
 import { isLimitedIn, type Now, retryAfterIn, retryAfterOf, systemClock } from "./retryAfter.ts"
 import { ofProse } from "./sentences.ts"
-import { libraryField, wordsOf } from "./shownWords.ts"
+import { inWords, libraryField, tagOf, wordsOf } from "./shownWords.ts"
 
 /**
  * What an error means, as plain data.
@@ -94,7 +94,10 @@ export type Code =
  * @since 0.1.0
  */
 export interface Options {
-  /** Classes of errors whose messages may be shown. A plain `Error` needs no entry. Default: none. */
+  /**
+   * Classes of errors whose messages may be shown. A plain `Error` needs no entry. Of a class with a `_tag` and without a
+   * message, the tag and the plain fields may be shown. Default: none.
+   */
   readonly tell?: ReadonlyArray<ErrorClass>
   /**
    * Classes of errors that mean that the request was refused, and that nothing was done. Their messages may be shown.
@@ -138,8 +141,10 @@ export const describe = (
   if (isOneOf(error, refuses)) return declared(error, listed)
   const byShape = attempt(() => recognize(error))
   const words = byShape?.isMute === true ? undefined : attempt(() => wordsOf(error, listed))
-  // A message reads as a refusal only if it gives a reason.
-  const recognized = byShape ?? (words === undefined ? undefined : ofProse(textAt(error, "message") ?? ""))
+  const tag = attempt(() => tagOf(error))
+  // A message reads as a refusal only if it gives a reason. The words of a tag stand for a message.
+  const recognized = byShape ??
+    (words === undefined ? undefined : ofProse(textAt(error, "message") || (tag === undefined ? "" : inWords(tag))))
   if (recognized === undefined && attempt(() => isFault(error)) === true && !isListedItself(error, listed)) return bug
   const kind = withRetryFlag(
     recognized?.kind ?? (words === undefined ? unrecognizedKind : refusal),
@@ -151,7 +156,8 @@ export const describe = (
       ...recognized,
       // A hint concerns the request that failed. After a redirect, this was another request.
       kind: recognized?.isRedirected === true && "hint" in kind ? { ...kind, hint: undefined } : kind,
-      sentence: words ?? recognized?.sentence ?? "It failed. Only its operators can see why.",
+      sentence: words ?? recognized?.sentence ??
+        (tag === undefined ? "It failed. Only its operators can see why." : `It failed with ${tag}.`),
       isWorded: byShape === undefined || byShape.isWorded === true
     },
     retryAfter: attempt(() => retryAfterOf(error, now)),
