@@ -17,7 +17,7 @@ const handlers: ReadonlyArray<readonly [mistake: string, handler: string, messag
     "a handler that fails with an Error",
     "() => Effect.fail(new Error(\"no\"))",
     "Type 'Error' is not assignable to type " +
-    "'Advice<\"A tool fails with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\"> | ToolFailure<string>'"
+    "'ToolFailure<string> | Advice<\"A tool fails with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\">'"
   ],
   [
     "a generator that fails with an Error among others",
@@ -26,6 +26,36 @@ const handlers: ReadonlyArray<readonly [mistake: string, handler: string, messag
     "  return yield* new SemanticGarbage({ code: \"c\", detail: \"d\" })\n" +
     "})",
     "Advice<\"A tool fails with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\">"
+  ],
+  [
+    "a handler that fails with a tagged error",
+    "() => Effect.fail(new RoomTaken())",
+    "Type 'RoomTaken' is not assignable to type 'ToolFailure<string> | Advice<\"A tool fails with a ToolFailure. " +
+    "Add: Effect.mapError(ToolFailure.fromTags({ RoomTaken: … }))\">'"
+  ],
+  [
+    "a generator that fails with several tagged errors",
+    "Effect.fnUntraced(function*() {\n" +
+    "  yield* new SemanticGarbage({ code: \"c\", detail: \"d\" })\n" +
+    "  yield* new RoomTaken()\n" +
+    "  return yield* new RoomLocked()\n" +
+    "})",
+    "Add: Effect.mapError(ToolFailure.fromTags({ RoomTaken: …, RoomLocked: … }))\">"
+  ],
+  [
+    "a handler whose errors lack a function for one of their tags",
+    "() => Effect.fail<RoomTaken | RoomLocked>(new RoomTaken())" +
+    ".pipe(Effect.mapError(ToolFailure.fromTags({ RoomLocked: () => new SemanticGarbage({ code: \"c\", detail: \"d\" }) })))",
+    "Property 'RoomTaken' is missing in type '{ RoomLocked: () => SemanticGarbage; }' but required in type"
+  ],
+  [
+    "a function for a tag that no error has",
+    "() => Effect.fail(new RoomTaken())" +
+    ".pipe(Effect.mapError(ToolFailure.fromTags({\n" +
+    "RoomTaken: () => new SemanticGarbage({ code: \"c\", detail: \"d\" }),\n" +
+    "RoomLocked: () => new SemanticGarbage({ code: \"c\", detail: \"d\" })\n" +
+    "})))",
+    "is not assignable to type '\"No error needs a function for the tag 'RoomLocked'.\"'"
   ],
   [
     "a handler that returns a promise",
@@ -78,8 +108,11 @@ const mistakes: ReadonlyArray<readonly [mistake: string, code: string, message: 
   ],
   ...handlers.map(([mistake, handler, message]) => [mistake, handled(handler), message] as const)
 ]
-const heading = "import { Agent, Policy, SemanticGarbage, Tool, Toolkit, ToolUnavailable } from \"@fallible/core\"\n" +
-  "import { Effect, Option, Schema } from \"effect\"\n"
+const heading =
+  "import { Agent, Policy, SemanticGarbage, Tool, ToolFailure, Toolkit, ToolUnavailable } from \"@fallible/core\"\n" +
+  "import { Data, Effect, Option, Schema } from \"effect\"\n" +
+  "class RoomTaken extends Data.TaggedError(\"RoomTaken\") {}\n" +
+  "class RoomLocked extends Data.TaggedError(\"RoomLocked\") {}\n"
 const wrong = new Map(
   mistakes.map((
     [, code],

@@ -136,8 +136,13 @@ describe("the log about other answers", () => {
   }
 
   for (
-    const [what, error] of [
+    const [what, error, mapping = "ToolFailure.from"] of [
       ["an InvoicesError", Object.assign(new Error("no rows"), { name: "InvoicesError" })],
+      [
+        "a RoomTaken",
+        Object.assign(new Error("no rows"), { name: "RoomTaken", _tag: "RoomTaken" }),
+        "ToolFailure.fromTags({ RoomTaken: … })"
+      ],
       ["a string", "no rows"]
     ] as const
   ) {
@@ -146,7 +151,7 @@ describe("the log about other answers", () => {
         const { logged, value } = yield* logging(outcomeOf(handling(() => Effect.fail(error))))
         assert.deepStrictEqual(logged, [
           `Error | The tool p failed with an internal error | TypeError: The handler of 'p' failed with ${what}, ` +
-          "which is not a ToolFailure. Add: Effect.mapError(ToolFailure.from)."
+          `which is not a ToolFailure. Add: Effect.mapError(${mapping}).`
         ])
         assert.notInclude(read(value), "ToolFailure")
       }))

@@ -1,6 +1,6 @@
 /** The error messages that a model gets, and the parts that are removed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Data, Redacted, Schema } from "effect"
+import { Cause, Data, Redacted, Schema } from "effect"
 import { caught } from "../support/caught.ts"
 
 describe("ToolFailure.from", () => {
@@ -33,6 +33,16 @@ describe("ToolFailure.from", () => {
         assert.strictEqual(words(Object.assign(new Listed(sentence), { [field]: {} })), ofListed)
       })
     }
+
+    it("of what Effect's UnknownError wraps", () => {
+      for (const error of [new Error(sentence), new Listed(sentence)]) {
+        const wrapped = new Cause.UnknownError(error)
+        assert.strictEqual(words(wrapped), sentence)
+        assert.strictEqual(caught(wrapped)?.cause, wrapped)
+      }
+      assert.strictEqual(words(new Cause.UnknownError({ secret: sentence })), untold)
+      assert.isUndefined(caught(new Cause.UnknownError(new TypeError("rows is undefined"))))
+    })
 
     it("unless it repeats its cause", () => {
       const cause = new RangeError("row 7 of ledger_private")

@@ -23,12 +23,14 @@
 import { faultKinds } from "@fallible/arguments"
 import { describe } from "@fallible/errors"
 import type * as Duration from "effect/Duration"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
-import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
+import { codec, CodedFailure, withCauseOf } from "./internal/failure/failureClass.ts"
 import { fromDescription, now } from "./internal/failure/fromDescription.ts"
+import type { Returned, TagOf, Untagged, Unwritten, WithTag } from "./internal/failure/taggedErrors.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { excerpt } from "./internal/value/text.ts"
 import { attempt, isA } from "./internal/value/untrusted.ts"
@@ -610,6 +612,99 @@ export const from = (
 }
 
 const isStop = isA(StopSignal)
+
+/**
+ * The functions of {@link fromTags}, one for each tag in `E`. The four failures need none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type FromTags<E> = {
+  readonly [Tag in TagOf<Exclude<E, ToolFailure>>]: (
+    error: WithTag<Exclude<E, ToolFailure>, Tag>
+  ) => ToolFailure | Unwritten
+}
+
+/**
+ * What {@link fromTags} makes of the errors in `E`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type OfTags<E, Handlers> =
+  // Names of their own: the compiler must not infer `E` and `Handlers` from the type that is expected of the result.
+  [E, Handlers] extends [infer Error, infer By] ?
+      | Extract<Error, ToolFailure>
+      | Extract<Returned<By>, ToolFailure>
+      | ([Untagged<Error>] extends [never] ? never : ReturnType<typeof from>)
+    : never
+
+/**
+ * Converts tagged errors into failures: you say, for each tag, what the error means.
+ *
+ * When to use: with `Effect.mapError`, after a service of your own that fails with tagged errors. Each tag in the error
+ * channel needs a function, and each function a tag in the error channel: the compiler names what is missing. For the
+ * errors of libraries, which have no tags, use {@link from}.
+ *
+ * What a function returns is its author's word, unlike what {@link from} infers. So a refusal counts as one, and an `outcome`
+ * says what the tool did. A function may also be {@link from} itself, for an error that is only a wrapper, such as Effect's
+ * `UnknownError`. The error becomes the `cause` of the failure, for the log, unless the failure has one.
+ *
+ * A failure of this library is returned unchanged, and needs no function. An error without a tag goes to {@link from}.
+ *
+ * @param handlers a function for each tag, which takes the error, and returns one of the four failures
+ * @param options options of {@link from}, for errors without a tag. Default: none
+ *
+ * @example
+ * ```ts
+ * import { SemanticGarbage, ToolFailure, ToolUnavailable } from "@fallible/core"
+ * import { Data, Effect } from "effect"
+ *
+ * class RoomTaken extends Data.TaggedError("RoomTaken")<{ free: Array<string> }> {}
+ * class ServiceLocked extends Data.TaggedError("ServiceLocked")<{ by: string }> {}
+ *
+ * const book = (room: string): Effect.Effect<string, RoomTaken | ServiceLocked> =>
+ *   room === "A1" ? Effect.fail(new RoomTaken({ free: ["B2"] })) : Effect.fail(new ServiceLocked({ by: "ops" }))
+ *
+ * const booking = book("A1").pipe(Effect.mapError(ToolFailure.fromTags({
+ *   RoomTaken: ({ free }) =>
+ *     new SemanticGarbage({ code: "room_taken", detail: "The room is taken.", alternatives: free }),
+ *   ServiceLocked: ({ by }) =>
+ *     new ToolUnavailable({ code: "locked", detail: `Locked by ${by}.`, transient: false, outcome: "not_executed" })
+ * })))
+ *
+ * const failure = await Effect.runPromise(Effect.flip(booking))
+ * failure // SemanticGarbage | ToolUnavailable
+ * failure.detail // => "The room is taken."
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromTags = <
+  E,
+  Handlers extends
+    & FromTags<E>
+    & {
+      readonly [Tag in Exclude<keyof Handlers, keyof FromTags<E>>]: (
+        error: never
+      ) => `No error needs a function for the tag '${Tag & string}'.`
+    }
+>(handlers: Handlers, options: FromOptions = {}) =>
+(error: E): OfTags<E, Handlers> =>
+  asOfTags(isOwnFailure(error) ? error : ofHandler(handlers, error) ?? from(error, options))
+
+const ofHandler = (handlers: object, error: unknown): unknown => {
+  const tag = attempt(() => Predicate.hasProperty(error, "_tag") ? error._tag : undefined)
+  const handler: unknown = typeof tag === "string" && Object.hasOwn(handlers, tag)
+    ? Reflect.get(handlers, tag)
+    : undefined
+  const failure: unknown = Predicate.isFunction(handler) ? handler(error) : undefined
+  return isOwnFailure(failure) ? withCauseOf(failure, { cause: error }) : failure
+}
+
+// The handlers' types say what they return for each tag, which the compiler cannot follow by a key.
+const asOfTags = <A>(failure: unknown): A => failure as A
 
 // A thrown value may be anything: inspecting it may throw.
 const isOwnFailure = (error: unknown): error is ToolFailure => attempt(() => isToolFailure(error)) === true

@@ -129,15 +129,17 @@ export interface Options {
  * request.outcome // => "not_executed"
  * ```
  *
- * @param error the thrown value, of any type
+ * @param thrown the thrown value, of any type
  * @category describing
  * @since 0.1.0
  */
 export const describe = (
-  error: unknown,
+  thrown: unknown,
   { now = systemClock, refuses = [], tell = [] }: Options = {}
 ): Description => {
   const listed = [...tell, ...refuses]
+  // Effect's `UnknownError` only wraps what was thrown.
+  const error = textAt(thrown, "_tag") === "UnknownError" ? at(thrown, "cause") ?? thrown : thrown
   if (isOneOf(error, refuses)) return declared(error, listed)
   const byShape = attempt(() => recognize(error))
   const words = byShape?.isMute === true ? undefined : attempt(() => wordsOf(error, listed))

@@ -10,6 +10,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Predicate from "effect/Predicate"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { currentContext, runContained } from "../fiber/runContained.ts"
@@ -132,9 +133,14 @@ const fault = (label: string, verb: string, value: unknown, why?: string, instea
 const foreign = (label: string, error: unknown): IllTyped => {
   heedPromise(label, error)
   return new IllTyped(
-    `${label} failed with ${errorName(error)}, which is not a ToolFailure. Add: Effect.mapError(ToolFailure.from).`,
+    `${label} failed with ${errorName(error)}, which is not a ToolFailure. Add: Effect.mapError(${mapping(error)}).`,
     { cause: error }
   )
+}
+
+const mapping = (error: unknown): string => {
+  const tag = attempt(() => Predicate.hasProperty(error, "_tag") ? error._tag : undefined)
+  return typeof tag === "string" && /^\w{1,60}$/.test(tag) ? `ToolFailure.fromTags({ ${tag}: … })` : "ToolFailure.from"
 }
 
 const errorName = (error: unknown): string => {

@@ -3,6 +3,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
+import type { Listed, TagOf } from "../failure/taggedErrors.ts"
 
 declare const advice: unique symbol
 
@@ -16,7 +17,7 @@ export type PermittedFailure<Handled, A> = Permitted<
   Handled,
   A,
   "This handler returns a promise. Use Tool.promise.",
-  "A tool fails with a ToolFailure. Add: Effect.mapError(ToolFailure.from)"
+  "A tool fails with a ToolFailure."
 >
 
 /** The failures that the function of a fallback, a catch or a check may have. */
@@ -24,7 +25,7 @@ export type SourceFailure<Handled, A> = Permitted<
   Handled,
   A,
   "This function returns a promise. Wrap it in Effect.tryPromise, and add: Effect.mapError(ToolFailure.from)",
-  "This function must fail with a ToolFailure. Add: Effect.mapError(ToolFailure.from)"
+  "This function must fail with a ToolFailure."
 >
 
 type Permitted<Handled, A, OfPromise extends string, OfFailure extends string> = Handled extends PromiseLike<unknown>
@@ -33,4 +34,9 @@ type Permitted<Handled, A, OfPromise extends string, OfFailure extends string> =
   : unknown extends Effect.Error<Handled> ? ToolFailure<A>
   // Both branches contain `ToolFailure<A>`. So a type parameter that extends `ToolFailure<A>` fits, too.
   : [Effect.Error<Handled>] extends [ToolFailure] ? ToolFailure<A>
-  : ToolFailure<A> | Advice<OfFailure>
+  :
+    | ToolFailure<A>
+    | Advice<`${OfFailure} Add: Effect.mapError(${Mapping<TagOf<Exclude<Effect.Error<Handled>, ToolFailure>>>})`>
+
+/** What turns the errors of a handler into failures: a function for each tag, if they have tags. */
+type Mapping<Tag> = [Tag] extends [never] ? "ToolFailure.from" : `ToolFailure.fromTags({ ${Listed<Tag>} })`
