@@ -469,7 +469,8 @@ export const make = <
  * `ToolFailure.from` turns an error that the function throws into a failure. If the error is a plain
  * `Error`, or an instance of a class in `tell`, the model reads the error's message. A `TypeError`, or any
  * other error that shows a programming mistake, is a defect. The function may also throw one of the
- * `ToolFailure` classes itself.
+ * `ToolFailure` classes itself. An error of a schema (zod, valibot, ArkType, Effect) with which the function checks its
+ * parameters, before it waits for anything, is a `SchemaMismatch` of the arguments, in the words of the rule.
  *
  * The `signal` is aborted when the call's time is up, or when its run is interrupted. Pass the signal on to
  * the functions that you call, because an attempt counts as running until its promise settles. A timeout
@@ -535,7 +536,12 @@ export const promise = <
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell],
     ["A tool's 'refuses' is a list of classes", Array.isArray(refuses) && refuses.every(Predicate.isFunction), refuses]
   ])
-  const asEffectHandler = handlerOfPromise(`The handler of '${name}'`, handler, { tell, refuses })
+  const asEffectHandler = handlerOfPromise(
+    `The handler of '${name}'`,
+    handler,
+    { tell, refuses },
+    definition.parameters
+  )
   return makeTool<Name, A, ReturnType<typeof asEffectHandler>, Params, Word>(
     name,
     { ...definition, uninterruptible: true },

@@ -45,7 +45,8 @@ export const ofIssues = (error: object): Recognized | undefined => {
   const isOfEffect = at(issue, "~effect/SchemaIssue/Issue") !== undefined
   const own = isOfEffect
     ? pathsIn(issue, [])
-    : listAt(error, "issues").filter((one) => textAt(one, "message") !== undefined).map((one) => listAt(one, "path"))
+    : [...listAt(error, "issues"), ...listAt(error, "arkErrors")].filter((one) => textAt(one, "message") !== undefined)
+      .map((one) => listAt(one, "path"))
   if (own.length === 0 && !isOfEffect) return undefined
   // A schema's own message may quote the value, so it is not shown.
   const paths = own.map(shownPath)

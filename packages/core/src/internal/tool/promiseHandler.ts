@@ -5,15 +5,17 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import type * as Schema from "effect/Schema"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { askUser } from "../call/askUser.ts"
 import { refusalBecause, type RefuseOptions } from "../call/refuse.ts"
 import { current, identityOf, type Scope } from "../call/scope.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
-import { attempt, isA } from "../value/untrusted.ts"
+import { attempt, isA, isStarted } from "../value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest } from "../wire/noteRequest.ts"
 import { baseFetch, type CallFetch, ownFetch } from "../wire/ownFetch.ts"
 import { within } from "../wire/places.ts"
+import { rejectionOf } from "./argumentRules.ts"
 
 declare global {
   // Every runtime has this property, but TypeScript's ECMAScript libraries do not declare it.
@@ -64,13 +66,15 @@ export interface PromiseCall {
 export const handlerOfPromise = <Params, A>(
   label: string,
   handler: (params: Params, call: PromiseCall) => PromiseLike<A> | A,
-  options: FromOptions
+  options: FromOptions,
+  parameters?: Schema.Constraint
 ) =>
 (params: Params): Effect.Effect<A, ReturnType<typeof from>> =>
   Effect.withFiber((fiber) => {
     const scope = fiber.getRef(current)
     let promise: Promise<A> | undefined
     let endWith: (defect: unknown) => void = () => {}
+    const start = new Start()
     const ask = (question: string) =>
       new Promise<string>((resolve) => {
         const reply = askUser(fiber, question)
@@ -81,7 +85,7 @@ export const handlerOfPromise = <Params, A>(
       endWith = (defect) => resume(Effect.die(defect))
       // If the handler throws synchronously, the promise rejects.
       promise ??= within(scope.wire, () =>
-        new Promise((resolve) => resolve(handler(params, contextOf(fiber, scope, signal, ask)))))
+        new Promise((resolve) => resolve(start.of(handler(params, contextOf(fiber, scope, signal, ask))))))
       void promise.then((value) =>
         resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
     })
@@ -96,13 +100,38 @@ export const handlerOfPromise = <Params, A>(
         attempt(() => Effect.isEffect(value)) === true ? Effect.die(effectReturned(label)) : Effect.succeed(value),
       onFailure: (error) =>
         Effect.suspend(() => {
+          const rejection = start.isOver || parameters === undefined
+            ? undefined
+            : attempt(() => rejectionOf(error, params, parameters, options))
           // `from` rethrows programming errors, which makes them defects.
-          const failure = from(error, options)
+          const failure = rejection ?? from(error, options)
           return Effect.fail(isAborted ? afterAbort(error) : failure)
         })
     })
     return Effect.uninterruptible(judged)
   })
+
+/** The start of an async function: what it does before it waits for anything. */
+class Start {
+  /** False if the function has failed at its start. */
+  isOver = false
+
+  /** @param answer what the function returned */
+  of<A>(answer: A): A {
+    this.isOver = true
+    if (isStarted(answer)) {
+      let isNow = true
+      // A promise that has failed already reports it before the next microtask.
+      void Promise.prototype.then.call(answer, undefined, () => {
+        this.isOver = !isNow
+      })
+      void Promise.resolve().then(() => {
+        isNow = false
+      })
+    }
+    return answer
+  }
+}
 
 // A plain object: handlers may copy it.
 const contextOf = (
