@@ -31,6 +31,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { textOf } from "./internal/failure/failureField.ts"
+import { withoutInternals } from "./internal/failure/withoutInternals.ts"
 import { Answered, Escalation, type Rejected, type Rejection } from "./internal/fixing/rejection.ts"
 import { exemptFromLimits } from "./internal/tool/exemptFromLimits.ts"
 import { cut, maxDetail } from "./internal/value/text.ts"
@@ -317,8 +318,8 @@ const question = ({ before, schema, tool, ...last }: Rejection): string => {
 // JSON contains no line breaks, so the data cannot look like another line.
 const line = (name: string, data: unknown): string => `${name}: ${JSON.stringify(data)}`
 
-const problem = ({ failure }: Rejected): string => {
-  const { detail, hint } = failure
+const problem = ({ failure, text }: Rejected): string => {
+  const { detail, hint } = withoutInternals(failure, text)
   const choices = "alternatives" in failure ? failure.alternatives : []
   const lines = [detail, hint, choices.length === 0 ? undefined : `Valid values: ${choices.join(", ")}.`]
   return cut(lines.filter((line) => line !== undefined).join("\n"), 2000)

@@ -7,4 +7,4 @@
 export { type Code, describe, describeStatus, type Description, type Options } from "./describe.ts"
 export { type ErrorClass, errorsIn } from "./reading.ts"
 export { statusIn } from "./recognize.ts"
-export { redact } from "./redact.ts"
+export { redact, withoutPaths } from "./redact.ts"

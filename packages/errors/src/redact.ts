@@ -2,8 +2,7 @@ import { oneLine } from "./text.ts"
 
 /** Removes addresses, query strings, and the lines of a stack. */
 const plain = (text: string): string =>
-  text
-    .replace(/^[ \t]+(?:at |File ").*$/gm, "")
+  withoutStack(text)
     .replace(/\b[a-z][a-z\d]{1,15}:\/\/[^\s"'<>]+/gi, "<address>")
     .replace(/\?[^\s?="'<>]+=[^\s"'<>]*/g, "")
 
@@ -27,6 +26,38 @@ const plain = (text: string): string =>
  */
 export const redact = (text: string): string => oneLine(withoutInsides(text))
 
+/**
+ * Removes stacks and the paths of files from a text, and leaves the rest as it is: addresses, and what looks like a secret.
+ *
+ * When to use: for a text that was written for its reader, but into which an error may have got.
+ *
+ * @param isKnown whether the reader knows a path, so that it stays; default: none does
+ *
+ * @example
+ * ```ts
+ * import { withoutPaths } from "@fallible/errors"
+ *
+ * withoutPaths("Cannot read /srv/app/rooms.json: see https://help.example/rooms.html")
+ * // => "Cannot read <path>: see https://help.example/rooms.html"
+ * ```
+ *
+ * @category redacting
+ * @since 0.1.0
+ */
+export const withoutPaths = (text: string, isKnown: (path: string) => boolean = () => false): string =>
+  withoutStack(text).split(/(\b(?!file:)[a-z][a-z\d+.-]{1,15}:\/\/[^\s"'<>]+)/i).map((part, index) =>
+    index % 2 === 1
+      ? part
+      : paths.reduce((text, pattern) =>
+        text.replace(pattern, (found) => {
+          // The end of the sentence.
+          const path = found.replace(/(?<![.'!?])[.'!?]+$/, "")
+          return isKnown(path) ? found : `<path>${found.slice(path.length)}`
+        }), part)
+  ).join("")
+
+const withoutStack = (text: string): string => text.replace(/^[ \t]+(?:at |File ").*$|(?<! ) {2,}at \S.*$/gm, "")
+
 const withoutInsides = (text: string): string =>
   insides.reduce(
     (text, [pattern, instead]) => text.replace(pattern, instead),
@@ -38,8 +69,19 @@ const label =
   "[\\w-]{0,40}(?:passwords?|passwd|passphrase|pwd|secret|token|(?:api|access|account|private|shared|secret)[ _-]?key|authorization|credentials?|signature|session[ _-]?id)"
 const quoted = "\\\\?\"(?:[^\"\\\\]|\\\\.)*\"?|'[^']*'?|`[^`]*`?"
 
+const paths: ReadonlyArray<RegExp> = [
+  /\b[a-z]:\\(?:[^\\/:*?"<>|\r\n]{1,100}\\)*[^\\/:*?"<>|\s]*/gi,
+  /\\\\[\w.-]+\\[^\s"'<>|]*/g,
+  /\b(?:file:\/?|node:(?=[a-z]))[^\s"'<>,;)]+/g,
+  // A path to a file, recognized by its extension.
+  /(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]{1,100}){1,20}\.[a-z][a-z\d]{1,4}\b/gi,
+  /(?<![\w.])~\/[^\s"'<>:,;)]+/g,
+  /(?<![\w.])~?\/(?:home|root|usr|var|etc|opt|srv|app|tmp|Users|private|mnt|proc|run|workspace|bin|lib)\/[^\s"'<>:,;)]*/g,
+  /(?<![\w/])(?:[\w.@+-]{0,100}\/){1,20}[\w@+-]{1,100}\.[a-z]{1,5}(?::\d+){1,2}\b/g,
+  /(?<![\w/])(?:[\w.@+-]{0,100}\/){0,20}(?:node_modules|dist)\/[\w.@+/-]*/g
+]
+
 const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
-  [/(?<! ) {2,}at \S.*$/gm, ""],
   [/-----BEGIN [^]*?(?:-----END [^-]*-----|$)/g, "<redacted>"],
   [/\b(?:set-)?cookie["']?\s*[:=]\s*[^\s=;]+=.*$/gim, "cookie: <redacted>"],
   [/\b(authorization["'\\]*\s*[:=]\s*)(?:[a-z]+\s+)?[^\s,;]+/gi, "$1<redacted>"],
@@ -73,19 +115,8 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
     "<redacted>"
   ],
   [/\b\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}\b/g, "<redacted>"],
-  [/\b[a-z]:\\(?:[^\\/:*?"<>|\r\n]{1,100}\\)*[^\\/:*?"<>|\s]*/gi, "<path>"],
-  [/\\\\[\w.-]+\\[^\s"'<>|]*/g, "<path>"],
-  [/\b(?:file:\/?|node:(?=[a-z]))[^\s"'<>,;)]+/g, "<path>"],
-  // A path to a file, recognized by its extension.
-  [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]{1,100}){1,20}\.[a-z][a-z\d]{1,4}\b/gi, "<path>"],
-  [/(?<![\w.])~\/[^\s"'<>:,;)]+/g, "<path>"],
-  [
-    /(?<![\w.])~?\/(?:home|root|usr|var|etc|opt|srv|app|tmp|Users|private|mnt|proc|run|workspace|bin|lib)\b[^\s"'<>:,;)]*/g,
-    "<path>"
-  ],
+  ...paths.map((path) => [path, "<path>"] as const),
   [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]+){3,}\/?/g, "<path>"],
-  [/(?<![\w/])(?:[\w.@+-]{0,100}\/){1,20}[\w@+-]{1,100}\.[a-z]{1,5}(?::\d+){1,2}\b/g, "<path>"],
-  [/(?<![\w/])(?:[\w.@+-]{0,100}\/){0,20}(?:node_modules|dist)\/[\w.@+/-]*/g, "<path>"],
   [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, "<address>"],
   [/(?<![\w:])\[?(?=[\d:]{0,40}[a-f])(?:[\da-f]{1,4}:){4,7}[\da-f]{1,4}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],
   [/(?<![\w:])\[?(?:[\da-f]{1,4}:){0,6}:(?::?[\da-f]{1,4}){1,7}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],

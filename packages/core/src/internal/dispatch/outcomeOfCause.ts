@@ -14,21 +14,34 @@ import type { Scope } from "../call/scope.ts"
 import { defectsOf, signalIn } from "../failure/controlSignal.ts"
 import { certaintyOf } from "../failure/effects.ts"
 import { isInferred } from "../failure/evidence.ts"
+import { withoutInternals } from "../failure/withoutInternals.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { guard } from "../result/resultGuard.ts"
 import { isTooDeep } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
 
-/** Returns the outcome of a call that ended with a cause. This is the only place where a cause becomes an outcome. */
+/**
+ * Returns the outcome of a call that ended with a cause. This is the only place where a cause becomes an outcome.
+ *
+ * @param text the text of the call's arguments
+ */
 export const outcomeOfCause = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
   tool: Tool.Any,
-  record: Scope
+  record: Scope,
+  text: string | undefined
 ): Effect.Effect<ToolOutcome> => {
   const [reason] = cause.reasons
   if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {
-    return settle(reason.error, stage, tool, record)
+    const { error } = reason
+    // The library's own words quote only the call.
+    return settle(
+      stage === "run" ? withoutInternals(error, record.correction?.text ?? text) : error,
+      stage,
+      tool,
+      record
+    )
   }
   // A signal (a stop or a question to the user) takes precedence over the failures of finalizers.
   const signal = signalIn(defectsOf(cause))

@@ -185,7 +185,7 @@ const runCall = <T extends Tool.Any>(
     )
     const total = Effect.catchCause(run, (cause) =>
       Effect.flatMapEager(
-        outcomeOfCause(cause, admission.stageOf(cause), tool, scope),
+        outcomeOfCause(cause, admission.stageOf(cause), tool, scope, text),
         (failed) =>
           Effect.flatMapEager(adviseOnFailure(failed, tool, toolkit), (outcome) => logged(named(outcome), tool, scope))
       ))
