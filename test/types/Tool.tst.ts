@@ -435,6 +435,7 @@ describe("failures", () => {
       | "invalid_result"
       | "defect"
       | "not_run"
+      | "interrupted"
       | "disabled"
       | "call_limit"
       | "no_identity"

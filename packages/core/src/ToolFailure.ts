@@ -128,6 +128,7 @@ export type Code =
   | "unexpected_status"
   | "failed"
   | "not_run"
+  | "interrupted"
   | "no_identity"
   | "repeated_call"
   | "already_done"
