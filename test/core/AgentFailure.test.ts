@@ -341,7 +341,7 @@ describe("AgentFailure.schema", () => {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
       assert.propertyVal(stored, "version", 6)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 5 }), "of version 6, not version 5")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 4 }), "of version 6, not version 4")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }
@@ -366,7 +366,7 @@ describe("Answer.schema", () => {
   it("has a version, and names the version that it refuses", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
     assert.strictEqual(stored["version"], 7)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 6 }), "an answer of version 7, not version 6")
+    assert.include(messageOf(Answer.schema, { ...stored, version: 5 }), "an answer of version 7, not version 5")
   })
 
   it("decodes an Exit of a run, whether it succeeded or failed", () => {

@@ -262,7 +262,7 @@ describe("a replay", () => {
           step.name === "turn/1/call/1"
             ? Effect.die("The row is corrupt.")
             : step.name === "turn/1/model"
-            ? Effect.succeed({ value: ScriptedModel.call("pay", note("a")), used: 0 } as Untyped)
+            ? Effect.succeed({ version: 1, value: ScriptedModel.call("pay", note("a")), used: 0 } as Untyped)
             : effect
       }
       const halted = yield* Effect.flip(

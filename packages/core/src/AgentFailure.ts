@@ -17,7 +17,8 @@
  * that writes JSON writes all of it, with the system prompt: give it `String(failure)` instead. `JSON.stringify` gives
  * `"<redacted>"` in place of the secrets in a transcript, but a call that waits for the user keeps its own.
  *
- * {@link schema} encodes a failure for a store, a network or a log, and decodes it to the same class. To encode
+ * {@link schema} encodes a failure for a store, a network or a log, and decodes it to the same class. It also decodes the
+ * version before, and so do {@link Suspension} and {@link Postponement}: a run that waits can outlast an update. To encode
  * the whole `Exit` of a run, use
  * `Schema.toCodecJson(Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect()))`.
  *
@@ -27,8 +28,9 @@ import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as CallFacts from "./CallFacts.ts"
 import { RunFailure } from "./internal/agent/runFailure.ts"
+import { runBefore } from "./internal/agent/storedBefore.ts"
 import { codec } from "./internal/failure/failureClass.ts"
-import { namedStruct } from "./internal/value/namedStruct.ts"
+import { namedStruct, storedStruct } from "./internal/value/namedStruct.ts"
 import { withVersion } from "./internal/value/versioned.ts"
 import { Limit } from "./Limits.ts"
 import { ModelFailure, Reply } from "./Model.ts"
@@ -55,7 +57,7 @@ const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
     report: RunReport,
     facts: CallFacts.schema,
     ...fields
-  })
+  }, runBefore)
 
 const ModelFailedFields = stored({ _tag: Schema.tag("ModelFailed"), failure: ModelFailure.schema })
 
@@ -84,7 +86,7 @@ export class ModelFailed extends RunFailure<RunFields & { readonly failure: Mode
  * @category models
  * @since 0.1.0
  */
-export class Postponement extends namedStruct<Postponement>()({
+export class Postponement extends storedStruct<Postponement>()({
   version: Schema.Literal(6),
   runId: Schema.String,
   /** The 1-based number of the turn in which the model was asked. */
@@ -99,7 +101,7 @@ export class Postponement extends namedStruct<Postponement>()({
   facts: CallFacts.schema,
   /** How long the run has taken so far. */
   used: Schema.DurationFromMillis
-}) {}
+}, runBefore) {}
 
 const RunPostponedFields = stored({
   _tag: Schema.tag("RunPostponed"),
@@ -191,7 +193,7 @@ export class LoopDetected extends RunFailure<RunFields & { readonly calls: Reado
  * @category models
  * @since 0.1.0
  */
-export class Suspension extends namedStruct<Suspension>()(
+export class Suspension extends storedStruct<Suspension>()(
   {
     version: Schema.Literal(6),
     runId: Schema.String,
@@ -207,6 +209,7 @@ export class Suspension extends namedStruct<Suspension>()(
     /** How long the run has taken so far, without the time that it spent waiting for its user. */
     used: Schema.DurationFromMillis
   },
+  runBefore,
   Schema.makeFilter(({ outcomes, reply }) =>
     outcomes.length === reply.calls.length && outcomes.some(({ _tag }) => _tag === "Suspended")
       ? undefined

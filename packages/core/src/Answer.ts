@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as CallFacts from "./CallFacts.ts"
 import { summary } from "./internal/agent/runSummary.ts"
+import { answerBefore } from "./internal/agent/storedBefore.ts"
 import { attempt } from "./internal/value/untrusted.ts"
 import { withVersion } from "./internal/value/versioned.ts"
 import { Limit } from "./Limits.ts"
@@ -163,13 +164,13 @@ const stored = withVersion("an answer", 7, {
   transcript: Transcript.schema,
   report: RunReport,
   facts: CallFacts.schema
-})
+}, answerBefore)
 
 const isFields = Schema.is(Schema.toType(stored))
 
 /**
- * The schema of an {@link Answer}. It encodes to plain JSON with a version number. Decoding data of any other
- * version fails, and the error names that version.
+ * The schema of an {@link Answer}. It encodes to plain JSON with a version number. It decodes the version before, too.
+ * Decoding data of any other version fails, and the error names that version.
  *
  * @example
  * ```ts

@@ -55,7 +55,7 @@ export const journalStep = <A, E, R>(
     const timed = (self: Effect.Effect<A, E, R>) =>
       Effect.suspend(() => {
         hasBegun = true
-        return Effect.map(time.within(self), (value) => ({ value, used: time.used }))
+        return Effect.map(time.within(self), (value) => ({ version, value, used: time.used }))
       })
     const step = {
       name,
@@ -76,13 +76,21 @@ export const journalStep = <A, E, R>(
   })
 }
 
+/** The form in which results are recorded. */
+const version = 1
+
 const withTime = <A>(success: Schema.ConstraintCodec<A, unknown>) => asRecorded<A>(recordOf(success))
 
-const recordOf = memoize((success: Schema.Constraint) => Schema.Struct({ value: success, used: Schema.Finite }))
+const recordOf = memoize((success: Schema.Constraint) =>
+  Schema.Struct({ version: Schema.Literal(version), value: success, used: Schema.Finite })
+)
 
 // The cached schema was made from the same `success`, so it has this type.
 const asRecorded = <A>(schema: Schema.Constraint) =>
-  schema as Schema.ConstraintCodec<{ readonly value: A; readonly used: number }, unknown>
+  schema as Schema.ConstraintCodec<
+    { readonly version: typeof version; readonly value: A; readonly used: number },
+    unknown
+  >
 
 /** The default journal, which records nothing. */
 const passThrough = Journal.current.defaultValue()

@@ -1,5 +1,13 @@
+/*
+ * Versions of stored formats. A format changes its version with its form. It reads the version before it, too, if an
+ * upgrade is given; any other version is refused, with a message that names both.
+ */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { isJsonObject } from "./plainJson.ts"
+
+/** Makes the form of the version before into the current form. The version itself is replaced by the caller. */
+export type Upgrade = (stored: Schema.JsonObject) => Schema.JsonObject
 
 /**
  * Returns the schema of a stored value's version. Decoding a different version fails with a message that
@@ -12,9 +20,33 @@ export const versionOf = (what: string, version: number) =>
     )
   )
 
-/** Returns the schema of a stored struct, which has a version only in its encoded form. */
-export const withVersion = <Fields extends Schema.Struct.Fields>(what: string, version: number, fields: Fields) =>
-  asCodecOf<Fields>(erased(what, version, fields))
+/**
+ * Returns the schema of a stored struct, which has a version only in its encoded form.
+ *
+ * @param upgrade reads the version before; default: that version is refused
+ */
+export const withVersion = <Fields extends Schema.Struct.Fields>(
+  what: string,
+  version: number,
+  fields: Fields,
+  upgrade?: Upgrade
+) => asCodecOf<Fields>(upgraded(erased(what, version, fields), version, upgrade))
+
+/** Returns a schema that also decodes the version before, whose form an upgrade changes. */
+export const upgraded = (schema: Schema.Top, version: number, upgrade: Upgrade | undefined): Schema.Top =>
+  upgrade === undefined ? schema : Schema.Unknown.pipe(
+    Schema.decodeTo(
+      schema,
+      SchemaTransformation.transform<unknown, unknown>({
+        decode: (stored) => isOfVersion(stored, version - 1) ? { ...upgrade(stored), version } : stored,
+        encode: (stored) => stored
+      })
+    )
+  )
+
+const isOfVersion = (stored: unknown, version: number): stored is Schema.JsonObject =>
+  typeof stored === "object" && stored !== null && "version" in stored && stored.version === version &&
+  isJsonObject(stored as Schema.Json)
 
 const erased = (what: string, version: number, fields: Schema.Struct.Fields) =>
   Schema.Struct({ version: versionOf(what, version), ...fields }).pipe(
