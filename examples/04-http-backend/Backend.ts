@@ -1,9 +1,9 @@
 /**
  * The backend: its routes, and the services that all requests share.
  *
- *     requests ─ Endpoints ─ agent ─ tools ─ the shop
- *                    │ Runs, Conversations       │ ToolHealth, RetryBudget, RateLimiter: once for the process
- *                Operations
+ *     requests ─ Origins ─ Endpoints ─ agent ─ tools ─ the shop
+ *                              │ Runs, Conversations       │ ToolHealth, RetryBudget, RateLimiter: once for the process
+ *                          Operations
  *
  * When the layer closes, the runs under way end first (`Runs.drain`). The server still answers then, so that a load
  * balancer sees that it is not ready. Only then does the server close.
@@ -21,6 +21,7 @@ import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Conversations from "./Conversations.ts"
 import * as Endpoints from "./Endpoints.ts"
 import * as Operations from "./Operations.ts"
+import * as Origins from "./Origins.ts"
 import * as Page from "./Page.ts"
 import * as Problem from "./Problem.ts"
 import * as Runs from "./Runs.ts"
@@ -41,14 +42,22 @@ const notFound = HttpRouter.middleware(
 
 const routes = Layer.mergeAll(Endpoints.layer, Operations.layer, Page.layer, notFound)
 
+export interface Options {
+  /** The number of runs at once. */
+  readonly max: number
+  /** How long the runs under way may go on when the server stops. */
+  readonly grace: Duration.Input
+  /** Where users find the page, if a proxy is before the server. Default: only at the server's own names. */
+  readonly origins?: ReadonlyArray<string>
+}
+
 const drainsBeforeClosing = Layer.effectDiscard(
   Effect.flatMap(Runs.Runs, ({ drain }) => Effect.addFinalizer(() => drain))
 )
 
-/** @param options the number of runs at once, and how long they may go on when the server stops */
-export const layer = (options: { readonly max: number; readonly grace: Duration.Input }) =>
+export const layer = ({ origins = [], ...options }: Options) =>
   drainsBeforeClosing.pipe(
-    Layer.provideMerge(HttpRouter.serve(routes, { disableListenLog: true })),
+    Layer.provideMerge(HttpRouter.serve(Layer.merge(routes, Origins.check(origins)), { disableListenLog: true })),
     Layer.provideMerge(Layer.mergeAll(
       Runs.layer(options),
       Conversations.layer.pipe(Layer.provide(NodeCrypto.layer)),

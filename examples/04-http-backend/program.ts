@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as CommandLine from "../shared/CommandLine.ts"
 import * as Backend from "./Backend.ts"
 import * as Listener from "./Listener.ts"
+import * as Origins from "./Origins.ts"
 import * as Planner from "./Planner.ts"
 import * as ShopServer from "./ShopServer.ts"
 
@@ -33,14 +34,19 @@ const backend = Command.make("backend", {
   ),
   runs: count("runs", "How many runs may be under way at once", 100),
   grace: count("grace", "How many seconds the runs under way may go on after SIGTERM", 10),
+  origins: Flag.String("origin").pipe(
+    Flag.withDescription("Where users find the page, if a proxy is before the server; give it once for each address"),
+    Flag.filter(Origins.isOrigin, () => "an origin, such as https://desk.example.com"),
+    Flag.atLeast(0)
+  ),
   model: CommandLine.flags.model
-}, ({ grace, model, port, runs, upstream }) =>
+}, ({ grace, model, origins, port, runs, upstream }) =>
   Effect.gen(function*() {
     const player = yield* CommandLine.player(model, Planner)
     yield* Console.log(player.notice)
     yield* Layer.launch(
       announced.pipe(
-        Layer.provideMerge(Backend.layer({ max: runs, grace: Duration.seconds(grace) })),
+        Layer.provideMerge(Backend.layer({ max: runs, grace: Duration.seconds(grace), origins })),
         Layer.provide([
           Listener.layer(port),
           ShopServer.layer(upstream),

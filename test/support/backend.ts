@@ -13,11 +13,9 @@ import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { macrotask } from "./virtualTime.ts"
 
-interface Options {
+interface Options extends Partial<Backend.Options> {
   readonly model?: Layer.Layer<Model.Model>
   readonly upstream?: ShopServer.State
-  readonly max?: number
-  readonly grace?: Duration.Input
   /** How long a connection may be idle. */
   readonly idle?: Duration.Input
   readonly env?: Readonly<Record<string, string>>
@@ -27,10 +25,10 @@ interface Options {
 
 /** Starts the backend until the scope closes. */
 export const serving = (
-  { env = {}, grace = 0, idle, log, model = Planner.paced(), max = 100, upstream = "up" }: Options = {}
+  { env = {}, grace = 0, idle, log, model = Planner.paced(), max = 100, upstream = "up", ...options }: Options = {}
 ) =>
   Layer.build(
-    Backend.layer({ max, grace }).pipe(
+    Backend.layer({ max, grace, ...options }).pipe(
       Layer.provideMerge(Layer.merge(
         Listener.at(0, idle),
         ShopServer.layer(upstream)
