@@ -24,6 +24,7 @@ import * as Operations from "./Operations.ts"
 import * as Origins from "./Origins.ts"
 import * as Page from "./Page.ts"
 import * as Problem from "./Problem.ts"
+import * as Reader from "./Reader.ts"
 import * as Runs from "./Runs.ts"
 
 const isWithoutRoute = (error: unknown): boolean =>
@@ -42,7 +43,7 @@ const notFound = HttpRouter.middleware(
 
 const routes = Layer.mergeAll(Endpoints.layer, Operations.layer, Page.layer, notFound)
 
-export interface Options {
+export interface Options extends Partial<Reader.Limits> {
   /** The number of runs at once. */
   readonly max: number
   /** How long the runs under way may go on when the server stops. */
@@ -55,11 +56,12 @@ const drainsBeforeClosing = Layer.effectDiscard(
   Effect.flatMap(Runs.Runs, ({ drain }) => Effect.addFinalizer(() => drain))
 )
 
-export const layer = ({ origins = [], ...options }: Options) =>
+export const layer = ({ grace, max, origins = [], ...limits }: Options) =>
   drainsBeforeClosing.pipe(
     Layer.provideMerge(HttpRouter.serve(Layer.merge(routes, Origins.check(origins)), { disableListenLog: true })),
     Layer.provideMerge(Layer.mergeAll(
-      Runs.layer(options),
+      Runs.layer({ grace, max }),
+      Reader.layer(limits),
       Conversations.layer.pipe(Layer.provide(NodeCrypto.layer)),
       // An operator reads in the log what each tool and the model suffered.
       Observer.layer({ failureLevel: "Warn" }),

@@ -6,8 +6,8 @@
  *
  * A run that fails is logged with its id and the reason: its client learns neither.
  *
- * The place and the conversation belong to the scope of the request. It closes when the last byte is sent, or when the
- * client leaves.
+ * The place and the conversation belong to the scope of the run. It closes when the run has ended, or when the client
+ * leaves. A reader who is slow keeps neither (`Reader`).
  */
 import { Agent, type AgentFailure } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
@@ -18,10 +18,12 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Conversations, type Turn } from "./Conversations.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Problem from "./Problem.ts"
+import * as Reader from "./Reader.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { longest, Runs } from "./Runs.ts"
 import { toolkit } from "./tools.ts"
@@ -44,40 +46,50 @@ const Reply = Schema.Struct({ token: Schema.String, reply: RequestBody.text("rep
 
 const ask = Effect.gen(function*() {
   const { conversation, question } = yield* RequestBody.read(Ask)
-  yield* Effect.flatMap(Runs, ({ admit }) => admit)
-  const turn = yield* Conversations.use(({ open }) => open(conversation))
-  return yield* respond(turn, agent.stream(question, turn.options))
+  const open = Conversations.use(({ open }) => open(conversation))
+  return yield* respond(open, ({ options }) => agent.stream(question, options))
 })
 
 const reply = Effect.gen(function*() {
   const { reply, token } = yield* RequestBody.read(Reply)
-  yield* Effect.flatMap(Runs, ({ admit }) => admit)
-  const turn = yield* Conversations.use((conversations) => conversations.reply(token))
-  return yield* respond(turn, agent.resumeStream(turn.suspension, reply))
+  const open = Conversations.use((conversations) => conversations.reply(token))
+  return yield* respond(open, ({ suspension }) => agent.resumeStream(suspension, reply))
 })
 
 type Events<R> = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, R>
 
-const respond = <R>(turn: Turn, run: Events<R>) =>
+/** A run that has its place and its conversation until its scope closes. */
+interface Begun {
+  readonly turn: Turn
+  readonly events: Events<never>
+}
+
+type Begin<R> = Effect.Effect<Begun, Problem.Problem, R | Scope.Scope>
+
+const respond = <T extends Turn, R, R2>(
+  open: Effect.Effect<T, Problem.Problem, R | Scope.Scope>,
+  run: (turn: T) => Events<R2>
+) =>
   Effect.gen(function*() {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const { stopping } = yield* Runs
+    const begin = Effect.gen(function*() {
+      yield* Effect.flatMap(Runs, ({ admit }) => admit)
+      const turn = yield* open
+      return { turn, events: Stream.provideContext(kept(turn, run(turn)), yield* Effect.context<R2>()) }
+    })
+    return yield* /\btext\/event-stream\b/i.test(headers["accept"] ?? "") ? streamed(begin) : whole(begin)
+  })
+
+/** Keeps what the run says and does as soon as it has ended, whoever reads it. */
+const kept = <R>(turn: Turn, run: Events<R>): Events<R> =>
+  Stream.suspend(() => {
     let id = ""
-    const events = run.pipe(
+    return run.pipe(
       Stream.tap((event) => {
         id = event.run
         return event._tag === "RunEnded" ? turn.keep(event.answer) : Effect.void
       }),
-      Stream.tapError((failure) => Effect.andThen(turn.keep(failure), logged(failure, id))),
-      Stream.provideContext(yield* Effect.context<R>())
-    )
-    const answer = /\btext\/event-stream\b/i.test(headers["accept"] ?? "")
-      ? Effect.succeed(streamed(turn, stopping, events))
-      : Effect.raceFirst(whole(turn, events), Effect.andThen(stopping, Problem.draining))
-    return HttpServerResponse.setHeader(
-      yield* Effect.catch(answer, (problem) => Effect.succeed(Problem.response(problem))),
-      "conversation-id",
-      turn.conversation
+      Stream.tapError((failure) => Effect.andThen(turn.keep(failure), logged(failure, id)))
     )
   })
 
@@ -87,29 +99,52 @@ const logged = ({ _tag, detail }: AgentFailure.AgentFailure, run: string) =>
     ? Effect.void
     : Effect.logWarning(`The run failed (${_tag}): ${detail}`).pipe(Effect.annotateLogs({ run }))
 
-const streamed = (turn: Turn, stopping: Effect.Effect<void>, events: Events<never>) =>
-  events.pipe(
-    // The page shows what the tools do. A page for the public would leave this out.
-    AgentEvent.forClients({ arguments: true, results: true }),
-    EventStream.ending({
-      stopping,
-      stopped: { _tag: "ServerStopping", message: Problem.draining.detail },
-      after: Effect.map(turn.token, (token) => token === undefined ? undefined : { _tag: "ReplyWanted", token })
-    }),
-    EventStream.response
-  )
+const streamed = <R>(begin: Begin<R>) =>
+  Effect.gen(function*() {
+    const { stopping } = yield* Runs
+    const reader = yield* Reader.make
+    const run = yield* Effect.acquireRelease(Scope.make(), (run, exit) =>
+      Effect.flatMap(reader.isCutOff, (isCutOff) => isCutOff ? Effect.void : Scope.close(run, exit)))
+    const { events, turn } = yield* Scope.provide(begin, run)
+    yield* events.pipe(
+      // The page shows what the tools do. A page for the public would leave this out.
+      AgentEvent.forClients({ arguments: true, results: true }),
+      EventStream.ending({
+        stopping,
+        stopped: { _tag: "ServerStopping", message: Problem.draining.detail },
+        after: Effect.map(turn.token, (token) =>
+          token === undefined ? undefined : { _tag: "ReplyWanted", token })
+      }),
+      EventStream.encoded,
+      Stream.runForEach(reader.send),
+      Effect.tapDefect((defect) => Effect.logError("The run died.", defect)),
+      // Who has read all can ask on at once.
+      Effect.onExit((exit) => Effect.andThen(Scope.close(run, exit), reader.end)),
+      Effect.forkIn(run)
+    )
+    return named(turn, EventStream.response(reader.bytes))
+  })
 
-const whole = (turn: Turn, events: Events<never>) =>
-  events.pipe(
-    Stream.filter((event) => event._tag === "RunEnded"),
-    Stream.runHead,
-    Effect.map(Option.getOrThrow),
-    Effect.map(({ answer: { text } }) => HttpServerResponse.jsonUnsafe({ text })),
-    Effect.catchTag("RunSuspended", ({ question }) =>
-      Effect.map(turn.token, (token) =>
-        HttpServerResponse.jsonUnsafe({ question, token }, { status: 202 }))),
-    Effect.mapError(Problem.ofFailure)
-  )
+const whole = <R>(begin: Begin<R>) =>
+  Effect.gen(function*() {
+    const { stopping } = yield* Runs
+    const { events, turn } = yield* begin
+    const answer = events.pipe(
+      Stream.filter((event) => event._tag === "RunEnded"),
+      Stream.runHead,
+      Effect.map(Option.getOrThrow),
+      Effect.map(({ answer: { text } }) => HttpServerResponse.jsonUnsafe({ text })),
+      Effect.catchTag("RunSuspended", ({ question }) =>
+        Effect.map(turn.token, (token) =>
+          HttpServerResponse.jsonUnsafe({ question, token }, { status: 202 }))),
+      Effect.mapError(Problem.ofFailure),
+      Effect.raceFirst(Effect.andThen(stopping, Problem.draining))
+    )
+    return named(turn, yield* answering(answer))
+  }).pipe(Effect.scoped)
+
+const named = ({ conversation }: Turn, response: HttpServerResponse.HttpServerResponse) =>
+  HttpServerResponse.setHeader(response, "conversation-id", conversation)
 
 /** Answers a problem with its response. Other errors of a handler are defects: an empty 500, and the whole in the log. */
 export const answering = <R>(

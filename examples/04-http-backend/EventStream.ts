@@ -4,8 +4,7 @@
  *     id: 1
  *     data: {"_tag":"TurnStarted","run":"…","at":1767225600000,"turn":1}
  *
- * A comment is sent every 15 seconds, so that no proxy closes a connection on which nothing happens. When the client
- * leaves, the server interrupts the stream, and with it the run, its request to the model, and those of its tools.
+ * A comment is sent every 15 seconds, so that no proxy closes a connection on which nothing happens.
  */
 import * as ClientEvent from "@fallible/core/ClientEvent"
 import * as Effect from "effect/Effect"
@@ -28,22 +27,23 @@ const encode = Schema.encodeSync(Schema.fromJsonString(schema))
 
 const heartbeat = Stream.tick("15 seconds").pipe(Stream.drop(1), Stream.map(() => ": still here\n\n"))
 
-export const response = (events: Stream.Stream<Event>): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(
-    events.pipe(
-      Stream.zipWithIndex,
-      Stream.map(([event, index]) =>
-        Sse.encoder.write({ _tag: "Event", event: "message", id: `${index + 1}`, data: encode(event) })
-      ),
-      Stream.merge(heartbeat, { haltStrategy: "left" }),
-      Stream.encodeText
+/** Writes events as bytes. */
+export const encoded = <R>(events: Stream.Stream<Event, never, R>): Stream.Stream<Uint8Array, never, R> =>
+  events.pipe(
+    Stream.zipWithIndex,
+    Stream.map(([event, index]) =>
+      Sse.encoder.write({ _tag: "Event", event: "message", id: `${index + 1}`, data: encode(event) })
     ),
-    {
-      contentType: "text/event-stream; charset=utf-8",
-      // The last header keeps nginx from collecting the events before it passes them on.
-      headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
-    }
+    Stream.merge(heartbeat, { haltStrategy: "left" }),
+    Stream.encodeText
   )
+
+export const response = (bytes: Stream.Stream<Uint8Array>): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(bytes, {
+    contentType: "text/event-stream; charset=utf-8",
+    // The last header keeps nginx from collecting the events before it passes them on.
+    headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
+  })
 
 interface Ending<E> {
   /** Ends when the run has to stop. */

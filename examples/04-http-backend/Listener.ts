@@ -20,16 +20,16 @@ const listening = (port: number, more: number): ReturnType<typeof at> =>
       : Layer.unwrap(Effect.andThen(Console.error(why(port, error)), Effect.fail(error))))
 
 /** Listens on a port of this computer. `0` is any free port. */
-export const at = (port: number, idle: Duration.Input = longestIdle) =>
+export const at = (port: number) =>
   Layer.suspend(() => {
     const server = createServer()
     // Closes idle connections.
-    server.timeout = Duration.toMillis(idle)
+    server.timeout = Duration.toMillis(longestIdle)
     return NodeHttpServer.layer(() => server, {
       host: "127.0.0.1",
       port,
-      // The runs have ended by then (see `Runs.drain`), and other answers take milliseconds.
-      gracefulShutdownTimeout: "100 millis"
+      // The runs have ended by then (see `Runs.drain`), but their readers may not have read all.
+      gracefulShutdownTimeout: "2 seconds"
     }).pipe(closingAll(server))
   })
 
@@ -44,8 +44,9 @@ export const closingAll = (server: Server) => <A, E, R>(layer: Layer.Layer<A, E,
   )
 
 /**
- * How long a connection may be idle. It is idle while no byte moves: its client reads nothing, or it waits for one JSON
- * answer. So this limit is longer than the longest run. A stream of events has comments, which keep it alive.
+ * How long a connection may be idle. It is idle while no byte moves, as when its client waits for one JSON answer. So this
+ * limit is longer than the longest run. A stream of events has comments, which keep it alive, and `Reader` watches who
+ * reads it.
  */
 const longestIdle = Duration.sum(Runs.longest, Duration.seconds(30))
 

@@ -1,7 +1,7 @@
 /**
  * The runs under way: how many there may be, and how they end when the server stops.
  *
- *     admit ─ a place, until the request ends        none left: 503
+ *     admit ─ a place, until the run ends            none left: 503
  *     drain ─ no new runs ─ wait ─ tell the rest to stop ─ wait for their last events
  */
 import * as Context from "effect/Context"
@@ -14,7 +14,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Problem from "./Problem.ts"
 
 export class Runs extends Context.Service<Runs, {
-  /** Admits a run until the scope closes, which is the scope of its request. Fails at once if there is no place. */
+  /** Admits a run until the scope closes, which is the scope of the run. Fails at once if there is no place. */
   readonly admit: Effect.Effect<void, Problem.Problem, Scope.Scope>
   /** Ends when the runs under way have to stop. */
   readonly stopping: Effect.Effect<void>

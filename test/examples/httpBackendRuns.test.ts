@@ -1,13 +1,14 @@
 /** Clients of the HTTP backend that leave or read slowly, its limits, and the end of the server. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
+import * as Planner from "@fallible/examples/04-http-backend/Planner"
 import * as Runs from "@fallible/examples/04-http-backend/Runs"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as diagnostics from "node:diagnostics_channel"
-import { get } from "node:http"
+import { get, type IncomingMessage, request } from "node:http"
 import { connect, type Socket } from "node:net"
 import { events, fetched, noneUnderWay, post, serving, until } from "../support/backend.ts"
 import { openAi } from "../support/models.ts"
@@ -69,59 +70,132 @@ describe("a client that leaves", () => {
   }
 })
 
+/** Asks as a client with a real connection that it never reads from. Returns the id of its conversation. */
+const unread = (url: string, question: string) =>
+  Effect.acquireRelease(
+    Effect.callback<IncomingMessage>((resume) => {
+      const headers = { "content-type": "application/json", accept: "text/event-stream" }
+      const sent = request(`${url}/ask`, { method: "POST", headers, agent: false }, (response) => {
+        // A response that nobody listens to is paused.
+        response.on("error", () => {})
+        resume(Effect.succeed(response))
+      })
+      sent.on("error", () => {}).end(JSON.stringify({ question }))
+    }),
+    (response) => Effect.sync(() => response.destroy())
+  ).pipe(Effect.map(({ headers }) => String(headers["conversation-id"])))
+
 describe("a client that reads slowly", () => {
   const piece = "word ".repeat(20_000)
   const pieces = 200
-  /** Writes 20 MB, which is more than the network holds. */
-  const wordy = Layer.succeed(Model.Model, {
-    respond: () => Effect.never,
-    stream: () =>
-      Stream.concat(
-        Stream.fromIterable(Array.from({ length: pieces }, () => ({ _tag: "TextDelta" as const, text: piece }))),
-        Stream.succeed({ _tag: "Replied" as const, reply: { text: "That is all.", calls: [] } })
-      )
-  })
+  /** 20 MB, which is more than the network holds. */
+  const words = Stream.fromIterable(
+    Array.from({ length: pieces }, () => ({ _tag: "TextDelta" as const, text: piece }))
+  )
+  const enough = pieces * piece.length * 2
 
-  /** Reads the first event, and then waits before it reads on. */
-  const reading = (url: string, wait: Effect.Effect<void>) =>
-    events(`${url}/ask`, { question: "Tell me all." }).pipe(
-      Stream.tap(() => wait),
-      Stream.runFold(() => ({ length: 0, last: "" }), ({ length }, event) => ({
-        length: length + (event._tag === "TextDelta" ? event.text.length : 0),
-        last: event._tag
-      })),
-      Effect.forkChild
-    )
+  /** Writes all the words first, and then replies when it may. Later it only replies. */
+  const wordy = (mayReply: Effect.Effect<void> = Effect.void) => {
+    let isFirst = true
+    return Layer.succeed(Model.Model, {
+      respond: ({ transcript }) => Effect.sync(() => Planner.reply({ messages: Array.from(transcript) })),
+      stream: ({ transcript }) =>
+        Stream.suspend(() => {
+          const reply = Planner.reply({ messages: Array.from(transcript) })
+          const replied = Stream.succeed({ _tag: "Replied" as const, reply })
+          if (!isFirst) return replied
+          isFirst = false
+          return Stream.concat(words, Stream.unwrap(Effect.as(mayReply, replied)))
+        })
+    })
+  }
 
   it.live("gets its whole answer, and holds up nobody else", () =>
     Effect.gen(function*() {
-      const served = yield* serving({ model: wordy })
+      const served = yield* serving({ model: wordy(), max: 1, unread: enough })
+      const begun = yield* Deferred.make<void>()
       const goOn = yield* Deferred.make<void>()
-      const slow = yield* reading(served.url, Deferred.await(goOn))
-      yield* underWay(served, 1)
-      assert.strictEqual((yield* fetched(`${served.url}/ready`)).status, 200)
-      assert.deepInclude(yield* served.runs.report, { underWay: 1 })
+      const slow = yield* events(`${served.url}/ask`, { question: "What is o-1001?" }).pipe(
+        // Reads the first event, and then waits before it reads on.
+        Stream.tap(() => Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(goOn))),
+        Stream.runFold(() => ({ length: 0, last: "" }), ({ length }, event) => ({
+          length: length + (event._tag === "TextDelta" ? event.text.length : 0),
+          last: event._tag
+        })),
+        Effect.forkChild
+      )
+      yield* Deferred.await(begun)
+      yield* noneUnderWay(served)
+      assert.strictEqual((yield* post(`${served.url}/ask`, { question: "What is o-1002?" })).status, 200)
       yield* Deferred.succeed(goOn, undefined)
-      assert.deepStrictEqual(yield* Fiber.join(slow), { length: piece.length * pieces, last: "RunEnded" })
+      const { last, length } = yield* Fiber.join(slow)
+      assert.strictEqual(last, "RunEnded")
+      assert.isAtLeast(length, piece.length * pieces)
+    }))
+
+  it.effect("keeps neither its place nor its conversation, once its run has ended", () =>
+    Effect.gen(function*() {
+      const served = yield* serving({ model: wordy(), max: 1, unread: enough })
+      const connection = yield* connectionOfNextRequest
+      const conversation = yield* unread(served.url, "Refund o-1003.")
+      yield* noneUnderWay(served)
+      const { body, status } = yield* post(`${served.url}/ask`, { question: "Refund it again.", conversation })
+      assert.strictEqual(status, 200)
+      assert.include(body.text, "already")
+      assert.deepStrictEqual(yield* served.shop.refundsAsked, ["o-1003"])
+      assert.isFalse((yield* connection).socket.destroyed)
+    }))
+
+  it.effect("is cut off if it reads nothing for too long; its run finishes, and its conversation knows", () =>
+    Effect.gen(function*() {
+      const go = yield* Deferred.make<void>()
+      const served = yield* serving({ model: wordy(Deferred.await(go)), patience: "1 minute", unread: enough })
+      const connection = yield* connectionOfNextRequest
+      const conversation = yield* unread(served.url, "Refund o-1003.")
+      const { socket } = yield* connection
+      yield* until(Effect.sync(() => socket.writableNeedDrain))
+      yield* TestClock.adjust("59999 millis")
+      yield* macrotask
+      assert.isFalse(socket.destroyed)
+      // What was sent last may have been sent only now.
+      while (!socket.destroyed) {
+        yield* TestClock.adjust("1 millis")
+        yield* macrotask
+      }
+      assert.deepInclude(yield* served.runs.report, { underWay: 1 })
+      yield* Deferred.succeed(go, undefined)
+      yield* noneUnderWay(served)
+      assert.deepStrictEqual(yield* served.shop.refundsAsked, ["o-1003"])
+      const { body } = yield* post(`${served.url}/ask`, { question: "Refund it again.", conversation })
+      assert.include(body.text, "already")
+      assert.strictEqual(yield* served.shop.refundsMade, 1)
+    }))
+
+  it.effect("is cut off at once if too much waits for it", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const served = yield* serving({ model: wordy(Effect.never), unread: 1000, log: (line) => log.push(line) })
+      const connection = yield* connectionOfNextRequest
+      yield* unread(served.url, "Hello?")
+      const { socket } = yield* connection
+      yield* until(Effect.sync(() => socket.destroyed))
+      assert.match(log.join("\n"), /level=INFO .*A reader was cut off: more than 1000 bytes wait for it\./)
+      // No words are left to write, and the model waits. So the limits of the run end it.
+      yield* TestClock.adjust(Runs.longest)
       yield* noneUnderWay(served)
     }))
 
-  it.live("is disconnected if it reads nothing for too long, and leaves its place to others", () =>
+  it.effect("is told nothing more when it was cut off, also by a server that stops", () =>
     Effect.gen(function*() {
-      const served = yield* serving({ model: wordy, idle: "1 hour" })
+      const scope = yield* Scope.make()
+      const served = yield* Scope.provide(serving({ model: wordy(Effect.never), unread: 1000 }), scope)
       const connection = yield* connectionOfNextRequest
-      const begun = yield* Deferred.make<void>()
-      const stuck = yield* reading(served.url, Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
-      yield* Deferred.await(begun)
+      yield* unread(served.url, "Hello?")
+      const { socket } = yield* connection
+      yield* until(Effect.sync(() => socket.destroyed))
       assert.deepInclude(yield* served.runs.report, { underWay: 1 })
-      const { idle, socket } = yield* connection
-      assert.strictEqual(idle, 3_600_000)
-      // Node closes connections in real time. An hour takes too long, and no short time is long enough for all machines.
-      yield* until(Effect.sync(() => socket.writableNeedDrain))
-      socket.setTimeout(1)
-      yield* noneUnderWay(served)
-      assert.strictEqual(stuck.pollUnsafe(), undefined)
-      yield* Fiber.interrupt(stuck)
+      yield* Scope.close(scope, Exit.void)
+      assert.deepInclude(yield* served.runs.report, { underWay: 0 })
     }))
 })
 

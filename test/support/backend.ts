@@ -8,7 +8,7 @@ import * as Listener from "@fallible/examples/04-http-backend/Listener"
 import * as Planner from "@fallible/examples/04-http-backend/Planner"
 import * as Runs from "@fallible/examples/04-http-backend/Runs"
 import * as ShopServer from "@fallible/examples/04-http-backend/ShopServer"
-import { ConfigProvider, Context, type Duration, Effect, Layer, Logger, Stream } from "effect"
+import { ConfigProvider, Context, Effect, Layer, Logger, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { macrotask } from "./virtualTime.ts"
@@ -16,8 +16,6 @@ import { macrotask } from "./virtualTime.ts"
 interface Options extends Partial<Backend.Options> {
   readonly model?: Layer.Layer<Model.Model>
   readonly upstream?: ShopServer.State
-  /** How long a connection may be idle. */
-  readonly idle?: Duration.Input
   readonly env?: Readonly<Record<string, string>>
   /** Gets each line of the log. */
   readonly log?: (line: string) => void
@@ -25,12 +23,12 @@ interface Options extends Partial<Backend.Options> {
 
 /** Starts the backend until the scope closes. */
 export const serving = (
-  { env = {}, grace = 0, idle, log, model = Planner.paced(), max = 100, upstream = "up", ...options }: Options = {}
+  { env = {}, grace = 0, log, model = Planner.paced(), max = 100, upstream = "up", ...options }: Options = {}
 ) =>
   Layer.build(
     Backend.layer({ max, grace, ...options }).pipe(
       Layer.provideMerge(Layer.merge(
-        Listener.at(0, idle),
+        Listener.at(0),
         ShopServer.layer(upstream)
       )),
       Layer.provide([
