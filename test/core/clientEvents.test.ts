@@ -127,6 +127,63 @@ describe("AgentEvent.forClients", () => {
       assert.deepInclude(shown.find(({ _tag }) => _tag === "CallEnded"), { detail: "No a private city." })
     }))
 
+  it.effect("says whether a call took effect", () =>
+    Effect.gen(function*() {
+      const paying = (handler: Effect.Effect<string, ToolUnavailable | SemanticGarbage>) =>
+        Tool.make("pay", { description: "Pays", success: Schema.String }, () => handler)
+      const pay = [ScriptedModel.call("pay"), ScriptedModel.text("Well.")]
+      const lost = new ToolUnavailable({ code: "connection", detail: "Lost.", transient: true })
+      const ends = [
+        [Effect.succeed("paid"), "completed", "executed"],
+        [Effect.fail(lost), "failed", "unknown"],
+        [ToolCall.refuse("No."), "failed", "not_executed"]
+      ] as const
+      for (const [handler, outcome, certainty] of ends) {
+        const ended = (yield* seen(paying(handler), pay)).find(({ _tag }) => _tag === "CallEnded")
+        assert.deepInclude(ended, { outcome, certainty })
+      }
+      const asked = yield* seen(askingSize, [ScriptedModel.call("order_shirt")])
+      assert.deepInclude(asked.find(({ _tag }) => _tag === "CallEnded"), {
+        outcome: "suspended",
+        certainty: "not_executed"
+      })
+    }))
+
+  it.effect("says that a call which is not run again has taken effect", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", { description: "Pays", success: Schema.String, repeats: false }, () =>
+        Effect.succeed("paid"))
+      const called = ScriptedModel.call("pay")
+      const events = yield* seen(pay, [called, called, ScriptedModel.text("Paid.")])
+      const ends = events.flatMap((event) =>
+        event._tag === "CallEnded" ? [[event.code, event.certainty]] : []
+      )
+      assert.deepStrictEqual(ends, [[undefined, "executed"], ["already_done", "executed"]])
+    }))
+
+  it.effect("says which call shares the outcome of an equal one", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const tool = Tool.make("pay", { description: "Pays", success: Schema.String }, () =>
+        Effect.sync(() =>
+          `payment ${++paid}`
+        ))
+      const twice = [ScriptedModel.call("pay"), ScriptedModel.call("pay")].flatMap(({ calls }) => calls)
+      const calls = twice.map((call, index) => ({ ...call, id: `call_${index}` }))
+      const events = yield* seen(tool, [{ text: "", calls }, ScriptedModel.text("Done.")], {
+        options: { results: true }
+      })
+      const ends = events.flatMap((event) => event._tag === "CallEnded" ? [event] : [])
+      assert.deepStrictEqual(
+        ends.map(({ certainty, joined, value }) => ({ certainty, joined, value })),
+        [
+          { certainty: "executed", joined: undefined, value: "payment 1" },
+          { certainty: "executed", joined: true, value: "payment 1" }
+        ]
+      )
+      assert.strictEqual(paid, 1)
+    }))
+
   it.effect("shows a retry of the model by its code, without the address of its server", () =>
     Effect.gen(function*() {
       const down = new ModelFailure({ code: "connection", detail: "connect 10.9.8.7:11434", transient: true })

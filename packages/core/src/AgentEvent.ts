@@ -252,8 +252,8 @@ export interface ForClients {
  * When to use: to stream a run to a browser, or to any program outside your own servers. Encode the events with
  * `ClientEvent.schema`.
  *
- * Clients see the model's text, which tool is called, how each call ended, the classes and codes of failures, and
- * a question to the user. They never see the system prompt, the transcript, or a provider's own fields.
+ * Clients see the model's text, which tool is called, how each call ended and whether it took effect, the classes and
+ * codes of failures, and a question to the user. They never see the system prompt, the transcript, or a provider's own fields.
  *
  * @param options whether clients also see the arguments and the results of tools
  * @example

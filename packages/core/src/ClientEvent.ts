@@ -13,6 +13,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Concluded } from "./Answer.ts"
+import { Certainty } from "./Certainty.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Limit } from "./Limits.ts"
@@ -122,6 +123,13 @@ export class CallEnded extends namedStruct<CallEnded>()({
   ...ofCall,
   ...step,
   outcome: Schema.Literals(["completed", "failed", "suspended", "stopped"]),
+  /**
+   * Whether the effect of the call has happened, by this call or by an earlier one that it repeats. If it is `unknown`, tell
+   * the user that it may have.
+   */
+  certainty: Certainty,
+  /** True if an equal call of the same turn ran in place of this one, which shares its outcome. Nothing was done twice. */
+  joined: Schema.optionalKey(Schema.Literal(true)),
   /** How many times the tool and its fallbacks ran. */
   attempts: Schema.Int,
   elapsed: Schema.DurationFromMillis,

@@ -6,6 +6,7 @@ import type { AgentFailure } from "../../AgentFailure.ts"
 import type { ClientEvent } from "../../ClientEvent.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
+import { hasActed } from "../call/outcome.ts"
 import { durationText } from "../value/durationText.ts"
 import { cut, printable } from "../value/text.ts"
 
@@ -36,11 +37,18 @@ export const shortCode = (code: string): string => cut(printable(code), 60)
 
 type Ending = Pick<
   Extract<ClientEvent, { readonly _tag: "CallEnded" }>,
-  "outcome" | "error" | "code" | "value" | "detail" | "notes"
+  "outcome" | "certainty" | "joined" | "error" | "code" | "value" | "detail" | "notes"
 >
 
 /** Returns how a call ended, with its result or the detail of its failure if `showsResult` is true. */
-export const endingOf = (outcome: ToolOutcome, showsResult: boolean): Ending => {
+export const endingOf = (outcome: ToolOutcome, showsResult: boolean): Ending => ({
+  ...endOf(outcome, showsResult),
+  // A call that was refused because it had been done before is in no doubt: its effect has happened.
+  certainty: outcome._tag === "Failed" && hasActed(outcome) ? "executed" : outcome.certainty,
+  ...(outcome.joined === undefined ? {} : { joined: outcome.joined })
+})
+
+const endOf = (outcome: ToolOutcome, showsResult: boolean): Omit<Ending, "certainty" | "joined"> => {
   switch (outcome._tag) {
     case "Completed": {
       const { caveats: notes, value } = outcome
