@@ -2,7 +2,7 @@
  * The backend: its routes, and the services that all requests share.
  *
  *     requests ─ Origins ─ Endpoints ─ agent ─ tools ─ the shop
- *                              │ Runs, Conversations       │ ToolHealth, RetryBudget, RateLimiter: once for the process
+ *                              │ Runs, Conversations       │ ToolHealth, RetryBudget, RateLimiter, LastKnown: once for the process
  *                          Operations
  *
  * When the layer closes, the runs under way end first (`Runs.drain`). The server still answers then, so that a load
@@ -10,6 +10,7 @@
  */
 import { NodeCrypto } from "@effect/platform-node"
 import { Observer } from "@fallible/core"
+import * as LastKnown from "@fallible/core/LastKnown"
 import * as RetryBudget from "@fallible/core/RetryBudget"
 import * as ToolHealth from "@fallible/core/ToolHealth"
 import type * as Duration from "effect/Duration"
@@ -66,6 +67,7 @@ export const layer = ({ grace, max, origins = [], ...limits }: Options) =>
       // An operator reads in the log what each tool and the model suffered.
       Observer.layer({ failureLevel: "Warn" }),
       ToolHealth.layer,
+      LastKnown.layerMemory(),
       RetryBudget.layer(),
       RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory))
     ))

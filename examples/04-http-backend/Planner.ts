@@ -81,6 +81,9 @@ const answer = (results: ReadonlyArray<ToolMessages.Result>): Model.Reply => say
 
 const sentence = ({ args, message, tool }: ToolMessages.Result): string => {
   if (message._tag === "Failure") {
+    if (message.failure.code?.startsWith("already_") === true) {
+      return `Order ${text(args["order"])} is already refunded. I refunded nothing again.`
+    }
     return `I could not finish ${tool} for ${text(args["order"] ?? args["parcel"])}: ${message.failure.detail}`
   }
   const { cents, due, id, item, order, place, receipt, status } = message.value
@@ -88,10 +91,12 @@ const sentence = ({ args, message, tool }: ToolMessages.Result): string => {
     case "refund_order":
       return `I refunded ${price(Number(cents))} for order ${text(order)}. The receipt is ${text(receipt)}.`
     case "track_parcel":
-      return `Parcel ${text(id)} is ${text(place)}. It is due on ${text(due)}.`
+      return [`Parcel ${text(id)} is ${text(place)}. It is due on ${text(due)}.`, ...message.notes.map(noted)].join(" ")
     default:
       return `Order ${text(id)} is a ${text(item)} for ${price(Number(cents))}. It is ${text(status)}.`
   }
 }
+
+const noted = (note: string): string => `(${note})`
 
 const text = (value: Schema.Json | undefined): string => typeof value === "string" ? value : "?"

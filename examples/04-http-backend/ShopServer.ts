@@ -29,11 +29,21 @@ export class ShopServer extends Context.Service<ShopServer, {
 }>()("example/ShopServer") {}
 
 /**
- * What is wrong with the service: nothing; the answer to each refund is lost; that, and the first request for each order
- * and parcel gets a 503; no request is answered; no connection.
+ * What is wrong with the service:
+ *
+ * - `"up"`: nothing.
+ * - `"lossy"`: the answer to each refund is lost.
+ * - `"busy"`: the first request for each order and parcel gets a 503. So does each one for a parcel after the second: it
+ *   can be tracked once.
+ * - `"flaky"`: both of these.
+ * - `"blind"`: the answer to each refund is lost, and a refund cannot be looked up.
+ * - `"stuck"`: no request is answered.
+ * - `"down"`: there is no connection.
  */
-export const states = ["up", "lossy", "flaky", "stuck", "down"] as const
+export const states = ["up", "lossy", "busy", "flaky", "blind", "stuck", "down"] as const
 export type State = (typeof states)[number]
+
+const losesAnswers: ReadonlyArray<State> = ["lossy", "flaky", "blind"]
 
 /** A server that runs until the scope closes. */
 export const layer = (state: State): Layer.Layer<ShopServer> =>
@@ -81,8 +91,14 @@ const listening = Layer.suspend(() => {
 const makeShop = (state: State) => {
   const refunds: Array<Refund & { readonly key: string }> = []
   const refundsAsked: Array<string> = []
-  const seen = new Set<string>()
-  const isFirst = (what: string) => seen.size < seen.add(what).size
+  const asked = new Map<string, number>()
+
+  const isBusy = (path: string) => {
+    if (path.startsWith("/refunds")) return state === "blind"
+    const times = (asked.get(path) ?? 0) + 1
+    asked.set(path, times)
+    return (state === "busy" || state === "flaky") && (times === 1 || times > 2 && path.startsWith("/parcels"))
+  }
 
   const refund = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.gen(function*() {
@@ -93,7 +109,7 @@ const makeShop = (state: State) => {
       if (refundOf(key) !== undefined) return problem(409, `Order ${order} is already refunded.`)
       const made = { order, cents: known.cents, receipt: `r-${order.slice(2)}` }
       refunds.push({ key, ...made })
-      if (state !== "up") return yield* hangUp(request)
+      if (losesAnswers.includes(state)) return yield* hangUp(request)
       return json(made, 201)
     })
 
@@ -112,9 +128,7 @@ const makeShop = (state: State) => {
   const respond = (request: HttpServerRequest.HttpServerRequest) => {
     if (state === "stuck") return Effect.never
     if (request.method === "POST") return refund(request)
-    if (state === "flaky" && !request.url.startsWith("/refunds") && isFirst(request.url)) {
-      return Effect.succeed(problem(503, "Back in a moment."))
-    }
+    if (isBusy(request.url)) return Effect.succeed(problem(503, "Back in a moment."))
     const found = record(request.url)
     return Effect.succeed(found === undefined ? problem(404, "There is no such record.") : json(found))
   }

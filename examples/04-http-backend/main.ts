@@ -2,7 +2,7 @@
  * The HTTP backend: a support desk that an agent runs, with a page to try it.
  *
  *     pnpm example backend
- *     pnpm example backend --upstream flaky
+ *     pnpm example backend --upstream up
  *     pnpm example backend --port 8080 --runs 200 --grace 30
  *
  *     curl -N localhost:3000/ask -H 'content-type: application/json' -H 'accept: text/event-stream' \

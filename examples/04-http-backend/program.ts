@@ -29,8 +29,8 @@ const backend = Command.make("backend", {
     Flag.optional
   ),
   upstream: Flag.Literals("upstream", ShopServer.states).pipe(
-    Flag.withDescription("What is wrong with the shop's service; nothing by default"),
-    Flag.withDefault("up")
+    Flag.withDescription("What is wrong with the shop's service; flaky by default, and nothing with up"),
+    Flag.withDefault("flaky")
   ),
   runs: count("runs", "How many runs may be under way at once", 100),
   grace: count("grace", "How many seconds the runs under way may go on after SIGTERM", 10),
@@ -44,6 +44,9 @@ const backend = Command.make("backend", {
   Effect.gen(function*() {
     const player = yield* CommandLine.player(model, Planner)
     yield* Console.log(player.notice)
+    if (upstream !== "up") {
+      yield* Console.log(`The shop's service misbehaves (${upstream}). With --upstream up, it does not.`)
+    }
     yield* Layer.launch(
       announced.pipe(
         Layer.provideMerge(Backend.layer({ max: runs, grace: Duration.seconds(grace), origins })),

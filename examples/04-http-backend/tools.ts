@@ -12,6 +12,7 @@
  */
 import { Guard, Policy, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import * as LastKnown from "@fallible/core/LastKnown"
 import * as RateLimit from "@fallible/core/RateLimit"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -50,7 +51,9 @@ const trackParcel = Tool.make("track_parcel", {
   success: Parcel,
   sideEffect: "none"
 }, ({ parcel }) => get("parcels", parcel, Parcel)).pipe(
-  RateLimit.limit({ limit: 50, window: "1 second" })
+  RateLimit.limit({ limit: 50, window: "1 second" }),
+  // Where the parcel was yesterday is better than no answer. It is the same for all users.
+  LastKnown.fallback({ maxAge: "1 day" })
 )
 
 /** An order is refunded once, so its refund has the same key in every conversation. */

@@ -6,40 +6,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { program } from "@fallible/examples/04-http-backend/program"
 import { Effect, Stream } from "effect"
-import { spawn } from "node:child_process"
 import { events, serving } from "../support/backend.ts"
+import { type Started, started } from "../support/backendProcess.ts"
 import * as InProcess from "../support/inProcess.ts"
-import { environment, root } from "../support/program.ts"
-
-/** Starts the example as a process, until it has printed its address. */
-const started = (...args: ReadonlyArray<string>) =>
-  Effect.acquireRelease(
-    Effect.callback<Started>((resume) => {
-      const child = spawn(process.execPath, ["examples/run.ts", "backend", ...args], {
-        cwd: root,
-        env: environment({})
-      })
-      const ended = new Promise<Ended>((ends) => child.on("close", (code, signal) => ends({ code, signal })))
-      let printed = ""
-      child.stdout.on("data", (chunk: Buffer) => {
-        printed += chunk.toString("utf8")
-        const url = /http:\/\/[\d.]+:\d+/.exec(printed)?.[0]
-        if (url !== undefined) resume(Effect.succeed({ url, kill: (signal) => child.kill(signal), ended }))
-      })
-      child.on("close", () => resume(Effect.die(new Error(`The backend printed no address: ${printed}`))))
-    }),
-    ({ kill }) => Effect.sync(() => void kill("SIGKILL"))
-  )
-
-interface Ended {
-  readonly code: number | null
-  readonly signal: string | null
-}
-interface Started {
-  readonly url: string
-  readonly kill: (signal: NodeJS.Signals) => boolean
-  readonly ended: Promise<Ended>
-}
 
 /** Asks a question, sends a signal when a tool is called, and returns the last event. */
 const stoppedMidway = ({ kill, url }: Started, signal: NodeJS.Signals) =>
