@@ -486,7 +486,7 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     ],
     model: adaptable("get_status", "look_up_elsewhere"),
     cost: "2/1",
-    says: /shipped.*expected/
+    says: /shipped/
   },
   {
     name: "a text that is cut-off JSON",
