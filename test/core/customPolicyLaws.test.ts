@@ -266,7 +266,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "CircuitChanged":
       case "FixerAsked":
       case "FixerSpent":
-      case "TokensSpent":
+      case "AgentSpent":
       case "InnerActs":
       case "InnerEnded":
       case "LateRequest":

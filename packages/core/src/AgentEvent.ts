@@ -357,6 +357,7 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     // The inside of a call, which is the server's own matter.
     case "AnswerDiscarded":
     case "ArgumentsCorrected":
+    case "AgentSpent":
     case "ArgumentsRepaired":
     case "AttemptAbandoned":
     case "AttemptEnded":
@@ -379,7 +380,6 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "RetryRefused":
     case "SourceNamed":
     case "SourceStarted":
-    case "TokensSpent":
     case "WaitEnded":
     case "WaitStarted":
       return undefined

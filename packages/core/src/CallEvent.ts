@@ -24,7 +24,7 @@ import { PolicyKind } from "./internal/call/policyKind.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
-import { RunReport } from "./RunReport.ts"
+import { RunReport, Spent } from "./RunReport.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
 import { WireRequest } from "./WireRequest.ts"
 
@@ -422,17 +422,13 @@ export class FixerAsked extends namedStruct<FixerAsked>()({
 export class FixerSpent extends namedStruct<FixerSpent>()({ _tag: Schema.tag("FixerSpent"), ...RunReport.fields }) {}
 
 /**
- * An agent that the handler runs has used tokens. The event contains only what is new since the previous event of this
- * kind.
+ * An agent that the handler runs has used tokens, or has had failures. The event contains only what is new since the
+ * previous event of this kind.
  *
  * @category models
  * @since 0.1.0
  */
-export class TokensSpent extends namedStruct<TokensSpent>()({
-  _tag: Schema.tag("TokensSpent"),
-  inputTokens: Schema.Int,
-  outputTokens: Schema.Int
-}) {}
+export class AgentSpent extends namedStruct<AgentSpent>()({ _tag: Schema.tag("AgentSpent"), ...Spent.fields }) {}
 
 /**
  * The arguments were changed before the handler saw them.
@@ -486,7 +482,7 @@ export const schema = Schema.Union([
   AnswerDiscarded,
   FixerAsked,
   FixerSpent,
-  TokensSpent,
+  AgentSpent,
   ArgumentsRepaired,
   ArgumentsCorrected
 ])
@@ -523,7 +519,7 @@ export type CallEvent =
   | AnswerDiscarded
   | FixerAsked
   | FixerSpent
-  | TokensSpent
+  | AgentSpent
   | ArgumentsRepaired
   | ArgumentsCorrected
 

@@ -18,8 +18,8 @@ import { cut, printable } from "./internal/value/text.ts"
 import { Severity } from "./ToolFailure.ts"
 
 /**
- * Present if the entry comes from an agent that corrects arguments: the tool whose call was corrected. The entry then
- * has the turn and the position of that call.
+ * Present if the entry comes from an agent that ran inside a call: the tool that was called. The agent corrected the
+ * arguments of that call, or was run by its handler. The entry then has the turn and the position of that call.
  */
 const inside = Schema.optionalKey(Schema.String)
 
@@ -140,6 +140,33 @@ export class RunReport extends namedStruct<RunReport>()({
 }) {}
 
 /**
+ * What the agents that a handler ran have used, and what failed in their runs. Their turns and calls are not part of the run
+ * around them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Spent extends namedStruct<Spent>()({
+  inputTokens: Schema.Int,
+  outputTokens: Schema.Int,
+  failures: Schema.Array(Entry).pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+  repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
+}) {}
+
+/**
+ * Combines what two agents have spent.
+ *
+ * @category combining
+ * @since 0.1.0
+ */
+export const plusSpent = (one: Spent, other: Spent): Spent => ({
+  inputTokens: one.inputTokens + other.inputTokens,
+  outputTokens: one.outputTokens + other.outputTokens,
+  failures: [...one.failures, ...other.failures],
+  repairs: [...one.repairs, ...other.repairs]
+})
+
+/**
  * Combines two reports into one.
  *
  * @category combining
@@ -148,10 +175,7 @@ export class RunReport extends namedStruct<RunReport>()({
 export const plus = (one: RunReport, other: RunReport): RunReport => ({
   turns: one.turns + other.turns,
   calls: one.calls + other.calls,
-  inputTokens: one.inputTokens + other.inputTokens,
-  outputTokens: one.outputTokens + other.outputTokens,
-  failures: [...one.failures, ...other.failures],
-  repairs: [...one.repairs, ...other.repairs]
+  ...plusSpent(one, other)
 })
 
 // -----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import { Repair } from "./internal/call/argumentRepair.ts"
 import { Handled } from "./internal/call/handledFailure.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
-import { RunReport } from "./RunReport.ts"
+import { RunReport, Spent } from "./RunReport.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 import { WireRequest } from "./WireRequest.ts"
 
@@ -128,8 +128,8 @@ const effort = {
   handled: Schema.Array(Handled),
   /** The report of the agents that corrected the call's arguments. Absent if no agent did. */
   fixing: Schema.optionalKey(RunReport),
-  /** The tokens of the agents that the handler ran. Absent if they used none. */
-  spent: Schema.optionalKey(Schema.Struct({ inputTokens: Schema.Int, outputTokens: Schema.Int }))
+  /** The tokens and the failures of the agents that the handler ran. Absent if there were none. */
+  spent: Schema.optionalKey(Spent)
 }
 
 /**

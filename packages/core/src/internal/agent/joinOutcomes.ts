@@ -17,7 +17,9 @@ export const joinOutcomes = (
   const fixing = before.fixing === undefined || outcome.fixing === undefined
     ? before.fixing ?? outcome.fixing
     : RunReport.plus(before.fixing, outcome.fixing)
-  const spent = summed(before.spent, outcome.spent)
+  const spent = before.spent === undefined || outcome.spent === undefined
+    ? before.spent ?? outcome.spent
+    : RunReport.plusSpent(before.spent, outcome.spent)
   return {
     ...outcome,
     attempts,
@@ -28,11 +30,3 @@ export const joinOutcomes = (
     ...(spent === undefined ? {} : { spent })
   }
 }
-
-type Spent = ToolOutcome.ToolOutcome["spent"]
-
-const summed = (one: Spent, other: Spent): Spent =>
-  one === undefined || other === undefined ? one ?? other : {
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens
-  }

@@ -84,10 +84,11 @@ export class Account {
       const call = { turn, call: index + 1, tool: reply.calls[index]?.name ?? "" }
       const { fixing, spent } = outcome
       if (spent !== undefined) counts = counted(counts, { turns: 0, calls: 0, ...spent })
-      if (fixing !== undefined) {
-        counts = counted(counts, fixing)
-        failures.push(...fixing.failures.map((entry) => placedIn(entry, call)))
-        repairs.push(...fixing.repairs.map((repaired) => placedIn(repaired, call)))
+      if (fixing !== undefined) counts = counted(counts, fixing)
+      for (const inner of [fixing, spent]) {
+        if (inner === undefined) continue
+        failures.push(...inner.failures.map((entry) => placedIn(entry, call)))
+        repairs.push(...inner.repairs.map((repaired) => placedIn(repaired, call)))
       }
       failures.push(...failuresOf(call, outcome))
       repairs.push(...(outcome.repairs ?? []).map((repair) => ({ ...call, ...repair })))
@@ -103,7 +104,7 @@ const counted = (counts: Counts, { calls, inputTokens, outputTokens, turns }: Co
   outputTokens: counts.outputTokens + outputTokens
 })
 
-// Returns a correcting agent's entry, with the turn and the position of the call that the agent corrected.
+// Returns an inner agent's entry, with the turn and the position of the call inside which the agent ran.
 const placedIn = <Placed extends Entry | Repaired>(
   entry: Placed,
   { call, turn }: Pick<CallEntry, "turn" | "call">

@@ -22,6 +22,12 @@ const nothing: Used = { turns: 0, calls: 0, tokens: 0 }
 const isNothing = ({ calls, inputTokens, outputTokens, turns }: RunReport): boolean =>
   turns + calls + inputTokens + outputTokens === 0
 
+/** The failures and the repairs of a run inside a call of a tool. */
+const wrongIn = ({ failures, repairs }: RunReport, inside: string) => ({
+  failures: failures.map((failure) => ({ inside, ...failure })),
+  repairs: repairs.map((repaired) => ({ inside, ...repaired }))
+})
+
 /** A limit that is used up, and the budget that sets it. */
 export interface UsedUp {
   readonly limit: Limit
@@ -95,7 +101,10 @@ export class RunUsage {
     if (fixer === undefined) {
       usage?.add({ turns: 0, calls: 0, tokens: tokens - meanwhile.tokens })
       const { inputTokens, outputTokens } = spent
-      if (tokens > 0) note(scope, { _tag: "TokensSpent", inputTokens, outputTokens })
+      const went = wrongIn(spent, scope.tool.name)
+      if (tokens > 0 || went.failures.length > 0 || went.repairs.length > 0) {
+        note(scope, { _tag: "AgentSpent", inputTokens, outputTokens, ...went })
+      }
       return
     }
     this.#granted = Math.min(calls, usage?.callsLeft ?? Infinity)
@@ -108,13 +117,7 @@ export class RunUsage {
     })
     const { failures, repairs } = counted
     if (isNothing(counted) && failures.length === 0 && repairs.length === 0) return
-    const { name: inside } = fixer.tool
-    note(fixer, {
-      _tag: "FixerSpent",
-      ...counted,
-      failures: failures.map((failure) => ({ inside, ...failure })),
-      repairs: repairs.map((repaired) => ({ inside, ...repaired }))
-    })
+    note(fixer, { _tag: "FixerSpent", ...counted, ...wrongIn(counted, fixer.tool.name) })
   }
 
   /** Adds usage of an agent that runs inside this run's calls. */

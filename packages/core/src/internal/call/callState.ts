@@ -1,6 +1,6 @@
 import * as Duration from "effect/Duration"
 import type { CallEvent, Source } from "../../CallEvent.ts"
-import { plus, type RunReport } from "../../RunReport.ts"
+import { plus, plusSpent, type RunReport, type Spent } from "../../RunReport.ts"
 import type { Handled, Repair, Suspended } from "../../ToolOutcome.ts"
 import type { WireRequest } from "../../WireRequest.ts"
 import { isRefusal } from "../failure/policyRefusal.ts"
@@ -35,17 +35,12 @@ export interface CallState {
   readonly wire: ReadonlyArray<WireRequest>
   /** The resource usage of the agents that corrected the arguments. */
   readonly fixing: RunReport | undefined
-  /** The tokens of the agents that the handler ran. */
+  /** What the agents that the handler ran have spent. */
   readonly spent: Spent | undefined
 }
 
 /** Why another source took over: the service is down, or it could not serve this call alone. */
 type Instead = "down" | "unserved"
-
-interface Spent {
-  readonly inputTokens: number
-  readonly outputTokens: number
-}
 
 export const noTexts: AppendOnly<never> = AppendOnly.from([])
 
@@ -148,13 +143,9 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       const { _tag, ...spent } = event
       return { ...state, fixing: state.fixing === undefined ? spent : plus(state.fixing, spent) }
     }
-    case "TokensSpent": {
-      const { inputTokens = 0, outputTokens = 0 } = state.spent ?? {}
-      const spent = {
-        inputTokens: inputTokens + event.inputTokens,
-        outputTokens: outputTokens + event.outputTokens
-      }
-      return { ...state, spent }
+    case "AgentSpent": {
+      const { _tag, ...spent } = event
+      return { ...state, spent: state.spent === undefined ? spent : plusSpent(state.spent, spent) }
     }
     case "AttemptEnded":
     case "InnerEnded":

@@ -93,7 +93,7 @@ export const table: { readonly [T in CallEvent["_tag"]]: Row<Tagged<T>> } = {
   AnswerDiscarded: ["drop", "drop", "drop", "drop", "pass"],
   FixerAsked: ["drop", "drop", "drop", "pass", "pass"],
   FixerSpent: ["pass", "pass", "pass", "pass", "pass"],
-  TokensSpent: ["pass", "pass", "pass", "pass", "pass"],
+  AgentSpent: ["pass", "pass", "pass", "pass", "pass"],
   ArgumentsRepaired: ["drop", "drop", "drop", "pass", "pass"],
   ArgumentsCorrected: ["drop", "drop", "drop", "pass", "pass"]
 }
