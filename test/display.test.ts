@@ -102,6 +102,12 @@ const mistakes: ReadonlyArray<readonly [mistake: string, code: string, message: 
     "Advice<\"Declare the failures that the policy adds: Policy.make<never, SemanticGarbage>\">"
   ],
   [
+    "an async handler that returns another type",
+    "Tool.promise(\"t\", { description: \"\", success: Schema.Struct({ price: Schema.Number }) }, async () => ({ price: \"9\" }))",
+    "Type 'Promise<{ price: string; }>' is not assignable to type 'Promise<NoInfer<{ readonly price: number; }>>'.\n" +
+    "    Type '{ price: string; }' is not assignable to type '{ readonly price: number; }'."
+  ],
+  [
     "an agent's option with a typing mistake",
     "Agent.make({ toolkit: Toolkit.empty, limit: { turns: 3 } })",
     "Did you mean to write 'limits'?"

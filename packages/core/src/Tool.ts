@@ -66,7 +66,12 @@ import {
   demandSettles
 } from "./internal/tool/definition.ts"
 import type { Advice, PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
-import { handlerOfPromise, type PromiseCall, runOnAfterInterrupt } from "./internal/tool/promiseHandler.ts"
+import {
+  handlerOfPromise,
+  type PromiseCall,
+  type PromiseOf,
+  runOnAfterInterrupt
+} from "./internal/tool/promiseHandler.ts"
 import {
   assemble,
   checkedPolicies,
@@ -523,7 +528,7 @@ export const promise = <
 >(
   name: Name,
   definition: Omit<Definition<A, Params>, "uninterruptible"> & FromOptions & Having<Word>,
-  handler: (params: NoInfer<Params>, call: PromiseCall) => PromiseLike<NoInfer<A>> | NoInfer<A>
+  handler: (params: NoInfer<Params>, call: PromiseCall) => PromiseOf<NoInfer<A>>
 ): Tool<
   Name,
   Params,
@@ -704,7 +709,8 @@ const pollingOf = (options: PollOptions): Polling => {
 /**
  * Retries the tool on a Schedule, as long as the tool fails with a transient `ToolUnavailable`.
  *
- * When to use: around every tool that uses a network. Any Schedule works; `RetryPolicy` has the usual ones.
+ * When to use: around every tool that uses a network. Any Schedule works that cannot itself fail, as that of a cron
+ * expression can; `RetryPolicy` has the usual ones.
  * You can also pass a function that returns a Schedule. The function's argument `$` types the schedule's
  * input as the tool's failure, as in `Effect.retry`:
  * `Tool.retry(($) => $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => input.code !== "rate_limited")))`.

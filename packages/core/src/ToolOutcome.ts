@@ -117,7 +117,7 @@ const effort = {
   arguments: Schema.optionalKey(Schema.String),
   /**
    * How many times the handler ran, plus the runs of other tools by the call's fallbacks. It is 0 if none of them
-   * ran.
+   * ran. A handler that asks its user runs again after the reply, and that counts, too.
    */
   attempts: Schema.Int,
   /** How many times the handler itself ran. Absent if equal to `attempts`. */

@@ -62,10 +62,16 @@ export interface PromiseCall {
   readonly noteRequest: (request: NoteOptions) => NotedRequest
 }
 
+/**
+ * What an async handler returns. A `PromiseLike` includes the promises; they are named as well so that the compiler compares
+ * their values, and not their methods.
+ */
+export type PromiseOf<A> = Promise<A> | PromiseLike<A> | A
+
 /** Turns an async handler into a handler that returns Effects. */
 export const handlerOfPromise = <Params, A>(
   label: string,
-  handler: (params: Params, call: PromiseCall) => PromiseLike<A> | A,
+  handler: (params: Params, call: PromiseCall) => PromiseOf<A>,
   options: FromOptions,
   parameters?: Schema.Constraint
 ) =>
