@@ -1,8 +1,9 @@
 /** What a handler returns reaches the model as JSON, and the call counts as executed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Tool } from "@fallible/core"
+import { Agent, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
-import { Effect, Option, Redacted, Schema } from "effect"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Logger, Option, Redacted, Schema, SchemaGetter } from "effect"
 import { logging, outcomeOf, read } from "../support/illTyped.ts"
 import { type Returned, returned } from "../support/returnedValues.ts"
 
@@ -99,6 +100,116 @@ describe("a value that a handler returns", () => {
       const success = Schema.Struct({ made: Schema.instanceOf(Date), by: Schema.optional(Schema.Unknown) })
       const outcome = succeededWith(yield* sent(success, { made: new Date(0), left: { token: "t" } }))
       assert.notInclude(JSON.stringify(outcome.value), "token")
+    }))
+})
+
+describe("a result of which a part does not fit", () => {
+  it.effect("has its other parts encoded by their own schemas", () =>
+    Effect.gen(function*() {
+      const Cents = Schema.Finite.pipe(Schema.decodeTo(Schema.Finite, {
+        decode: SchemaGetter.transform((dollars: number) => dollars * 100),
+        encode: SchemaGetter.transform((cents: number) => cents / 100)
+      }))
+      const Card = Schema.String.pipe(Schema.decodeTo(Schema.String, {
+        decode: SchemaGetter.transform((card: string) => card),
+        encode: SchemaGetter.transform((card: string) => `****${card.slice(-4)}`)
+      }))
+      const rows: ReadonlyArray<readonly [Schema.ConstraintCodec<unknown, unknown>, unknown, unknown]> = [
+        // An amount in cents, beside a field that is undefined.
+        [
+          Schema.Struct({ amount: Cents, note: Schema.optionalKey(Schema.String) }),
+          { amount: 1250, note: undefined },
+          { amount: 12.5 }
+        ],
+        // A card that is shortened, beside a new status and beside a class.
+        [
+          Schema.Struct({ card: Card, status: Schema.Literals(["open"]) }),
+          { card: "4111111111111111", status: "frozen" },
+          { card: "****1111", status: "frozen" }
+        ],
+        [
+          Schema.Struct({ card: Card, at: Schema.instanceOf(URL) }),
+          { card: "4111111111111111", at: new URL("https://a.b/") },
+          { card: "****1111", at: "https://a.b/" }
+        ],
+        // A Map beside a new status.
+        [
+          Schema.Struct({ x: Schema.ReadonlyMap(Schema.String, Schema.Int), status: Schema.Literals(["open"]) }),
+          { x: new Map([["a", 1]]), status: "frozen" },
+          { x: [["a", 1]], status: "frozen" }
+        ],
+        [
+          Schema.Struct({ list: Schema.Array(Schema.Unknown), status: Schema.Literals(["open"]) }),
+          { list: [new Error("Sold out.")], status: "frozen" },
+          { list: [{ error: "Sold out." }], status: "frozen" }
+        ]
+      ]
+      for (const [schema, value, json] of rows) {
+        assert.deepStrictEqual(succeededWith(yield* sent(schema, value)).value, json)
+      }
+    }))
+
+  it.effect("is refused if an author's transformation could not write it", () =>
+    Effect.gen(function*() {
+      const outcome = yield* sent(
+        Schema.Struct({ at: Schema.DateFromString, card: Schema.FiniteFromString }),
+        { at: new Date(0), card: "4111111111111111" }
+      )
+      assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === "invalid_result")
+      assert.notInclude(read(outcome), "4111")
+    }))
+
+  it.effect("is shown however many rows are alike", () =>
+    Effect.gen(function*() {
+      const Row = Schema.Struct({ id: Schema.Int, status: Schema.Literals(["open"]) })
+      const value = Array.from({ length: 30 }, (_, id) => ({ id, status: "frozen" }))
+      assert.deepStrictEqual(succeededWith(yield* sent(Schema.Array(Row), value)).value, value)
+    }))
+
+  it.effect("settles no doubt", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Schema.Struct({ order: Schema.String }),
+        success: Schema.String,
+        identity: ({ order }) => order,
+        check: "find_payment"
+      }, () =>
+        Effect.suspend(() => {
+          paid++
+          return Effect.fail(new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true }))
+        }))
+      const find = (success: Schema.ConstraintCodec<unknown, unknown>, value: unknown) =>
+        Tool.promise("find_payment", {
+          description: "",
+          parameters: Schema.Struct({ order: Schema.String }),
+          success: success as Schema.ConstraintCodec<{ readonly count: number }, unknown>,
+          sideEffect: "none",
+          identity: ({ order }) => order,
+          settles: { outcome: ({ count }) => count === 1 ? "executed" : "not_executed", final: true }
+        }, async () => value as { readonly count: number })
+      const order = { order: "7" }
+      for (
+        const [success, value] of [
+          [Schema.Struct({ count: Schema.FiniteFromString }), { count: "1" }],
+          [Schema.Struct({ count: Schema.Union([Schema.Int, Schema.Date]) }), { count: "1970-01-01T00:00:00.000Z" }],
+          [Schema.Struct({ count: Schema.Literals([1]) }), { count: 0 }],
+          [Schema.Unknown, { count: Number.NaN }]
+        ] as const
+      ) {
+        paid = 0
+        yield* Agent.make({ toolkit: Toolkit.make(pay, find(success as never, value)) }).run("Pay.").pipe(
+          Effect.provide(ScriptedModel.layer([
+            ScriptedModel.call("pay", order),
+            ScriptedModel.call("find_payment", order),
+            ScriptedModel.call("pay", order),
+            ScriptedModel.text("I do not know.")
+          ])),
+          Effect.provide(Logger.layer([]))
+        )
+        assert.strictEqual(paid, 1)
+      }
     }))
 })
 

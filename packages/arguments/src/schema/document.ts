@@ -185,7 +185,8 @@ export const documentOf = memoize((root: JsonSchema): Document => {
 
   const declares = (path: Path): boolean => {
     const steps = along(path)
-    return steps.length > path.length || steps.at(-1)!.some(isAnything)
+    const key = path[steps.length - 1]
+    return key === undefined || steps.at(-1)!.some((node) => isOpen(node, key))
   }
 
   const isInUnion = (path: Path): boolean => along(path).slice(0, path.length).some((nodes) => nodes.length > 1)
@@ -197,8 +198,10 @@ export const documentOf = memoize((root: JsonSchema): Document => {
 // Keywords
 // -----------------------------------------------------------------------------
 
-// True for a schema that says nothing of its values but what they mean.
-const isAnything = (schema: JsonSchema): boolean => Object.keys(schema).every((key) => documenting.has(key))
+// True for a schema that says nothing of the parts of its values.
+const isOpen = (schema: JsonSchema, key: string | number): boolean =>
+  Object.keys(schema).every((keyword) => documenting.has(keyword) || keyword === "type") &&
+  allowsKind(schema, typeof key === "number" ? [] : {})
 
 const documenting: ReadonlySet<string> = new Set(["$defs", "definitions", "description", "examples", "title"])
 

@@ -169,11 +169,10 @@ const runCall = <T extends Tool.Any>(
         corrections.from(text, admission.read((again = text) => decodeArguments(again, tool, before))),
         (value) => {
           admission.stage = "guard"
-          return Effect.flatMapEager(guard(tool, value), ({ json, matches, notes }): Effect.Effect<ToolOutcome> => {
+          return Effect.flatMapEager(guard(tool, value), ({ isEncoded, json, notes }): Effect.Effect<ToolOutcome> => {
             for (const text of notes) note(scope, { _tag: "CaveatAdded", text })
             if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
-            // A result of another shape proves nothing.
-            return settles === undefined || !matches
+            return settles === undefined || !isEncoded || notes.length > 0
               ? completed(scope, json, tool, toolkit, named)
               : Effect.flatMap(
                 admission.settleBy(value, toolkit, begun),

@@ -1,6 +1,7 @@
 import { declaredParts, masked, partAt } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { memoize } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
@@ -14,6 +15,7 @@ import { type PlainJson, plainJson } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
 import { resultIssues } from "./resultIssues.ts"
 import { lineOf, logMismatch } from "./resultMismatchLog.ts"
+import { hasTransformation, ResultParts } from "./resultParts.ts"
 
 /**
  * What happens to a result that does not match its schema: it is shown with what is wrong, or refused.
@@ -25,8 +27,8 @@ export type OnMismatch = "show" | "refuse"
 
 /** A result as the model reads it. */
 export interface Guarded extends PlainJson {
-  /** False if the result does not match its schema, and is shown nevertheless. */
-  readonly matches: boolean
+  /** True if the handler returned a value of the schema's type. Any other value proves nothing. */
+  readonly isEncoded: boolean
 }
 
 interface Guardian {
@@ -38,47 +40,57 @@ interface Guardian {
 /**
  * Writes a handler's answer as JSON, with a mask in place of each secret.
  *
- *     answer ─ encode ─ fits? ─────────────────────────── JSON
- *                         └ no ─ as JSON ─ decode ─ fits? ─ encode ─ JSON
- *                                                     └ no ─ of the schema's type? ─ JSON
- *                                                                └ no ─ JSON with its issues, or a `SchemaMismatch`
- *
- * The second way is for answers that are written like the JSON of the schema, but are not its values: a string for a
- * date, a field that is `undefined`. Encoded, such an answer has only the fields that are declared.
+ *     answer ─ encode ─ fits? ────────────────────────────────────── JSON
+ *                         └ no ─ encode its parts ─ decode ─ fits? ─ JSON
+ *                                                             └ no ─ JSON with its issues, or a `SchemaMismatch`
  */
-export const guard = (tool: Guardian, value: unknown): Effect.Effect<Guarded, DispatchFailure.Mismatch> =>
-  Effect.matchCauseEffectEager(codecOf(tool.success).encode(value), {
-    onSuccess: (encoded) => {
-      const { json, notes } = plainJson(encoded)
-      return Effect.succeed({ json: codecOf(tool.success).mask(json), notes, matches: true })
-    },
-    // Reading a value may throw. If an author's own transformation throws, it throws again on the second way.
-    onFailure: (cause) => Cause.hasInterruptsOnly(cause) ? Effect.interrupt : guardJson(tool, value)
-  })
-
-const guardJson = (tool: Guardian, value: unknown): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
-  const plain = plainJson(value)
-  return Effect.matchEffect(codecOf(tool.success).recode(plain.json), {
-    onSuccess: (encoded) =>
-      Effect.succeed({ json: codecOf(tool.success).mask(plainJson(encoded).json), notes: plain.notes, matches: true }),
-    onFailure: (issue): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
-      const { declared, isOfType, mask } = codecOf(tool.success)
-      return isOfType(value)
-        // Its author declared a type without a JSON form, such as a class.
-        ? Effect.succeed({ json: declared(plain.json) ?? mask(plain.json), notes: plain.notes, matches: true })
-        : mismatched(tool, plain, issue)
+export const guard = (tool: Guardian, value: unknown): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
+  const { encode, mask } = codecOf(tool.success)
+  const written = encode(value)
+  // Nearly all results are encoded at once, and fit.
+  if (Exit.isExit(written) && Exit.isSuccess(written)) return Effect.succeed(encodedAs(written.value, mask))
+  return Effect.matchCauseEffect(written, {
+    onSuccess: (encoded) => Effect.succeed(encodedAs(encoded, mask)),
+    onFailure: (cause) => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+      const [reason] = cause.reasons
+      if (reason !== undefined && Cause.isFailReason(reason)) return guardParts(tool, value, reason.error)
+      // Reading a value may throw, but an author's own transformation must not.
+      return hasTransformation(tool.success.ast) ? Effect.failCause(died(cause)) : guardParts(tool, value)
     }
   })
 }
+
+const died = ({ reasons }: Cause.Cause<unknown>): Cause.Cause<never> =>
+  Cause.fromReasons(reasons.filter(Cause.isDieReason))
+
+const encodedAs = (encoded: unknown, mask: Mask | undefined): Guarded => {
+  const { json, notes } = plainJson(encoded)
+  return { json: mask === undefined ? json : mask(json), notes, isEncoded: true }
+}
+
+const guardParts = (
+  tool: Guardian,
+  value: unknown,
+  issue?: SchemaIssue.Issue
+): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
+  const parts = new ResultParts()
+  const json = parts.write(tool.success.ast, value) ?? null
+  if (parts.isUnwritten && issue !== undefined) return refused(tool, resultIssues(issue, value), value, issue)
+  const { decode, mask } = codecOf(tool.success)
+  return Effect.matchEffect(decode(json), {
+    onSuccess: () =>
+      Effect.succeed({ json: mask === undefined ? json : mask(json), notes: parts.notes, isEncoded: false }),
+    onFailure: (issue) => mismatched(tool, json, issue, parts)
+  })
+}
+
+type Mask = (json: Schema.Json) => Schema.Json
 
 type Run = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 
 const codecOf = memoize((success: Schema.ConstraintCodec<unknown, unknown>) => {
   const codec = Schema.toCodecJson(success)
-  const [decode, encode] = [
-    SchemaParser.decodeUnknownEffect(codec, { errors: "all" }),
-    SchemaParser.encodeUnknownEffect(codec, { errors: "all" })
-  ]
   const contained = (run: Run): Run => (value) => {
     try {
       // The parser reads a value at once, which may throw, and needs no fiber then.
@@ -87,43 +99,65 @@ const codecOf = memoize((success: Schema.ConstraintCodec<unknown, unknown>) => {
       return Effect.die(defect)
     }
   }
-  const jsonSchema = attempt((): JsonSchema.JsonSchema => {
-    const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(codec))
-    return { ...schema, $defs: definitions }
-  })
   return {
-    encode: contained(encode),
-    recode: contained((value) => Effect.flatMapEager(decode(value), encode)),
-    isOfType: (value: unknown) => attempt(() => Schema.is(success)(value)) === true,
+    encode: contained(SchemaParser.encodeUnknownEffect(codec, { errors: "all" })),
+    decode: contained(SchemaParser.decodeUnknownEffect(codec, { errors: "all" })),
     /** Masks the secrets of a result that fits. Most results have none. */
     mask: holds(success.ast, isSecret)
       // If nothing says where the secrets are, the whole result is one.
-      ? (json: Schema.Json) => masked(json, jsonSchema ?? { writeOnly: true }, true)
-      : (json: Schema.Json) => json,
-    /** Returns the declared parts of a result. `undefined` if the schema has no JSON Schema. */
-    declared: (json: Schema.Json) => jsonSchema === undefined ? undefined : declaredParts(json, jsonSchema)
+      ? ((json) => masked(json, jsonSchemaOf(success).found ?? { writeOnly: true }, true)) satisfies Mask
+      : undefined
   }
 })
 
-// Logs the mismatch: the model cannot fix it, but the tool's author can.
-const mismatched = (tool: Guardian, plain: PlainJson, issue: SchemaIssue.Issue) => {
-  const issues = resultIssues(issue, plain.json)
-  const lines = issues.map((issue) => lineOf(issue, plain.json))
-  const shown = tool.onMismatch === "refuse" || issues.some(isMissing(plain))
-    ? undefined
-    : codecOf(tool.success).declared(plain.json)
+// Most tools never need it. Some schemas have none.
+const jsonSchemaOf = memoize((success: Schema.Constraint) => ({
+  found: attempt((): JsonSchema.JsonSchema => {
+    const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(Schema.toCodecJson(success)))
+    return { ...schema, $defs: definitions }
+  })
+}))
+
+const mismatched = (
+  tool: Guardian,
+  json: Schema.Json,
+  issue: SchemaIssue.Issue,
+  { notes, opaque }: ResultParts
+): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
+  // A type without a JSON form cannot be read back.
+  const isOpaque = ({ path }: FieldIssue) => opaque.some((of) => of.every((key, at) => path[at] === key))
+  const issues = resultIssues(issue, json).filter((issue) => !isOpaque(issue))
+  const { mask } = codecOf(tool.success)
+  if (issues.length === 0) {
+    return Effect.succeed({ json: mask === undefined ? json : mask(json), notes, isEncoded: false })
+  }
+  const { found: schema } = jsonSchemaOf(tool.success)
+  if (tool.onMismatch === "refuse" || schema === undefined || isOther(issues, json)) {
+    return refused(tool, issues, json, issue)
+  }
+  const lines = issues.map((issue) => lineOf(issue, json))
+  return Effect.as(logMismatch(tool.name, lines), {
+    json: declaredParts(json, schema),
+    notes: [...notes, ...lines.map((line) => `${line}; shown as received`)],
+    isEncoded: false
+  })
+}
+
+// Logs the mismatch, too: the model cannot fix it, but the tool's author can.
+const refused = (
+  { name }: Guardian,
+  issues: ReadonlyArray<FieldIssue>,
+  value: unknown,
+  cause: SchemaIssue.Issue
+): Effect.Effect<never, DispatchFailure.Mismatch> => {
+  const lines = issues.map((issue) => lineOf(issue, value))
   return Effect.andThen(
-    logMismatch(tool.name, lines),
-    shown === undefined
-      ? Effect.fail(DispatchFailure.invalidResult({ tool: tool.name, issues, line: lines[0], cause: issue }))
-      : Effect.succeed({
-        json: shown,
-        notes: [...plain.notes, ...lines.map((line) => `${line}; shown as received`)],
-        matches: false
-      })
+    logMismatch(name, lines),
+    Effect.fail(DispatchFailure.invalidResult({ tool: name, issues, line: lines[0], cause }))
   )
 }
 
-// A result that lacks what it must have, or is of another kind as a whole, is an answer to another question.
-const isMissing = ({ json }: PlainJson) => ({ path }: FieldIssue): boolean =>
-  path.length === 0 || partAt(json, path) === undefined
+// A result that lacks what it must have, or is of another kind as a whole, is an answer to another question. After the
+// first issues, one without a path only counts those that are alike.
+const isOther = (issues: ReadonlyArray<FieldIssue>, json: Schema.Json): boolean =>
+  issues.some(({ path }, index) => path.length === 0 ? index === 0 : partAt(json, path) === undefined)

@@ -13,7 +13,7 @@
  * | bytes                                    | `"<12 bytes>"`                                              |
  * | an error                                 | `{ error }` with the message that may be shown              |
  * | a promise, a cycle, what cannot be read  | `"<promise>"`, `"<circular>"`, `"<unreadable>"`             |
- * | levels beyond 512, after five million values | `"…"`, with a note                                      |
+ * | levels beyond 512, after a million values | `"…"`, with a note                                      |
  */
 import { describe } from "@fallible/errors"
 import type * as Schema from "effect/Schema"
@@ -23,7 +23,7 @@ import { attempt, isA, isPromise } from "./untrusted.ts"
 export const maxDepth = 512
 
 /** Values that are shared, or made on demand, may be without end. */
-const maxValues = 5_000_000
+const maxValues = 1_000_000
 
 /** A level with more values than this is checked for shared ones. */
 const maxUnshared = 1000
@@ -35,9 +35,13 @@ export interface PlainJson {
   readonly notes: ReadonlyArray<string>
 }
 
-/** Writes any value as JSON. */
-export const plainJson = (value: unknown): PlainJson =>
-  isJson(value) ? { json: asJson(value), notes: none } : written(value)
+/**
+ * Writes any value as JSON.
+ *
+ * @param path where the value stands in the result; default: it is the result
+ */
+export const plainJson = (value: unknown, path: Path = none): PlainJson =>
+  isJson(value) ? { json: asJson(value), notes: none } : written(value, path)
 
 const isJson = (value: unknown): boolean => {
   try {
@@ -48,7 +52,7 @@ const isJson = (value: unknown): boolean => {
   }
 }
 
-const none: ReadonlyArray<string> = []
+const none: ReadonlyArray<never> = []
 
 /** True if a value is plain, with so few levels and members that the check allocates nothing. */
 const isSmall = (value: unknown, levels: number): boolean => {
@@ -82,10 +86,15 @@ const isPlain = (value: unknown): boolean => {
       }
     }
     // Thirty nested objects that each have the next one twice would need a billion visits.
-    if (next.length > maxUnshared && new Set(next.filter(isObject)).size < next.filter(isObject).length) return false
+    if (next.length > maxUnshared && hasShared(next)) return false
     level = next
   }
   return true
+}
+
+const hasShared = (values: ReadonlyArray<unknown>): boolean => {
+  const objects = values.filter(isObject)
+  return new Set(objects).size < objects.length
 }
 
 /** True if a value is nested more deeply than a result may be. */
@@ -125,6 +134,26 @@ export const isJsonObject = (value: Schema.Json): value is Schema.JsonObject =>
 // Writing values that are not plain
 // -----------------------------------------------------------------------------
 
+/** Keys and indices from the root. */
+export type Path = ReadonlyArray<string | number>
+
+/** A path, with its last key first. Most paths are never listed. */
+interface Place {
+  readonly key: string | number
+  readonly around: Place | undefined
+  readonly depth: number
+}
+
+const inside = (around: Place | undefined, key: string | number): Place => ({
+  key,
+  around,
+  depth: depthOf(around) + 1
+})
+
+const depthOf = (place: Place | undefined): number => place?.depth ?? 0
+
+const pathTo = (place: Place | undefined): Path => place === undefined ? [] : [...pathTo(place.around), place.key]
+
 /** The JSON of an object that was written before, how many values it has, and in how many levels. */
 interface Written {
   readonly json: Schema.Json | undefined
@@ -132,111 +161,115 @@ interface Written {
   readonly height: number
 }
 
-type Key = string | number
-
-const written = (root: unknown): PlainJson => {
-  const notes = new Map<string, Array<string>>()
-  const noteAt = (what: string, path: ReadonlyArray<Key>) => {
-    const places = notes.get(what) ?? []
-    notes.set(what, places)
-    places.push(path.join("."))
-  }
+class Writer {
+  /** The places of each note. */
+  readonly notes = new Map<string, Array<string>>()
   // Of an object that is being written, there is no JSON yet.
-  const known = new Map<object, Written | undefined>()
-  let values = 0
-  let height = 0
+  readonly #known = new Map<object, Written | undefined>()
+  #values = 0
+  #height = 0
 
   /** Returns `undefined` for a value that `JSON.stringify` leaves out. */
-  const write = (value: unknown, path: ReadonlyArray<Key>): Schema.Json | undefined => {
-    if (++values > maxValues) return leftOut(path)
-    if (!isObject(value)) return writeScalar(value, path)
-    if (known.has(value)) return writeAgain(known.get(value), path)
-    if (path.length >= maxDepth) return leftOut(path)
-    known.set(value, undefined)
-    const [valuesBefore, heightBefore] = [values, height]
-    height = 0
-    const json = attempt(() => ({ is: writeObject(value, path) })) ?? unreadable(path)
-    known.set(value, { json: json.is, values: values - valuesBefore, height: height + 1 })
-    height = Math.max(heightBefore, height + 1)
-    return json.is
+  write(value: unknown, at: Place | undefined): Schema.Json | undefined {
+    if (++this.#values > maxValues) return this.#leftOut(at)
+    if (!isObject(value)) return this.#scalar(value, at)
+    if (this.#known.has(value)) return this.#again(this.#known.get(value), at)
+    if (depthOf(at) >= maxDepth) return this.#leftOut(at)
+    this.#known.set(value, undefined)
+    const [values, height] = [this.#values, this.#height]
+    this.#height = 0
+    const { json } = attempt(() => ({ json: this.#object(value, at) })) ?? this.#unreadable(at)
+    this.#known.set(value, { json, values: this.#values - values, height: this.#height + 1 })
+    this.#height = Math.max(height, this.#height + 1)
+    return json
   }
 
-  const writeAgain = (again: Written | undefined, path: ReadonlyArray<Key>): Schema.Json | undefined => {
+  #again(again: Written | undefined, at: Place | undefined): Schema.Json | undefined {
     if (again === undefined) return "<circular>"
-    values += again.values
-    return values > maxValues || path.length + again.height > maxDepth ? leftOut(path) : again.json
+    this.#values += again.values
+    return this.#values > maxValues || depthOf(at) + again.height > maxDepth ? this.#leftOut(at) : again.json
   }
 
-  const writeScalar = (value: unknown, path: ReadonlyArray<Key>): Schema.Json | undefined => {
+  #scalar(value: unknown, at: Place | undefined): Schema.Json | undefined {
     if (typeof value === "bigint") return `${value}`
     if (isScalar(value)) return asJson(value)
     if (typeof value !== "number") return undefined
-    noteAt(`${value} is shown as null`, path)
+    this.#note(`${value} is shown as null`, at)
     return null
   }
 
-  const writeObject = (value: object, path: ReadonlyArray<Key>): Schema.Json | undefined => {
+  #object(value: object, at: Place | undefined): Schema.Json | undefined {
     const bytes = bytesOf(value)
     if (bytes !== undefined) return `<${bytes} ${bytes === 1 ? "byte" : "bytes"}>`
     // An HTTP client's error has a `toJSON` that shows the headers of its request.
     if (isA(Error)(value)) return { error: describe(value).message }
     if (isPromise(value)) {
-      noteAt("a promise was not awaited", path)
+      this.#note("a promise was not awaited", at)
       return "<promise>"
     }
-    if ("toJSON" in value && typeof value.toJSON === "function") {
-      const own: unknown = value.toJSON(path.at(-1) ?? "")
-      if (own === null && isA(Date)(value)) noteAt("an invalid date is shown as null", path)
-      return isObject(own) && own !== value && bytesOf(own) === undefined ? writeParts(own, path) : own === value
-        ? writeParts(value, path)
-        : write(own, path)
-    }
-    return writeParts(value, path)
+    if (!("toJSON" in value) || typeof value.toJSON !== "function") return this.#parts(value, at)
+    const own: unknown = value.toJSON(String(at?.key ?? ""))
+    if (own === null && isA(Date)(value)) this.#note("an invalid date is shown as null", at)
+    return isObject(own) && bytesOf(own) === undefined ? this.#parts(own, at) : this.write(own, at)
   }
 
-  const writeParts = (value: object, path: ReadonlyArray<Key>): Schema.Json | undefined => {
+  #parts(value: object, at: Place | undefined): Schema.Json | undefined {
     if (isA(Map)(value)) {
-      const entries = Array.from(value)
-      return entries.some(([key]) => isObject(key)) ? writeList(entries, path) : writeFields(entries, path)
+      return Array.from(value.keys()).some(isObject) ? this.#list(value, at) : this.#fields(value, at)
     }
-    const list: ReadonlyArray<unknown> | undefined = Array.isArray(value)
-      ? value
-      : isA(Set)(value) || ArrayBuffer.isView(value)
-      ? Array.from(value as Iterable<unknown>)
-      : undefined
-    if (list !== undefined) return writeList(list, path)
+    if (Array.isArray(value) || isA(Set)(value) || ArrayBuffer.isView(value)) return this.#list(asIterable(value), at)
     const boxed: unknown = isBoxed(value) ? value.valueOf() : value
-    return isObject(boxed)
-      ? writeFields(Object.keys(boxed).map((key) => [key, (boxed as Readonly<Record<string, unknown>>)[key]]), path)
-      : write(boxed, path)
+    return isObject(boxed) ? this.#fields(fieldsIn(boxed), at) : this.write(boxed, at)
   }
 
-  const writeList = (list: ReadonlyArray<unknown>, path: ReadonlyArray<Key>): Schema.Json =>
-    Array.from(list, (item, index) => write(item, [...path, index]) ?? null)
+  #list(list: Iterable<unknown>, at: Place | undefined): Schema.Json {
+    const items: Array<Schema.Json> = []
+    for (const item of list) {
+      items.push(this.write(item, inside(at, items.length)) ?? null)
+      if (this.#values > maxValues) break
+    }
+    return items
+  }
 
-  const writeFields = (
-    fields: ReadonlyArray<readonly [unknown, unknown]>,
-    path: ReadonlyArray<Key>
-  ): Schema.JsonObject =>
-    // Unlike an assignment, fromEntries keeps a field with the name "__proto__".
-    Object.fromEntries(fields.flatMap(([key, field]) => {
+  #fields(fields: Iterable<readonly [unknown, unknown]>, at: Place | undefined): Schema.JsonObject {
+    const entries: Array<readonly [string, Schema.Json]> = []
+    for (const [key, field] of fields) {
       const name = String(key)
-      const json = write(field, [...path, name])
-      return json === undefined ? [] : [[name, json]]
-    }))
+      const json = this.write(field, inside(at, name))
+      if (json !== undefined) entries.push([name, json])
+      if (this.#values > maxValues) break
+    }
+    // Unlike an assignment, fromEntries keeps a field with the name "__proto__".
+    return Object.fromEntries(entries)
+  }
 
-  const leftOut = (path: ReadonlyArray<Key>) => {
-    noteAt(`what is marked '…' is left out: the result is too ${path.length >= maxDepth ? "deep" : "large"}`, [])
+  #leftOut(at: Place | undefined): Schema.Json {
+    this.#note(
+      `what is marked '…' is left out: the result is too ${depthOf(at) >= maxDepth ? "deep" : "large"}`,
+      undefined
+    )
     return "…"
   }
 
-  const unreadable = (path: ReadonlyArray<Key>) => {
-    noteAt("a value cannot be read", path)
-    return { is: "<unreadable>" }
+  #unreadable(at: Place | undefined): { readonly json: Schema.Json } {
+    this.#note("a value cannot be read", at)
+    return { json: "<unreadable>" }
   }
 
-  const json = write(root, []) ?? null
-  return { json, notes: Array.from(notes, ([what, places]) => noteOf(what, places)) }
+  #note(what: string, at: Place | undefined): void {
+    const places = this.notes.get(what) ?? []
+    this.notes.set(what, places)
+    if (places.length < maxPlaces) places.push(pathTo(at).join("."))
+  }
+}
+
+/** The places of one note that are counted. */
+const maxPlaces = 1000
+
+const written = (root: unknown, path: Path): PlainJson => {
+  const writer = new Writer()
+  const json = writer.write(root, path.reduce<Place | undefined>(inside, undefined)) ?? null
+  return { json, notes: Array.from(writer.notes, ([what, places]) => noteOf(what, places)) }
 }
 
 const noteOf = (what: string, [first = "", ...more]: ReadonlyArray<string>): string =>
@@ -250,3 +283,10 @@ const bytesOf = (value: object): number | undefined =>
     : undefined
 
 const isBoxed = (value: object): boolean => isA(Number)(value) || isA(String)(value) || isA(Boolean)(value)
+
+// Lists of numbers are iterable, which their common type does not say.
+const asIterable = (value: object) => value as Iterable<unknown>
+
+function* fieldsIn(value: object): Iterable<readonly [string, unknown]> {
+  for (const key of Object.keys(value)) yield [key, (value as Readonly<Record<string, unknown>>)[key]]
+}
