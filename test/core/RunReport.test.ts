@@ -272,32 +272,39 @@ for (const [manner, runOf] of Object.entries(manners)) {
         )
       ))))
 
-    it.effect("of a model call by a tool are not in the run's report", () =>
+    it.effect("of a model call by a tool are not in the run's report, but those of an agent by a tool are", () =>
       Effect.gen(function*() {
         const outside: Array<string> = []
-        const asks = Tool.make("asks", { description: "", success: Schema.String, sideEffect: "none" }, () =>
-          Model.retry(sequence(Effect.fail(busy), Effect.succeed("asked")), Schedule.recurs(2)).pipe(
-            Effect.orDie
-          ))
-        const consulting = Tool.make("consults", { description: "", success: Schema.String, sideEffect: "none" }, () =>
-          Agent.make({ toolkit: Toolkit.make(ping) }).run("inside").pipe(
-            Effect.map(({ report }) =>
-              summaryOf(report).join()
-            ),
-            Effect.orDie,
-            Effect.provide(ScriptedModel.layer([limited, ScriptedModel.text("Hello.")]))
-          ))
+        const asks = Tool.make(
+          "asks",
+          { description: "", success: Schema.String, sideEffect: "none" },
+          () =>
+            Model.retry(sequence(Effect.fail(busy), Effect.succeed("asked")), Schedule.recurs(2)).pipe(
+              Effect.orDie
+            )
+        )
+        const consulting = Tool.make(
+          "consults",
+          { description: "", success: Schema.String, sideEffect: "none" },
+          () =>
+            Agent.make({ toolkit: Toolkit.make(ping) }).run("inside").pipe(
+              Effect.map(({ report }) => summaryOf(report).join()),
+              Effect.orDie,
+              Effect.provide(ScriptedModel.layer([limited, ScriptedModel.text("Hello.")]))
+            )
+        )
         const answer = yield* Agent.make({ toolkit: Toolkit.make(asks, consulting) }).run("Go").pipe(
           Effect.provide(
             ScriptedModel.layer([busy, ScriptedModel.calls(["asks"], ["consults"]), ScriptedModel.text("done")])
           ),
-          Effect.provideService(Model.onRetry, ({ code }) =>
-            Effect.sync(() =>
-              void outside.push(code)
-            )),
+          Effect.provideService(Model.onRetry, ({ code }) => Effect.sync(() => void outside.push(code))),
           passing
         )
-        assert.deepStrictEqual(summaryOf(answer.report), ["1 model server_error ×2 retry"])
+        assert.deepStrictEqual(summaryOf(answer.report), [
+          "1 model server_error ×2 retry",
+          "1 model rate_limited ×2 retry"
+        ])
+        assert.deepStrictEqual(answer.report.failures.map(({ inside }) => inside), [undefined, "consults"])
         assert.include(JSON.stringify(answer.transcript), "1 model rate_limited ×2 retry")
         // An observer outside the run gets all of them.
         assert.deepStrictEqual(outside, ["server_error", "server_error", "rate_limited"])
@@ -381,14 +388,14 @@ describe("a report after a replay", () => {
       const run = agent.run("Go").pipe(Effect.provideService(Journal.current, dying))
       assert.deepStrictEqual(yield* passing(toldOf(run)), [
         "1 model server_error ×2 retry",
-        "1 model defect ×2 run_failed"
+        "1 model halted ×2 run_failed"
       ])
     }).pipe(Effect.provide(ScriptedModel.layer([busy, ScriptedModel.text("done")]))))
 
   it.effect("reports that the model was not called if the journal died before", () =>
     Effect.gen(function*() {
       for (
-        const [name, told] of [["run", []], ["turn/1/model", ["1 model defect ×0 run_failed"]]] satisfies ReadonlyArray<
+        const [name, told] of [["run", []], ["turn/1/model", ["1 model halted ×0 run_failed"]]] satisfies ReadonlyArray<
           [string, Array<string>]
         >
       ) {

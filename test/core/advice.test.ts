@@ -110,7 +110,7 @@ const contradictions = (outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>): Reado
   )
 
 /** Codes that no model sees, because they are handled where they occur; `interrupted` is seen only by a later run. */
-const untold = ["interrupted", "fixer_failed", "asked_user", "too_long"]
+const untold = ["interrupted", "halted", "fixer_failed", "asked_user", "too_long"]
 
 /** The codes that this library documents. */
 const documented = (): ReadonlyArray<string> => {

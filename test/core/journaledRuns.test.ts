@@ -1,9 +1,19 @@
 /** The steps that a run gives its journal, and the end of a run whose journal fails. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, Model, ModelFailure, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import {
+  Agent,
+  AgentFailure,
+  Model,
+  ModelFailure,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable,
+  Transcript
+} from "@fallible/core"
 import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Exit, Schema } from "effect"
+import { Cause, Effect, Exit, Schedule, Schema } from "effect"
 import { logging } from "../support/illTyped.ts"
 import { namingJournal } from "../support/namingJournal.ts"
 import type { Untyped } from "../support/nonsense.ts"
@@ -123,15 +133,64 @@ describe("a journal that fails", () => {
       }
     }))
 
-  it.effect("before a call leaves no doubt, for a call that this process has asked for", () =>
+  it.effect("before a call leaves it in doubt: another process may have the journal, and make the call", () =>
     Effect.gen(function*() {
       const { failure } = yield* halted("turn/1/call/1", refuses)
+      assert.deepStrictEqual(failure.report.failures.map(({ code }) => code), ["halted", "halted", "halted"])
+      assert.deepStrictEqual(
+        failure.report.failures.map((entry) => "certainty" in entry ? entry.certainty : undefined),
+        ["unknown", "not_executed", "unknown"]
+      )
       const { agent, done } = world()
-      yield* agent.run("Pay.", { facts: failure.facts }).pipe(
+      const answer = yield* agent.run("Pay.", { facts: failure.facts }).pipe(
         Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay"), ScriptedModel.text("Done.")]))
       )
-      assert.strictEqual(done.paid, 1)
-      assert.deepStrictEqual(failure.report.failures.map(({ code }) => code), ["not_run", "not_run", "not_run"])
+      assert.strictEqual(done.paid, 0)
+      assert.deepStrictEqual(answer.report.failures.map(({ code }) => code), ["in_doubt"])
+    }))
+
+  it.effect("before a call of a tool that is gone leaves it in doubt, too", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(
+        Agent.make({ toolkit: Toolkit.empty }).run("?").pipe(
+          Effect.provideService(Journal.current, failingAt("turn/1/call/1", refuses)),
+          Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay")]))
+        )
+      )
+      assert.deepInclude(failure.report.failures[0], { certainty: "unknown", tool: "pay" })
+    }))
+
+  it.effect("lets nothing begin that it left behind", () =>
+    Effect.gen(function*() {
+      const { done, failure } = yield* halted("turn/1/call/1", (_, effect) =>
+        Effect.andThen(
+          Effect.forkDetach(Effect.andThen(Effect.yieldNow, effect)),
+          Effect.fail(lost)
+        ))
+      for (let turn = 0; turn < 10; turn++) yield* Effect.yieldNow
+      assert.strictEqual(done.paid, 0)
+      assert.strictEqual(failure.step, "turn/1/call/1")
+    }))
+
+  it.effect("does not ask the model to conclude", () =>
+    Effect.gen(function*() {
+      const read = Tool.make("read", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        Effect.succeed("same"))
+      let asked = 0
+      const failure = yield* Effect.flip(
+        Agent.make({ toolkit: Toolkit.make(read), onLimit: "conclude" }).run("?").pipe(
+          Effect.provideService(Journal.current, failingAt("turn/6/call/1", refuses)),
+          Effect.provide(Model.layer({
+            respond: () =>
+              Effect.sync(() => {
+                asked++
+                return ScriptedModel.call("read")
+              })
+          }))
+        )
+      )
+      assert.strictEqual(failure._tag, "RunHalted")
+      assert.strictEqual(asked, 6)
     }))
 
   it.effect("after a call knows what it did", () =>
@@ -250,7 +309,8 @@ describe("the journal of an agent inside a tool", () => {
         began.add(step.name)
         return Effect.flatMap(Effect.exit(work), (exit) => {
           if (step.name.endsWith(stopAt ?? "-")) return Effect.interrupt
-          known.set(step.name, exit)
+          // A step that was stopped has no result.
+          if (!Exit.hasInterrupts(exit)) known.set(step.name, exit)
           return exit
         })
       }
@@ -286,14 +346,96 @@ describe("the journal of an agent inside a tool", () => {
 
   it.effect("is that of the run around it: what the inner agent did is not done again", () =>
     Effect.gen(function*() {
-      for (const stopAt of ["/turn/2/model", "turn/1/call/1/turn/1/call/1", "turn/1/call/1"]) {
+      for (const stopAt of ["/turn/2/model", "/turn/1/call/1", "turn/1/call/1"]) {
         const paid = { count: 0 }
         const { journal } = records()
-        yield* runWith(paid, journal(stopAt))
+        const stopped = yield* runWith(paid, journal(stopAt))
+        assert.isTrue(Exit.hasInterrupts(stopped), stopAt)
         const again = yield* runWith(paid, journal())
         assert.isTrue(Exit.isSuccess(again), stopAt)
         assert.strictEqual(paid.count, 1, stopAt)
       }
+    }))
+
+  it.effect("is that of the run around it, also where a handler wraps it, and for agents with any ids", () =>
+    Effect.gen(function*() {
+      const paid = { a: 0, b: 0 }
+      const agentOf = (name: "a" | "b") =>
+        Agent.make({
+          toolkit: Toolkit.make(
+            Tool.make(`pay_${name}`, { description: "", success: Schema.String }, () =>
+              Effect.sync(() =>
+                `${name} ${++paid[name]}`
+              ))
+          )
+        })
+      const asking = (name: "a" | "b") =>
+        Effect.provide(Model.layer({
+          respond: ({ transcript }) =>
+            Effect.succeed(
+              transcript.length > 1 ? ScriptedModel.text(`${name} paid`) : ScriptedModel.call(`pay_${name}`)
+            )
+        }))
+      const consult = Tool.make(
+        "consult",
+        { description: "", success: Schema.String, sideEffect: "idempotent" },
+        () =>
+          Effect.gen(function*() {
+            const journal = yield* Journal.current
+            const wrapped: Journal.Journal = { step: (step, effect) => journal.step(step, effect) }
+            const runs = [
+              asking("a")(agentOf("a").run("Pay!", { id: "order-1" })),
+              asking("a")(agentOf("a").run("Pay!", { id: "order-1" })),
+              asking("b")(agentOf("b").run("Pay!", { id: "order-1#2" })),
+              asking("b")(agentOf("b").run("Pay!", { id: "order-1/2" }))
+            ]
+            const texts: Array<string> = []
+            for (const run of runs) {
+              texts.push((yield* Effect.orDie(Effect.provideService(run, Journal.current, wrapped))).text)
+            }
+            return texts.join()
+          })
+      )
+      const { began, journal } = records()
+      const { transcript } = yield* Agent.make({ toolkit: Toolkit.make(consult) }).run("Go").pipe(
+        Effect.provideService(Journal.current, journal()),
+        Effect.provide(outer)
+      )
+      assert.include(JSON.stringify(Transcript.toArray(transcript)), "a paid,a paid,b paid,b paid")
+      assert.deepStrictEqual(paid, { a: 2, b: 2 })
+      assert.strictEqual(Array.from(began).filter((name) => name.endsWith("/turn/1/call/1")).length, 4)
+    }))
+
+  it.effect("halts the runs around it, which begin nothing more", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.make("pay", { description: "", success: Schema.String, sideEffect: "idempotent" }, () =>
+        Effect.sync(() =>
+          `${++paid}`
+        ))
+      const inner = Agent.make({ toolkit: Toolkit.make(pay) })
+      const consult = Tool.make(
+        "consult",
+        { description: "", success: Schema.String, sideEffect: "idempotent" },
+        () =>
+          Effect.mapError(
+            Effect.map(inner.run("Pay!"), ({ text }) => text),
+            () => new ToolUnavailable({ code: "no_answer", detail: "No answer.", transient: true })
+          ).pipe(Effect.provide(Model.layer({ respond: () => Effect.succeed(ScriptedModel.call("pay")) })))
+      ).pipe(Tool.retry(Schedule.recurs(2)))
+      const lost = new Journal.JournalFailure({ detail: "The lease of this run is lost." })
+      const journal: Journal.Journal = {
+        step: (step, effect) =>
+          step.name.endsWith("/turn/1/call/1") ? Effect.andThen(effect, Effect.fail(lost)) : effect
+      }
+      const failure = yield* Effect.flip(
+        Agent.make({ toolkit: Toolkit.make(consult) }).run("Go").pipe(
+          Effect.provideService(Journal.current, journal),
+          Effect.provide(outer)
+        )
+      )
+      assert.strictEqual(failure._tag === "RunHalted" ? failure.cause : undefined, lost)
+      assert.strictEqual(paid, 1)
     }))
 
   it.effect("records each run of a handler that runs its agent again", () =>

@@ -78,14 +78,15 @@ describe("a secret in the arguments of a call", () => {
       }))
   }
 
-  it.effect("is as it was written if no tool has that name", () =>
+  it.effect("is masked as a whole if no tool has that name, which may be misspelt", () =>
     Effect.gen(function*() {
       const events = yield* login().agent.stream("?").pipe(
         Stream.provide(ScriptedModel.layer([ScriptedModel.call("sign_in", args), ScriptedModel.text("Done.")])),
         Stream.runCollect
       )
       const started = events.find(({ _tag }) => _tag === "CallStarted")
-      assert.strictEqual(started?._tag === "CallStarted" && started.call.arguments, JSON.stringify(args))
+      assert.strictEqual(started?._tag === "CallStarted" && started.call.arguments, "<redacted>")
+      assert.notInclude(JSON.stringify(events), args.pin)
     }))
 
   it.effect("goes to the handler, and back to the model that wrote it", () =>

@@ -77,6 +77,18 @@ describe("the detail of a handler's own failure", () => {
       assert.strictEqual(hinted.failure.hint, "See <path>.")
     }))
 
+  it.effect("is told with its own words, which only read like a frame or a path", () =>
+    Effect.gen(function*() {
+      for (
+        const detail of [
+          "The shop opens:\n  at 9 on Monday",
+          "Meet  at 5 pm in B2.",
+          "POST /orders.json is not allowed.",
+          "It is cold:  at most 5 degrees."
+        ]
+      ) assert.strictEqual(yield* detailOf(detail), detail)
+    }))
+
   it.effect("is told as it was written otherwise", () =>
     Effect.gen(function*() {
       for (

@@ -436,6 +436,7 @@ describe("failures", () => {
       | "defect"
       | "not_run"
       | "interrupted"
+      | "halted"
       | "disabled"
       | "call_limit"
       | "no_identity"

@@ -161,7 +161,10 @@ export type Question = string | { readonly text: string; readonly images: Readon
 export interface RunSettings {
   /** How the model replies in this run. Each option takes precedence over the same option of the agent. */
   readonly modelOptions?: ModelOptions
-  /** The limits of this run. Each of them takes precedence over the same limit of the agent. Default: the agent's. */
+  /**
+   * The limits of this run. Each of them takes precedence over the same limit of the agent. A run that goes on does not
+   * remember them, so give them again. Default: the agent's.
+   */
   readonly limits?: Limits
   /** Tells from outside how far the run has come (`RunHandle.make`), also after an interruption. */
   readonly handle?: RunHandle
@@ -326,7 +329,9 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const own = equipped(options)
   const acting = Array.from(own.tools.values()).filter(({ sideEffect }) => !isIdempotent(sideEffect))
   const isUnkeyed = acting.some(({ sideEffect }) => sideEffect === "non_idempotent")
-  const masks = masksOf(own.tools.values())
+  const masks = masksOf(own.tools.values(), [readMoreName])
+  // Tells agents apart that are asked the same question.
+  const tools = Array.from(own.tools.keys()).toSorted().join()
   const actingNames = new Set(acting.map(({ name }) => name))
   // A rendering of the user's own may hide fields, which `read_more` would show.
   const isOwnRendering = options.rendering !== undefined && options.rendering !== Rendering.json &&
@@ -335,7 +340,8 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const opening = () => instructed(Transcript.make([]), instructions)
   const budgetFor = (limits: Limits | undefined): Budget | string => {
     if (limits === undefined) return budget
-    const together = { ...options.limits, ...limits }
+    const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
+    const together: Limits = { ...options.limits, ...Object.fromEntries(given) }
     const problem = problemInLimits(together, own, options.results)
     return problem ?? attemptToMake(() => makeBudget(together))
   }
@@ -354,8 +360,10 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       : new KeptResults(resultSize)
     if (earlier !== undefined) kept?.expect(earlier)
     // Written out: an object that is spread from another one is larger.
-    const { halt, hasRetryBudget, journal, onEvent, place, retried, time, usage } = context
+    const { around, halt, hasRetryBudget, journal, onEvent, place, prefix, retried, time, usage } = context
     return {
+      around,
+      prefix,
       halt,
       hasRetryBudget,
       journal,
@@ -403,7 +411,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
         (model) =>
           Effect.flatMap(
             id === undefined
-              ? newId(state, message.text)
+              ? newId(state, message.text, tools)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ end, id, mayHaveRun }: NewRun) => {
               // If the caller names the run, or passes a scope with empty facts, this run may have been started before.

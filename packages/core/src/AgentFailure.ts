@@ -271,7 +271,8 @@ const RunHaltedFields = stored({ _tag: Schema.tag("RunHalted"), step: Schema.Str
 
 /**
  * The journal of the run failed: it refused a step, or could not read its record (`Journal.JournalFailure`). Nothing of the
- * run began after that. Its calls that may have acted are in doubt in the `facts`.
+ * run began after that. Its acting calls without a result are in doubt in the `facts`: another process may have the journal
+ * now, and run them.
  *
  * When the journal works again, run the same question with it: the run goes on from its records.
  *

@@ -25,6 +25,7 @@
  * | `defect`            | `ToolUnavailable` | the handler threw, died, or interrupted itself                                          |
  * | `not_run`           | `ToolUnavailable` | an earlier call of the same turn stopped the run, or asked the user                     |
  * | `interrupted`       | `ToolUnavailable` | the run was interrupted while the call ran: only in what the run hands over (`RunHandle`) |
+ * | `halted`            | `ToolUnavailable` | the journal of the run failed: only in what the run hands over (`RunHalted`)            |
  * | `disabled`          | `ToolUnavailable` | the tool is disabled (`ToolHealth`)                                                     |
  * | `call_limit`        | `ToolUnavailable` | the agent's limit on calls is used up                                                   |
  * | `no_identity`       | `SchemaMismatch`  | the arguments do not identify the intended effect                                       |

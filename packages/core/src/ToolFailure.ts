@@ -129,6 +129,7 @@ export type Code =
   | "failed"
   | "not_run"
   | "interrupted"
+  | "halted"
   | "no_identity"
   | "repeated_call"
   | "already_done"

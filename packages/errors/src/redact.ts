@@ -56,7 +56,12 @@ export const withoutPaths = (text: string, isKnown: (path: string) => boolean = 
         }), part)
   ).join("")
 
-const withoutStack = (text: string): string => text.replace(/^[ \t]+(?:at |File ").*$|(?<! ) {2,}at \S.*$/gm, "")
+// A frame names a place in a file: `at run (file.js:1:2)`, `at async file.js:1:2`, `at <anonymous>`, `File "a.py", line 7`.
+const withoutStack = (text: string): string =>
+  text.replace(
+    /(?:^[ \t]+|(?<! ) {2,})(?:at .{0,300}(?::\d+|<anonymous>|native)\)?|File ".*)$/gm,
+    ""
+  )
 
 const withoutInsides = (text: string): string =>
   insides.reduce(
@@ -73,8 +78,8 @@ const paths: ReadonlyArray<RegExp> = [
   /\b[a-z]:\\(?:[^\\/:*?"<>|\r\n]{1,100}\\)*[^\\/:*?"<>|\s]*/gi,
   /\\\\[\w.-]+\\[^\s"'<>|]*/g,
   /\b(?:file:\/?|node:(?=[a-z]))[^\s"'<>,;)]+/g,
-  // A path to a file, recognized by its extension.
-  /(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]{1,100}){1,20}\.[a-z][a-z\d]{1,4}\b/gi,
+  // A path to a file, recognized by its extension. After a method, it is the path of a request.
+  /(?<![\w.]|\b(?:GET|PUT|POST|HEAD|PATCH|DELETE|OPTIONS) )(?:~|\.{1,2})?(?:\/[\w.@+-]{1,100}){1,20}\.[a-z][a-z\d]{1,4}\b/gi,
   /(?<![\w.])~\/[^\s"'<>:,;)]+/g,
   /(?<![\w.])~?\/(?:home|root|usr|var|etc|opt|srv|app|tmp|Users|private|mnt|proc|run|workspace|bin|lib)\/[^\s"'<>:,;)]*/g,
   /(?<![\w/])(?:[\w.@+-]{0,100}\/){1,20}[\w@+-]{1,100}\.[a-z]{1,5}(?::\d+){1,2}\b/g,

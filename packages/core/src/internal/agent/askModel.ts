@@ -151,10 +151,7 @@ const recordReply = (
     journalStep(
       run,
       () => ({ name: `turn/${turn}/model${step}`, success: Asked, error: Unanswered }),
-      Effect.suspend(() => {
-        run.halt.isPastRecords = true
-        return replies
-      }),
+      replies,
       (own) =>
         Effect.suspend(() =>
           Effect.fail(unanswered(run, turn, unrecorded, timesAsked(run.retried) + (own === undefined ? 0 : 1)))
@@ -326,7 +323,7 @@ const defectFailure = (cause: unknown) =>
 
 // Stands for a reply that the journal could not record, until the run halts.
 const unrecorded = new Model.ModelFailure({
-  code: "defect",
+  code: "halted",
   detail: "The journal of the run failed.",
   transient: false
 })

@@ -13,60 +13,59 @@ import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
 import { isA } from "../value/untrusted.ts"
 import type { RunTime } from "./elapsedTime.ts"
-import { InnerJournal } from "./innerJournal.ts"
-
-/** The step at which a journal failed. */
-export interface Fault {
-  readonly step: string
-  readonly cause: Cause.Cause<unknown>
-}
-
-/** Whether the journal of a run has failed, and what may have run before this process. */
-export class Halt {
-  fault: Fault | undefined
-  /** True once this process asked the model itself: nothing after that was begun by an earlier process. */
-  isPastRecords = false
-}
+import { enclosing, EnclosingStep, type Fault, type Halt } from "./enclosingStep.ts"
 
 /** The parts of a run that its steps need. */
 export interface Recording {
   readonly journal: Journal.Journal
   readonly time: RunTime
   readonly halt: Halt
+  /** The step inside which the run runs; `undefined` if it runs in none. */
+  readonly around: EnclosingStep | undefined
+  /** What the names of its steps begin with. */
+  readonly prefix: string
 }
 
 /**
  * Runs an Effect as a step of the journal. Records its result, together with the time that the run has used so far.
  *
  * @param makeStep returns the step; without a journal, it is not called
- * @param otherwise returns the result of the step if the journal fails; receives the result of the Effect if it succeeded,
- * and whether it has begun
+ * @param otherwise returns the result of the step if the journal fails; receives the result of the Effect if it succeeded
  */
 export const journalStep = <A, E, R>(
-  { halt, journal, time }: Recording,
+  { around, halt, journal, prefix, time }: Recording,
   makeStep: () => Journal.Step<A, E, R>,
   effect: Effect.Effect<A, E, R>,
-  otherwise: (own: A | undefined, hasBegun: boolean) => Effect.Effect<A, E>
+  otherwise: (own: A | undefined) => Effect.Effect<A, E>
 ): Effect.Effect<A, E, R> => {
   if (!isRecording(journal)) return effect
   return Effect.suspend(() => {
-    const { error, lost, name, success } = makeStep()
-    let hasBegun = false
+    const { error, lost, name: ownName, success } = makeStep()
+    const name = `${prefix}${ownName}`
+    const inside = new EnclosingStep(name, halt)
+    let isOver = false
     const timed = (self: Effect.Effect<A, E, R>) =>
-      Effect.suspend(() => {
-        hasBegun = true
-        return Effect.map(time.within(self), (value) => ({ version, value, used: time.used }))
-      })
+      // What a journal leaves behind must not begin once the step has ended.
+      Effect.suspend(() =>
+        isOver ? Effect.interrupt : Effect.flatMap(
+          Effect.exit(Effect.provideService(time.within(self), enclosing, inside)),
+          (exit) =>
+            inside.isInterrupted
+              ? Effect.interrupt
+              : Effect.map(exit, (value) => ({ version, value, used: time.used }))
+        )
+      )
     const step = {
       name,
       error,
       success: withTime(success),
       lost: lost === undefined ? undefined : timed(lost)
     }
-    return Effect.flatMap(runStep(journal, step, timed(effect)), (result): Effect.Effect<A, E> => {
+    return Effect.flatMap(runStep(journal, step, timed(effect), around), (result): Effect.Effect<A, E> => {
+      isOver = true
       if ("fault" in result) {
-        halt.fault ??= result.fault
-        return otherwise(result.own?.value, hasBegun)
+        halt.fail(result.fault)
+        return otherwise(result.own?.value)
       }
       return Effect.map(result.exit, ({ used, value }) => {
         time.replayed(used)
@@ -108,25 +107,25 @@ export type StepResult<A, E> =
  * workflow engine stop a run that it will start again.
  *
  * @param journal the journal of the run, which the run looks up only once
+ * @param around the step inside which the run runs, which has no result then, either
  */
 export const runStep = <A, E, R>(
   journal: Journal.Journal,
   step: Journal.Step<A, E, R>,
-  effect: Effect.Effect<A, E, R>
+  effect: Effect.Effect<A, E, R>,
+  around?: EnclosingStep
 ): Effect.Effect<StepResult<A, E>, never, R> => {
   if (!isRecording(journal)) return Effect.map(Effect.exit(effect), (exit) => ({ exit }))
   let own: A | undefined
-  // What runs inside the step records its own steps, under the name of this one.
-  const within = Effect.provideService(Journal.current, new InnerJournal(journal, step.name))
-  const remembered = (self: Effect.Effect<A, E, R>) =>
-    within(Effect.map(self, (value) => {
-      own = value
-      return value
-    }))
+  const remembered = Effect.map((value: A) => {
+    own = value
+    return value
+  })
   const { lost } = step
   const watched = lost === undefined ? step : { ...step, lost: remembered(lost) }
   const judge = (exit: Exit.Exit<A, E | Journal.JournalFailure>): Effect.Effect<StepResult<A, E>> => {
     if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) {
+      if (around !== undefined) around.isInterrupted = true
       return Effect.failCause(Cause.fromReasons(exit.cause.reasons.filter(Cause.isInterruptReason)))
     }
     // The journal returned the effect's own result, which needs no check.

@@ -112,8 +112,10 @@ const proceed = <T extends Tool.Any>(
   // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
   const rest = () =>
-    haltedBy(run, state, next, reply, outcomes) ??
-      (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
+    run.halt.fault !== undefined ?
+      Effect.fail(runHalted(run.halt.fault, next)) :
+      haltedBy(run, state, next, reply, outcomes) ??
+        (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
   return faults.length === 0
     ? rest()
     : Effect.andThen(

@@ -9,8 +9,8 @@ import { logFailure, retryText } from "../call/failureLogLine.ts"
 import { current, type Scope } from "../call/scope.ts"
 import type { Budget } from "./budget.ts"
 import { RunTime } from "./elapsedTime.ts"
-import { InnerJournal } from "./innerJournal.ts"
-import { Halt, type Recording } from "./journalStep.ts"
+import { enclosing, Halt } from "./enclosingStep.ts"
+import type { Recording } from "./journalStep.ts"
 import type { Account } from "./runAccount.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
 
@@ -50,14 +50,17 @@ export const inRunContext = <A, E, R>(
     const retried: Array<Model.ModelFailure> = []
     const place = { run: id, turn: 0 }
     const call = fiber.getRef(current)
+    const around = fiber.getRef(enclosing)
     const usage = new RunUsage(budget, account, call, fiber.getRef(outerUsage), concludes && budget.turns > 1 ? 1 : 0)
     const surroundings = {
       retried,
       onEvent: fiber.getRef(Observer.current).onEvent,
       time,
       usage,
-      journal: journalOf(fiber.getRef(Journal.current), id),
-      halt: new Halt(),
+      journal: fiber.getRef(Journal.current),
+      halt: new Halt(around),
+      around,
+      prefix: around?.prefixOf(id) ?? "",
       hasRetryBudget: fiber.getRef(RetryBudget.current) !== undefined,
       place
     }
@@ -72,10 +75,6 @@ export const inRunContext = <A, E, R>(
       }
     )
   })
-
-// A run inside a call has names of its own for its steps.
-const journalOf = (journal: Journal.Journal, id: string): Journal.Journal =>
-  journal instanceof InnerJournal ? journal.ofRun(id) : journal
 
 const recording = (
   outerOnRetry: (typeof Model.onRetry)["Service"],

@@ -23,7 +23,7 @@ export interface NewRun {
  * Returns the id of a new run. The id is the result of a journal step, so that a replayed run has the same
  * idempotency keys.
  *
- * A run inside a tool call derives its id from the call's key and from the run's question. So a run with this id
+ * A run inside a tool call derives its id from the call's key, and from the run's agent and question. So a run with this id
  * may have begun in an earlier attempt of the call. If the handler runs the agent again because that run has no answer, or
  * is in doubt, it is the same run.
  *
@@ -32,11 +32,12 @@ export interface NewRun {
  */
 export const newId = (
   state: State,
-  question: string
+  question: string,
+  agent: string
 ): Effect.Effect<NewRun, AgentFailure.RunHalted> =>
   Effect.flatMap(current, (scope): Effect.Effect<NewRun, AgentFailure.RunHalted> => {
     if (scope !== detached) {
-      const { end, isAgain, key } = keyOfRun(scope, question)
+      const { end, isAgain, key } = keyOfRun(scope, agent, question)
       const mayHaveRun = isAgain || wasSent(scope.record.state) ? "likely" : "no"
       return Effect.succeed({ id: `run-${key}`, mayHaveRun, end } as const)
     }

@@ -13,7 +13,7 @@ import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { shownCall } from "../call/modelCall.ts"
-import { isNotRun, notRun, runInOrder } from "../dispatch/concurrentCalls.ts"
+import { isNotRun, runInOrder } from "../dispatch/concurrentCalls.ts"
 import { type EarlierCall, endedIn, isJoinable } from "../dispatch/equalCalls.ts"
 import { withLateDoubts } from "../dispatch/lateDoubt.ts"
 import { performCall, type PerformOptions } from "../dispatch/performCall.ts"
@@ -200,7 +200,7 @@ const runCall = <T extends Tool.Any>(
     // Once its journal has failed, nothing of a run begins.
     run.halt.fault === undefined
       ? recordedCall(run, { turn, index: index + 1, call }, position, options, known)
-      : Effect.succeed(notRun(call))
+      : Effect.succeed(haltedOutcome(run.toolkit, call))
   )
 }
 
@@ -237,11 +237,8 @@ const recordedCall = <T extends Tool.Any>(
       ? undefined
       : begin(dispatch(run, call, { ...options, wasBegun: true }, known))
   })
-  // An earlier process may have begun the call, unless this one has asked the model for it.
-  const unrecorded = (own: ToolOutcome.ToolOutcome | undefined, hasBegun: boolean) =>
-    Effect.succeed(
-      own ?? (hasBegun || !run.halt.isPastRecords ? unknownOutcome(run.toolkit, call, "run") : notRun(call))
-    )
+  const unrecorded = (own: ToolOutcome.ToolOutcome | undefined) =>
+    Effect.succeed(own ?? haltedOutcome(run.toolkit, call))
   if (watch === undefined) {
     return journalStep(
       run,
@@ -265,9 +262,9 @@ const recordedCall = <T extends Tool.Any>(
       run,
       stepIn(watched, begin),
       begin(dispatch(run, call, watched, known)),
-      (own, hasBegun) => {
+      (own) => {
         beginning.begin()
-        return unrecorded(own, hasBegun)
+        return unrecorded(own)
       }
     )
     return Effect.map(Effect.timed(outcome), ([elapsed, outcome]) => {
@@ -301,14 +298,37 @@ export const unknownOutcome = (
   stage: ToolOutcome.Stage
 ): ToolOutcome.Failed => {
   const acts = (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
-  const failure = DispatchFailure.defect({ tool: call.name, outcome: acts ? "unknown" : undefined, cause: undefined })
+  return lostOutcome(
+    call,
+    stage,
+    acts,
+    (outcome) => DispatchFailure.defect({ tool: call.name, outcome, cause: undefined })
+  )
+}
+
+// Returns the outcome of a call whose journal has failed. Whatever the tool was, and whether or not this process has begun
+// the call, another process may have: it may have the journal now.
+const haltedOutcome = (toolkit: Toolkit.Toolkit, call: ToolCall.ToolCall): ToolOutcome.Failed =>
+  lostOutcome(
+    call,
+    "run",
+    toolkit.tools.get(call.name)?.sideEffect !== "none",
+    (outcome) => DispatchFailure.halted(call.name, outcome)
+  )
+
+const lostOutcome = (
+  { name }: ToolCall.ToolCall,
+  stage: ToolOutcome.Stage,
+  acts: boolean,
+  failureOf: (outcome: Certainty | undefined) => DispatchFailure.DispatchFailure
+): ToolOutcome.Failed => {
   const certainty: Certainty = acts ? "unknown" : "not_executed"
   const effort = { certainty, repairs: [], attempts: 1, handled: [], waited: Duration.zero }
   return {
     _tag: "Failed",
-    failure,
+    failure: failureOf(acts ? "unknown" : undefined),
     stage,
     ...effort,
-    ...(acts ? { intent: anyIntentOf(call.name) } : {})
+    ...(acts ? { intent: anyIntentOf(name) } : {})
   }
 }

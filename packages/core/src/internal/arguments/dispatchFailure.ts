@@ -34,6 +34,7 @@ export type Unavailable = ToolUnavailable & {
     | "defect"
     | "not_run"
     | "interrupted"
+    | "halted"
     | "disabled"
     | "call_limit"
     | "repeated_call"
@@ -166,6 +167,17 @@ export const interrupted = (tool: string) =>
     code: "interrupted",
     detail: `${cut(oneLine(tool), 80)} was interrupted before it ended.`,
     transient: true
+  })
+
+/**
+ * Creates the failure for a call whose journal has failed before the call had a result.
+ */
+export const halted = (tool: string, outcome: Certainty | undefined) =>
+  unavailable({
+    code: "halted",
+    detail: `${cut(oneLine(tool), 80)} has no result: the journal of the run failed.`,
+    transient: true,
+    ...(outcome === undefined ? {} : { outcome })
   })
 
 /**

@@ -2,7 +2,7 @@
  * The secrets in the arguments of calls. They go only to the handler, and back to the model that wrote them. Whoever else
  * sees a call sees it masked: see `ToolCall.shown`.
  */
-import { hasSecrets, maskedText } from "@fallible/arguments"
+import { hasSecrets, mask, maskedText } from "@fallible/arguments"
 import type * as Schema from "effect/Schema"
 import type { ToolCall } from "../../ToolCall.ts"
 import { schemaOf } from "./jsonSchema.ts"
@@ -12,17 +12,26 @@ interface Tool {
   readonly parameters: Schema.Constraint
 }
 
-/** A function for each tool whose parameters have a secret: it masks the secrets in an argument text. */
-export type Masks = ReadonlyMap<string, (text: string) => string>
+/** The masks of the tools of a toolkit, of which some have a secret in their parameters. */
+export interface Masks {
+  /** Returns the mask of a tool; `undefined` if it has no secret. */
+  readonly get: (tool: string) => ((text: string) => string) | undefined
+}
 
-/** Returns the masks of tools; `undefined` if none of them has a secret, as in most toolkits. */
-export const masksOf = (tools: Iterable<Tool>): Masks | undefined => {
-  const masks = new Map<string, (text: string) => string>()
+/**
+ * Returns the masks of tools; `undefined` if none of them has a secret, as in most toolkits.
+ *
+ * @param others the names of other tools, which have none
+ */
+export const masksOf = (tools: Iterable<Tool>, others: ReadonlyArray<string>): Masks | undefined => {
+  const masks = new Map<string, ((text: string) => string) | undefined>()
   for (const { name, parameters } of tools) {
     const schema = schemaOf(parameters)
-    if (hasSecrets(schema)) masks.set(name, (text) => maskedText(text, schema))
+    masks.set(name, hasSecrets(schema) ? (text) => maskedText(text, schema) : undefined)
   }
-  return masks.size === 0 ? undefined : masks
+  if (Array.from(masks.values()).every((mask) => mask === undefined)) return undefined
+  // A misspelt name may be meant for a tool with a secret.
+  return { get: (tool) => masks.has(tool) || others.includes(tool) ? masks.get(tool) : () => mask }
 }
 
 /** Adds to each call with a secret what may be shown of its arguments. */
@@ -30,7 +39,7 @@ export const withShown = <Reply extends { readonly calls: ReadonlyArray<ToolCall
   reply: Reply,
   masks: Masks | undefined
 ): Reply => {
-  if (masks === undefined || !reply.calls.some(({ name }) => masks.has(name))) return reply
+  if (masks === undefined || reply.calls.every(({ name }) => masks.get(name) === undefined)) return reply
   const calls = reply.calls.map((call) => {
     const shown = call.arguments === undefined ? undefined : masks.get(call.name)?.(call.arguments)
     return shown === undefined ? call : { ...call, shown }

@@ -89,9 +89,10 @@ export const leaveOpen = (scope: Scope, around: Scope, effects: Effects): void =
  */
 export const keyOfRun = (
   scope: Scope,
+  agent: string,
   question: string
 ): { readonly key: string; readonly isAgain: boolean; readonly end: (hasAnswer: boolean) => void } => {
-  const mark = JSON.stringify(["run", question])
+  const mark = JSON.stringify(["run", agent, question])
   const again = scope.hasOpenRuns ? scope.live.open.find(({ place }) => place === mark) : undefined
   if (again !== undefined) scope.live.close(again)
   const key = again?.key ?? keyInside(scope.idempotencyKey, `${mark} ${scope.live.next(mark)}`)
