@@ -17,7 +17,8 @@ const laws = [
     "innerEffect",
     "joinedCall",
     "resume",
-    "scope"
+    "scope",
+    "secret"
   ].map((name) => `test/core/${name}Laws.test.ts`)
 ]
 

@@ -19,7 +19,8 @@ import { enclosing, EnclosingStep, type Fault, type Halt } from "./enclosingStep
 export interface Recording {
   readonly journal: Journal.Journal
   readonly time: RunTime
-  readonly halt: Halt
+  /** Whether the journal has failed. Absent if nothing is recorded. */
+  readonly halt: Halt | undefined
   /** The step inside which the run runs; `undefined` if it runs in none. */
   readonly around: EnclosingStep | undefined
   /** What the names of its steps begin with. */
@@ -38,7 +39,7 @@ export const journalStep = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   otherwise: (own: A | undefined) => Effect.Effect<A, E>
 ): Effect.Effect<A, E, R> => {
-  if (!isRecording(journal)) return effect
+  if (halt === undefined) return effect
   return Effect.suspend(() => {
     const { error, lost, name: ownName, success } = makeStep()
     const name = `${prefix}${ownName}`

@@ -52,7 +52,8 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
  * @since 0.1.0
  */
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
-  if (run.halt.fault !== undefined) return Effect.fail(runHalted(run.halt.fault, state))
+  const fault = run.halt?.fault
+  if (fault !== undefined) return Effect.fail(runHalted(fault, state))
   run.tracker?.turn(state)
   const usedUp = run.usage.usedUp ?? limitToConclude(run)
   if (usedUp !== undefined) return concludeRun(run, state, limitReached(run, state, usedUp))
@@ -111,11 +112,12 @@ const proceed = <T extends Tool.Any>(
   }
   // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
-  const rest = () =>
-    run.halt.fault !== undefined ?
-      Effect.fail(runHalted(run.halt.fault, next)) :
-      haltedBy(run, state, next, reply, outcomes) ??
-        (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
+  const rest = () => {
+    const fault = run.halt?.fault
+    if (fault !== undefined) return Effect.fail(runHalted(fault, next))
+    return haltedBy(run, state, next, reply, outcomes) ??
+      (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
+  }
   return faults.length === 0
     ? rest()
     : Effect.andThen(

@@ -10,7 +10,7 @@ import { current, type Scope } from "../call/scope.ts"
 import type { Budget } from "./budget.ts"
 import { RunTime } from "./elapsedTime.ts"
 import { enclosing, Halt } from "./enclosingStep.ts"
-import type { Recording } from "./journalStep.ts"
+import { isRecording, type Recording } from "./journalStep.ts"
 import type { Account } from "./runAccount.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
 
@@ -50,6 +50,7 @@ export const inRunContext = <A, E, R>(
     const retried: Array<Model.ModelFailure> = []
     const place = { run: id, turn: 0 }
     const call = fiber.getRef(current)
+    const journal = fiber.getRef(Journal.current)
     const around = fiber.getRef(enclosing)
     const usage = new RunUsage(budget, account, call, fiber.getRef(outerUsage), concludes && budget.turns > 1 ? 1 : 0)
     const surroundings = {
@@ -57,8 +58,8 @@ export const inRunContext = <A, E, R>(
       onEvent: fiber.getRef(Observer.current).onEvent,
       time,
       usage,
-      journal: fiber.getRef(Journal.current),
-      halt: new Halt(around),
+      journal,
+      halt: isRecording(journal) ? new Halt(around) : undefined,
       around,
       prefix: around?.prefixOf(id) ?? "",
       hasRetryBudget: fiber.getRef(RetryBudget.current) !== undefined,

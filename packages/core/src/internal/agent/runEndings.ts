@@ -18,7 +18,7 @@ import { oneLine } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { describeLimit } from "./budget.ts"
 import type { Fault } from "./enclosingStep.ts"
-import { isRecording, type Recording } from "./journalStep.ts"
+import type { Recording } from "./journalStep.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
 import { retriedOf } from "./modelEntry.ts"
@@ -192,10 +192,10 @@ const haltedAfter = (
 
 /** Ends a run as halted, however it ended, if its journal has failed. */
 export const unlessHalted = <R>(
-  { halt, journal }: Recording,
+  { halt }: Recording,
   run: Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, R>
 ): Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, R> => {
-  if (!isRecording(journal)) return run
+  if (halt === undefined) return run
   const ended = <A, E>(end: ReturnType<typeof progressOf>, exit: Effect.Effect<A, E>) =>
     halt.fault === undefined ? exit : Effect.fail(haltedAfter(halt.fault, end))
   return Effect.matchEffect(run, {

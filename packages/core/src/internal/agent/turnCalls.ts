@@ -198,7 +198,7 @@ const runCall = <T extends Tool.Any>(
   if (watch === undefined && !isRecording(run.journal)) return dispatch(run, call, options, known)
   return Effect.suspend(() =>
     // Once its journal has failed, nothing of a run begins.
-    run.halt.fault === undefined
+    run.halt?.fault === undefined
       ? recordedCall(run, { turn, index: index + 1, call }, position, options, known)
       : Effect.succeed(haltedOutcome(run.toolkit, call))
   )

@@ -24,7 +24,7 @@ export interface CallState {
   readonly caveats: AppendOnly<string>
   readonly source: Source | undefined
   /** Why the current answer is not the handler's own, if another source took over: see {@link Instead}. */
-  readonly instead: Instead | undefined
+  readonly instead?: Instead | undefined
   /** What the call has done. */
   readonly done: Done
   /** True if the called tool itself was unavailable, and a fallback or a fixer had to answer. */
@@ -54,7 +54,6 @@ export const untouched: CallState = {
   repairs: [],
   caveats: noTexts,
   source: undefined,
-  instead: undefined,
   done: nothing,
   fellBack: false,
   fault: undefined,

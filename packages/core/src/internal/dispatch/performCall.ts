@@ -170,7 +170,7 @@ const runCall = <T extends Tool.Any>(
         (value) => {
           admission.stage = "guard"
           return Effect.flatMapEager(guard(tool, value), ({ isEncoded, json, notes }): Effect.Effect<ToolOutcome> => {
-            for (const text of notes) note(scope, { _tag: "CaveatAdded", text })
+            if (notes.length > 0) noteAll(scope, notes)
             if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
             return settles === undefined || !isEncoded || notes.length > 0
               ? completed(scope, json, tool, toolkit, named)
@@ -214,6 +214,10 @@ const runCall = <T extends Tool.Any>(
     const reported = reportingInterruption(followed, scope)
     return outer === detached ? reported : reportToOuter(outer, scope, reported)
   })
+
+const noteAll = (scope: Scope, notes: ReadonlyArray<string>): void => {
+  for (const text of notes) note(scope, { _tag: "CaveatAdded", text })
+}
 
 // True if a later success clears the doubt about earlier attempts.
 const isClearedBySuccess = ({ sideEffect }: Subject): boolean =>
