@@ -18,8 +18,8 @@ export interface RunProgress {
   /** The id of the run, in logs and events. */
   readonly runId: string
   /**
-   * All messages so far, in a form that every provider accepts. A call that has not ended has a result that says so: it was
-   * interrupted or, while the run goes on, is still running.
+   * All messages so far, in a form that every provider accepts. A call that has not ended has a result, too: that it was
+   * interrupted.
    */
   readonly transcript: Transcript
   /** Turns, calls, tokens and failures so far. */

@@ -16,7 +16,7 @@ import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
 import { assistantMessage, renderOutcome } from "./messages.ts"
 import type { Run, State, Tracker } from "./runState.ts"
-import { afterCall, unknownOutcome } from "./turnCalls.ts"
+import { afterCall, openOutcome } from "./turnCalls.ts"
 
 /** What is known of a run: see `RunProgress`. */
 interface Known {
@@ -123,7 +123,7 @@ class Progress<T extends Tool.Any> implements Tracker {
       const ended = this.#outcomes.get(index)
       if (ended !== undefined) return ended
       if (!this.#begun.has(index)) return notRun(call)
-      const outcome = unknownOutcome(this.#run.toolkit, call, "run")
+      const outcome = openOutcome(this.#run.toolkit, call)
       facts = afterCall(this.#run, facts, call, outcome)
       return outcome
     })

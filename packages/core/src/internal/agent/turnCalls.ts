@@ -316,6 +316,15 @@ const haltedOutcome = (toolkit: Toolkit.Toolkit, call: ToolCall.ToolCall): ToolO
     (outcome) => DispatchFailure.halted(call.name, outcome)
   )
 
+// Returns the outcome of a call that has none yet, for those who ask how far its run has come.
+export const openOutcome = (toolkit: Toolkit.Toolkit, call: ToolCall.ToolCall): ToolOutcome.Failed =>
+  lostOutcome(
+    call,
+    "run",
+    (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none",
+    (outcome) => DispatchFailure.interrupted(call.name, outcome)
+  )
+
 const lostOutcome = (
   { name }: ToolCall.ToolCall,
   stage: ToolOutcome.Stage,

@@ -162,11 +162,12 @@ export const notRun = (tool: string) =>
 /**
  * Creates the failure for a call whose run was interrupted.
  */
-export const interrupted = (tool: string) =>
+export const interrupted = (tool: string, outcome?: Certainty) =>
   unavailable({
     code: "interrupted",
     detail: `${cut(oneLine(tool), 80)} was interrupted before it ended.`,
-    transient: true
+    transient: true,
+    ...(outcome === undefined ? {} : { outcome })
   })
 
 /**
