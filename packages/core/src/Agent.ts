@@ -13,12 +13,10 @@
  *
  * @since 0.1.0
  */
-import { didYouMean } from "@fallible/arguments"
 import { demandKnown, type Names } from "@fallible/arguments/sentence"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
@@ -26,6 +24,7 @@ import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Postponement, Suspension } from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
+import { problemIn, problemInLimits } from "./internal/agent/agentOptions.ts"
 import { type Budget, makeBudget } from "./internal/agent/budget.ts"
 import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
@@ -51,10 +50,8 @@ import { masksOf } from "./internal/arguments/secretArguments.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { takenOver } from "./internal/dispatch/lateDoubt.ts"
 import { beginFacts } from "./internal/dispatch/recordCalls.ts"
-import { checkedBy } from "./internal/dispatch/settlement.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { checkedPolicies, withFixer, withPreferredPolicies } from "./internal/tool/toolParts.ts"
-import { excerpt, kind } from "./internal/value/text.ts"
 import { attempt, isA } from "./internal/value/untrusted.ts"
 import * as Journal from "./Journal.ts"
 import type { Limits } from "./Limits.ts"
@@ -515,78 +512,6 @@ const names: Names<Options<Tool.Any, unknown, unknown>> = {
   onModelFailure: true
 }
 
-// The compiler checks these types, but it does not check plain JavaScript.
-const problemIn = (
-  { instructions, limits, loopGuard, onDoubt, onLimit, onModelFailure, rendering, results, toolkit }: Options<
-    Tool.Any,
-    unknown,
-    unknown
-  >
-): string | undefined => {
-  if (!Predicate.hasProperty(toolkit, "definitions")) {
-    return `An agent needs a Toolkit; got ${kind(toolkit)}. Write: Agent.make({ toolkit: Toolkit.make(…) }).`
-  }
-  if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
-    return `An agent's instructions must be a string; got ${kind(instructions)}.`
-  }
-  if (!Predicate.isUndefined(rendering) && !Predicate.isFunction(rendering)) {
-    return `An agent's rendering must be a function; got ${kind(rendering)}.`
-  }
-  if (!Predicate.isUndefined(onLimit) && onLimit !== "fail" && onLimit !== "conclude") {
-    return `An agent's onLimit must be "fail" or "conclude"; got ${excerpt(onLimit)}.`
-  }
-  if (!Predicate.isUndefined(onDoubt) && onDoubt !== "refuse" && onDoubt !== "ask") {
-    return `An agent's onDoubt must be "refuse" or "ask"; got ${excerpt(onDoubt)}.`
-  }
-  if (!Predicate.isUndefined(onModelFailure) && !Predicate.isFunction(onModelFailure)) {
-    return `An agent's onModelFailure must be a function; got ${kind(onModelFailure)}.`
-  }
-  if (!Predicate.isUndefined(results) && results !== "whole" && !Predicate.isObject(results)) {
-    return `An agent's results must be limits or "whole"; got ${excerpt(results)}.`
-  }
-  if (
-    !Predicate.isUndefined(loopGuard) && loopGuard !== "off" &&
-    (!Predicate.isObject(loopGuard) || Array.isArray(loopGuard))
-  ) {
-    return `An agent's loopGuard must be an object of thresholds, or "off"; got ${excerpt(loopGuard)}.`
-  }
-  const wrong = problemInLimits(limits, toolkit, results)
-  if (wrong !== undefined) return wrong
-  const names = Array.from(toolkit.tools.keys())
-  // Without its check, a call in doubt could not be settled, and nobody would notice.
-  for (const { check, name } of toolkit.tools.values()) {
-    if (check === undefined) continue
-    if (!toolkit.tools.has(check)) {
-      return missing(`The 'check' of '${name}'`, check, names.filter((other) => other !== name))
-    }
-    const [other] = checkedBy(check, toolkit).filter((other) => other !== name)
-    if (other !== undefined && toolkit.tools.get(check)?.settles !== undefined) {
-      return `'${name}' and '${other}' name one 'check', '${check}', and its 'settles' does not know which of them it is about. Make a check for each.`
-    }
-  }
-  return undefined
-}
-
-const problemInLimits = (
-  limits: Limits | undefined,
-  { tools }: Toolkit.Toolkit,
-  results: Options<Tool.Any>["results"]
-): string | undefined => {
-  const perTool = limits?.callsPerTool
-  if (
-    !Predicate.isUndefined(perTool) && !Predicate.isNumber(perTool) &&
-    (!Predicate.isObject(perTool) || Array.isArray(perTool))
-  ) {
-    return `An agent's callsPerTool must be a number, or numbers by tool name; got ${excerpt(perTool)}.`
-  }
-  const unknown = Predicate.isObject(perTool)
-    ? Object.keys(perTool).find((name) =>
-      name !== "*" && !tools.has(name) && (name !== readMoreName || results === "whole")
-    )
-    : undefined
-  return unknown === undefined ? undefined : missing("The limit 'callsPerTool'", unknown, Array.from(tools.keys()))
-}
-
 /** Returns a value, or the message of the error that making it throws. */
 const attemptToMake = <A>(make: () => A): A | string => {
   try {
@@ -603,13 +528,6 @@ const instructed = (transcript: Transcript.Transcript, instructions: string | un
   if (first?.role === "system" && first.text === instructions) return transcript
   const rest = Transcript.toArray(transcript)
   return Transcript.make([{ role: "system", text: instructions }, ...(first?.role === "system" ? rest.slice(1) : rest)])
-}
-
-const missing = (what: string, name: string, names: ReadonlyArray<string>): string => {
-  const nearest = didYouMean(name, names)
-  return `${what} names '${name}', which is not in the toolkit.${
-    nearest === undefined ? "" : ` Did you mean '${nearest}'?`
-  }`
 }
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>

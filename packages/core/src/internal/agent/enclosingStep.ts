@@ -7,7 +7,7 @@ export interface Fault {
   readonly cause: Cause.Cause<unknown>
 }
 
-/** Whether the journal of a run has failed. A fault of a run inside a call halts the run around it, too, and so it does the others. */
+/** Whether the journal of a run has failed. A fault inside a call halts the run around it, and with it all runs inside. */
 export class Halt {
   readonly #around: EnclosingStep | undefined
   #fault: Fault | undefined

@@ -50,7 +50,7 @@ export const followed = <T extends Tool.Any, R>(
   if (handle === undefined && onInterrupt === undefined) return rest()
   const progress = new Progress(run, state)
   run.tracker = progress
-  if (handle !== undefined) readers.set(handle, () => progress.known)
+  if (typeof handle === "object") readers.set(handle, () => progress.known)
   return Effect.onExit(rest(), (exit) => {
     if (Exit.isSuccess(exit)) progress.end = exit.value
     else if (onInterrupt !== undefined && Exit.hasInterrupts(exit)) return tell(onInterrupt, progress)
