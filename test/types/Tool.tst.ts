@@ -14,6 +14,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import type * as Answer from "@fallible/core/Answer"
+import * as CallFacts from "@fallible/core/CallFacts"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Context, Effect, Schedule, Schema } from "effect"
 import { describe, expect, test } from "tstyche"
@@ -48,6 +49,16 @@ const searchOrders = Tool.make("search_orders", {
 const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
 
 type Failures<T extends Tool.Any> = Tool.Failure<T>
+
+describe("a run", () => {
+  const agent = Agent.make({ toolkit: Toolkit.make(ping) })
+
+  test("has a scope only together with its facts", () => {
+    expect(agent.run).type.toBeCallableWith("?", { scope: "c-7", facts: CallFacts.empty })
+    expect(agent.run).type.toBeCallableWith("?", { facts: CallFacts.empty, limits: { turns: 3 } })
+    expect(agent.run).type.not.toBeCallableWith("?", { scope: "c-7" })
+  })
+})
 
 describe("Guard.check", () => {
   const one = Effect.succeed(1)
