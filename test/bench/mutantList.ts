@@ -797,5 +797,73 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "packages/core/src/internal/agent/scopeRuns.ts",
     text: `isLatest ? undefined : "later_run"`,
     replacement: `isLatest ? undefined : undefined`
+  },
+  {
+    name: "a result that is not of the schema's type settles a doubt",
+    file: `${dispatch}/performCall.ts`,
+    text: `return settles === undefined || !isEncoded || notes.length > 0`,
+    replacement: `return settles === undefined`
+  },
+  {
+    name: "a journal that is interrupted counts as one that fails",
+    file: "packages/core/src/internal/agent/journalStep.ts",
+    text: `if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) {`,
+    replacement: `if (Exit.isFailure(exit) && exit.cause.reasons.length > 99) {`
+  },
+  {
+    name: "a step has a result although a step inside was interrupted",
+    file: "packages/core/src/internal/agent/journalStep.ts",
+    text: `inside.isInterrupted`,
+    replacement: `false as boolean`
+  },
+  {
+    name: "what a journal left behind begins later",
+    file: "packages/core/src/internal/agent/journalStep.ts",
+    text: `isOver ? Effect.interrupt :`,
+    replacement: `(isOver && false) ? Effect.interrupt :`
+  },
+  {
+    name: "a run goes on although its journal has failed",
+    file: "packages/core/src/internal/agent/loop.ts",
+    text: `  const fault = run.halt?.fault
+  if (fault`,
+    replacement: `  const fault = undefined
+  if (fault`
+  },
+  {
+    name: "a journal that fails inside a call does not halt the run around it",
+    file: "packages/core/src/internal/agent/enclosingStep.ts",
+    text: `this.#around?.halt.fail(fault)`,
+    replacement: ``
+  },
+  {
+    name: "a call that a failed journal held back is not in doubt",
+    file: "packages/core/src/internal/agent/turnCalls.ts",
+    text: `toolkit.tools.get(call.name)?.sideEffect !== "none",`,
+    replacement: `false,`
+  },
+  {
+    name: "two runs inside one step have the same names",
+    file: "packages/core/src/internal/agent/enclosingStep.ts",
+    text: `(this.#runs.get(id) ?? 0) + 1`,
+    replacement: `1`
+  },
+  {
+    name: "an interrupted call is in no facts that are handed over",
+    file: "packages/core/src/internal/agent/runProgress.ts",
+    text: `facts = afterCall(this.#run, facts, call, outcome)`,
+    replacement: ``
+  },
+  {
+    name: "the arguments of a misspelt tool are shown",
+    file: "packages/core/src/internal/arguments/secretArguments.ts",
+    text: `masks.get(tool) : () => mask`,
+    replacement: `masks.get(tool) : undefined`
+  },
+  {
+    name: "a check that succeeds with a failure passes the value",
+    file: "packages/core/src/Guard.ts",
+    text: `return isFound(found) ? Effect.fail(found)`,
+    replacement: `return isFound(found) ? Effect.succeed(value)`
   }
 ]

@@ -20,6 +20,11 @@ const mutating: Plugin = {
 
 /** The laws that notice most mutants soonest. */
 const first = [
+  "returnedValues",
+  "journaledRuns",
+  "runProgress",
+  "secretCalls",
+  "Guard.test",
   "settledDoubts",
   "joinedCalls.test",
   "keyConflictLaws",

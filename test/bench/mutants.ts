@@ -28,6 +28,13 @@ const laws = [
   "test/core/innerRetries.test.ts",
   "test/core/policyWarnings.test.ts",
   "test/core/joinedCalls.test.ts",
+  // What results prove, what is recorded, what an interrupted run hands over, and what nobody may see.
+  "test/core/returnedValues.test.ts",
+  "test/core/journaledRuns.test.ts",
+  "test/core/workflowRuns.test.ts",
+  "test/core/runProgress.test.ts",
+  "test/core/secretCalls.test.ts",
+  "test/core/Guard.test.ts",
   // What the requests of a handler prove.
   "test/core/wire.test.ts",
   "test/evidenceRuns.test.ts"
