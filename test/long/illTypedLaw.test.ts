@@ -481,6 +481,7 @@ const isAgentFailure = (error: unknown) =>
   error instanceof AgentFailure.LoopDetected || error instanceof AgentFailure.RunPostponed ||
   error instanceof AgentFailure.RunSuspended ||
   error instanceof AgentFailure.RunStopped ||
+  error instanceof AgentFailure.RunHalted ||
   error instanceof AgentFailure.RunRefused
 
 const rejections: Array<unknown> = []

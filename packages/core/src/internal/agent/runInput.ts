@@ -31,7 +31,7 @@ export interface Opening {
 export const refusalOfOpening = (opening: Opening, acting: ReadonlySet<string>): RunRefused | undefined => {
   const { facts, id, question, scope, transcript } = opening
   const unknown = unknownOption("A run", opening, names) ??
-    (Predicate.isObject(question) ? unknownOption("A question", question, questionFields) : undefined)
+    attempt(() => Predicate.isObject(question) ? unknownOption("A question", question, questionFields) : undefined)
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most inputs are this simple, and need no check by a schema.
   const isSimple = id === undefined && scope === undefined && facts === undefined && unknown === undefined

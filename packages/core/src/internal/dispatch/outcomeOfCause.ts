@@ -132,7 +132,7 @@ const partial = (
   tool: Tool.Any,
   record: Scope
 ): Effect.Effect<ToolOutcome> =>
-  Effect.suspend(() => guard(tool, failure.data)).pipe(
+  Effect.suspend(() => guard(tool, failure.data, Effect.succeed)).pipe(
     Effect.match({
       onSuccess: ({ json, notes }) => {
         const { detail, next, ...rest } = failure

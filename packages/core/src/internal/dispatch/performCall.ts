@@ -169,7 +169,7 @@ const runCall = <T extends Tool.Any>(
         corrections.from(text, admission.read((again = text) => decodeArguments(again, tool, before))),
         (value) => {
           admission.stage = "guard"
-          return Effect.flatMapEager(guard(tool, value), ({ isEncoded, json, notes }): Effect.Effect<ToolOutcome> => {
+          return guard(tool, value, ({ isEncoded, json, notes }): Effect.Effect<ToolOutcome> => {
             if (notes.length > 0) noteAll(scope, notes)
             if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
             return settles === undefined || !isEncoded || notes.length > 0

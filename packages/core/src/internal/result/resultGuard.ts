@@ -10,7 +10,7 @@ import * as SchemaParser from "effect/SchemaParser"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { encodedSide, holds, isSecret } from "../arguments/encodedSide.ts"
-import { runContained } from "../fiber/runContained.ts"
+import { isExit, runContained } from "../fiber/runContained.ts"
 import { type PlainJson, plainJson } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
 import { resultIssues } from "./resultIssues.ts"
@@ -43,14 +43,29 @@ interface Guardian {
  *     answer ─ encode ─ fits? ────────────────────────────────────── JSON
  *                         └ no ─ encode its parts ─ decode ─ fits? ─ JSON
  *                                                             └ no ─ JSON with its issues, or a `SchemaMismatch`
+ *
+ * @param then what happens with the result: given, since each call takes this step
  */
-export const guard = (tool: Guardian, value: unknown): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
+export const guard = <A, E>(
+  tool: Guardian,
+  value: unknown,
+  then: (result: Guarded) => Effect.Effect<A, E>
+): Effect.Effect<A, E | DispatchFailure.Mismatch> => {
   const { encode, mask } = codecOf(tool.success)
   const written = encode(value)
   // Nearly all results are encoded at once, and fit.
-  if (Exit.isExit(written) && Exit.isSuccess(written)) return Effect.succeed(encodedAs(written.value, mask))
-  return Effect.matchCauseEffect(written, {
-    onSuccess: (encoded) => Effect.succeed(encodedAs(encoded, mask)),
+  return isExit(written) && Exit.isSuccess(written)
+    ? then(encodedAs(written.value, mask))
+    : Effect.flatMap(guardOther(tool, value, written), then)
+}
+
+const guardOther = (
+  tool: Guardian,
+  value: unknown,
+  written: Effect.Effect<unknown, SchemaIssue.Issue>
+): Effect.Effect<Guarded, DispatchFailure.Mismatch> =>
+  Effect.matchCauseEffect(written, {
+    onSuccess: (encoded) => Effect.succeed(encodedAs(encoded, codecOf(tool.success).mask)),
     onFailure: (cause) => {
       if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
       const [reason] = cause.reasons
@@ -59,7 +74,6 @@ export const guard = (tool: Guardian, value: unknown): Effect.Effect<Guarded, Di
       return hasTransformation(tool.success.ast) ? Effect.failCause(died(cause)) : guardParts(tool, value)
     }
   })
-}
 
 const died = ({ reasons }: Cause.Cause<unknown>): Cause.Cause<never> =>
   Cause.fromReasons(reasons.filter(Cause.isDieReason))
