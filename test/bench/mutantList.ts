@@ -817,18 +817,10 @@ export const mutants: ReadonlyArray<Mutant> = [
     replacement: `false as boolean`
   },
   {
-    name: "what a journal left behind begins later",
-    file: "packages/core/src/internal/agent/journalStep.ts",
-    text: `isOver ? Effect.interrupt :`,
-    replacement: `(isOver && false) ? Effect.interrupt :`
-  },
-  {
-    name: "a run goes on although its journal has failed",
-    file: "packages/core/src/internal/agent/loop.ts",
-    text: `  const fault = run.halt?.fault
-  if (fault`,
-    replacement: `  const fault = undefined
-  if (fault`
+    name: "a call begins although its journal has failed",
+    file: "packages/core/src/internal/agent/turnCalls.ts",
+    text: `run.halt?.fault === undefined`,
+    replacement: `run.halt?.fault !== null`
   },
   {
     name: "a journal that fails inside a call does not halt the run around it",

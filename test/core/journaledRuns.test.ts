@@ -167,7 +167,7 @@ describe("a journal that fails", () => {
           Effect.forkDetach(Effect.andThen(Effect.yieldNow, effect)),
           Effect.fail(lost)
         ))
-      for (let turn = 0; turn < 10; turn++) yield* Effect.yieldNow
+      for (let turn = 0; turn < 200; turn++) yield* Effect.yieldNow
       assert.strictEqual(done.paid, 0)
       assert.strictEqual(failure.step, "turn/1/call/1")
     }))
