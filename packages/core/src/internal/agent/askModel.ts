@@ -152,10 +152,7 @@ const recordReply = (
       run,
       () => ({ name: `turn/${turn}/model${step}`, success: Asked, error: Unanswered }),
       replies,
-      (own) =>
-        Effect.suspend(() =>
-          Effect.fail(unanswered(run, turn, unrecorded, timesAsked(run.retried) + (own === undefined ? 0 : 1)))
-        )
+      (own) => Effect.fail(unanswered(run, turn, unrecorded, timesAsked(run.retried) + (own === undefined ? 0 : 1)))
     ),
     // The journal may return a reply that it did not get from here.
     (asked) => isReplyAlone(asked) ? received(asked, run.masks) : { ...asked, reply: received(asked.reply, run.masks) }

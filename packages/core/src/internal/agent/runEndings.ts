@@ -168,8 +168,7 @@ const runPostponed = <T extends Tool.Any>(
   })
 
 /** The end of a run whose journal has failed. */
-export const runHalted = ({ cause, step }: Fault, state: State): AgentFailure.RunHalted =>
-  haltedAfter({ cause, step }, progressOf(state))
+export const runHalted = (fault: Fault, state: State): AgentFailure.RunHalted => haltedAfter(fault, progressOf(state))
 
 const haltedAfter = (
   { cause, step }: Fault,

@@ -2,7 +2,7 @@ import { declaredParts, masked, partAt } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { memoize } from "effect/Function"
+import { identity, memoize } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
@@ -78,9 +78,9 @@ const guardOther = (
 const died = ({ reasons }: Cause.Cause<unknown>): Cause.Cause<never> =>
   Cause.fromReasons(reasons.filter(Cause.isDieReason))
 
-const encodedAs = (encoded: unknown, mask: Mask | undefined): Guarded => {
+const encodedAs = (encoded: unknown, mask: Mask): Guarded => {
   const { json, notes } = plainJson(encoded)
-  return { json: mask === undefined ? json : mask(json), notes, isEncoded: true }
+  return { json: mask(json), notes, isEncoded: true }
 }
 
 const guardParts = (
@@ -93,8 +93,7 @@ const guardParts = (
   if (parts.isUnwritten && issue !== undefined) return refused(tool, resultIssues(issue, value), value, issue)
   const { decode, mask } = codecOf(tool.success)
   return Effect.matchEffect(decode(json), {
-    onSuccess: () =>
-      Effect.succeed({ json: mask === undefined ? json : mask(json), notes: parts.notes, isEncoded: false }),
+    onSuccess: () => Effect.succeed({ json: mask(json), notes: parts.notes, isEncoded: false }),
     onFailure: (issue) => mismatched(tool, json, issue, parts)
   })
 }
@@ -120,7 +119,7 @@ const codecOf = memoize((success: Schema.ConstraintCodec<unknown, unknown>) => {
     mask: holds(success.ast, isSecret)
       // If nothing says where the secrets are, the whole result is one.
       ? ((json) => masked(json, jsonSchemaOf(success).found ?? { writeOnly: true }, true)) satisfies Mask
-      : undefined
+      : identity
   }
 })
 
@@ -143,7 +142,7 @@ const mismatched = (
   const issues = resultIssues(issue, json).filter((issue) => !isOpaque(issue))
   const { mask } = codecOf(tool.success)
   if (issues.length === 0) {
-    return Effect.succeed({ json: mask === undefined ? json : mask(json), notes, isEncoded: false })
+    return Effect.succeed({ json: mask(json), notes, isEncoded: false })
   }
   const { found: schema } = jsonSchemaOf(tool.success)
   if (tool.onMismatch === "refuse" || schema === undefined || isOther(issues, json)) {
