@@ -465,14 +465,14 @@ describe("LastKnown", () => {
 
     it.effect("leaves a value that cannot be encoded to dispatch", () =>
       Effect.gen(function*() {
-        const wrong: Effect.Effect<string> = Effect.succeed(JSON.parse("1"))
+        const wrong: Effect.Effect<string> = Effect.succeed(JSON.parse("[]"))
         const tool = doing(wrong).pipe(LastKnown.fallback())
         const { exit, logged } = yield* logging(Dispatch.call(Toolkit.make(tool), answer(tool, paris)))
         const outcome = yield* exit
         assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "invalid_result")
         // Only dispatch logs it.
         assert.deepStrictEqual(logged, [
-          "Warn: The result of 'get_weather' does not match its schema:\n  as a whole: expected string, got a number"
+          "Warn: The result of 'get_weather' does not match its schema:\n  as a whole: expected string, got an array of 0"
         ])
       }).pipe(Effect.provide(memory)))
 

@@ -267,8 +267,11 @@ describe("logs", () => {
 
     it.effect("do not change the outcome if a logger dies", () =>
       Effect.gen(function*() {
-        const odd = Tool.make("odd", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
-          Effect.succeed(1.5))
+        const odd = Tool.make(
+          "odd",
+          { description: "", success: Schema.Int, onMismatch: "refuse", sideEffect: "none" },
+          () => Effect.succeed(1.5)
+        )
         const dying = Logger.make(() => {
           throw new Error("no logs today")
         })

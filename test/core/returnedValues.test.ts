@@ -213,6 +213,83 @@ describe("a result of which a part does not fit", () => {
     }))
 })
 
+describe("a result that services write in another form", () => {
+  const Row = Schema.Struct({
+    id: Schema.String,
+    total: Schema.Finite,
+    paid: Schema.Boolean,
+    state: Schema.Literals(["open", "closed"]),
+    note: Schema.optionalKey(Schema.String)
+  })
+  const row = { id: "7", total: 231.5, paid: true, state: "open" }
+  const rows: ReadonlyArray<readonly [name: string, field: object, json: object, note: string]> = [
+    ["null for an absent field", { note: null }, row, "note: expected string, got null; left out"],
+    ["a number as text", { total: "231.50" }, row, "total: expected number, got a string; converted"],
+    ["a text as a number", { id: 7 }, row, "id: expected string, got a number; converted"],
+    ["a boolean as text", { paid: "true" }, row, "paid: expected boolean, got a string; converted"],
+    [
+      "a choice in capitals",
+      { state: "OPEN" },
+      row,
+      "state: expected \"open\" | \"closed\", got \"OPEN\"; converted"
+    ]
+  ]
+  const list = (value: unknown, onMismatch: "show" | "refuse" = "show") =>
+    outcomeOf(
+      Tool.promise("list", { description: "", success: Schema.Array(Row), onMismatch }, async () => [value] as never),
+      {}
+    )
+
+  for (const [name, field, json, note] of rows) {
+    it.effect(`is read like arguments, with a note: ${name}`, () =>
+      Effect.gen(function*() {
+        const { caveats, certainty, value } = succeededWith(yield* list({ ...row, ...field }))
+        assert.deepStrictEqual([value, caveats, certainty], [[json], [`0.${note}`], "executed"])
+      }))
+
+    it.effect(`is refused where only exact results are wanted: ${name}`, () =>
+      Effect.gen(function*() {
+        const outcome = yield* list({ ...row, ...field }, "refuse")
+        assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === "invalid_result")
+      }))
+  }
+
+  it.effect("is converted as far as it can be, and the rest is shown as received", () =>
+    Effect.gen(function*() {
+      const { caveats, value } = succeededWith(yield* list({ ...row, total: "231.50", state: "frozen" }))
+      assert.deepStrictEqual(value, [{ ...row, state: "frozen" }])
+      assert.deepStrictEqual(caveats, [
+        "0.total: expected number, got a string; converted",
+        "0.state: expected \"open\" | \"closed\", got \"frozen\"; shown as received"
+      ])
+    }))
+
+  it.effect("is not converted if that would hide lost digits, or has two readings", () =>
+    Effect.gen(function*() {
+      for (const [field, value] of [["id", 12345678901234567890], ["total", "1,000"], ["paid", "yes"]] as const) {
+        const { caveats, value: shown } = succeededWith(yield* list({ ...row, [field]: value }))
+        assert.deepStrictEqual(shown, [{ ...row, [field]: value }])
+        assert.match(caveats.join(), /; shown as received$/)
+      }
+    }))
+
+  it.effect("may be very long: the notes say how many items are alike", () =>
+    Effect.gen(function*() {
+      const tool = Tool.promise("list", { description: "", success: Schema.Array(Row) }, async () =>
+        Array.from({ length: 3000 }, () => ({ ...row, total: "1.5" })) as never)
+      const { caveats, value } = succeededWith(yield* outcomeOf(tool, {}))
+      assert.deepStrictEqual(value, Array.from({ length: 3000 }, () => ({ ...row, total: 1.5 })))
+      assert.isAtMost(caveats.length, 21)
+    }))
+
+  it.effect("shows no secret in a note", () =>
+    Effect.gen(function*() {
+      const success = Schema.Struct({ pin: Schema.Redacted(Schema.String), total: Schema.Finite })
+      const tool = Tool.promise("list", { description: "", success }, async () => ({ pin: 1234, total: "5" }) as never)
+      assert.notInclude(read(yield* outcomeOf(tool, {})), "1234")
+    }))
+})
+
 describe("a result that does not match its schema", () => {
   const Order = Schema.Struct({
     id: Schema.String,
@@ -252,12 +329,16 @@ describe("a result that does not match its schema", () => {
 
   it.effect("is shown at any depth", () =>
     Effect.gen(function*() {
-      const { value: outcome } = yield* getOrder({ ...order, lines: [{ sku: "a", price: "12.50", cost: 3 }], note: 5 })
+      const { value: outcome } = yield* getOrder({
+        ...order,
+        lines: [{ sku: "a", price: "about 12", cost: 3 }],
+        note: 5
+      })
       const { caveats, value } = succeededWith(outcome)
-      assert.deepStrictEqual(value, { ...order, lines: [{ sku: "a", price: "12.50" }], note: 5 })
+      assert.deepStrictEqual(value, { ...order, lines: [{ sku: "a", price: "about 12" }], note: "5" })
       assert.deepStrictEqual(caveats, [
-        `lines.0.price: expected number, got "12.50"; shown as received`,
-        "note: expected string, got a number; shown as received"
+        "note: expected string, got a number; converted",
+        `lines.0.price: expected number, got "about 12"; shown as received`
       ])
     }))
 
@@ -269,13 +350,36 @@ describe("a result that does not match its schema", () => {
       }
     }))
 
-  it.effect("is refused if it lacks a field, or is another kind of value, and the model reads what is wrong", () =>
+  it.effect("is shown if it lacks a field, or is nothing", () =>
     Effect.gen(function*() {
       const { status: _, ...lacking } = order
       for (
+        const [value, json, note] of [
+          [lacking, lacking, "status: expected a value, got nothing; shown as received"],
+          [undefined, null, "The tool ended without an error, and returned nothing"],
+          [null, null, "The tool ended without an error, and returned nothing"]
+        ] as const
+      ) {
+        const { value: outcome } = yield* getOrder(value)
+        const { caveats, certainty, value: shown } = succeededWith(outcome)
+        assert.deepStrictEqual([shown, caveats, certainty], [json, [note], "executed"])
+      }
+    }))
+
+  it.effect("is shown if it is a word in place of an object that holds no secret", () =>
+    Effect.gen(function*() {
+      const { caveats, value } = succeededWith(yield* sent(Schema.Struct({ ok: Schema.Boolean }), "Deleted."))
+      assert.deepStrictEqual(value, "Deleted.")
+      assert.deepStrictEqual(caveats, ["as a whole: expected object, got a string; shown as received"])
+    }))
+
+  it.effect("is refused if nothing of what is declared is there, and the model reads what is wrong", () =>
+    Effect.gen(function*() {
+      for (
         const [value, wrong] of [
-          [lacking, "status: expected a value, got nothing"],
           ["<html>Please sign in</html>", "as a whole: expected object, got a string"],
+          ["{\"id\":\"7\",\"sta", "as a whole: expected object, got a string"],
+          [[], "as a whole: expected object, got an array of 0"],
           [{ ok: false, error: "service_unavailable" }, "id: expected a value, got nothing"]
         ] as const
       ) {

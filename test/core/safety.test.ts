@@ -212,7 +212,7 @@ describe("a tool that acts", () => {
       assert.include(failed.text, "\"hint\":\"Call status to find out.\"")
       const lying = Tool.make(
         "pay",
-        { description: "Pays", success: Schema.Int, check: "status" },
+        { description: "Pays", success: Schema.Int, onMismatch: "refuse", check: "status" },
         () => Effect.succeed(1.5)
       )
       const returned = yield* messageOf(lying)

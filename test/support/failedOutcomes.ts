@@ -58,6 +58,7 @@ export const subject = <E extends ToolFailure.ToolFailure<string>>(
     description: "",
     parameters,
     success: Schema.String,
+    onMismatch: "refuse",
     sideEffect,
     ...(hasOthers ? { instead: ["mirror"], check: "look" } : {})
   }, handler)

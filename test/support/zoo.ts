@@ -79,7 +79,7 @@ export const zoo = {
   lies: {
     tool: Tool.make(
       "lies",
-      { description: "", parameters: Echo, success: Schema.Int },
+      { description: "", parameters: Echo, success: Schema.Int, onMismatch: "refuse" },
       () => Effect.succeed("not a number" as never)
     ),
     comesTo: "invalid_result"

@@ -216,11 +216,11 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly success: Schema.ConstraintCodec<A, unknown>
   /**
-   * What happens to a result that does not match `success`. With `"show"`, the model reads the declared fields as they
-   * were received, except for secrets, and a note on each field that is wrong: a new status, a number for a text. A result
-   * that lacks a field, or is of another kind as a whole, is refused nevertheless. With `"refuse"`, every such result is a
-   * `SchemaMismatch` of the result (`invalid_result`). The log names the fields in both cases, and a tool that acts counts
-   * as executed. Default: `"show"`.
+   * What happens to a result that does not match `success`. With `"show"`, it is read as arguments are: a number in a text,
+   * null for a field that may be absent. What still does not match is shown as received, except for secrets and fields that
+   * are not declared. A note names each such field. Only a result in which nothing is as declared is refused. With
+   * `"refuse"`, nothing is converted, and every such result is a `SchemaMismatch` of the result (`invalid_result`). The log
+   * names the fields that are wrong, and a tool that acts counts as executed. Default: `"show"`.
    */
   readonly onMismatch?: OnMismatch
   /**

@@ -1,4 +1,4 @@
-import { declaredParts, masked, partAt } from "@fallible/arguments"
+import { coerce, declaredParts, type JsonSchema as AnyJsonSchema, masked, partAt } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,9 +16,11 @@ import { attempt } from "../value/untrusted.ts"
 import { resultIssues } from "./resultIssues.ts"
 import { lineOf, logMismatch } from "./resultMismatchLog.ts"
 import { hasTransformation, ResultParts } from "./resultParts.ts"
+import { isCutOff } from "./resultText.ts"
 
 /**
- * What happens to a result that does not match its schema: it is shown with what is wrong, or refused.
+ * What happens to a result that does not match its schema: it is coerced, and what still does not match is shown with what
+ * is wrong; or it is refused.
  *
  * @category models
  * @since 0.1.0
@@ -40,9 +42,10 @@ interface Guardian {
 /**
  * Writes a handler's answer as JSON, with a mask in place of each secret.
  *
- *     answer ─ encode ─ fits? ────────────────────────────────────── JSON
- *                         └ no ─ encode its parts ─ decode ─ fits? ─ JSON
- *                                                             └ no ─ JSON with its issues, or a `SchemaMismatch`
+ *     answer ─ encode ─ fits? ─────────────────────────────────────────────── JSON
+ *                         └ no ─ encode its parts ─ fits? ─────────────────── JSON
+ *                                                    └ no ─ coerce ─ fits? ── JSON with notes
+ *                                                                     └ no ── the same, or a `SchemaMismatch`
  *
  * @param then what happens with the result: given, since each call takes this step
  */
@@ -94,8 +97,50 @@ const guardParts = (
   const { decode, mask } = codecOf(tool.success)
   return Effect.matchEffect(decode(json), {
     onSuccess: () => Effect.succeed({ json: mask(json), notes: parts.notes, isEncoded: false }),
-    onFailure: (issue) => mismatched(tool, json, issue, parts)
+    onFailure: (issue) =>
+      tool.onMismatch === "refuse" ? mismatched(tool, json, issue, parts) : read(tool, json, issue, parts)
   })
+}
+
+// Services write a number as text, or null for an absent field. Such a result is read like a model's arguments.
+const read = (
+  tool: Guardian,
+  json: Schema.Json,
+  issue: SchemaIssue.Issue,
+  parts: ResultParts
+): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
+  const { found: schema } = jsonSchemaOf(tool.success)
+  const { value } = schema === undefined ? { value: json } : coerced(json, schema)
+  if (value === json) return mismatched(tool, json, issue, parts)
+  const { decode, mask } = codecOf(tool.success)
+  const wrong = resultIssues(issue, json)
+  const notesOn = (issues: ReadonlyArray<FieldIssue>) => [
+    ...parts.notes,
+    ...issues.map((issue) =>
+      `${lineOf(issue, json)}; ${partAt(value, issue.path) === undefined ? "left out" : "converted"}`
+    )
+  ]
+  return Effect.matchEffect(decode(value), {
+    onSuccess: () => Effect.succeed({ json: mask(value), notes: notesOn(wrong), isEncoded: false }),
+    onFailure: (left) => {
+      const stillWrong = pathsOf(resultIssues(left, value))
+      const notes = notesOn(wrong.filter(({ path }) => !stillWrong.has(path.join())))
+      return mismatched(tool, value, left, { notes, opaque: parts.opaque })
+    }
+  })
+}
+
+const pathsOf = (issues: ReadonlyArray<FieldIssue>): ReadonlySet<string> =>
+  new Set(issues.map(({ path }) => path.join()))
+
+// A number that is no longer exact has lost digits, and its text would hide that.
+const coerced = (json: Schema.Json, schema: AnyJsonSchema) => {
+  const { repairs, value } = coerce(json, schema)
+  const hasLostDigits = repairs.some(({ kind, path }) => {
+    const part = kind === "number_for_text" ? partAt(json, path) : undefined
+    return typeof part === "number" && Number.isInteger(part) && !Number.isSafeInteger(part)
+  })
+  return hasLostDigits ? { value: json } : { value }
 }
 
 type Mask = (json: Schema.Json) => Schema.Json
@@ -135,7 +180,7 @@ const mismatched = (
   tool: Guardian,
   json: Schema.Json,
   issue: SchemaIssue.Issue,
-  { notes, opaque }: ResultParts
+  { notes, opaque }: Pick<ResultParts, "notes" | "opaque">
 ): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
   // A type without a JSON form cannot be read back.
   const isOpaque = ({ path }: FieldIssue) => opaque.some((of) => of.every((key, at) => path[at] === key))
@@ -145,16 +190,18 @@ const mismatched = (
     return Effect.succeed({ json: mask(json), notes, isEncoded: false })
   }
   const { found: schema } = jsonSchemaOf(tool.success)
-  if (tool.onMismatch === "refuse" || schema === undefined || isOther(issues, json)) {
-    return refused(tool, issues, json, issue)
-  }
+  const shown = schema === undefined || tool.onMismatch === "refuse" ? undefined : shownParts(json, schema)
+  if (shown === undefined) return refused(tool, issues, json, issue)
   const lines = issues.map((issue) => lineOf(issue, json))
   return Effect.as(logMismatch(tool.name, lines), {
-    json: declaredParts(json, schema),
-    notes: [...notes, ...lines.map((line) => `${line}; shown as received`)],
+    json: shown,
+    notes: [...notes, ...(json === null ? [nothing] : lines.map((line) => `${line}; shown as received`))],
     isEncoded: false
   })
 }
+
+// Many tools that delete or send return nothing, whatever they declare.
+const nothing = "The tool ended without an error, and returned nothing"
 
 // Logs the mismatch, too: the model cannot fix it, but the tool's author can.
 const refused = (
@@ -170,7 +217,14 @@ const refused = (
   )
 }
 
-// A result that lacks what it must have, or is of another kind as a whole, is an answer to another question. After the
-// first issues, one without a path only counts those that are alike.
-const isOther = (issues: ReadonlyArray<FieldIssue>, json: Schema.Json): boolean =>
-  issues.some(({ path }, index) => path.length === 0 ? index === 0 : partAt(json, path) === undefined)
+/**
+ * Returns what may be shown of a result, or `undefined` if it is an answer to another question: nothing that is declared is
+ * there, or it is a page of markup or the beginning of JSON.
+ */
+const shownParts = (json: Schema.Json, schema: AnyJsonSchema): Schema.Json | undefined => {
+  const shown = declaredParts(json, schema)
+  if (typeof shown === "string") return /^\s*</.test(shown) || isCutOff(shown) ? undefined : shown
+  return json === null || typeof shown !== "object" || shown === null || Object.keys(shown).length > 0
+    ? shown
+    : undefined
+}
