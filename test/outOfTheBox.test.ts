@@ -55,7 +55,7 @@ const play = ({ model, service = () => answer({}), tools }: Scenario) =>
     // Time passes only during a wait: of a policy, or of the caller of a hanging tool.
     const waits = yield* Queue.unbounded<Duration.Duration>()
     const wait = (duration: Duration.Duration) => Queue.offerUnsafe(waits, duration)
-    const world = new World(url, () => wait(Duration.seconds(10)))
+    const world = new World(url, () => wait(Duration.seconds(30)))
     const onEvent: NonNullable<Observer.Observer["onEvent"]> = (event) => {
       if (event._tag === "WaitStarted" && event.wait !== undefined) wait(event.wait)
     }

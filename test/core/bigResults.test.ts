@@ -4,7 +4,7 @@ import {
   Agent,
   AgentFailure,
   Dispatch,
-  type Model,
+  Model,
   PartialData,
   Tool,
   ToolCall,
@@ -156,7 +156,7 @@ const wholes: ReadonlyArray<readonly [what: string, value: Schema.Json]> = [
   ["a dictionary of objects", Object.fromEntries(rows(8000).map(({ id, ...row }) => [`customer-${id}`, row]))],
   ["a string of surrogate pairs and escapes", emoji],
   ["a string with single surrogates", "\ud83d\ude00x\ud83d".repeat(20_000)],
-  ["an array of numbers", Array.from({ length: 30_000 }, (_, n) => n)],
+  ["an array of numbers", Array.from({ length: 60_000 }, (_, n) => n)],
   ["an array of long texts", Array.from({ length: 12 }, (_, n) => `${n} ${"text ".repeat(20_000)}`)],
   ["an array of arrays with many items", Array.from({ length: 40 }, () => Array.from({ length: 1500 }, (_, n) => n))],
   ["a nested object", { data: { response: { rows: rows(3000), text: emoji } }, total: 3000 }],
@@ -435,6 +435,41 @@ describe("F11: read_more", () => {
 // What is cut, and what is not
 // -----------------------------------------------------------------------------
 
+describe("F11: a result that fits", () => {
+  it.effect("is whole, however many items it has: 120 KB, or 6000 items", () =>
+    Effect.gen(function*() {
+      for (const value of [rows(1250), Array.from({ length: 6000 }, (_, id) => ({ id })), "x".repeat(190_000)]) {
+        assert.isTrue(isSame(JSON.parse(yield* textOf(value)), value))
+      }
+    }))
+
+  it.effect("is whole if the model's window is large, and cut if it is small", () =>
+    Effect.gen(function*() {
+      const value = { total: 1250, rows: rows(1250) }
+      const shownWith = (contextWindow: number) => {
+        const asked: Array<Model.Request> = []
+        const model = Model.layer({
+          contextWindow,
+          respond: (request) =>
+            Effect.sync(() => {
+              asked.push(request)
+              return asked.length === 1 ? ScriptedModel.call("report") : ScriptedModel.text("done")
+            })
+        })
+        return Effect.map(Effect.provide(agentOf(value).run("?"), model), () => {
+          const last = Array.from(asked[1]?.transcript ?? []).at(-1)
+          return last?.role === "tool" ? last.text : ""
+        })
+      }
+      const small = yield* shownWith(8192)
+      assert.isAtMost(bytesOf(small), 12_800)
+      assert.match(readText(small).notes, /shows \d+ of 1250 items of 'rows'/)
+      assert.isTrue(isSame(JSON.parse(yield* shownWith(1_000_000)), value))
+      // A window that is no size says nothing.
+      assert.isTrue(isSame(JSON.parse(yield* shownWith(Number.NaN)), value))
+    }))
+})
+
 describe("F11: a result that is too big", () => {
   it.effect("is asked for again with a smaller size, if its tool has one", () =>
     Effect.gen(function*() {
@@ -460,14 +495,14 @@ describe("F11: a result that is too big", () => {
 
   it.effect("is kept under its own name, if a turn has several", () =>
     Effect.gen(function*() {
-      const named = (name: string) => returning(`${name} `.repeat(30_000), { name })
+      const named = (name: string) => returning(`${name} `.repeat(60_000), { name })
       const agent = Agent.make({ toolkit: Toolkit.make(named("one"), named("two")) })
       const { requests } = yield* played(agent.run("?"), [
         ScriptedModel.calls(["one"], ["two"], ["one"]),
         ScriptedModel.calls(
-          ["read_more", { result: "result_1", from: 119_990 }],
-          ["read_more", { result: "result_2", from: 119_988 }],
-          ["read_more", { result: "result_3", from: 119_992 }]
+          ["read_more", { result: "result_1", from: 239_990 }],
+          ["read_more", { result: "result_2", from: 239_988 }],
+          ["read_more", { result: "result_3", from: 239_992 }]
         ),
         ScriptedModel.text("done")
       ])
@@ -529,9 +564,9 @@ describe("F11: a result that is too big", () => {
       const page = Tool.make(
         "page",
         { description: "A page", success: Schema.Json, sideEffect: "none" },
-        () => Effect.fail(new PartialData({ code: "more_pages", detail: "Page 1 of 2.", data: rows(1500) }))
+        () => Effect.fail(new PartialData({ code: "more_pages", detail: "Page 1 of 2.", data: rows(3000) }))
       )
-      const agent = Agent.make({ toolkit: Toolkit.make(page), results: { bytes: 200_000, items: 5000 } })
+      const agent = Agent.make({ toolkit: Toolkit.make(page), results: { bytes: 300_000, items: 5000 } })
       const { requests } = yield* played(agent.run("?"), once("page"))
       assert.match(heard(requests[1]), /call read_more with/)
     }))
@@ -604,10 +639,10 @@ describe("F11: a result that is too big", () => {
       ["10,000 names", Object.fromEntries(rows(10_000).map(({ id, note }) => [`k${id}`, note])), /of 10000 fields/],
       [
         "512 levels",
-        Array.from({ length: 510 }).reduce<Schema.Json>((inner) => [inner], "x".repeat(60_000)),
+        Array.from({ length: 510 }).reduce<Schema.Json>((inner) => [inner], "x".repeat(200_000)),
         /characters of '0\.0\.0/
       ],
-      ["20,000 empty lists", Array.from({ length: 20_000 }, () => []), /500 of 20000 items/]
+      ["100,000 empty lists", Array.from({ length: 100_000 }, () => []), /of 100000 items/]
     ] as const
   ) {
     it.effect(`is cut to valid JSON, if it has ${what}`, () =>
@@ -708,11 +743,11 @@ describe("F11: a result that is too big", () => {
 describe("F11: a rendering of one's own", () => {
   it.effect("renders the cut result: prose", () =>
     Effect.gen(function*() {
-      const text = yield* textOf("It is long. ".repeat(10_000), { rendering: Rendering.prose })
+      const text = yield* textOf("It is long. ".repeat(20_000), { rendering: Rendering.prose })
       assert.isBelow(bytesOf(text), 51_000)
       assert.match(
         text,
-        /^It is long[^"]*…\nNote: This result of 120002 bytes was cut: it shows \d+ of 120000 characters\. To read the rest, call read_more with \{"result":"result_1","from":\d+\}\.$/
+        /^It is long[^"]*…\nNote: This result of 240002 bytes was cut: it shows \d+ of 240000 characters\. To read the rest, call read_more with \{"result":"result_1","from":\d+\}\.$/
       )
     }))
 
@@ -868,8 +903,16 @@ describe("F11: the limit of all results in a request", () => {
 
 describe("ResultSize.make", () => {
   it("fills in the other limits", () => {
-    assert.deepStrictEqual(ResultSize.make(), { bytes: 50_000, items: 500, request: 300_000 })
-    assert.deepStrictEqual(ResultSize.make({ bytes: 400_000 }), { bytes: 400_000, items: 500, request: 400_000 })
+    assert.deepStrictEqual(ResultSize.make(), { bytes: 192_000, items: Infinity, request: 288_000 })
+    assert.deepStrictEqual(ResultSize.make({ bytes: 400_000 }), { bytes: 400_000, items: Infinity, request: 400_000 })
+    assert.deepStrictEqual(ResultSize.make({ request: 60_000 }), { bytes: 60_000, items: Infinity, request: 60_000 })
+  })
+
+  it("follows the model's context window", () => {
+    assert.deepStrictEqual(ResultSize.make({}, 8192), { bytes: 12_288, items: Infinity, request: 18_432 })
+    assert.deepStrictEqual(ResultSize.make({}, 1), { bytes: 1000, items: Infinity, request: 1000 })
+    assert.deepStrictEqual(ResultSize.make({ items: 5 }, 1_000_000), { bytes: 1_500_000, items: 5, request: 2_250_000 })
+    assert.throws(() => ResultSize.make({}, 0.5), "A context window must be a whole number of at least 1")
   })
 
   for (const results of ["hole", null, 7]) {
@@ -890,7 +933,7 @@ describe("ResultSize.make", () => {
       { bytes: -1 },
       { items: 0 },
       { items: 1.5 },
-      { request: 49_999 },
+      { request: 999 },
       { bytes: 2000, request: 1999 }
     ]
   ) {

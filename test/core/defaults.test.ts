@@ -101,7 +101,7 @@ describe("Policy.withDefaults", () => {
     const settling = Policy.reconcile(() => Effect.succeedNone, { settle: "1 minute" })
     assert.strictEqual(withOwn(settling), "deadline of 2m 30s")
     const all = descriptions(Policy.withDefaults([], [settling, ...Policy.standard()]))
-    assert.strictEqual(all.at(-1), "deadline of 2m 30s")
+    assert.strictEqual(all.at(-1), "deadline of 3m 30s")
   })
 
   it("omits a default deadline if the tool has one, or a timeout of unknown length", () => {

@@ -18,7 +18,7 @@ const halfway = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0
 type Weather = Tool.Tool<string, typeof paris, string, Failure>
 
 const descriptions = <T extends Tool.Any>(tool: T) => tool.policies.map(({ description }) => description)
-const standard = ["timeout of 10s", "retry of transient failures", "deadline of 30s"]
+const standard = ["timeout of 30s", "retry of transient failures", "deadline of 1m 30s"]
 
 describe("Policy.standard", () => {
   const plays: ReadonlyArray<
@@ -31,8 +31,8 @@ describe("Policy.standard", () => {
   > = [
     ["asks a tool that hangs and reads once", ({ tool }) => tool([Effect.never]), {}, [
       "0 attempt 1",
-      "10000 interrupted",
-      "10000 => timeout"
+      "30000 interrupted",
+      "30000 => timeout"
     ]],
     [
       "asks it three times within the total, if it says so",
@@ -40,16 +40,16 @@ describe("Policy.standard", () => {
       { retryTimeouts: true },
       [
         "0 attempt 1",
-        "10000 interrupted",
+        "30000 interrupted",
         "retry handles timeout",
         "waits 100",
-        "10100 attempt 2",
-        "20100 interrupted",
+        "30100 attempt 2",
+        "60100 interrupted",
         "retry handles timeout",
         "waits 200",
-        "20300 attempt 3",
-        "30000 interrupted",
-        "30000 => timeout"
+        "60300 attempt 3",
+        "90000 interrupted",
+        "90000 => timeout"
       ]
     ],
     ["tries a connection again that was not made in time", ({ tool }) => tool([Effect.fail(notConnected), sunny]), {}, [
@@ -83,50 +83,50 @@ describe("Policy.standard", () => {
       "5000 attempt 2",
       "5000 => sunny"
     ]],
-    ["waits until just before its total", ({ tool }) => tool([busy("29999 millis"), sunny]), {}, [
+    ["waits until just before its total", ({ tool }) => tool([busy("89999 millis"), sunny]), {}, [
       "0 attempt 1",
       "retry handles rate_limited",
-      "waits 29999",
-      "29999 attempt 2",
-      "29999 => sunny"
+      "waits 89999",
+      "89999 attempt 2",
+      "89999 => sunny"
     ]],
-    ["does not begin a wait that ends with its total", ({ tool }) => tool([busy("30 seconds"), sunny]), {}, [
+    ["does not begin a wait that ends with its total", ({ tool }) => tool([busy("90 seconds"), sunny]), {}, [
       "0 attempt 1",
       "0 => rate_limited"
     ]],
-    ["does not wait for 40 s", ({ tool }) => tool([busy("40 seconds"), sunny]), {}, [
+    ["does not wait for 100 s", ({ tool }) => tool([busy("100 seconds"), sunny]), {}, [
       "0 attempt 1",
       "0 => rate_limited"
     ]],
     [
-      "waits for 40 s where the total allows it",
-      ({ tool }) => tool([busy("40 seconds"), sunny]),
-      { totalTimeout: "1 minute" },
+      "waits for 100 s where the total allows it",
+      ({ tool }) => tool([busy("100 seconds"), sunny]),
+      { totalTimeout: "2 minutes" },
       [
         "0 attempt 1",
         "retry handles rate_limited",
-        "waits 40000",
-        "40000 attempt 2",
-        "40000 => sunny"
+        "waits 100000",
+        "100000 attempt 2",
+        "100000 => sunny"
       ]
     ],
-    ["fails at once where the total would end during a wait", ({ tool }) => tool([busy("20 seconds")]), {}, [
+    ["fails at once where the total would end during a wait", ({ tool }) => tool([busy("60 seconds")]), {}, [
       "0 attempt 1",
       "retry handles rate_limited",
-      "waits 20000",
-      "20000 attempt 2",
-      "20000 => rate_limited"
+      "waits 60000",
+      "60000 attempt 2",
+      "60000 => rate_limited"
     ]],
     ["executes a payment that hangs once", ({ tool }) => tool([Effect.never, sunny], "non_idempotent"), {}, [
       "0 attempt 1",
-      "10000 interrupted",
-      "10000 => outcome_unknown"
+      "30000 interrupted",
+      "30000 => outcome_unknown"
     ]],
     [
       "executes it once with timeouts retried, too",
       ({ tool }) => tool([Effect.never, sunny], "non_idempotent"),
       { retryTimeouts: true },
-      ["0 attempt 1", "10000 interrupted", "10000 => outcome_unknown"]
+      ["0 attempt 1", "30000 interrupted", "30000 => outcome_unknown"]
     ],
     [
       "leaves a tool its own timeout of two minutes, which the total does not cut off",
@@ -165,10 +165,10 @@ describe("Policy.standard", () => {
       }))
   }
 
-  it.effect("ends an attempt after 10 s, and not a millisecond before", () =>
+  it.effect("ends an attempt after 30 s, and not a millisecond before", () =>
     Effect.gen(function*() {
       const hangs = doing(Effect.never).pipe(Tool.withDefaults(Policy.standard()))
-      const [before, end] = yield* around(Effect.flip(hangs.run(paris)), 10_000)
+      const [before, end] = yield* around(Effect.flip(hangs.run(paris)), 30_000)
       assert.isUndefined(before)
       assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "timeout")
     }))
@@ -187,21 +187,21 @@ describe("Policy.standard", () => {
         total: number
       ]
     > = [
-      ["a limit around a timeout", stuck.pipe(Tool.timeout("2 seconds"), Tool.concurrency(1)), 2_000, 32_000],
-      ["a limit around a deadline", stuck.pipe(Tool.deadline("5 seconds"), Tool.concurrency(1)), 5_000, 35_000],
+      ["a limit around a timeout", stuck.pipe(Tool.timeout("2 seconds"), Tool.concurrency(1)), 2_000, 92_000],
+      ["a limit around a deadline", stuck.pipe(Tool.deadline("5 seconds"), Tool.concurrency(1)), 5_000, 95_000],
       [
         "a limit around a fallback",
         stuck.pipe(Tool.fallback(() => Effect.fail(lost)), Tool.concurrency(1)),
-        10_000,
-        30_000
+        30_000,
+        90_000
       ],
       [
         "a limit around a catch",
         stuck.pipe(Tool.catchTag("ToolUnavailable", Effect.fail), Tool.concurrency(1)),
-        10_000,
-        30_000
+        30_000,
+        90_000
       ],
-      ["a limit around a fix", stuck.pipe(Tool.fix(() => ({})), Tool.concurrency(1)), 10_000, 30_000]
+      ["a limit around a fix", stuck.pipe(Tool.fix(() => ({})), Tool.concurrency(1)), 30_000, 90_000]
     ]
     for (const [what, queue, first, total] of queues) {
       it.effect(what, () =>
@@ -271,7 +271,7 @@ describe("Policy.standard", () => {
       assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), []), once)
       assert.deepStrictEqual(yield* attemptsUnder([], Policy.standard()), once)
       assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), Policy.standard()), once)
-      const thrice = Policy.standard({ retryTimeouts: true, totalTimeout: "1 minute" })
+      const thrice = Policy.standard({ retryTimeouts: true, totalTimeout: "2 minutes" })
       assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), thrice), [3, "timeout", "timeout", "timeout"])
       assert.deepStrictEqual(yield* attemptsUnder(thrice, Policy.standard()), once)
       assert.deepStrictEqual(yield* attemptsUnder([Policy.deadline("4 seconds")], [Policy.retry(RetryPolicy.none)]), [
@@ -292,7 +292,7 @@ describe("Policy.standard", () => {
     assert.deepStrictEqual(descriptions(Tool.withDefaults(patient, Policy.standard())), [
       "timeout of 2m",
       "retry of transient failures",
-      "deadline of 2m 30s"
+      "deadline of 3m 30s"
     ])
   })
 
@@ -311,15 +311,15 @@ describe("Policy.standard", () => {
       )
       return [attempts.max, durationText(waiting.max), durationText(time.max), warnings.length]
     }
-    assert.deepStrictEqual(explain(), [3, "30s", "30s", 0])
-    assert.deepStrictEqual(explain({ retryTimeouts: true }), [3, "30s", "30s", 0])
+    assert.deepStrictEqual(explain(), [3, "1m 30s", "1m 30s", 0])
+    assert.deepStrictEqual(explain({ retryTimeouts: true }), [3, "1m 30s", "1m 30s", 0])
     assert.deepStrictEqual(explain({ attemptTimeout: "2 seconds", attempts: 5, totalTimeout: "2 minutes" }), [
       5,
       "2m",
       "2m",
       0
     ])
-    assert.deepStrictEqual(explain({ attempts: 1 }), [1, "0ms", "10s", 0])
+    assert.deepStrictEqual(explain({ attempts: 1 }), [1, "0ms", "30s", 0])
   })
 
   it("give an attempt at most a short total time", () => {
@@ -329,8 +329,8 @@ describe("Policy.standard", () => {
 
   const refusals: ReadonlyArray<readonly [options: object, message: RegExp]> = [
     [
-      { attemptTimeout: "1 minute" },
-      /^An 'attemptTimeout' must not be longer than the 'totalTimeout'; got 1m and 30s\.$/
+      { attemptTimeout: "2 minutes" },
+      /^An 'attemptTimeout' must not be longer than the 'totalTimeout'; got 2m and 1m 30s\.$/
     ],
     ...[0, "Infinity", "10s"].flatMap((bad) =>
       [

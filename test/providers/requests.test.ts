@@ -5,7 +5,7 @@ import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Cause, ConfigProvider, Effect, Exit, type Layer, Redacted, Schedule, Schema, Stream } from "effect"
-import { HttpClient, HttpClientError, type HttpClientRequest } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientError, type HttpClientRequest } from "effect/http"
 import { ollama, openAi, serving } from "../support/models.ts"
 
 const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
@@ -238,6 +238,22 @@ describe("model options", () => {
       assert.isArray(body["tools"])
       assert.notProperty(yield* bodyFor(Ollama.layer(quick), { toolChoice: "none" }), "tools")
       assert.property(yield* bodyFor(Ollama.layer(quick), { toolChoice: "auto", parallelCalls: true }), "tools")
+    }))
+
+  it.effect("say how large the window is, to Ollama and to an agent", () =>
+    Effect.gen(function*() {
+      const settings = { ...quick, contextWindow: 16_384 }
+      assert.deepInclude(yield* bodyFor(Ollama.layer(settings), {}), { options: { num_ctx: 16_384 } })
+      const own = { provider: { options: { num_ctx: 4096 } } }
+      assert.deepInclude(yield* bodyFor(Ollama.layer(settings), own), { options: { num_ctx: 4096 } })
+      assert.notProperty(bodyOf(yield* sentBy(OpenAi.layer(settings), request)), "options")
+      for (const layer of [Ollama.layer(settings), OpenAi.layer(settings)]) {
+        const model = yield* Effect.provide(Model.Model, layer).pipe(Effect.provide(FetchHttpClient.layer))
+        assert.strictEqual(model.contextWindow, 16_384)
+      }
+      const wrong = Effect.exit(Effect.provide(Model.Model, Ollama.layer({ ...quick, contextWindow: -1 })))
+      const exit = yield* Effect.provide(wrong, FetchHttpClient.layer)
+      assert.match(String(exit), /A 'contextWindow' must be a whole number of tokens above zero; got -1/)
     }))
 
   it.effect("that Ollama would ignore are refused", () =>

@@ -268,7 +268,7 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     ],
     model: weak("look_up"),
     cost: "2/1",
-    says: /did not answer within 10s/
+    says: /did not answer within 30s/
   },
   {
     name: "a hang without a signal",
@@ -281,7 +281,7 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     ],
     model: weak("look_up"),
     cost: "2/1",
-    says: /did not answer within 10s/
+    says: /did not answer within 30s/
   },
   // ---- tools that act
   ...[true, false].map((listens): Scenario => ({

@@ -78,7 +78,7 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
   /** The text of the system message. Default: no system message. */
   readonly instructions?: string
   readonly toolkit: Toolkit.Toolkit<T>
-  /** The limits of a run. Default: 10 turns, and no other limit. */
+  /** The limits of a run. Default: 30 turns, and no other limit. */
   readonly limits?: Limits
   /**
    * What happens when a limit is reached, or when the run is stuck: the run fails (`LimitReached`, `LoopDetected`), or
@@ -100,7 +100,7 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
   readonly loopGuard?: LoopGuard.Options | "off"
   /**
    * How big the results of tools may be in a request to the model (`ResultSize`), or `"whole"` if results are never
-   * cut. Default: 50,000 bytes for one result, and 300,000 characters for all results.
+   * cut. Default: half of the model's context window for one result, and three quarters for all results.
    */
   readonly results?: ResultSize.Options | "whole"
   /**
@@ -322,7 +322,8 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const budget = makeBudget(options.limits)
   const concludes = options.onLimit === "conclude"
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
-  const resultSize = options.results === "whole" ? undefined : ResultSize.make(options.results)
+  const { results } = options
+  const usualSize = results === "whole" ? undefined : ResultSize.make(results)
   const own = equipped(options)
   const acting = Array.from(own.tools.values()).filter(({ sideEffect }) => !isIdempotent(sideEffect))
   const isUnkeyed = acting.some(({ sideEffect }) => sideEffect === "non_idempotent")
@@ -352,6 +353,10 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
     context: RunContext,
     earlier: Transcript.Transcript | undefined
   ): RunOf<T> => {
+    // A window that is no size says nothing.
+    const resultSize = results === "whole" || model.contextWindow === undefined
+      ? usualSize
+      : attempt(() => ResultSize.make(results, model.contextWindow)) ?? usualSize
     const kept = resultSize === undefined || own.tools.has(readMoreName) || isOwnRendering
       ? undefined
       : new KeptResults(resultSize)

@@ -27,7 +27,7 @@ import * as Schema from "effect/Schema"
  * @since 0.1.0
  */
 export interface Limits {
-  /** How many times the model may reply: a whole number of at least 1. Default: 10. */
+  /** How many times the model may reply: a whole number of at least 1. Default: 30. */
   readonly turns?: number
   /** How many tool calls the model may make, whatever their outcomes. Default: no limit. */
   readonly calls?: number

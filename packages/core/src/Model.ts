@@ -209,6 +209,8 @@ export class Model extends Context.Service<Model, {
   readonly respond: (request: Request) => Effect.Effect<Reply, ModelFailure>
   /** Streams one reply while the model writes it. */
   readonly stream: (request: Request) => Stream.Stream<Part, ModelFailure>
+  /** The size of the model's context window, in tokens. It says how big results may be (`ResultSize`). Default: not known. */
+  readonly contextWindow?: number
 }>()("@fallible/core/Model") {}
 
 /**
@@ -228,10 +230,9 @@ export class Model extends Context.Service<Model, {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: {
-  readonly respond: (request: Request) => Effect.Effect<Reply, ModelFailure>
-}): Model["Service"] =>
+export const make = (options: Pick<Model["Service"], "respond" | "contextWindow">): Model["Service"] =>
   Model.of({
+    ...(options.contextWindow === undefined ? {} : { contextWindow: options.contextWindow }),
     respond: options.respond,
     stream: (request) =>
       Stream.flatMap(Stream.fromEffect(options.respond(request)), (reply) =>
@@ -247,9 +248,8 @@ export const make = (options: {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: {
-  readonly respond: (request: Request) => Effect.Effect<Reply, ModelFailure>
-}): Layer.Layer<Model> => Layer.succeed(Model, make(options))
+export const layer = (options: Pick<Model["Service"], "respond" | "contextWindow">): Layer.Layer<Model> =>
+  Layer.succeed(Model, make(options))
 
 // -----------------------------------------------------------------------------
 // Retrying

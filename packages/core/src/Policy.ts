@@ -657,13 +657,13 @@ const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
  */
 export interface StandardOptions {
   /**
-   * How long each attempt may take: a finite time above zero. Default: 10 seconds, or the `totalTimeout` if
+   * How long each attempt may take: a finite time above zero. Default: 30 seconds, or the `totalTimeout` if
    * that is shorter.
    */
   readonly attemptTimeout?: Duration.Input
   /**
    * How long all attempts may take, including the waits between them: a finite time, at least as long
-   * as the `attemptTimeout`. Default: 30 seconds.
+   * as the `attemptTimeout`. Default: 90 seconds.
    */
   readonly totalTimeout?: Duration.Input
   /** The largest number of attempts, including the first: a whole number of at least 1. Default: 3. */
@@ -682,14 +682,15 @@ export interface StandardOptions {
  * When to use: as an agent's `policies`, or as a toolkit's defaults (`Toolkit.withDefaults`). Without these
  * defaults, tools have only their own policies.
  *
- * - `timeout`: each attempt may take 10 seconds.
+ * - `timeout`: each attempt may take 30 seconds.
  * - `retry`: three attempts in all, with the backoff of {@link RetryPolicy.make}. A `Retry-After` is
  *   honoured up to the `totalTimeout`.
- * - `deadline`: the whole call may take 30 seconds. A wait that could not end in time is not started.
+ * - `deadline`: the whole call may take 90 seconds. A wait that could not end in time is not started.
  *
- * Both times are the defaults of .NET's standard resilience handler
- * (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that handler, this retry repeats a
- * timed-out attempt only if `retryTimeouts` is set.
+ * The three policies and their order are those of .NET's standard resilience handler
+ * (`Microsoft.Extensions.Http.Resilience`, built on Polly). Its times are 10 and 30 seconds, which are short for what
+ * agents call: a slow search, a deployment. Unlike that handler, this retry repeats a timed-out attempt only if
+ * `retryTimeouts` is set.
  *
  * A tool's own policy replaces the standard policy of the same kind. If a tool has its own timeout, the
  * deadline is extended by that time. To replace one of the three policies for all tools, put yours first:
@@ -722,10 +723,10 @@ export interface StandardOptions {
  */
 export const standard = (options: StandardOptions = {}): ReadonlyArray<Policy> => {
   demandKnown("Policy.standard", options, standardNames)
-  const { attemptTimeout, attempts = 3, retryTimeouts = false, totalTimeout = "30 seconds" } = options
+  const { attemptTimeout, attempts = 3, retryTimeouts = false, totalTimeout = "90 seconds" } = options
   const total = finite("totalTimeout", totalTimeout)
   const perAttempt = attemptTimeout === undefined
-    ? Duration.min(Duration.seconds(10), total)
+    ? Duration.min(Duration.seconds(30), total)
     : finite("attemptTimeout", attemptTimeout)
   if (Duration.isGreaterThan(perAttempt, total)) {
     const [one, whole] = [Duration.format(perAttempt), Duration.format(total)]

@@ -4,8 +4,8 @@
  *     const model = Ollama.layer({ model: "llama3.2" })                       // or: Ollama.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
- * If a conversation exceeds the model's context window, Ollama silently cuts the conversation. To enlarge the
- * window, set `modelOptions: { provider: { options: { num_ctx: 16_384 } } }`.
+ * If a conversation exceeds the model's context window, Ollama silently cuts the conversation. To set the size of the
+ * window, and to have big results of tools cut to it, use `Ollama.layer({ model: "llama3.2", contextWindow: 16_384 })`.
  *
  * Any `HttpClient` works. Add your own headers with `HttpClient.mapRequest`.
  *
@@ -69,7 +69,7 @@ export interface Options extends Settings {
 export const make = (options: Options): Effect.Effect<Model.Model["Service"], never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
     demandKnown("Ollama", options, names)
-    return Provider.make(format, serverOf(options), client, options)
+    return Provider.make(formatFor(options.contextWindow), serverOf(options), client, options)
   })
 
 const names: Names<Options> = { ...Provider.settingNames, model: true, host: true, apiKey: true }
@@ -164,7 +164,10 @@ const reachable = (name: string): string => {
 // Requests
 // -----------------------------------------------------------------------------
 
-const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, { server, stream }) => {
+const encode = (
+  contextWindow: number | undefined
+): Provider.Format["encode"] =>
+({ options = {}, tools, transcript }, { server, stream }) => {
   const problem = unsupportedOption(options) ?? unsupportedImage(transcript)
   if (problem !== undefined) return Effect.fail(problem)
   const { options: own, ...provider } = options.provider ?? {}
@@ -175,6 +178,7 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
     options: {
       ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
       ...(options.maxTokens === undefined ? {} : { num_predict: options.maxTokens }),
+      ...(contextWindow === undefined ? {} : { num_ctx: contextWindow }),
       ...(isObject(own) ? own : {})
     },
     ...provider,
@@ -256,4 +260,9 @@ const frames: Provider.Format["frames"] = (body) =>
     Stream.filter((line) => line.trim() !== "")
   )
 
-const format: Provider.Format = { encode, write: writeWithSources, read, frames }
+const formatFor = (contextWindow: number | undefined): Provider.Format => ({
+  encode: encode(contextWindow),
+  write: writeWithSources,
+  read,
+  frames
+})

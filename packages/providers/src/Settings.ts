@@ -34,4 +34,9 @@ export interface Settings {
    * are 408, 429, and all from 500 on except 501 and 505.
    */
   readonly retry?: Schedule.Schedule<unknown, ModelFailure>
+  /**
+   * The size of the model's context window, in tokens. Big results of tools are then cut to what fits into it (`ResultSize`).
+   * Ollama also gets it as `num_ctx`. Default: not known.
+   */
+  readonly contextWindow?: number
 }

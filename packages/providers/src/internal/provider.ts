@@ -47,15 +47,18 @@ export interface Format {
 }
 
 /** The names of the options that all providers share. */
-export const settingNames: Names<Settings> = { timeout: true, streamTimeout: true, retry: true }
+export const settingNames: Names<Settings> = { timeout: true, streamTimeout: true, retry: true, contextWindow: true }
 
 /** Makes a model from a format and a server. */
 export const make = (
   format: Format,
   server: Failures.Server,
   client: HttpClient.HttpClient,
-  { retry = RetryPolicy.transient, streamTimeout = "1 hour", timeout = "5 minutes" }: Settings
+  { contextWindow, retry = RetryPolicy.transient, streamTimeout = "1 hour", timeout = "5 minutes" }: Settings
 ): Model.Model["Service"] => {
+  if (contextWindow !== undefined && !(Number.isSafeInteger(contextWindow) && contextWindow > 0)) {
+    throw new TypeError(`A 'contextWindow' must be a whole number of tokens above zero; got ${contextWindow}.`)
+  }
   const pieceLimit = limit(timeout, (time) => Failures.timedOut(server, time))
   const replyLimit = limit(streamTimeout, (time) => Failures.unfinishedReply(server, time))
   // Connections are closed with the scope, so an interrupted run leaves none open.
@@ -65,6 +68,7 @@ export const make = (
     Effect.flatMap(format.encode(request, { server, stream }), (body) => send(server, scoped, format.write(body)))
 
   return {
+    ...(contextWindow === undefined ? {} : { contextWindow }),
     respond: (request) =>
       open(request, false).pipe(
         Effect.flatMap((response) => textOf(server, response)),

@@ -25,7 +25,7 @@ export interface Budget {
 export const makeBudget = (limits: Limits = {}): Budget => {
   demandKnown("The record of an agent's limits", limits, names)
   return {
-    turns: max("turns", limits.turns ?? 10),
+    turns: max("turns", limits.turns ?? 30),
     calls: max("calls", limits.calls),
     tokens: max("tokens", limits.tokens),
     elapsed: limits.elapsed === undefined ? Infinity : Duration.toMillis(positive("limit of time", limits.elapsed)),

@@ -5,7 +5,7 @@ import * as Tool from "../../Tool.ts"
 import { PartialData, SemanticGarbage } from "../../ToolFailure.ts"
 import * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
-import { cutJson, type JsonSize, maxData, type Omission, pathText, startOf } from "../value/cutJson.ts"
+import { cutJson, type JsonSize, maxPart, type Omission, pathText, startOf } from "../value/cutJson.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { cut, oneLine, utf8Length } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
@@ -33,9 +33,9 @@ export class KeptResults {
   #isExpected = false
   #toolkit: Toolkit.Toolkit | undefined = undefined
 
-  /** A part is as big as a result or as the data of a failure may be. The rest of the room is for the words around it. */
+  /** A part is as big as a result that was cut. The rest of the room is for the words around it. */
   constructor({ bytes, items }: ResultSize) {
-    this.#size = { bytes: Math.min(bytes, maxData) - 500, items }
+    this.#size = { bytes: Math.min(bytes, maxPart) - 500, items }
   }
 
   keep(id: string, kept: Kept): void {

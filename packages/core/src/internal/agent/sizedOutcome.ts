@@ -7,7 +7,7 @@ import type * as Tool from "../../Tool.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { askingForLess } from "../dispatch/toolHints.ts"
 import { withFields } from "../failure/failureClass.ts"
-import { type CutJson, cutJson, maxData, shownText, textOfPath } from "../value/cutJson.ts"
+import { type CutJson, cutJson, maxData, maxPart, shownText, textOfPath } from "../value/cutJson.ts"
 import { utf8Length } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 import { type KeptResults, readMoreName } from "./keptResults.ts"
@@ -39,8 +39,9 @@ export const sizedOutcome = (
   const text = JSON.stringify(value)
   // A rendering would cut the data of a failure once more, but does not know how the model gets the rest.
   const bytes = outcome._tag === "Failed" ? Math.min(size.bytes, maxData) : size.bytes
-  const short = cutJson(value, { ...size, bytes }, text)
-  if (short === undefined) return undefined
+  const fitted = cutJson(value, { ...size, bytes }, text)
+  if (fitted === undefined) return undefined
+  const short = bytes <= maxPart ? fitted : cutJson(value, { ...size, bytes: maxPart }, text) ?? fitted
   const less = tool === undefined ? undefined : askingForLess(tool)
   kept?.keep(id, { value, length: text.length, omissions: short.omissions })
   const what = `This result of ${utf8Length(text)} bytes was cut: it shows ${shownText(short)}.`

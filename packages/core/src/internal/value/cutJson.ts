@@ -28,7 +28,10 @@ export interface CutJson {
 }
 
 /** The most bytes of a failure's data that a rendering shows. */
-export const maxData = 60_000
+export const maxData = 200_000
+
+/** The most bytes that are shown of a result that has to be cut. Half of a window is too much for a part of a result. */
+export const maxPart = 50_000
 
 /** Stands at the end of a cut string, and in place of a value that cannot be shown. */
 const mark = "…"
