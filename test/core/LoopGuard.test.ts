@@ -44,7 +44,7 @@ const long = (n: number) => ScriptedModel.call("look", { n })
 const done = ScriptedModel.text("done")
 
 const toldThirdTime = "You already have this result: the same call has returned it 3 times. " +
-  "Do not repeat the call. Use the result, or do something else"
+  "Use it, or call again if time or chance may change it"
 
 describe("LoopGuard", () => {
   describe("H10 the same call with the same outcome", () => {
@@ -54,16 +54,16 @@ describe("LoopGuard", () => {
         const run = yield* played([
           tool("look", () => {
             ran++
-            return { status: "pending" }
+            return { status: "closed" }
           }),
           tool("find", () => 1)
         ], repeating(look))
         assert.deepStrictEqual(steps(run), ["3 warned look", "4 refused look", "5 withdrawn look", "6 ended look"])
         assert.strictEqual(ran, 3)
         const texts = told(run)
-        assert.deepStrictEqual(texts.slice(0, 2), ["{\"status\":\"pending\"}", "{\"status\":\"pending\"}"])
+        assert.deepStrictEqual(texts.slice(0, 2), ["{\"status\":\"closed\"}", "{\"status\":\"closed\"}"])
         assert.deepStrictEqual(JSON.parse(texts[2]!), {
-          value: { status: "pending" },
+          value: { status: "closed" },
           notes: [toldThirdTime]
         })
         assert.deepStrictEqual(JSON.parse(texts[3]!), {
@@ -298,7 +298,7 @@ describe("LoopGuard", () => {
         assert.include(
           JSON.parse(told(run)[2]!).hint,
           "Calls of look in the last 3 turns failed in the same way, with different arguments each time. " +
-            "Use another tool, ask the user, or answer with what you know."
+            "If you have no better arguments, use another tool, ask the user, or answer with what you know."
         )
         assert.include(JSON.parse(told(run)[9]!).detail, "Row 10 is lost.")
         assert.include(JSON.parse(told(run)[10]!).detail, "look is withdrawn")
@@ -525,7 +525,7 @@ describe("LoopGuard", () => {
         { refuseAt: 5, withdrawAt: 4 },
         { withdrawAt: 6, endAt: 5 },
         { refuseAt: 2 },
-        { endAt: 4 },
+        { endAt: 2 },
         { endAt: Number.POSITIVE_INFINITY },
         { window: 3 }
       ]
@@ -535,15 +535,15 @@ describe("LoopGuard", () => {
       }
       assert.deepStrictEqual(LoopGuard.make(), {
         warnAt: 3,
-        refuseAt: 4,
-        withdrawAt: 5,
-        endAt: 6,
+        refuseAt: 10,
+        withdrawAt: 11,
+        endAt: 12,
         window: 12
       })
       assert.deepStrictEqual(LoopGuard.make({ warnAt: 2, endAt: 9 }), {
         warnAt: 2,
-        refuseAt: 3,
-        withdrawAt: 4,
+        refuseAt: 7,
+        withdrawAt: 8,
         endAt: 9,
         window: 12
       })
@@ -568,7 +568,7 @@ describe("LoopGuard", () => {
           Effect.provide(agent.resume(suspended.suspension, "this one"), ScriptedModel.layer(repeating(look)))
         )
         assert.strictEqual(ended._tag, "LoopDetected")
-        assert.strictEqual(ended.report.turns, 10)
+        assert.strictEqual(ended.report.turns, 16)
         assert.isTrue(isValid(ended.transcript))
       }))
 
@@ -578,7 +578,7 @@ describe("LoopGuard", () => {
         const outcome = (journal: Journal.Journal, ran: Array<string>) => {
           const counting = tool("look", () => {
             ran.push("look")
-            return { status: "pending", timestamp: 1_700_000_000 + ran.length }
+            return { status: "closed", timestamp: 1_700_000_000 + ran.length }
           })
           const agent = Agent.make({ toolkit: Toolkit.make(counting), limits: { turns: 50 } })
           return agent.run("?", { id: "run-1" }).pipe(
@@ -601,7 +601,7 @@ describe("LoopGuard", () => {
             withoutTimes(encode(yield* Effect.flip(again))),
             withoutTimes(expected)
           )
-          assert.strictEqual(ran.length, 3)
+          assert.strictEqual(ran.length, 9)
         }
       }))
   })
@@ -622,7 +622,7 @@ describe("LoopGuard", () => {
       text === undefined ? { id: "1", name } : { id: "1", name, arguments: text }
     const after = (turns: ReadonlyArray<ReadonlyArray<Observed>>) =>
       turns.reduce<Verdict>(
-        ({ state }, calls, index) => judgeTurn(guard, state, index + 1, calls),
+        ({ state }, calls, index) => judgeTurn(guard, state, index + 1, calls, 0),
         { state: noLoop, notes: [], repeated: [] }
       )
 
@@ -660,7 +660,7 @@ describe("LoopGuard", () => {
 
     it("cuts a huge result in the refusal", () => {
       const observed = [{ call: call("{}"), outcome: completed("x".repeat(5_000_000)), tool: subject }]
-      const { state } = after([observed, observed, observed])
+      const { state } = after(Array.from({ length: 9 }, () => observed))
       const refusal = refuseInLoop(guard, state, call("{}"), subject)
       assert.isBelow(refusal?.detail.length ?? Infinity, 500)
     })

@@ -221,7 +221,17 @@ describe("Rendering", () => {
 
     it("says \"now\" if the service named no time, and whole seconds if it did", () => {
       assert.include(retryOf(unavailable({ retryAfter: Duration.zero })), "Do not call it again now;")
-      assert.include(retryOf(unavailable({ retryAfter: Duration.millis(29_996) })), "Do not call it again within 30s;")
+      assert.include(retryOf(unavailable({ retryAfter: Duration.millis(30_996) })), "Do not call it again within 31s;")
+    })
+
+    it("permits another call after a moment, if the service asks for no more", () => {
+      const soon = unavailable({ retryAfter: Duration.millis(29_996) })
+      assert.strictEqual(
+        retryOf(soon, 1),
+        "Already tried once. You may call it again after 30s, use another tool, or answer without it."
+      )
+      // A policy has refused it, and nothing was tried.
+      assert.include(retryOf(soon, 0), "Do not call it again within 30s;")
     })
 
     it("advises no other tool if the call may have taken effect but may be repeated", () => {

@@ -89,7 +89,8 @@ const play = (guard: LoopGuard.LoopGuard, turns: ReadonlyArray<ReadonlyArray<Obs
         const { call, tool } = observed
         const refusal = tool === undefined ? undefined : refuseInLoop(guard, before, call, tool)
         return refusal === undefined ? observed : { ...observed, outcome: failed(refusal, 0) }
-      })
+      }),
+      0
     )
     state = verdict.state
     steps.push(verdict.step)
@@ -120,7 +121,7 @@ describe("the guard against loops", () => {
           for (const { call, tool } of calls) {
             assert.isUndefined(tool === undefined ? undefined : refuseInLoop(guard, state, call, tool))
           }
-          const verdict = judgeTurn(guard, state, index + 1, calls)
+          const verdict = judgeTurn(guard, state, index + 1, calls, 0)
           state = verdict.state
           assert.include([undefined, "warned"], verdict.step)
           assert.deepInclude(state, { count: 0, withdrawn: [] })
@@ -155,12 +156,11 @@ describe("the guard against loops", () => {
         const own = steps.slice(earlier.length)
         assert.strictEqual(own.at(-1), "ended")
         assert.isTrue(own.includes("warned"))
-        // A call that is made for the first time is news. After the last news, each call is told at most once before the
-        // first is refused, and withdrawal and end follow.
+        // A call that is made for the first time is news. After the last news, a round of three calls counts once.
         const texts = turns.map((calls) => calls.map(({ call }) => JSON.stringify([call.name, call.arguments])))
         const isNews = (text: string, turn: number) => !texts.slice(0, turn).some((earlier) => earlier.includes(text))
         const news = texts.slice(0, own.length).findLastIndex((turn, index) => turn.some((text) => isNews(text, index)))
-        assert.isAtMost(own.length - news - 1, 3 * guard.warnAt + 6)
+        assert.isAtMost(own.length - news - 1, 3 * guard.endAt)
       }),
       { numRuns: 1_000 }
     )

@@ -117,7 +117,7 @@ describe("volatile data", () => {
   it.effect("H10 ends a run whose results differ only in the time and in declared fields", () =>
     Effect.gen(function*() {
       const run = yield* played([
-        tool("look", (ran) => ({ state: "pending", timestamp: 1_700_000_000 + ran, load: ran }), { volatile: ["load"] })
+        tool("look", (ran) => ({ state: "open", timestamp: 1_700_000_000 + ran, load: ran }), { volatile: ["load"] })
       ], repeating(look))
       assert.strictEqual(loopDetected(run).report.turns, 6)
     }))
@@ -125,7 +125,7 @@ describe("volatile data", () => {
   it.effect("H10 never stops a run whose results differ in an undeclared field", () =>
     Effect.gen(function*() {
       const run = yield* played(
-        [tool("look", (ran) => ({ state: "pending", timestamp: 1_700_000_000 + ran, load: ran }))],
+        [tool("look", (ran) => ({ state: "open", timestamp: 1_700_000_000 + ran, load: ran }))],
         times(20, () => look)
       )
       assert.strictEqual(answered(run).text, "done")

@@ -15,9 +15,9 @@ beforeAll(async () => {
 })
 
 describe("bundled and minified", () => {
-  it("has at most 34 KiB", () => {
+  it("has at most 35 KiB", () => {
     assert.isAbove(bundle.length, 10_000)
-    assert.isAtMost(Buffer.byteLength(bundle), 34 * 1024)
+    assert.isAtMost(Buffer.byteLength(bundle), 35 * 1024)
   })
 
   it("runs with only the globals of ECMAScript, with the same results", () => {

@@ -37,14 +37,17 @@ export const tool = <const Name extends string>(
 
 type Options = Pick<Agent.Options<Tool.Any>, "loopGuard" | "onLimit" | "limits" | "modelOptions">
 
-/** Runs an agent to its end. Returns its exit, its requests, and its events. */
+/** A guard that takes its steps one after the other, as soon as it may. */
+export const prompt = { warnAt: 3, refuseAt: 4, withdrawAt: 5, endAt: 6 } as const
+
+/** Runs an agent to its end, with a prompt guard. Returns its exit, its requests, and its events. */
 export const played = <T extends Tool.Any>(
   tools: ReadonlyArray<T>,
   script: ScriptedModel.Script,
   options: Options = {}
 ) =>
   Effect.gen(function*() {
-    const agent = Agent.make({ toolkit: Toolkit.make(...tools), limits: { turns: 100 }, ...options })
+    const agent = Agent.make({ toolkit: Toolkit.make(...tools), limits: { turns: 100 }, loopGuard: prompt, ...options })
     const events: Array<AgentEvent.AgentEvent> = []
     const exit = yield* Effect.exit(Stream.runForEach(agent.stream("?"), (event) =>
       Effect.sync(() => {

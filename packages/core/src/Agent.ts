@@ -29,6 +29,7 @@ import { type Budget, makeBudget } from "./internal/agent/budget.ts"
 import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
+import { Rereads } from "./internal/agent/rereads.ts"
 import { Account } from "./internal/agent/runAccount.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import { unlessHalted } from "./internal/agent/runEndings.ts"
@@ -381,6 +382,7 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       kept,
       resultSize,
       polled: new PolledResults(),
+      rereads: new Rereads(),
       request: new RequestResults(resultSize?.request ?? Infinity),
       rendering: options.rendering ?? Rendering.json,
       budget,

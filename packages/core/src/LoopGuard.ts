@@ -47,7 +47,8 @@ import { whole } from "./internal/value/numberOption.ts"
 export interface Options {
   /** At which equal call, counted from 1, the model is warned. At least 2. Default: 3. */
   readonly warnAt?: number
-  /** At which equal call the call is refused, without running. Default: one more than `warnAt`. */
+  /** At which equal call the call is refused, without running. Default: seven more than `warnAt`, or just before the
+   * steps after it. */
   readonly refuseAt?: number
   /** At which equal call the tool is withdrawn. Default: one more than `refuseAt`. */
   readonly withdrawAt?: number
@@ -72,7 +73,7 @@ export type LoopGuard = Required<Options>
  * ```ts
  * import * as LoopGuard from "@fallible/core/LoopGuard"
  *
- * LoopGuard.make({ warnAt: 5 }) // => { warnAt: 5, refuseAt: 6, withdrawAt: 7, endAt: 8, window: 12 }
+ * LoopGuard.make({ warnAt: 5 }) // => { warnAt: 5, refuseAt: 12, withdrawAt: 13, endAt: 14, window: 12 }
  * ```
  *
  * @category constructors
@@ -80,8 +81,14 @@ export type LoopGuard = Required<Options>
  */
 export const make = (options: Options = {}): LoopGuard => {
   const warnAt = whole("A loop guard's 'warnAt'", options.warnAt ?? 3, 2)
-  const refuseAt = whole("A loop guard's 'refuseAt'", options.refuseAt ?? warnAt + 1, warnAt)
-  const withdrawAt = whole("A loop guard's 'withdrawAt'", options.withdrawAt ?? refuseAt + 1, refuseAt)
+  const { endAt: last = Infinity, withdrawAt: next = last - 1 } = options
+  const usual = Math.max(warnAt, Math.min(warnAt + 7, next - 1))
+  const refuseAt = whole("A loop guard's 'refuseAt'", options.refuseAt ?? usual, warnAt)
+  const withdrawAt = whole(
+    "A loop guard's 'withdrawAt'",
+    options.withdrawAt ?? Math.min(refuseAt + 1, last),
+    refuseAt
+  )
   const endAt = whole("A loop guard's 'endAt'", options.endAt ?? withdrawAt + 1, withdrawAt)
   const window = whole("A loop guard's 'window'", options.window ?? 12, 4)
   return { warnAt, refuseAt, withdrawAt, endAt, window }

@@ -15,6 +15,7 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { hasActed } from "./internal/call/outcome.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
+import { soonOf } from "./internal/failure/soon.ts"
 import { cutJson, maxData, shownText } from "./internal/value/cutJson.ts"
 import { cut, list, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
@@ -279,6 +280,10 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         }It may already have taken effect: do not do the same with another tool. Do not call it again ${
           retryTime(failure)
         }.`
+        : attempts > 0 && (soonOf(failure) ?? 0) > 0
+        ? `${triedText(attempts)}You may call it again after ${
+          momentOf(failure)
+        }, use another tool, or answer without it.`
         : `${triedText(attempts)}Do not call it again ${retryTime(failure)}; use another tool, or answer without it.`
   }
 }
@@ -291,7 +296,10 @@ const unprovedRefusal =
 const retryTime = ({ retryAfter = Duration.zero }: ToolUnavailable): string =>
   Duration.isZero(retryAfter) || !Duration.isFinite(retryAfter)
     ? "now"
-    : `within ${Duration.format(Duration.seconds(Math.ceil(Duration.toSeconds(retryAfter))))}`
+    : `within ${momentOf({ retryAfter })}`
+
+const momentOf = ({ retryAfter = Duration.zero }: Pick<ToolUnavailable, "retryAfter">): string =>
+  Duration.format(Duration.seconds(Math.ceil(Duration.toSeconds(retryAfter))))
 
 const triedText = (attempts: number): string =>
   attempts === 0 ? "" : attempts === 1 ? "Already tried once. " : `Already tried ${attempts} times. `

@@ -527,7 +527,7 @@ export const promise = <
   Word extends Exclude<keyof Definition<unknown>, "uninterruptible"> = never
 >(
   name: Name,
-  definition: Omit<Definition<A, Params>, "uninterruptible"> & FromOptions & Having<Word>,
+  definition: Omit<Definition<A, Params>, "uninterruptible"> & Omit<FromOptions, "reads"> & Having<Word>,
   handler: (params: NoInfer<Params>, call: PromiseCall) => PromiseOf<NoInfer<A>>
 ): Tool<
   Name,
@@ -544,7 +544,7 @@ export const promise = <
   const asEffectHandler = handlerOfPromise(
     `The handler of '${name}'`,
     handler,
-    { tell, refuses },
+    { tell, refuses, reads: definition.sideEffect === "none" },
     definition.parameters
   )
   return makeTool<Name, A, ReturnType<typeof asEffectHandler>, Params, Word>(
@@ -555,7 +555,7 @@ export const promise = <
   )
 }
 
-const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & FromOptions> = {
+const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & Omit<FromOptions, "reads">> = {
   description: true,
   parameters: true,
   success: true,

@@ -531,6 +531,12 @@ export interface FromOptions {
    * too. Default: none.
    */
   readonly refuses?: ReadonlyArray<abstract new(...args: Array<never>) => Error>
+  /**
+   * Whether the tool only reads. Then a message that asks to try again soon makes the failure transient, with code `busy`:
+   * "The lock is held. Try again in a moment." A tool that acts must not be repeated because of a sentence. Default: `false`;
+   * `Tool.promise` knows it.
+   */
+  readonly reads?: boolean
 }
 
 /**
@@ -548,6 +554,7 @@ export interface FromOptions {
  * | an error code of the file system                                  | `not_found`, `permission_denied`, `rejected`, `server_error`            |
  * | a plain `Error` whose message reads as a refusal                  | `SemanticGarbage`, code `rejected`                                      |
  * | an error of a class in `refuses`                                  | `SemanticGarbage`, code `rejected`, outcome `not_executed`              |
+ * | a message that asks to try again soon, of a tool that only reads  | transient `ToolUnavailable`, code `busy`                                |
  * | anything else                                                     | permanent `ToolUnavailable`, code `failed`, with an unknown outcome     |
  *
  * `docs/any-error.md` has an example of each row. If the error has a retry flag (`retryable`, `isRetryable`
@@ -606,11 +613,16 @@ export const from = (
   }
   // A stop takes precedence over any failure, wherever it is thrown.
   if (isStop(error)) throw error
-  const description = describe(error, { ...options, now })
+  const { reads = false, ...listed } = options
+  const description = describe(error, { ...listed, now })
   if (description.class === "bug") throw error
   const { isQuoted, isRecognized, message } = description
   const detail = isQuoted || isRecognized ? message : message.replace(/^It/, "The tool")
-  return fromDescription(description, { cause: error, detail }, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
+  return fromDescription(description, { cause: error, detail, reads }, {
+    SchemaMismatch,
+    SemanticGarbage,
+    ToolUnavailable
+  })
 }
 
 const isStop = isA(StopSignal)

@@ -5,6 +5,7 @@ import { isFault, recognize, saysRetryable, statusIn } from "./recognize.ts"
 import { isLimitedIn, type Now, retryAfterIn, retryAfterOf, systemClock } from "./retryAfter.ts"
 import { ofProse } from "./sentences.ts"
 import { inWords, libraryField, tagOf, wordsOf } from "./shownWords.ts"
+import { soonIn } from "./soon.ts"
 
 /**
  * What an error means, as plain data.
@@ -31,6 +32,11 @@ export interface Description {
   readonly isTransient: boolean
   /** How long the service asks callers to wait, in milliseconds. Absent if it does not say, or if waiting does not help. */
   readonly retryAfter?: number
+  /**
+   * How long the words of an error ask to wait, in milliseconds, if nothing else says that waiting helps: "Still indexing,
+   * try again in a moment". Whoever only reads may ask again. Absent if the words do not say so.
+   */
+  readonly soon?: number
   /** What a permanent `"unavailable"` applies to: this request, or every request to the service. */
   readonly scope?: "request" | "service"
   /** A sentence that says what to do. */
@@ -163,6 +169,7 @@ export const describe = (
       isWorded: byShape === undefined || byShape.isWorded === true
     },
     retryAfter: attempt(() => retryAfterOf(error, now)),
+    soon: words === undefined ? undefined : soonIn(words),
     status: attempt(() => statusIn(error)),
     isRecognized: recognized !== undefined,
     isQuoted: words !== undefined,
@@ -243,22 +250,25 @@ const withRetryFlag = (kind: Kind, isRetryable: boolean | undefined): Kind => {
 }
 
 const made = (
-  { recognized: { isRedirected, isWorded, kind, paths, sentence }, retryAfter, status, ...rest }:
+  { recognized: { isRedirected, isWorded, kind, paths, sentence }, retryAfter, soon, status, ...rest }:
     & Pick<Description, "isRecognized" | "isQuoted" | "withheldFor">
     & {
       readonly recognized: Recognized
       readonly retryAfter: number | undefined
+      readonly soon?: number | undefined
       readonly status: number | undefined
     }
 ): Description => {
   const isTransient = kind.class === "unavailable" && kind.isTransient
   const outcome = outcomeOf(kind)
+  const wait = retryAfter ?? soon
   return {
     class: kind.class,
     code: kind.code,
     message: sentence,
     isTransient,
-    ...(isTransient && retryAfter !== undefined ? { retryAfter } : {}),
+    ...(isTransient && wait !== undefined ? { retryAfter: wait } : {}),
+    ...(!isTransient && isWorded === true && soon !== undefined ? { soon } : {}),
     ...(kind.class === "unavailable" && !isTransient && kind.scope !== undefined ? { scope: kind.scope } : {}),
     ...("hint" in kind && kind.hint !== undefined ? { hint: kind.hint } : {}),
     ...(status === undefined ? {} : { status }),

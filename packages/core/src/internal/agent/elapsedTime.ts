@@ -30,6 +30,11 @@ export class RunTime {
     this.#start = this.#clock.currentTimeMillisUnsafe()
   }
 
+  /** The time, in milliseconds of the clock. */
+  get now(): number {
+    return this.#clock.currentTimeMillisUnsafe()
+  }
+
   /** The time that the run has used, including earlier processes, in milliseconds. */
   get used(): number {
     return this.#before + this.#clock.currentTimeMillisUnsafe() - this.#start

@@ -1,19 +1,27 @@
 /*
  * The guard against loops at work: it folds the calls of each turn into a state. `LoopGuard` describes the steps.
  */
+import * as Duration from "effect/Duration"
 import type { LoopGuard, Step } from "../../LoopGuard.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { Completed, Failed } from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
+import { soonOf } from "../failure/soon.ts"
+import { hasNothing } from "../result/emptiness.ts"
+import { durationText } from "../value/durationText.ts"
 import { cut, oneLine } from "../value/text.ts"
+import { attempt } from "../value/untrusted.ts"
 import {
+  hasChangedTheWorld,
   isHopeless,
   isNewEffect,
   isRefused,
   isRepeatRefused,
   isSameCall,
   judge,
+  type Judged,
   type Judgement,
+  mayChange,
   type Observed,
   type Seen,
   type Subject,
@@ -26,12 +34,19 @@ import {
 export interface LoopState {
   /** The latest calls, oldest first. */
   readonly seen: ReadonlyArray<Seen>
-  /** How far the guard has gone since the last progress, in the numbers of its {@link Options}. 0: nothing repeats. */
+  /**
+   * How far the guard has gone since the last progress, in the numbers of its {@link Options}. 0: nothing repeats. A call that
+   * comes back after several turns counts for a part, so that a round of calls counts once.
+   */
   readonly count: number
   /** The turn of the latest progress. */
   readonly progress: number
   /** The names of the tools that are withdrawn until there is progress. */
   readonly withdrawn: ReadonlyArray<string>
+  /** The latest turn in which a call was repeated whose result may change with time. `-Infinity`: none. */
+  readonly waiting: number
+  /** The latest turn in which a call may have changed something. 0: none. */
+  readonly effect: number
 }
 
 /**
@@ -50,7 +65,7 @@ export interface Verdict {
 /**
  * The state of a guard before the first turn.
  */
-export const noLoop: LoopState = { seen: [], count: 0, progress: 0, withdrawn: [] }
+export const noLoop: LoopState = { seen: [], count: 0, progress: 0, withdrawn: [], waiting: -Infinity, effect: 0 }
 
 // -----------------------------------------------------------------------------
 // Before a call
@@ -68,11 +83,11 @@ export const refuseInLoop = (
   tool: Subject
 ): DispatchFailure.DispatchFailure | undefined => {
   if (withdrawn.length > 0 && withdrawn.includes(call.name)) return DispatchFailure.withdrawn(call.name)
-  if ((count === 0 ? guard.warnAt : count + 1) < guard.refuseAt) return undefined
+  if ((count === 0 ? guard.warnAt : Math.floor(count) + 1) < guard.refuseAt) return undefined
   const text = textOf(call)
   const before = seen.findLast((entry) => isSameCall(entry, call.name, text))
   return before === undefined || !isStuckNextTime(guard, before) || !hasResult(before.outcome) ||
-      isNewEffect(before.outcome, tool)
+      isNewEffect(before.outcome, tool) || mayChange(before.outcome, tool)
     ? undefined
     : DispatchFailure.loopDetected()
 }
@@ -84,6 +99,31 @@ const hasResult = (outcome: Completed | Failed): boolean =>
 // Another call that was made only once may have a new result by now.
 const isStuckNextTime = ({ warnAt }: LoopGuard, { times }: Seen): boolean => times > 1 && times + 1 >= warnAt
 
+/**
+ * Returns how long to wait before a call that repeats one whose result may change with time, in milliseconds; 0 if it need
+ * not wait. The wait grows with each repetition.
+ *
+ * - The result says that something is under way, and was the same twice.
+ * - The result is empty, although the run has changed something before: an index may lag.
+ * - The call failed, and the failure asks to wait.
+ */
+export const waitInLoop = ({ effect, seen }: LoopState, call: ToolCall, tool: Subject): number => {
+  if (tool.sideEffect !== "none" || tool.poll !== undefined) return 0
+  const text = textOf(call)
+  const before = seen.findLast((entry) => entry.tool === call.name && entry.arguments === text)
+  if (before === undefined) return 0
+  const { outcome, times } = before
+  // A policy that refuses a call at once, such as a circuit breaker, knows itself when it may run again.
+  if (outcome._tag === "Failed") return outcome.attempts === 0 ? 0 : soonOf(outcome.failure) ?? 0
+  if (effect > 0 && isEmpty({ call, outcome, tool })) return growing(times)
+  return times > 1 && mayChange(outcome, tool) ? growing(times - 1) : 0
+}
+
+const growing = (times: number): number => Math.min(firstWait * 1.5 ** (times - 1), longestWait)
+
+/** Half a second, half as much more each time, at most ten seconds: ten calls wait for about half a minute in all. */
+const [firstWait, longestWait] = [500, 10_000]
+
 // -----------------------------------------------------------------------------
 // After a turn
 // -----------------------------------------------------------------------------
@@ -92,74 +132,102 @@ const isStuckNextTime = ({ warnAt }: LoopGuard, { times }: Seen): boolean => tim
  * Folds the calls of a turn into the state, and returns what the guard says of them.
  *
  * @param turn the 1-based number of the turn
+ * @param now the time, in milliseconds of the clock
  */
 export const judgeTurn = (
   guard: LoopGuard,
   state: LoopState,
   turn: number,
-  calls: ReadonlyArray<Observed>
+  calls: ReadonlyArray<Observed>,
+  now: number
 ): Verdict => {
   const { progress, seen: before } = state
   const { warnAt, window } = guard
   // Makes room for one call. To copy one entry less is much faster than to shift the others later.
   const seen = before.length > window ? before.slice(1) : before.slice()
-  const memory = { seen, window, turn, progress, warnAt }
+  const memory = { seen, window, turn, now, progress, warnAt }
   const judged = calls.map((observed) => judge(memory, observed))
-  return judged.some(isNew) ? afterProgress(guard, seen, turn, judged) : withoutProgress(guard, state, seen, judged)
+  const waiting = judged.some(isWaiting) ? turn : state.waiting
+  const effect = calls.some(hasActed) ? turn : state.effect
+  const next = { ...state, seen, waiting, effect }
+  const seeing = { now, warnAt, hasActed: state.effect > 0 }
+  const notes = (isOscillating: boolean) => notesOf(judged, { ...seeing, isOscillating })
+  return judged.some(isNew)
+    ? afterProgress(guard, next, turn, judged, notes(false))
+    : withoutProgress(guard, next, turn, judged, notes)
 }
 
 const isNew = ({ kind }: Judgement): boolean => kind === "new"
 
+const isWaiting = ({ kind }: Judgement): boolean => kind === "waiting"
+
+const hasActed = ({ outcome, tool }: Observed): boolean =>
+  outcome._tag !== "Suspended" && outcome._tag !== "Stopped" && hasChangedTheWorld(outcome, tool)
+
 // Tells the model of repeated calls, but takes no further step. All steps begin anew.
 const afterProgress = (
   guard: LoopGuard,
-  seen: ReadonlyArray<Seen>,
+  next: LoopState,
   turn: number,
-  judged: ReadonlyArray<Judgement>
+  judged: ReadonlyArray<Judgement>,
+  notes: Verdict["notes"]
 ): Verdict => {
-  const notes = notesOf(guard, judged)
-  const verdict = { state: { seen, count: 0, progress: turn, withdrawn: none }, notes, repeated: none }
-  return notes.length === 0 ? verdict : { ...verdict, step: "warned", repeated: repeatedOf(guard, judged) }
+  const verdict = { state: { ...next, count: 0, progress: turn, withdrawn: none }, notes, repeated: none }
+  // What the model reads of an empty result is no step.
+  const repeated = notes.length === 0 ? none : repeatedOf(guard, judged)
+  return repeated.length === 0 ? verdict : { ...verdict, step: "warned", repeated }
 }
 
 const withoutProgress = (
   guard: LoopGuard,
   state: LoopState,
-  seen: ReadonlyArray<Seen>,
-  judged: ReadonlyArray<Judgement>
+  turn: number,
+  judged: ReadonlyArray<Judgement>,
+  notesIf: (isOscillating: boolean) => Verdict["notes"]
 ): Verdict => {
-  const count = countOf(guard, state.count, judged)
+  // While a run waits for something, the calls between its looks are no loop.
+  const count = turn - state.waiting < maxRound ? state.count : countOf(guard, state.count, judged)
   // Calls with other arguments have twice the time, and most of them are only told.
   const alike = judged.reduce(
     (max, one) => one.kind === "alike" && isHopeless(one.entry) ? Math.max(max, one.entry.alike) : max,
     0
   )
-  const reached = Math.max(count, Math.floor(alike / 2))
+  const reached = Math.max(Math.floor(count), Math.floor(alike / 2))
   const own = repeatedOf(guard, judged)
-  const partners = count >= guard.warnAt ? partnersOf(seen, own) : none
+  const partners = count >= guard.warnAt ? partnersOf(state.seen, own) : none
   const repeated = partners.length === 0 ? own : [...own, ...partners]
   const withdrawn = reached >= guard.withdrawAt ? namesOf(state.withdrawn, repeated) : state.withdrawn
-  const notes = notesOf(guard, judged, partners.length > 0)
+  const notes = notesIf(partners.length > 0)
   const step = repeated.length === 0 ? undefined : stepOf(guard, reached, judged, notes)
-  const verdict = { state: { ...state, seen, count, withdrawn }, notes, repeated: none }
+  const verdict = { state: { ...state, count, withdrawn }, notes, repeated: none }
   return step === undefined ? verdict : { ...verdict, step, repeated }
 }
 
 const none: ReadonlyArray<never> = []
 
 const countOf = (guard: LoopGuard, before: number, judged: ReadonlyArray<Judgement>): number => {
-  const isCounted = judged.some((judgement) =>
-    isRepeatRefused(judgement) || before > 0 && isRefused(judgement) ||
-    judgement.kind === "repeat" && judgement.entry.times >= guard.warnAt &&
+  const steps = judged.flatMap((judgement) => {
+    if (judgement.kind === "ignored") return []
+    if (isRepeatRefused(judgement) || before > 0 && isRefused(judgement)) return [stepOfRefusal(guard, judgement)]
+    const isCounted = judgement.kind === "repeat" && judgement.entry.times >= guard.warnAt &&
       !isCountedByFacts(judgement.entry.outcome)
-  )
-  if (!isCounted) return before
-  return before === 0 ? guard.warnAt : before + 1
+    return isCounted ? [1 / judgement.gap] : []
+  })
+  if (steps.length === 0) return before
+  return before === 0 ? guard.warnAt : before + Math.max(...steps)
 }
+
+// Nothing can change for a call that what is known refuses. So its third time withdraws the tool.
+const stepOfRefusal = ({ warnAt, withdrawAt }: LoopGuard, { observed: { outcome } }: Judged): number =>
+  outcome._tag === "Failed" && outcome.failure.code === "loop_detected" ? 1 : Math.max(1, (withdrawAt - warnAt) / 2)
 
 // `CallFacts` refuses such a call after as many failed executions as its tool permits.
 const isCountedByFacts = (outcome: Completed | Failed): boolean =>
-  outcome._tag === "Failed" && outcome.attempts > 0 && outcome.failure._tag !== "PartialData"
+  outcome._tag === "Failed" && outcome.attempts > 0 && outcome.failure._tag !== "PartialData" &&
+  soonOf(outcome.failure) === undefined
+
+/** How many turns a round of calls may have that looks once whether something has changed. */
+const maxRound = 4
 
 const stepOf = (
   { endAt, withdrawAt }: LoopGuard,
@@ -198,40 +266,71 @@ const namesOf = (names: ReadonlyArray<string>, repeated: ReadonlyArray<Seen>): R
 // Words
 // -----------------------------------------------------------------------------
 
-const notesOf = (
-  guard: LoopGuard,
-  judged: ReadonlyArray<Judgement>,
-  isOscillating = false
-): Verdict["notes"] => {
+/** What the notes on a turn depend on, beside its calls. */
+interface Seeing {
+  readonly now: number
+  readonly warnAt: number
+  /** True if the run had changed something before. */
+  readonly hasActed: boolean
+  readonly isOscillating: boolean
+}
+
+const notesOf = (judged: ReadonlyArray<Judgement>, seeing: Seeing): Verdict["notes"] => {
   // Most turns need no notes.
-  const { warnAt } = guard
-  if (!judged.some((one) => one.kind !== "ignored" && (one.entry.times >= warnAt || one.entry.alike >= warnAt))) {
+  const { hasActed, warnAt } = seeing
+  if (
+    !judged.some((one) =>
+      one.kind !== "ignored" &&
+      (one.entry.times >= warnAt || one.entry.alike >= warnAt || hasActed && isEmpty(one.observed))
+    )
+  ) {
     return none
   }
-  const notes = judged.map((judgement) => noteOf(guard, judgement, isOscillating))
+  const notes = judged.map((judgement) => noteOf(judgement, seeing))
   return notes.some((note) => note !== undefined) ? notes : none
 }
 
-const noteOf = ({ warnAt }: LoopGuard, judgement: Judgement, isOscillating: boolean): string | undefined => {
+// True if a tool that only reads has found nothing.
+const isEmpty = ({ outcome, tool }: Observed): boolean =>
+  outcome._tag === "Completed" && tool?.sideEffect === "none" && attempt(() => hasNothing(outcome.value)) === true
+
+const noteOf = (
+  judgement: Judgement,
+  { hasActed, isOscillating, now, warnAt }: Seeing
+): string | undefined => {
   if (judgement.kind === "ignored" || judgement.isRefused) return undefined
   const { entry, kind, observed: { call, tool } } = judgement
   const { outcome } = entry
+  if (hasActed && entry.times < warnAt && isEmpty(judgement.observed)) return lagging
   if (kind === "alike") return entry.alike < warnAt ? undefined : alikeText(call.name, entry)
   if (entry.times < warnAt) return undefined
   if (outcome._tag === "Failed") {
     return `This call has now failed ${entry.times} times in the same way.`
   }
-  if (isNewEffect(outcome, tool)) {
+  if (tool !== undefined && tool.sideEffect !== "none") {
     return `This call has now succeeded ${entry.times} times with the same result. Repeat it only if you mean to do the same once more.`
   }
+  const age = now - entry.since
+  const unchanged = age < 1000 ? "" : `, unchanged for ${durationText(Duration.seconds(Math.floor(age / 1000)))}`
+  const known = `You already have this result${unchanged}: the same call has returned it ${entry.times} times.`
+  if (kind === "waiting") return `${known} It may still change, so the next call waits a moment first.`
   const also = isOscillating ? " You are alternating between calls that add nothing new." : ""
-  return `You already have this result: the same call has returned it ${entry.times} times.${also} Do not repeat the call. Use the result, or do something else.`
+  // Until then, it may be the throw of a coin, or a look whether something has happened.
+  return entry.times < warnAt + patience
+    ? `${known}${also} Use it, or call again if time or chance may change it.`
+    : `${known}${also} Use it, or do something else.`
 }
+
+const lagging =
+  "If this should show what the run has just changed, it may not be visible yet: the same call waits a moment and reads again."
+
+/** How many more times the same result may come before the model is told to do something else. */
+const patience = 3
 
 const alikeText = (name: string, { alike, outcome }: Seen): string => {
   const calls = `Calls of ${cut(oneLine(name), 80)} in the last ${alike} turns`
   return outcome._tag === "Failed"
-    ? `${calls} failed in the same way, with different arguments each time. Use another tool, ask the user, or answer with what you know.`
+    ? `${calls} failed in the same way, with different arguments each time. If you have no better arguments, use another tool, ask the user, or answer with what you know.`
     : `${calls} returned the same result, with different arguments each time. More such calls may add nothing.`
 }
 

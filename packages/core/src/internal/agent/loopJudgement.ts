@@ -7,6 +7,7 @@ import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
+import { isPending } from "../value/pendingData.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
 import { isSameData } from "../value/volatileData.ts"
@@ -31,6 +32,10 @@ export interface Seen {
   readonly alike: number
   /** The turn of the latest such call. */
   readonly turn: number
+  /** When the call first had this outcome, in milliseconds of the clock. */
+  readonly since: number
+  /** True if the call is an effect that repeats: it sets what another call may have set otherwise. */
+  readonly sets: boolean
 }
 
 /**
@@ -62,13 +67,15 @@ export interface Subject {
 /** What a call adds to what is known. */
 export type Judgement = Ignored | Judged
 
-interface Judged {
+export interface Judged {
   /**
-   * `"new"`: progress. `"repeat"`: the same call had the same outcome. `"alike"`: another call of the same tool had
-   * the same outcome.
+   * `"new"`: progress. `"repeat"`: the same call had the same outcome. `"waiting"`: so it had, and time may change it.
+   * `"alike"`: another call of the same tool had the same outcome.
    */
-  readonly kind: "new" | "repeat" | "alike"
+  readonly kind: "new" | "repeat" | "waiting" | "alike"
   readonly entry: Seen
+  /** How many turns ago the same call was made. 1 for a call that is not repeated. */
+  readonly gap: number
   readonly observed: Observed
   /** True if the call was refused as a repetition. */
   readonly isRefused: boolean
@@ -92,6 +99,8 @@ export interface Memory {
   /** How many calls are remembered besides the latest one. */
   readonly window: number
   readonly turn: number
+  /** The time, in milliseconds of the clock. */
+  readonly now: number
   /** The turn of the latest progress, and how far the count of calls that are alike falls back to after it. */
   readonly progress: number
   readonly warnAt: number
@@ -99,7 +108,7 @@ export interface Memory {
 
 /** Judges a call, and adds it to what is known. */
 export const judge = (memory: Memory, observed: Observed): Judgement => {
-  const { seen, turn, window } = memory
+  const { now, seen, turn, window } = memory
   const { call, outcome, tool } = observed
   if (outcome._tag === "Suspended" || outcome._tag === "Stopped" || isIgnored(outcome)) return ignored
   const wasRefused = isRepetition(outcome)
@@ -111,24 +120,31 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
     // A tool that is polled has waited before it answered the same. That is no loop, and limits bound it.
     if (tool?.poll !== undefined && !wasRefused) return ignored
     const entry = { ...same, times: timesOf(same.times, same, turn), turn }
-    const kind = !wasRefused && isNewEffect(outcome, tool) ? "new" : "repeat"
+    const kind = wasRefused
+      ? "repeat"
+      : isNewEffect(outcome, tool)
+      ? "new"
+      : mayChange(outcome, tool)
+      ? "waiting"
+      : "repeat"
     replace(seen, found.same, entry)
     if (kind === "new") forgetOthers(seen)
-    return { kind, entry, observed, isRefused: wasRefused }
+    return { kind, entry, gap: Math.max(1, turn - same.turn), observed, isRefused: wasRefused }
   }
   const text = textOf(call)
   const intent = outcome.intent?.id
+  const first = { tool: call.name, arguments: text, intent, outcome, times: 1, turn, since: now, sets: setsAgain(tool) }
   if (isWithdrawn(outcome)) {
     // The tool is withdrawn, so other arguments are no progress.
     const entry = latest === undefined
-      ? { tool: call.name, arguments: text, intent, outcome, times: 1, alike: 1, turn }
+      ? { ...first, alike: 1 }
       : { ...latest, alike: alikeAfter(latest, memory), turn }
     if (latest !== undefined) seen[found.latest] = entry
-    return { kind: latest === undefined ? "repeat" : "alike", entry, observed, isRefused: true }
+    return { kind: latest === undefined ? "repeat" : "alike", entry, gap: 1, observed, isRefused: true }
   }
   const isAlike = latest !== undefined && found.isLikeLatest && addsNothing(outcome, tool)
   const alike = isAlike ? alikeAfter(latest, memory) : 1
-  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn }
+  const entry = { ...first, alike }
   if (same !== undefined) replace(seen, found.same, entry)
   else {
     seen.push(entry)
@@ -136,8 +152,15 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
     if (seen.length > window + 1) seen.shift()
   }
   if (hasChangedTheWorld(outcome, tool)) forgetOthers(seen)
-  return { kind: isAlike ? "alike" : "new", entry, observed, isRefused: false }
+  return { kind: isAlike ? "alike" : "new", entry, gap: 1, observed, isRefused: false }
 }
+
+// A tool that sets a state may set it back and forth, which is a loop, too.
+const setsAgain = (tool: Subject | undefined): boolean => tool?.sideEffect === "idempotent"
+
+/** True if the result of a read-only tool may be another one in a moment. */
+export const mayChange = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
+  outcome._tag === "Completed" && tool?.sideEffect === "none" && attempt(() => isPending(outcome.value)) === true
 
 // After progress, the model is told again, but the steps begin anew.
 const alikeAfter = (latest: Seen, { progress, turn, warnAt }: Memory): number =>
@@ -153,10 +176,13 @@ const replace = (seen: Array<Seen>, at: number, entry: Seen): void => {
   seen[last] = entry
 }
 
-// After an effect, no earlier call is a repetition: the data may have changed. The effect itself is the last entry.
+// After an effect, no earlier call that reads is a repetition: the data may have changed. The effect itself is the last
+// entry.
 const forgetOthers = (seen: Array<Seen>): void => {
   const last = seen.pop()
-  seen.length = 0
+  let kept = 0
+  for (const entry of seen) if (entry.sets) seen[kept++] = entry
+  seen.length = kept
   if (last !== undefined) seen.push(last)
 }
 
@@ -178,7 +204,8 @@ export const isNewEffect = (outcome: Completed | Failed, tool: Subject | undefin
   outcome._tag === "Completed" && outcome.certainty === "executed" && tool !== undefined &&
   !isIdempotent(tool.sideEffect)
 
-const hasChangedTheWorld = ({ certainty }: Completed | Failed, tool: Subject | undefined): boolean =>
+/** True if a call may have changed something. */
+export const hasChangedTheWorld = ({ certainty }: Completed | Failed, tool: Subject | undefined): boolean =>
   certainty !== "not_executed" && tool !== undefined && tool.sideEffect !== "none"
 
 // A page that names the next one is news, whatever it holds. A short result, such as `true`, may be news for each

@@ -14,6 +14,7 @@ import type { Budget } from "./budget.ts"
 import type { KeptResults } from "./keptResults.ts"
 import { type LoopState, noLoop } from "./loopGuard.ts"
 import type { PolledResults } from "./polledResults.ts"
+import type { Rereads } from "./rereads.ts"
 import { Account } from "./runAccount.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
@@ -47,6 +48,8 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly kept: KeptResults | undefined
   /** The results of the tools that are polled. */
   readonly polled: PolledResults
+  /** What the run remembers for its next reads. */
+  readonly rereads: Rereads
   /** What is sent of the results. */
   readonly request: RequestResults
   /** True if the model is offered only the tools that are available now. */

@@ -71,12 +71,12 @@ const nearLimitOf = <T extends Tool.Any>({ budget, concludes, time, usage }: Run
 }
 
 const verdictOn = <T extends Tool.Any>(
-  { guard, watch }: Run<T>,
+  { guard, time, watch }: Run<T>,
   { loop, turn }: State,
   observed: ReadonlyArray<Observed>
 ): Verdict => {
   if (guard === undefined) return { state: loop, notes: none, repeated: none }
-  const verdict = judgeTurn(guard, loop, turn, observed)
+  const verdict = judgeTurn(guard, loop, turn, observed, time.now)
   const { repeated, step } = verdict
   if (step !== undefined) {
     watch?.({ _tag: "LoopNoticed", turn, step, tools: Array.from(new Set(repeated.map(({ tool }) => tool))) })

@@ -22,8 +22,9 @@ import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { joinOutcomes } from "./joinOutcomes.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
-import { type LoopState, refuseInLoop } from "./loopGuard.ts"
+import { type LoopState, refuseInLoop, waitInLoop } from "./loopGuard.ts"
 import { pollUntilChanged } from "./polling.ts"
+import { readUntilVisible, waitFirst } from "./rereads.ts"
 import type { Run, State } from "./runState.ts"
 
 /** A function that runs a call. A resumed call runs again, with the user's replies to its questions. */
@@ -70,17 +71,20 @@ export const runCalls = <T extends Tool.Any>(
       run.tracker?.callEnded(index, outcome, facts)
     }
     const admission = {
-      facts,
+      facts: tool === undefined ? facts : run.rereads.forgiving(facts, tool, run.time),
       turn: ended,
       refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
       loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool),
       onInterrupted
     }
-    const known = tool?.poll === undefined ? undefined : run.polled.of(call)
+    const around = admission.refusal === undefined && admission.loopRefusal === undefined && tool !== undefined
+      ? patience(run, loop, call, tool)
+      : undefined
     run.tracker?.callBegan(index)
-    return Effect.map(runCall(run, turn, call, index, admission, known, suspended), (outcome) => {
+    return Effect.map(runCall(run, turn, call, index, admission, around, suspended), (outcome) => {
       // A suspended call has no final outcome yet.
       if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
+      if (tool !== undefined) run.rereads.ended(call, tool, outcome, run.time)
       run.tracker?.callEnded(index, outcome, facts)
       if (tool?.poll !== undefined) run.polled.add(call, outcome)
       if (joins) ended?.push(...endedIn(call, outcome))
@@ -126,6 +130,28 @@ const loopRefusal = <T extends Tool.Any>(
   call: ToolCall.ToolCall,
   tool: Tool.Any | undefined
 ) => guard === undefined || tool === undefined ? undefined : refuseInLoop(guard, loop, call, tool)
+
+// Returns what is done around a call of a tool whose answer may change with time; `undefined` for most calls.
+const patience = <T extends Tool.Any>(
+  run: Run<T>,
+  loop: LoopState,
+  call: ToolCall.ToolCall,
+  tool: Tool.Any
+): Around<T> | undefined => {
+  if (tool.poll !== undefined) {
+    const known = run.polled.of(call)
+    return known === undefined ? undefined : (once) => pollUntilChanged(tool, run.time, known, once)
+  }
+  if (tool.sideEffect !== "none") return undefined
+  const wait = run.guard === undefined ? 0 : waitInLoop(loop, call, tool)
+  const madeAt = run.rereads.madeAt(call)
+  if (wait === 0 && madeAt === undefined) return undefined
+  return (once, { id, onEvent }) => {
+    const waiting = { time: run.time, call: { tool: tool.name, id }, onEvent }
+    const read = madeAt === undefined ? once : readUntilVisible(madeAt, waiting, once)
+    return wait === 0 ? read : waitFirst(wait, waiting, read)
+  }
+}
 
 /** Returns the names of the tools that were called since the user's last message. */
 export const callsSince = (transcript: Transcript): ReadonlyArray<string> => {
@@ -174,14 +200,14 @@ const runCall = <T extends Tool.Any>(
   call: ToolCall.ToolCall,
   index: number,
   admission: Admission,
-  known: ToolOutcome.Completed | undefined,
+  around: Around<T> | undefined,
   suspended: ToolOutcome.Suspended | undefined
 ): Dispatched<T> => {
   const { watch } = run
   const position = `turn/${turn}/call/${index + 1}`
   const id = `${run.id}/${position}`
   const place = { run: run.id, turn, tool: call.name, call: id }
-  const options: PerformOptions = {
+  const options = {
     id,
     facts: admission.facts,
     turn: admission.turn,
@@ -195,11 +221,11 @@ const runCall = <T extends Tool.Any>(
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
   // Fast path: most runs are neither recorded nor watched.
-  if (watch === undefined && !isRecording(run.journal)) return dispatch(run, call, options, known)
+  if (watch === undefined && !isRecording(run.journal)) return dispatch(run, call, options, around)
   return Effect.suspend(() =>
     // Once its journal has failed, nothing of a run begins.
     run.halt?.fault === undefined
-      ? recordedCall(run, { turn, index: index + 1, call }, position, options, known)
+      ? recordedCall(run, { turn, index: index + 1, call }, position, options, around)
       : Effect.succeed(haltedOutcome(run.toolkit, call))
   )
 }
@@ -207,27 +233,32 @@ const runCall = <T extends Tool.Any>(
 const dispatch = <T extends Tool.Any>(
   run: Run<T>,
   call: ToolCall.ToolCall,
-  options: PerformOptions,
-  known: ToolOutcome.Completed | undefined
+  options: CallOptions,
+  around: Around<T> | undefined
 ): Dispatched<T> => {
   const once = performCall(run.toolkit, call, options)
-  const tool = known === undefined ? undefined : run.toolkit.tools.get(call.name)
-  return known === undefined || tool === undefined || options.refusal !== undefined ||
-      options.loopRefusal !== undefined
-    ? once
-    : pollUntilChanged(tool, run.time, known, once)
+  return around === undefined ? once : around(once, options)
 }
+
+/** The options of a call that has a name. */
+type CallOptions = PerformOptions & { readonly id: string }
+
+/** What is done around a call: waits before it, and calls again. */
+type Around<T extends Tool.Any> = (
+  once: Dispatched<T>,
+  options: { readonly id: string; readonly onEvent?: Observer["onEvent"] }
+) => Dispatched<T>
 
 const recordedCall = <T extends Tool.Any>(
   run: Run<T>,
   event: { readonly turn: number; readonly index: number; readonly call: ToolCall.ToolCall },
   position: string,
-  options: PerformOptions,
-  known: ToolOutcome.Completed | undefined
+  options: CallOptions,
+  around: Around<T> | undefined
 ): Dispatched<T> => {
   const { watch } = run
   const { call } = event
-  const stepIn = (options: PerformOptions, begin: Wrap<T>) => () => ({
+  const stepIn = (options: CallOptions, begin: Wrap<T>) => () => ({
     // A resumed call is a new step: the step named `position` has already recorded the suspension.
     name: options.before === undefined ? position : `${position}/reply/${options.replies?.length ?? 0}`,
     success: ToolOutcome.schema,
@@ -235,7 +266,7 @@ const recordedCall = <T extends Tool.Any>(
     // A tool that is no longer in the toolkit may have acted before, too.
     lost: run.toolkit.tools.get(call.name)?.sideEffect === "none"
       ? undefined
-      : begin(dispatch(run, call, { ...options, wasBegun: true }, known))
+      : begin(dispatch(run, call, { ...options, wasBegun: true }, around))
   })
   const unrecorded = (own: ToolOutcome.ToolOutcome | undefined) =>
     Effect.succeed(own ?? haltedOutcome(run.toolkit, call))
@@ -243,7 +274,7 @@ const recordedCall = <T extends Tool.Any>(
     return journalStep(
       run,
       stepIn(options, (self) => self),
-      dispatch(run, call, options, known),
+      dispatch(run, call, options, around),
       unrecorded
     )
   }
@@ -261,7 +292,7 @@ const recordedCall = <T extends Tool.Any>(
     const outcome = journalStep(
       run,
       stepIn(watched, begin),
-      begin(dispatch(run, call, watched, known)),
+      begin(dispatch(run, call, watched, around)),
       (own) => {
         beginning.begin()
         return unrecorded(own)

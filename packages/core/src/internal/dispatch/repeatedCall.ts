@@ -60,7 +60,7 @@ export const admissionOf = (
   call: Intended
 ): Admission => {
   const facts = withLateDoubts(known)
-  const { name, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
+  const { name, sideEffect } = tool
   if (sideEffect === "none" && facts.failures === 0 && !Predicate.isFunction(tool.identity)) return admitted
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
   const fact: Fact = factOf(facts, call.id)
@@ -68,7 +68,9 @@ export const admissionOf = (
   const isChanged = failed?.arguments !== call.arguments
   const isInDoubt = failed !== undefined && isDoubted(failed)
   const refusal = failed === undefined ? undefined : refusalOf(failed, sideEffect, isChanged)
-  if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(sideEffect, failed, call))) {
+  if (
+    failed !== undefined && (failed.executions >= limitAfter(failed, tool) || !mayRunAgain(sideEffect, failed, call))
+  ) {
     if (!isInDoubt || failed.certainty === "executed") return { refusal }
     if (isOnlyChecked(tool) && failed.lasting === undefined) {
       const key = () => keyOfIntent(facts.scope ?? "", call.id, numberBefore)
@@ -138,6 +140,16 @@ export const admissionOfText = (
 /** Returns the digest by which {@link admissionOfText} finds a text again. The spaces of JSON do not count. */
 export const writtenOf = (tool: string, text = ""): string =>
   digestOf("written", tool, attempt(() => canonical(JSON.parse(text))) ?? text)
+
+// A tool that only reads may be asked more often if it asks to wait for a moment, unless its author says otherwise.
+const limitAfter = ({ code }: FailedCall, { failureLimit, sideEffect }: Tool.Any): number => {
+  const usual = failureLimitOf(sideEffect)
+  return sideEffect === "none" && (failureLimit ?? usual) === usual && passing.has(code)
+    ? 3 * usual
+    : failureLimit ?? usual
+}
+
+const passing: ReadonlySet<string> = new Set(["busy", "not_visible", "rate_limited"])
 
 // True if a call that has failed may have taken effect.
 const isDoubted = ({ certainty }: FailedCall): boolean => certainty !== "not_executed"

@@ -48,16 +48,18 @@ interface Extra {
   readonly detail?: string
   /** False if the outcome stays open, because the request only reads. Default: true. */
   readonly acts?: boolean
+  /** True if the tool only reads, so that a sentence that asks to try again soon may be heeded. Default: false. */
+  readonly reads?: boolean
   readonly redirected?: boolean
 }
 
 /** Makes a failure. Its evidence says that it was derived from the error of one request. */
 export const fromDescription = <M, G, U>(
   description: Description,
-  { acts, cause, detail = description.message, redirected }: Extra,
+  { acts, cause, detail = description.message, reads = false, redirected }: Extra,
   { SchemaMismatch, SemanticGarbage, ToolUnavailable }: Classes<M, G, U>
 ): M | G | U => {
-  const { code, hint, isDeclared, isTransient, paths, request, retryAfter, scope, status } = description
+  const { code, hint, isDeclared, isTransient, paths, request, retryAfter, scope, soon, status } = description
   const outcome = outcomeOf(description, acts)
   // The author has declared what the class of the error means.
   const source = isDeclared === true ? { refused: true } as const : {
@@ -72,6 +74,9 @@ export const fromDescription = <M, G, U>(
     ...common,
     ...(hint === undefined ? {} : { hint }),
     ...(outcome === undefined ? {} : { outcome })
+  }
+  if (reads && soon !== undefined) {
+    return new ToolUnavailable({ ...common, code: "busy", transient: true, retryAfter: Duration.millis(soon) })
   }
   switch (description.class) {
     case "invalid_request":

@@ -1,0 +1,173 @@
+/*
+ * When a tool that only reads is read again, because time may change its answer:
+ *
+ * | what it said                                          | what happens                                                 |
+ * | ----------------------------------------------------- | ------------------------------------------------------------ |
+ * | the same twice, and that something is under way       | the next such call waits a moment first (`waitInLoop`)       |
+ * | nothing, after the run has changed something          | the same: an index may lag                                   |
+ * | it asks to wait for a moment                          | the same                                                     |
+ * | that there is no such thing, and this run has made it | it is read again, up to twice; then the model is told to     |
+ * | it failed as often as its tool permits                | after half a minute, these failures no longer count          |
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as HashMap from "effect/HashMap"
+import type * as Schema from "effect/Schema"
+import type { CallFacts } from "../../CallFacts.ts"
+import type { Observer } from "../../Observer.ts"
+import type { SideEffect } from "../../SideEffect.ts"
+import type { ToolCall } from "../../ToolCall.ts"
+import { ToolUnavailable } from "../../ToolFailure.ts"
+import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
+import { evidenceOf } from "../failure/evidence.ts"
+import { hasNothing } from "../result/emptiness.ts"
+import { durationText } from "../value/durationText.ts"
+import { attempt } from "../value/untrusted.ts"
+import type { RunTime } from "./elapsedTime.ts"
+import { joinOutcomes } from "./joinOutcomes.ts"
+
+/** Something that a run has made: the result of a call that acted, and the arguments of that call. */
+interface Made {
+  readonly parts: ReadonlyArray<Schema.Json | undefined>
+  readonly at: number
+}
+
+type Called = { readonly name: string; readonly sideEffect: SideEffect }
+
+/** What a run remembers for its next reads. */
+export class Rereads {
+  // Most runs make nothing, and nothing fails in them.
+  #made: ReadonlyArray<Made> = []
+  #failed: Map<string, number> | undefined = undefined
+
+  /** Notes how a call has ended. */
+  ended({ arguments: text }: ToolCall, { name, sideEffect }: Called, outcome: ToolOutcome, time: RunTime): void {
+    if (sideEffect === "none") {
+      if (outcome._tag === "Failed" && outcome.attempts > 0) (this.#failed ??= new Map()).set(name, time.now)
+    } else if (outcome._tag === "Completed" && outcome.certainty === "executed") {
+      const made = { parts: [outcome.value, parsed(text)], at: time.now }
+      this.#made = [...this.#made.slice(-(maxMade - 1)), made]
+    }
+  }
+
+  /** Returns facts in which the failures of a tool that only reads no longer count if they are old. */
+  forgiving(facts: CallFacts, { name, sideEffect }: Called, time: RunTime): CallFacts {
+    const at = sideEffect === "none" && facts.failures > 0 ? this.#failed?.get(name) : undefined
+    if (at === undefined || time.now - at < forgottenAfter) return facts
+    const intents = HashMap.map(
+      facts.intents,
+      (fact) =>
+        fact.failed?.tool === name && fact.failed.certainty === "not_executed"
+          ? { ...fact, failed: { ...fact.failed, executions: 0 } }
+          : fact
+    )
+    return { ...facts, intents }
+  }
+
+  /** Returns when the run made what a call asks for; `undefined` if it made no such thing. */
+  madeAt({ arguments: text }: ToolCall): number | undefined {
+    if (this.#made.length === 0) return undefined
+    const names = new Set(leavesOf(parsed(text)))
+    return names.size === 0
+      ? undefined
+      : this.#made.findLast(({ parts }) => parts.some((part) => leavesOf(part).some((leaf) => names.has(leaf))))?.at
+  }
+}
+
+/** How many things a run remembers. */
+const maxMade = 20
+
+/** After this time, in milliseconds, a service may work again. */
+const forgottenAfter = 30_000
+
+const parsed = (text: string | undefined): Schema.Json | undefined =>
+  text === undefined ? undefined : attempt((): Schema.Json => JSON.parse(text))
+
+// The texts and numbers in a value, as texts. A very short one, such as a page number, names nothing.
+const leavesOf = (value: Schema.Json | undefined, left = { count: maxLeaves }): ReadonlyArray<string> => {
+  if (typeof value === "string" || typeof value === "number") return left.count-- > 0 ? named(String(value)) : []
+  if (typeof value !== "object" || value === null) return []
+  return Object.values(value).flatMap((inner: Schema.Json) => left.count > 0 ? leavesOf(inner, left) : [])
+}
+
+const named = (text: string): ReadonlyArray<string> => text.length > 1 && text.length <= 200 ? [text] : []
+
+const maxLeaves = 200
+
+// -----------------------------------------------------------------------------
+// Reading again
+// -----------------------------------------------------------------------------
+
+type Hear = NonNullable<Observer["onEvent"]>
+
+/** What a wait needs: the time of the run, and who hears of it. */
+export interface Waiting {
+  readonly time: RunTime
+  readonly call: { readonly tool: string; readonly id: string }
+  readonly onEvent: Hear | undefined
+}
+
+/** Waits before a call, unless the time of the run would be up first. */
+export const waitFirst = <E, R>(
+  millis: number,
+  waiting: Waiting,
+  call: Effect.Effect<ToolOutcome, E, R>
+): Effect.Effect<ToolOutcome, E, R> =>
+  Effect.suspend(() => {
+    const { call: { id, tool }, onEvent, time } = waiting
+    if (millis >= time.millisLeft) return call
+    const wait = Duration.millis(millis)
+    const hear = (_tag: "WaitStarted" | "WaitEnded") =>
+      Effect.sync(() => onEvent?.({ _tag, by: "retry", wait, tool, id, at: time.now, attempt: 1 }))
+    return hear("WaitStarted").pipe(
+      Effect.andThen(Effect.sleep(wait)),
+      Effect.andThen(hear("WaitEnded")),
+      Effect.andThen(Effect.map(call, (outcome) => ({ ...outcome, waited: Duration.sum(wait, outcome.waited) })))
+    )
+  })
+
+/** Reads what the run has made until it is there: again after one second, and after two more. */
+export const readUntilVisible = <E, R>(
+  madeAt: number,
+  waiting: Waiting,
+  call: Effect.Effect<ToolOutcome, E, R>
+): Effect.Effect<ToolOutcome, E, R> => {
+  const read = (soFar: ToolOutcome | undefined, [wait, ...waits]: ReadonlyArray<number>): typeof call =>
+    Effect.flatMap(soFar === undefined ? call : waitFirst(wait ?? 0, waiting, call), (outcome) => {
+      const all = joinOutcomes(soFar, outcome)
+      if (!isMissing(outcome)) return Effect.succeed(all)
+      const left = soFar === undefined ? [wait ?? 0, ...waits] : waits
+      const [next] = left
+      return next === undefined || next >= waiting.time.millisLeft
+        ? Effect.succeed(notVisible(all, waiting.time.now - madeAt))
+        : read(all, left)
+    })
+  return read(undefined, [1000, 2000])
+}
+
+// Whatever words the tool has for it.
+const isMissing = (outcome: ToolOutcome): outcome is Completed | Failed =>
+  outcome._tag === "Completed"
+    ? hasNothing(outcome.value)
+    : outcome._tag === "Failed" && outcome.attempts > 0 &&
+      (outcome.failure._tag === "SemanticGarbage" || evidenceOf(outcome.failure)?.status === 404)
+
+const notVisible = (outcome: ToolOutcome, age: number): ToolOutcome => {
+  const why = `This run made it ${
+    durationText(Duration.seconds(Math.ceil(age / 1000)))
+  } ago, so it may not be visible yet`
+  if (outcome._tag === "Completed") {
+    return { ...outcome, caveats: [...outcome.caveats, `${why}; call again in a moment`] }
+  }
+  if (outcome._tag !== "Failed") return outcome
+  const { detail } = outcome.failure
+  const failure = new ToolUnavailable({
+    code: "not_visible",
+    detail,
+    hint: `${why}.`,
+    transient: true,
+    retryAfter: Duration.seconds(2),
+    cause: outcome.failure
+  })
+  return { ...outcome, failure }
+}
