@@ -58,17 +58,18 @@ for (const way of ways) {
         assert.strictEqual(costs(played), "4/3")
       }))
 
-    it.effect("19 a model that never listens: the run ends, and names the call: 6/3", () =>
+    it.effect("19 a model that never listens: the run ends, and names the call: 12/9", () =>
       Effect.gen(function*() {
         const played = yield* play({
           tools: (ran) => [source("get_price", () => ({ price: 42 }))(ran)],
-          model: () => ScriptedModel.call("get_price")
+          model: () => ScriptedModel.call("get_price"),
+          turns: 30
         })
-        assert.strictEqual(costs(played), "6/3")
+        assert.strictEqual(costs(played), "12/9")
         const failure = yield* Effect.flip(played.exit)
         assert.strictEqual(
           failure.detail,
-          "The model was stuck in a loop: it repeated get_price (6 times), and nothing changed. " +
+          "The model was stuck in a loop: it repeated get_price (12 times), and nothing changed. " +
             "Simplify the question, or give the agent better tools."
         )
         assert.deepStrictEqual(played.requests.at(-1)?.tools, [], "the tool is withdrawn")

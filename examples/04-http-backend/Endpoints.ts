@@ -32,7 +32,7 @@ const agent = Agent.make({
   instructions:
     "You work at the support desk of a small shop. Use the tools. Refund only what the user asks you to refund.",
   toolkit,
-  limits: { turns: 8, calls: 20, elapsed: longest },
+  limits: { turns: 15, calls: 20, elapsed: longest },
   // A tool that an operator has disabled, or whose service is down, is not offered.
   offer: "available"
 })

@@ -44,7 +44,7 @@ const long = (n: number) => ScriptedModel.call("look", { n })
 const done = ScriptedModel.text("done")
 
 const toldThirdTime = "You already have this result: the same call has returned it 3 times. " +
-  "Use it, or call again if time or chance may change it"
+  "Do not repeat the call. Use the result, or do something else"
 
 describe("LoopGuard", () => {
   describe("H10 the same call with the same outcome", () => {

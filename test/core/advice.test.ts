@@ -75,7 +75,9 @@ const broken = (text: string, failure: ToolFailure.ToolFailure, certainty: strin
     ...(certainty === "unknown" && !["isInDoubt", "isDone", "isUnproved"].some((saying) => found.has(saying as Saying))
       ? ["nothing of the doubt"]
       : []),
-    ...(/Do not|Use the data|once the earlier call is settled/.test(text) ? [] : ["nothing of what to do"])
+    ...(/Do not|You may call it again|Use the data|once the earlier call is settled/.test(text)
+      ? []
+      : ["nothing of what to do"])
   ]
 }
 

@@ -118,9 +118,12 @@ describe("results that time may change", () => {
 })
 
 describe("repetitions that are meant", () => {
-  it.effect("throwing a coin nine times, with the same side each time", () =>
+  it.effect("throwing a coin seven times, with the same side each time", () =>
     Effect.gen(function*() {
-      const run = yield* playing([tool("look", () => ({ side: "heads" }))], times(9, () => look))
+      const run = yield* playing(
+        [tool("flip_coin", () => ({ side: "heads" }))],
+        times(7, () => ScriptedModel.call("flip_coin", {}))
+      )
       assert.strictEqual(answered(run).text, "done")
       assert.isFalse(told(run).some((text) => /do not/i.test(text)))
       assert.match(notesIn(told(run)[2])[0] ?? "", /Use it, or call again if time or chance may change it$/)
@@ -154,15 +157,17 @@ describe("repetitions that are meant", () => {
 })
 
 describe("a run in which nothing at all changes", () => {
-  it.effect("is told softly, then firmly, refused the tenth time, and ends the twelfth", () =>
+  it.effect("is told, refused the tenth time, and ends the twelfth", () =>
     Effect.gen(function*() {
       const run = yield* played([tool("look", () => "same")], repeating(look), { loopGuard: lenient })
       const { calls, report } = loopDetected(run)
       assert.strictEqual(report.turns, 12)
       assert.deepInclude(calls[0], { tool: "look", times: 12 })
       assert.deepStrictEqual(steps(run).slice(-3), ["10 refused look", "11 withdrawn look", "12 ended look"])
-      assert.match(notesIn(told(run)[4])[0] ?? "", /may change it$/)
-      assert.match(notesIn(told(run)[5])[0] ?? "", /6 times\. Use it, or do something else$/)
+      assert.match(
+        notesIn(told(run)[2])[0] ?? "",
+        /3 times\. Do not repeat the call\. Use the result, or do something else$/
+      )
       assert.deepStrictEqual(offered(run).slice(-2), ["look", ""])
     }))
 

@@ -131,7 +131,7 @@ describe("a secret in the arguments of a call", () => {
 
   it.effect("is masked in the calls of a loop", () =>
     Effect.gen(function*() {
-      const model = ScriptedModel.layer(Array.from({ length: 8 }, () => ScriptedModel.call("log_in", args)))
+      const model = ScriptedModel.layer(Array.from({ length: 12 }, () => ScriptedModel.call("log_in", args)))
       const tool = Tool.make("log_in", {
         description: "Logs in",
         parameters: Login,

@@ -145,9 +145,9 @@ describe("a rendering of one's own", () => {
           : outcome._tag === "Failed"
           ? outcome.failure.detail
           : ""
-      const texts = yield* read(Agent.make({ toolkit: Toolkit.make(people), rendering }), "people", 5)
+      const texts = yield* read(Agent.make({ toolkit: Toolkit.make(people), rendering }), "people", 11)
       assert.include(texts[2], "You already have this result")
-      assert.include(texts[3], "you already have its result")
+      assert.include(texts[9], "you already have its result")
       assert.notMatch(texts.join(), /SECRET|read_more/)
     }))
 })

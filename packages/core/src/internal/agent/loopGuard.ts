@@ -11,6 +11,7 @@ import { hasNothing } from "../result/emptiness.ts"
 import { durationText } from "../value/durationText.ts"
 import { cut, oneLine } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
+import { mayVary } from "../value/varyingTool.ts"
 import {
   hasChangedTheWorld,
   isHopeless,
@@ -150,7 +151,7 @@ export const judgeTurn = (
   const waiting = judged.some(isWaiting) ? turn : state.waiting
   const effect = calls.some(hasActed) ? turn : state.effect
   const next = { ...state, seen, waiting, effect }
-  const seeing = { now, warnAt, hasActed: state.effect > 0 }
+  const seeing = { now, warnAt, progress: judged.some(isNew) ? turn : progress, hasActed: state.effect > 0 }
   const notes = (isOscillating: boolean) => notesOf(judged, { ...seeing, isOscillating })
   return judged.some(isNew)
     ? afterProgress(guard, next, turn, judged, notes(false))
@@ -211,7 +212,8 @@ const countOf = (guard: LoopGuard, before: number, judged: ReadonlyArray<Judgeme
     if (isRepeatRefused(judgement) || before > 0 && isRefused(judgement)) return [stepOfRefusal(guard, judgement)]
     const isCounted = judgement.kind === "repeat" && judgement.entry.times >= guard.warnAt &&
       !isCountedByFacts(judgement.entry.outcome)
-    return isCounted ? [1 / judgement.gap] : []
+    // Each effect of a cycle changes the world, so it is told long before it counts.
+    return isCounted ? [(judgement.entry.sets && judgement.gap > 1 ? 0.5 : 1) / judgement.gap] : []
   })
   if (steps.length === 0) return before
   return before === 0 ? guard.warnAt : before + Math.max(...steps)
@@ -270,6 +272,8 @@ const namesOf = (names: ReadonlyArray<string>, repeated: ReadonlyArray<Seen>): R
 interface Seeing {
   readonly now: number
   readonly warnAt: number
+  /** The turn of the latest progress, this one included. */
+  readonly progress: number
   /** True if the run had changed something before. */
   readonly hasActed: boolean
   readonly isOscillating: boolean
@@ -296,7 +300,7 @@ const isEmpty = ({ outcome, tool }: Observed): boolean =>
 
 const noteOf = (
   judgement: Judgement,
-  { hasActed, isOscillating, now, warnAt }: Seeing
+  { hasActed, isOscillating, now, progress, warnAt }: Seeing
 ): string | undefined => {
   if (judgement.kind === "ignored" || judgement.isRefused) return undefined
   const { entry, kind, observed: { call, tool } } = judgement
@@ -315,17 +319,19 @@ const noteOf = (
   const known = `You already have this result${unchanged}: the same call has returned it ${entry.times} times.`
   if (kind === "waiting") return `${known} It may still change, so the next call waits a moment first.`
   const also = isOscillating ? " You are alternating between calls that add nothing new." : ""
-  // Until then, it may be the throw of a coin, or a look whether something has happened.
-  return entry.times < warnAt + patience
+  // It may be the throw of a coin, or a look whether something has happened.
+  const isMeant = entry.turn - judgement.gap < progress ||
+    entry.times < warnAt + patience && mayVary(call.name, tool?.description)
+  return isMeant
     ? `${known}${also} Use it, or call again if time or chance may change it.`
-    : `${known}${also} Use it, or do something else.`
+    : `${known}${also} Do not repeat the call. Use the result, or do something else.`
 }
 
 const lagging =
   "If this should show what the run has just changed, it may not be visible yet: the same call waits a moment and reads again."
 
-/** How many more times the same result may come before the model is told to do something else. */
-const patience = 3
+/** How many more times a tool whose result may vary may give the same one before the model is told to stop. */
+const patience = 5
 
 const alikeText = (name: string, { alike, outcome }: Seen): string => {
   const calls = `Calls of ${cut(oneLine(name), 80)} in the last ${alike} turns`

@@ -59,6 +59,7 @@ export interface Observed {
  */
 export interface Subject {
   readonly sideEffect: SideEffect
+  readonly description?: string
   readonly volatile?: ReadonlyArray<string> | undefined
   /** Present if the tool is polled. */
   readonly poll?: object | undefined

@@ -23,16 +23,11 @@ const hasPendingField = (value: Schema.Json, levels: number): boolean => {
 }
 
 const isPendingField = (name: string, value: string | number | boolean | null): boolean => {
-  switch (typeof value) {
-    case "string":
-      return isShort(value) && (stateNames.test(name) && pendingState.test(value) || later.test(value))
-    case "boolean":
-      return value ? pendingNames.test(name) : finalNames.test(name)
-    case "number":
-      return progressNames.test(name) && value >= 0 && value < 100 && value !== 1
-    default:
-      return false
+  if (typeof value === "string") {
+    return isShort(value) && (stateNames.test(name) && pendingState.test(value) || later.test(value))
   }
+  if (typeof value === "boolean") return (value ? pendingNames : finalNames).test(name)
+  return typeof value === "number" && progressNames.test(name) && value >= 0 && value < 100 && value !== 1
 }
 
 const isShort = (text: string): boolean => text.length <= 300
