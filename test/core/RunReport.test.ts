@@ -201,10 +201,12 @@ for (const [manner, runOf] of Object.entries(manners)) {
         assert.deepStrictEqual(summaryOf(failure.report), ["1 model server_error ×2 retry"])
       }).pipe(Effect.provide(ScriptedModel.layer([Effect.fail(busy), Effect.never]))))
 
-    it.effect("include one for three consecutive empty replies", () =>
+    it.effect("include each of three consecutive empty replies", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
+          "1 model empty_reply ×1 retry",
           "2 model server_error ×2 retry",
+          "2 model empty_reply ×2 retry",
           "3 model empty_reply ×3 run_failed"
         ])
       }).pipe(Effect.provide(ScriptedModel.layer([

@@ -301,6 +301,17 @@ const endings: Record<string, Effect.Effect<string>> = Object.fromEntries(
   ])
 )
 
+/** What the model is told after a reply that is not an answer. */
+const requests = Effect.forEach(
+  ["<tool_call>{}</tool_call>", "Let me check.", ""],
+  (text) =>
+    Agent.make({ toolkit: Toolkit.make(other("look")) }).run("?").pipe(
+      Effect.andThen(Effect.flatMap(ScriptedModel.ScriptedModel, ({ requests }) => requests)),
+      Effect.map((requests) => `${JSON.stringify(text)}: ${requests.at(-1)?.messages.at(-1)?.text}`),
+      Effect.provide(ScriptedModel.layer([ScriptedModel.text(text), ScriptedModel.text("Done.")]))
+    )
+)
+
 // -----------------------------------------------------------------------------
 // The file
 // -----------------------------------------------------------------------------
@@ -329,6 +340,7 @@ const written = Effect.gen(function*() {
     section("A call made again", repeated.map((outcome, index) => rendered(String(index + 1), outcome))),
     section("Failures: every sentence, by code", sentences(yield* failedOutcomes)),
     section("Runs that end at a limit", ends),
+    section("Replies that are not answers", yield* requests),
     section("What a fixing agent is asked", yield* questions),
     section("What a fixing agent may call", [...descriptions, ...definitions])
   ].join("\n")

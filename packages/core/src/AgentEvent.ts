@@ -82,6 +82,9 @@ export class TextDelta
 /**
  * The model failed, and is asked again after the `wait`. Discard the text of this turn so far.
  *
+ * The event also follows a `ModelReplied` whose reply is not an answer, with the code `call_as_text`, `plan` or `empty_reply`.
+ * The model is then asked in the next turn. Discard that text, too.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -351,8 +354,16 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "LimitReached":
       return { _tag: event._tag, ...turnOf(event), limit: event.limit }
     case "RunEnded": {
-      const { at, answer: { concluded, text, truncated }, run } = event
-      return { _tag: event._tag, run, at, text, truncated, ...(concluded === undefined ? {} : { concluded }) }
+      const { at, answer: { concluded, looksLike, text, truncated }, run } = event
+      return {
+        _tag: event._tag,
+        run,
+        at,
+        text,
+        truncated,
+        ...(concluded === undefined ? {} : { concluded }),
+        ...(looksLike === undefined ? {} : { looksLike })
+      }
     }
     // The inside of a call, which is the server's own matter.
     case "AnswerDiscarded":

@@ -59,6 +59,27 @@ export const StopReason = Schema.Literals(["answered", "concluded", "fallback"])
 export type StopReason = typeof StopReason.Type
 
 /**
+ * The schema of {@link LooksLike}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const LooksLike = Schema.Literals(["call_as_text", "plan"])
+
+/**
+ * What the text of an answer looks like, if it does not look like an answer.
+ *
+ * | value          | the text                                                                              | example                        |
+ * | -------------- | ------------------------------------------------------------------------------------- | ------------------------------ |
+ * | `call_as_text` | is a tool call that the model, or its server, wrote as text, so it was not run         | `<tool_call>{"name":"find"}`   |
+ * | `plan`         | only says in English what the model would do next, while it could have called a tool    | `I'll look up the order now.`  |
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type LooksLike = typeof LooksLike.Type
+
+/**
  * The answer of a run, with the run's transcript, report and facts.
  *
  * @category models
@@ -69,7 +90,7 @@ export interface Answer {
   readonly text: string
   /** True if the text was cut off at the maximum number of tokens in a reply. */
   readonly truncated: boolean
-  /** How the run ended: only an `"answered"` run is finished, and has the model's own text. */
+  /** How the run ended: only an `"answered"` run has the model's own text, and is finished unless it has `looksLike`. */
   readonly stopReason: StopReason
   /**
    * Present if the run could not finish, and the model was asked for the best answer from what is known
@@ -77,6 +98,11 @@ export interface Answer {
    * `onModelFailure` answered in the model's place.
    */
   readonly concluded?: Concluded
+  /**
+   * Present if the text looks like a call or a plan. The model was asked once for an answer, unless a limit forbade it, and
+   * had no better one. An answer that is meant to be such a text has this mark, too.
+   */
+  readonly looksLike?: LooksLike
   /** All messages so far. Pass this transcript to the next `run` to continue from here. */
   readonly transcript: Transcript.Transcript
   /** The turns, calls and tokens of the run, and every failure of a call or of the model with how it was handled. */
@@ -125,8 +151,13 @@ export const make = (fields: Answer): Answer => Object.assign(new Printed(), fie
 // The methods of a class are not enumerable. So an answer has no fields but its data, and equals its decoded form.
 class Printed {
   toString(this: Answer): string {
-    const { concluded, report, stopReason, text, truncated } = this
-    const marks = [stopReason, ...(concluded === undefined ? [] : [concluded]), ...(truncated ? ["truncated"] : [])]
+    const { concluded, looksLike, report, stopReason, text, truncated } = this
+    const marks = [
+      stopReason,
+      ...(concluded === undefined ? [] : [concluded]),
+      ...(looksLike === undefined ? [] : [`looks like ${looksLike === "plan" ? "a plan" : "a call"}`]),
+      ...(truncated ? ["truncated"] : [])
+    ]
     const heading = `Answer (${marks.join(", ")})`
     // An answer may have been made by plain JavaScript, with any fields.
     return attempt(() => summary(heading, text, report)) ?? heading
@@ -161,6 +192,7 @@ const stored = withVersion("an answer", 7, {
   truncated: Schema.Boolean,
   stopReason: StopReason,
   concluded: Schema.optionalKey(Concluded),
+  looksLike: Schema.optionalKey(LooksLike),
   transcript: Transcript.schema,
   report: RunReport,
   facts: CallFacts.schema

@@ -12,7 +12,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { Concluded } from "./Answer.ts"
+import { Concluded, LooksLike } from "./Answer.ts"
 import { Certainty } from "./Certainty.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
@@ -52,6 +52,8 @@ export class TextDelta
 
 /**
  * The model failed, and is asked again after the `wait`, in milliseconds. Discard the text of this turn so far.
+ *
+ * The event also follows a `ModelReplied` whose text is not an answer, with the code `call_as_text`, `plan` or `empty_reply`.
  *
  * @category models
  * @since 0.1.0
@@ -180,7 +182,9 @@ export class RunEnded extends namedStruct<RunEnded>()({
   /** True if the text was cut off at the maximum number of tokens in a reply. */
   truncated: Schema.Boolean,
   /** Present if the run could not finish: the limit that was reached, or `"loop"`. */
-  concluded: Schema.optionalKey(Concluded)
+  concluded: Schema.optionalKey(Concluded),
+  /** Present if the text looks like a tool call, or only says what the model would do next: do not present it as done. */
+  looksLike: Schema.optionalKey(LooksLike)
 }) {}
 
 /**

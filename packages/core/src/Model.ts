@@ -145,6 +145,8 @@ const ModelFailureFields = Schema.Struct({
  * | `cut_off`           | the reply ended before it was complete                               | yes          |
  * | `malformed_reply`   | the response is not a valid reply, or is too large                   | yes, mostly  |
  * | `empty_reply`       | the reply had neither text nor a call, three times in a row          | yes          |
+ * | `call_as_text`      | the reply had a tool call written as text; only in reports and events | yes         |
+ * | `plan`              | the reply only said what comes next; only in reports and events      | yes          |
  * | `max_tokens`        | the reply used up its maximum number of tokens before any text       | no           |
  * | `refused`           | the model, or a content filter, refused to answer                    | no           |
  * | `context_overflow`  | the conversation is longer than the model can read                   | no           |

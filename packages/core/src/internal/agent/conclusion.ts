@@ -9,9 +9,19 @@ import type * as Tool from "../../Tool.ts"
 import { askToConclude, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { lastQuestionOf } from "./question.ts"
-import { answerOf, ofRun, type Unfinished, withLedger, withModelFailures, withRetries } from "./runEndings.ts"
+import {
+  answerOf,
+  type Ending,
+  markedAnswer,
+  ofRun,
+  type Unfinished,
+  withLedger,
+  withModelFailures,
+  withRetries
+} from "./runEndings.ts"
 import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
+import { looksLike } from "./unfinishedReply.ts"
 
 /** Ends a run that cannot go on: with its failure, or with a last answer of the model. */
 export const concludeRun = <T extends Tool.Any>(
@@ -19,26 +29,42 @@ export const concludeRun = <T extends Tool.Any>(
   state: State,
   ended: Unfinished
 ): Effect.Effect<Answer, AgentFailure.AgentFailure, Tool.Requirements<T>> => {
-  if (!canConclude(run)) return Effect.fail(ended.failure)
+  if (!canConclude(run)) return unanswered(run, state, ended.failure)
   const question = lastQuestionOf(run, state, ended.why)
   return Effect.matchEffect(askToConclude(run, state, question), {
-    onFailure: ({ failures }) => Effect.fail(withLedger(ended, withModelFailures(run, state, failures))),
+    onFailure: ({ failures }) => {
+      const failed = withModelFailures(run, state, failures)
+      return unanswered(run, failed, withLedger(ended, failed))
+    },
     onSuccess: (asked) => {
-      if (asked === timeIsUp) return Effect.fail(withLedger(ended, withRetries(run, state)))
+      if (asked === timeIsUp) {
+        const late = withRetries(run, state)
+        return unanswered(run, late, withLedger(ended, late))
+      }
       const { calls: _, native: __, ...reply } = isReplyAlone(asked) ? asked : asked.reply
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied({ ...reply, calls: [] }) }
       run.usage.now(replied.account)
-      if (isBlank(reply.text) && !isFallback(asked)) return Effect.fail(withLedger(ended, replied))
-      return Effect.succeed(
-        answerOf(replied, { ...reply, calls: [] }, {
-          stopReason: isFallback(asked) ? "fallback" : "concluded",
-          concluded: reasonOf(ended)
-        })
-      )
+      const concluded = reasonOf(ended)
+      const last = { ...reply, calls: [] }
+      if (isFallback(asked)) return Effect.succeed(answerOf(replied, last, { stopReason: "fallback", concluded }))
+      if (isBlank(reply.text)) return unanswered(run, replied, withLedger(ended, replied))
+      const ending: Ending = { stopReason: "concluded", concluded }
+      const kind = looksLike(reply.text, new Set(run.toolkit.tools.keys()))
+      return kind === undefined
+        ? Effect.succeed(answerOf(replied, last, ending))
+        : markedAnswer(run, replied, { reply: last, looksLike: kind }, ending)
     }
   })
 }
+
+// A text that does not look like an answer is the answer if the model cannot be asked for a better one.
+const unanswered = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  failure: AgentFailure.AgentFailure
+): Effect.Effect<Answer, AgentFailure.AgentFailure> =>
+  state.questioned === undefined ? Effect.fail(failure) : markedAnswer(run, state, state.questioned)
 
 /** True if the model may be asked once more. Only the limit of calls may be exceeded, and that of tokens by this reply. */
 const canConclude = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): boolean => {

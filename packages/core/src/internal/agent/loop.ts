@@ -1,8 +1,8 @@
 /**
  * Runs one turn, folds its outcomes into the state, and recurses.
  *
- *     turn = ask the model ─ no calls: the answer
- *                          └ calls: run them, append their outcomes, turn
+ *     turn = ask the model ─ calls: run them, append their outcomes, turn
+ *                          └ no calls: the answer; if it is empty or does not look like one, turn
  *
  * The loop is a recursive Effect over an immutable state. A turn only appends to the state. The last `flatMap` of
  * a turn returns the next turn, with nothing wrapped around it. So the loop itself takes the same time in every turn,
@@ -13,6 +13,7 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
@@ -20,6 +21,7 @@ import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { withShown } from "../arguments/secretArguments.ts"
+import { logFailure } from "../call/failureLogLine.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
@@ -27,21 +29,25 @@ import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelEntry.ts"
-import { questionOf } from "./question.ts"
+import { offeredNames, questionOf } from "./question.ts"
 import { Account } from "./runAccount.ts"
 import {
   answerOf,
   endedByModel,
   haltedBy,
   limitReached,
+  lookalikes,
   loopDetected,
+  markedAnswer,
   ofRun,
   runHalted,
+  withModelFailures,
   withRetries
 } from "./runEndings.ts"
 import { initialState, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
 import { type Called, callsMade, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
+import { looksLike } from "./unfinishedReply.ts"
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
 
@@ -77,9 +83,8 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
         run.tracker?.calls(replied, reply)
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
       }
-      return isBlank(reply.text) && !isFallback(asked)
-        ? askAgain(run, replied)
-        : Effect.succeed(answerOf(replied, reply, { stopReason: isFallback(asked) ? "fallback" : "answered" }))
+      if (isFallback(asked)) return Effect.succeed(answerOf(replied, reply, { stopReason: "fallback" }))
+      return afterText(run, replied, reply, isReplyAlone(asked) ? 1 : asked.failures.at(-1)?.attempts)
     }
   })
 }
@@ -108,7 +113,9 @@ const proceed = <T extends Tool.Any>(
     loop: verdict.state,
     resultLength: state.resultLength + length,
     postponed: 0,
-    blanks: 0
+    blanks: 0,
+    questioned: undefined,
+    hasQuestioned: state.hasQuestioned
   }
   // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
@@ -179,16 +186,52 @@ export const goOn = <T extends Tool.Any>(
 }
 
 // -----------------------------------------------------------------------------
-// Blank replies
+// Replies without calls
 // -----------------------------------------------------------------------------
 
-// A reply with neither text nor calls is not an answer. It costs a turn, like any other reply.
-const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
-  state.blanks === 2
-    ? endedByModel(run, state, emptyReply, [lastOf(emptyReply, state.turn, state.blanks + 1)])
-    : turn(run, { ...state, turn: state.turn + 1, postponed: 0, blanks: state.blanks + 1 })
+// A reply that is empty, or that does not look like an answer, is asked for again. That costs a turn, like any other reply.
+const afterText = <T extends Tool.Any>(run: Run<T>, state: State, reply: Reply, attempts = 1): Loop<T, Answer> => {
+  const { blanks, hasQuestioned, questioned } = state
+  if (isBlank(reply.text)) {
+    // The model has nothing better.
+    if (questioned !== undefined) return markedAnswer(run, state, questioned)
+    return blanks === 2
+      ? endedByModel(run, state, emptyReplies, [lastOf(emptyReplies, state.turn, blanks + 1)])
+      : askAgain(run, state, emptyReply, blanks + 1, { blanks: blanks + 1 })
+  }
+  const kind = looksLike(reply.text, offeredNames(run, state))
+  if (kind === undefined) return Effect.succeed(answerOf(state, reply, { stopReason: "answered" }))
+  return hasQuestioned || run.usage.usedUp !== undefined
+    ? markedAnswer(run, state, { reply, looksLike: kind })
+    : askAgain(run, state, lookalikes[kind], attempts, {
+      blanks: 0,
+      questioned: { reply, looksLike: kind },
+      hasQuestioned: true
+    })
+}
+
+const askAgain = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  failure: ModelFailure,
+  attempts: number,
+  asked: Partial<State>
+): Loop<T, Answer> => {
+  run.watch?.({ _tag: "ModelRetried", turn: state.turn, attempt: attempts, failure, wait: Duration.zero })
+  const noted = withModelFailures(run, state, [{ ...lastOf(failure, state.turn, attempts), handling: "retry" }])
+  return Effect.andThen(
+    Effect.annotateLogs(logFailure("The model", failure, "It is asked again."), { ...run.place }),
+    Effect.suspend(() => turn(run, { ...noted, ...asked, turn: state.turn + 1, postponed: 0 }))
+  )
+}
 
 const emptyReply = new ModelFailure({
+  code: "empty_reply",
+  detail: "The model replied with neither text nor a tool call.",
+  transient: true
+})
+
+const emptyReplies = new ModelFailure({
   code: "empty_reply",
   detail: "The model replied with neither text nor a tool call, three times in a row.",
   transient: true

@@ -1,15 +1,17 @@
 import * as Effect from "effect/Effect"
+import type { LooksLike } from "../../Answer.ts"
 import * as Availability from "../../Availability.ts"
 import { mustCall, type Options } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import type { Question } from "./askModel.ts"
+import { assistantMessage } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 
 /** Returns what the model is asked in a turn: the transcript, and the tools on offer. */
 export const questionOf = <T extends Tool.Any>(run: Run<T>, state: State): Question => ({
-  transcript: sent(run, state),
+  transcript: withRequest(sent(run, state), state),
   // A request that was postponed is a new step: the first one has recorded its failure.
   ...(state.postponed === 0 ? {} : { step: `/again/${state.postponed}` }),
   tools: offered(run, state),
@@ -28,6 +30,24 @@ export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, state: State, wh
   }
 }
 
+// After a reply that is not an answer. The transcript of the run contains neither that reply nor this request.
+const withRequest = (transcript: Transcript, { blanks, questioned }: State): Transcript => {
+  if (questioned !== undefined) {
+    const { looksLike, reply } = questioned
+    return transcript.append(assistantMessage(reply), { role: "user", text: requests[looksLike] })
+  }
+  // Servers refuse an assistant message without text, so the empty reply is only named.
+  return blanks === 0 ? transcript : transcript.append({ role: "user", text: requests.empty })
+}
+
+const requests: Readonly<Record<LooksLike | "empty", string>> = {
+  call_as_text:
+    "Your last reply contains a tool call written as text, so it was not run. To run it, make a real tool call. If the text was your answer, repeat it.",
+  plan:
+    "Your last reply only says what you will do, and makes no tool call. Make it now, or give the answer. If the text was your answer, repeat it.",
+  empty: "Your last reply was empty. Answer the user, or call a tool."
+}
+
 // Beyond the limit of a request, the results are shortened in what is sent. The transcript of the run keeps them.
 const sent = <T extends Tool.Any>({ request }: Run<T>, { resultLength, transcript }: State): Transcript =>
   request.of(transcript, resultLength)
@@ -42,6 +62,16 @@ const offered = <T extends Tool.Any>(
     isAnyHidden ? tools.filter(({ name }) => !withdrawn.includes(name) && !spentTools.includes(name)) : tools
   if (offersAvailable) return Effect.map(Availability.offered(toolkit), remaining)
   return isAnyHidden ? Effect.succeed(remaining(toolkit.definitions)) : toolkit.definitions
+}
+
+/** Returns the names of the tools that the model may call. A tool that is not available now counts: a replay must find the same. */
+export const offeredNames = <T extends Tool.Any>(
+  { modelOptions, toolkit, usage: { spentTools } }: Run<T>,
+  { loop: { withdrawn } }: State
+): ReadonlySet<string> => {
+  const names = new Set(modelOptions.toolChoice === "none" ? [] : toolkit.tools.keys())
+  for (const name of [...withdrawn, ...spentTools]) names.delete(name)
+  return names
 }
 
 // If the model had to call a tool in every turn, it could never answer. So `toolChoice` is dropped after a call.

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as AgentFailure from "../../AgentFailure.ts"
 import * as Answer from "../../Answer.ts"
 import { JournalFailure } from "../../Journal.ts"
-import type { ModelFailure, Reply } from "../../Model.ts"
+import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as RunReport from "../../RunReport.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
@@ -22,7 +22,7 @@ import type { Recording } from "./journalStep.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
 import { retriedOf } from "./modelEntry.ts"
-import type { Run, State } from "./runState.ts"
+import type { Questioned, Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 import { afterCall } from "./turnCalls.ts"
 
@@ -33,7 +33,7 @@ const progressOf = ({ account, facts, transcript }: State) => ({
 })
 
 /** How a run ends with an answer: {@link Answer.Answer.stopReason} and, if it was concluded, why. */
-export type Ending = Pick<Answer.Answer, "stopReason" | "concluded">
+export type Ending = Pick<Answer.Answer, "stopReason" | "concluded" | "looksLike">
 
 export const answerOf = ({ account, facts, transcript }: State, reply: Reply, ending: Ending): Answer.Answer =>
   Answer.make({
@@ -44,6 +44,32 @@ export const answerOf = ({ account, facts, transcript }: State, reply: Reply, en
     report: account.report,
     facts: handedOn(facts)
   })
+
+/** What is wrong with a reply, by what it looks like in place of an answer. */
+export const lookalikes: Readonly<Record<Answer.LooksLike, ModelFailure>> = {
+  call_as_text: new ModelFailure({
+    code: "call_as_text",
+    detail: "The model wrote a tool call as text, so it was not run.",
+    transient: true
+  }),
+  plan: new ModelFailure({
+    code: "plan",
+    detail: "The model only said what it would do, and made no tool call.",
+    transient: true
+  })
+}
+
+/** Ends a run with a reply that does not look like an answer, and warns of it. */
+export const markedAnswer = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  { looksLike, reply }: Questioned,
+  ending: Ending = { stopReason: "answered" }
+): Effect.Effect<Answer.Answer> =>
+  logFailure("The model", lookalikes[looksLike], "This is the answer of the run.", true).pipe(
+    Effect.annotateLogs({ ...run.place }),
+    Effect.as(answerOf(state, reply, { ...ending, looksLike }))
+  )
 
 /** The failure of a run that the model can still conclude with an answer. */
 export interface Unfinished {

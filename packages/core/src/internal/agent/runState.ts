@@ -1,4 +1,5 @@
 import type * as Schedule from "effect/Schedule"
+import type { LooksLike } from "../../Answer.ts"
 import type * as CallFacts from "../../CallFacts.ts"
 import type * as LoopGuard from "../../LoopGuard.ts"
 import type { Model, ModelFailure, Options, Reply } from "../../Model.ts"
@@ -101,6 +102,21 @@ export interface State {
   readonly postponed: number
   /** How many of the latest replies, in a row, had neither text nor calls. */
   readonly blanks: number
+  /** The latest reply, if it does not look like an answer and the model is asked for one. It is not in the transcript. */
+  readonly questioned: Questioned | undefined
+  /** True if a text was questioned in this run. It happens once. */
+  readonly hasQuestioned: boolean
+}
+
+/**
+ * A reply that does not look like an answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Questioned {
+  readonly reply: Reply
+  readonly looksLike: LooksLike
 }
 
 /**
@@ -117,5 +133,7 @@ export const initialState = (transcript: Transcript, facts: CallFacts.CallFacts)
   loop: noLoop,
   resultLength: resultLengthOf(transcript),
   postponed: 0,
-  blanks: 0
+  blanks: 0,
+  questioned: undefined,
+  hasQuestioned: false
 })
