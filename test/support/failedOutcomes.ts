@@ -172,6 +172,12 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
   yield* add(yield* called(subject(() => Effect.succeed(ill as string), kind)))
   yield* add(yield* heldBack)
 
+  // What asks to wait for a moment.
+  for (const code of ["busy", "not_visible"]) {
+    const later = new ToolUnavailable({ code, detail, transient: true, retryAfter: Duration.seconds(2) })
+    yield* add(yield* called(failing(later)))
+  }
+
   // A run's limits.
   const budget = makeBudget({ calls: 1, callsPerTool: 1, consecutive: 2 })
   const refusals = [

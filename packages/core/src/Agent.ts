@@ -95,8 +95,8 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
   readonly onDoubt?: "refuse" | "ask"
   /**
    * The guard against repeated calls that add nothing (`LoopGuard`): its thresholds, or `"off"`. Default: the model is
-   * told the third time, the call is refused the fourth time, its tool is withdrawn the fifth time, and the run ends
-   * the sixth time.
+   * told the third time, the call is refused the tenth time, its tool is withdrawn the eleventh time, and the run ends
+   * the twelfth time.
    */
   readonly loopGuard?: LoopGuard.Options | "off"
   /**

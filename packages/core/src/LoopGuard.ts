@@ -10,19 +10,26 @@
  * | other same failures or results, with other arguments   | warn                           |
  *
  * First the model is warned. Then the same call is refused without running. Then its tool is withdrawn: the model is
- * no longer offered it. At last the run ends with `LoopDetected`. By default these are the third, fourth, fifth and
- * sixth time ({@link Options}). A call with other arguments may be right, so it is never refused before its tool is
- * withdrawn, and the last two steps come after twice as many turns. A call that was made only once is not refused
- * either, because its result may be new by now.
+ * no longer offered it. At last the run ends with `LoopDetected`. By default these are the third, tenth, eleventh and
+ * twelfth time ({@link Options}), and a round of several calls counts once. A call with other arguments may be right, so it is
+ * never refused before its tool is withdrawn, and the last two steps come after at least twelve turns. A call that was made
+ * only once is not refused either, because its result may be new by now.
+ *
+ * **What time may change is waited for.** A result of a read-only tool may say that something is under way:
+ * `{"status":"running"}`, `{"done":false}`, "not ready yet". The model is told that it is unchanged, and for how long. The next
+ * equal call waits first: half a second, and half as much more each time, at most ten seconds. Such calls, and those between
+ * them, are never refused. So is a tool whose name or description speaks of time or chance, such as a status or a coin: the
+ * model is told that it has the result, and only from the eighth time on to do something else. An empty result after the run
+ * has changed something, and a failure that asks to wait for a moment, are waited for, too.
  *
  * Progress resets all steps. A turn makes progress if one of its calls has a new result, or acts. So the guard never
  * stops a run that polls a result that changes, follows pages, or tries new arguments with new results. A
  * successful call of a tool that is not idempotent always counts as progress, because the repetition may be meant: the
- * model is warned, and nothing else. If a repetition cannot be meant, declare `repeats: false`. A tool that is polled
- * (`poll`) waits instead, and is left alone.
+ * model is warned, and nothing else. If a repetition cannot be meant, declare `repeats: false`. Idempotent tools that set
+ * a state back and forth are warned, too, and count half. A tool that is polled (`poll`) waits instead, and is left alone.
  *
  * Failures of a tool that ran are left to `CallFacts`: it refuses the same call after as many failures as the tool
- * permits. Each such refusal then counts like the third time, the fourth time, and so on.
+ * permits. The third such refusal withdraws the tool, and the fourth ends the run.
  *
  * The calls of one turn count once, because the model has not seen their results yet.
  *

@@ -123,6 +123,8 @@ export type Code =
   | "throttled"
   | "limiter_unavailable"
   | "not_found"
+  | "not_visible"
+  | "busy"
   | "rejected"
   | "invalid_request"
   | "unexpected_status"

@@ -188,12 +188,12 @@ const withoutProgress = (
 ): Verdict => {
   // While a run waits for something, the calls between its looks are no loop.
   const count = turn - state.waiting < maxRound ? state.count : countOf(guard, state.count, judged)
-  // Calls with other arguments have twice the time, and most of them are only told.
+  // Calls with other arguments have at least twelve turns, and most of them are only told.
   const alike = judged.reduce(
     (max, one) => one.kind === "alike" && isHopeless(one.entry) ? Math.max(max, one.entry.alike) : max,
     0
   )
-  const reached = Math.max(Math.floor(count), Math.floor(alike / 2))
+  const reached = Math.max(Math.floor(count), Math.floor(alike * guard.endAt / Math.max(minAlike, guard.endAt)))
   const own = repeatedOf(guard, judged)
   const partners = count >= guard.warnAt ? partnersOf(state.seen, own) : none
   const repeated = partners.length === 0 ? own : [...own, ...partners]
@@ -227,6 +227,9 @@ const stepOfRefusal = ({ warnAt, withdrawAt }: LoopGuard, { observed: { outcome 
 const isCountedByFacts = (outcome: Completed | Failed): boolean =>
   outcome._tag === "Failed" && outcome.attempts > 0 && outcome.failure._tag !== "PartialData" &&
   soonOf(outcome.failure) === undefined
+
+/** How many turns calls with other arguments have before they end a run. */
+const minAlike = 12
 
 /** How many turns a round of calls may have that looks once whether something has changed. */
 const maxRound = 4
