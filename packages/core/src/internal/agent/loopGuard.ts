@@ -13,7 +13,6 @@ import { cut, oneLine } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 import { mayVary } from "../value/varyingTool.ts"
 import {
-  hasChangedTheWorld,
   isHopeless,
   isNewEffect,
   isRefused,
@@ -48,6 +47,8 @@ export interface LoopState {
   readonly waiting: number
   /** The latest turn in which a call may have changed something. 0: none. */
   readonly effect: number
+  /** True once a call has been seen that may have to wait when it is repeated. In most runs, there is none. */
+  readonly mayWait: boolean
 }
 
 /**
@@ -66,7 +67,15 @@ export interface Verdict {
 /**
  * The state of a guard before the first turn.
  */
-export const noLoop: LoopState = { seen: [], count: 0, progress: 0, withdrawn: [], waiting: -Infinity, effect: 0 }
+export const noLoop: LoopState = {
+  seen: [],
+  count: 0,
+  progress: 0,
+  withdrawn: [],
+  waiting: -Infinity,
+  effect: 0,
+  mayWait: false
+}
 
 // -----------------------------------------------------------------------------
 // Before a call
@@ -108,12 +117,13 @@ const isStuckNextTime = ({ warnAt }: LoopGuard, { times }: Seen): boolean => tim
  * - The result is empty, although the run has changed something before: an index may lag.
  * - The call failed, and the failure asks to wait.
  */
-export const waitInLoop = ({ effect, seen }: LoopState, call: ToolCall, tool: Subject): number => {
-  if (tool.sideEffect !== "none" || tool.poll !== undefined) return 0
+export const waitInLoop = ({ effect, mayWait, seen }: LoopState, call: ToolCall, tool: Subject): number => {
+  if (!mayWait || tool.sideEffect !== "none" || tool.poll !== undefined) return 0
   const text = textOf(call)
-  const before = seen.findLast((entry) => entry.tool === call.name && entry.arguments === text)
-  if (before === undefined) return 0
-  const { outcome, times } = before
+  let at = seen.length - 1
+  while (at >= 0 && (seen[at]!.arguments !== text || seen[at]!.tool !== call.name)) at--
+  if (at < 0) return 0
+  const { outcome, times } = seen[at]!
   // A policy that refuses a call at once, such as a circuit breaker, knows itself when it may run again.
   if (outcome._tag === "Failed") return outcome.attempts === 0 ? 0 : soonOf(outcome.failure) ?? 0
   if (effect > 0 && isEmpty({ call, outcome, tool })) return growing(times)
@@ -146,37 +156,42 @@ export const judgeTurn = (
   const { warnAt, window } = guard
   // Makes room for one call. To copy one entry less is much faster than to shift the others later.
   const seen = before.length > window ? before.slice(1) : before.slice()
-  const memory = { seen, window, turn, now, progress, warnAt }
+  const memory = { seen, window, turn, now, progress, warnAt, isNew: false, waits: false, acts: false }
   const judged = calls.map((observed) => judge(memory, observed))
-  const waiting = judged.some(isWaiting) ? turn : state.waiting
-  const effect = calls.some(hasActed) ? turn : state.effect
-  const next = { ...state, seen, waiting, effect }
-  const seeing = { now, warnAt, progress: judged.some(isNew) ? turn : progress, hasActed: state.effect > 0 }
-  const notes = (isOscillating: boolean) => notesOf(judged, { ...seeing, isOscillating })
-  return judged.some(isNew)
-    ? afterProgress(guard, next, turn, judged, notes(false))
-    : withoutProgress(guard, next, turn, judged, notes)
+  const waiting = memory.waits ? turn : state.waiting
+  const effect = memory.acts ? turn : state.effect
+  const mayWait = state.mayWait || memory.waits || judged.some((judgement) => asksToWait(judgement, state.effect > 0))
+  const seeing = { now, warnAt, progress: memory.isNew ? turn : progress, hasActed: state.effect > 0 }
+  // Written out: an object that is spread from another one takes longer.
+  return memory.isNew
+    ? afterProgress(
+      guard,
+      { seen, count: 0, progress: turn, withdrawn: none, waiting, effect, mayWait },
+      judged,
+      seeing
+    )
+    : withoutProgress(guard, { ...state, seen, waiting, effect, mayWait }, turn, judged, seeing)
 }
 
-const isNew = ({ kind }: Judgement): boolean => kind === "new"
-
-const isWaiting = ({ kind }: Judgement): boolean => kind === "waiting"
-
-const hasActed = ({ outcome, tool }: Observed): boolean =>
-  outcome._tag !== "Suspended" && outcome._tag !== "Stopped" && hasChangedTheWorld(outcome, tool)
+// An empty result may be another one once the effects of the run are visible.
+const asksToWait = (judgement: Judgement, hasActed: boolean): boolean => {
+  if (judgement.kind === "ignored") return false
+  const { observed } = judgement
+  const { outcome } = observed
+  return outcome._tag === "Failed" ? soonOf(outcome.failure) !== undefined : hasActed && isEmpty(observed)
+}
 
 // Tells the model of repeated calls, but takes no further step. All steps begin anew.
 const afterProgress = (
   guard: LoopGuard,
-  next: LoopState,
-  turn: number,
+  state: LoopState,
   judged: ReadonlyArray<Judgement>,
-  notes: Verdict["notes"]
+  seeing: Seeing
 ): Verdict => {
-  const verdict = { state: { ...next, count: 0, progress: turn, withdrawn: none }, notes, repeated: none }
+  const notes = notesOf(judged, seeing)
   // What the model reads of an empty result is no step.
   const repeated = notes.length === 0 ? none : repeatedOf(guard, judged)
-  return repeated.length === 0 ? verdict : { ...verdict, step: "warned", repeated }
+  return repeated.length === 0 ? { state, notes, repeated } : { state, notes, step: "warned", repeated }
 }
 
 const withoutProgress = (
@@ -184,7 +199,7 @@ const withoutProgress = (
   state: LoopState,
   turn: number,
   judged: ReadonlyArray<Judgement>,
-  notesIf: (isOscillating: boolean) => Verdict["notes"]
+  seeing: Seeing
 ): Verdict => {
   // While a run waits for something, the calls between its looks are no loop.
   const count = turn - state.waiting < maxRound ? state.count : countOf(guard, state.count, judged)
@@ -198,7 +213,7 @@ const withoutProgress = (
   const partners = count >= guard.warnAt ? partnersOf(state.seen, own) : none
   const repeated = partners.length === 0 ? own : [...own, ...partners]
   const withdrawn = reached >= guard.withdrawAt ? namesOf(state.withdrawn, repeated) : state.withdrawn
-  const notes = notesIf(partners.length > 0)
+  const notes = notesOf(judged, seeing, partners.length > 0)
   const step = repeated.length === 0 ? undefined : stepOf(guard, reached, judged, notes)
   const verdict = { state: { ...state, count, withdrawn }, notes, repeated: none }
   return step === undefined ? verdict : { ...verdict, step, repeated }
@@ -279,10 +294,9 @@ interface Seeing {
   readonly progress: number
   /** True if the run had changed something before. */
   readonly hasActed: boolean
-  readonly isOscillating: boolean
 }
 
-const notesOf = (judged: ReadonlyArray<Judgement>, seeing: Seeing): Verdict["notes"] => {
+const notesOf = (judged: ReadonlyArray<Judgement>, seeing: Seeing, isOscillating = false): Verdict["notes"] => {
   // Most turns need no notes.
   const { hasActed, warnAt } = seeing
   if (
@@ -293,7 +307,7 @@ const notesOf = (judged: ReadonlyArray<Judgement>, seeing: Seeing): Verdict["not
   ) {
     return none
   }
-  const notes = judged.map((judgement) => noteOf(judgement, seeing))
+  const notes = judged.map((judgement) => noteOf(judgement, seeing, isOscillating))
   return notes.some((note) => note !== undefined) ? notes : none
 }
 
@@ -303,7 +317,8 @@ const isEmpty = ({ outcome, tool }: Observed): boolean =>
 
 const noteOf = (
   judgement: Judgement,
-  { hasActed, isOscillating, now, progress, warnAt }: Seeing
+  { hasActed, now, progress, warnAt }: Seeing,
+  isOscillating: boolean
 ): string | undefined => {
   if (judgement.kind === "ignored" || judgement.isRefused) return undefined
   const { entry, kind, observed: { call, tool } } = judgement

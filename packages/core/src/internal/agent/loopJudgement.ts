@@ -105,6 +105,12 @@ export interface Memory {
   /** The turn of the latest progress, and how far the count of calls that are alike falls back to after it. */
   readonly progress: number
   readonly warnAt: number
+  /** Set if a call of the turn is progress. */
+  isNew: boolean
+  /** Set if a call of the turn is repeated whose result time may change. */
+  waits: boolean
+  /** Set if a call of the turn may have changed something. */
+  acts: boolean
 }
 
 /** Judges a call, and adds it to what is known. */
@@ -129,35 +135,53 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
       ? "waiting"
       : "repeat"
     replace(seen, found.same, entry)
-    if (kind === "new") forgetOthers(seen)
+    if (kind === "new") {
+      forgetOthers(seen)
+      memory.isNew = true
+    }
+    memory.waits ||= kind === "waiting"
+    memory.acts ||= hasChangedTheWorld(outcome, tool)
     return { kind, entry, gap: Math.max(1, turn - same.turn), observed, isRefused: wasRefused }
   }
   const text = textOf(call)
   const intent = outcome.intent?.id
-  const first = { tool: call.name, arguments: text, intent, outcome, times: 1, turn, since: now, sets: setsAgain(tool) }
+  // A tool that sets a state may set it back and forth, which is a loop, too.
+  const sets = tool?.sideEffect === "idempotent"
+  const seenAs = (alike: number): Seen => ({
+    tool: call.name,
+    arguments: text,
+    intent,
+    outcome,
+    times: 1,
+    alike,
+    turn,
+    since: now,
+    sets
+  })
   if (isWithdrawn(outcome)) {
     // The tool is withdrawn, so other arguments are no progress.
     const entry = latest === undefined
-      ? { ...first, alike: 1 }
+      ? seenAs(1)
       : { ...latest, alike: alikeAfter(latest, memory), turn }
     if (latest !== undefined) seen[found.latest] = entry
     return { kind: latest === undefined ? "repeat" : "alike", entry, gap: 1, observed, isRefused: true }
   }
   const isAlike = latest !== undefined && found.isLikeLatest && addsNothing(outcome, tool)
   const alike = isAlike ? alikeAfter(latest, memory) : 1
-  const entry = { ...first, alike }
+  const entry = seenAs(alike)
   if (same !== undefined) replace(seen, found.same, entry)
   else {
     seen.push(entry)
     // Besides the latest call.
     if (seen.length > window + 1) seen.shift()
   }
-  if (hasChangedTheWorld(outcome, tool)) forgetOthers(seen)
+  if (hasChangedTheWorld(outcome, tool)) {
+    forgetOthers(seen)
+    memory.acts = true
+  }
+  memory.isNew ||= !isAlike
   return { kind: isAlike ? "alike" : "new", entry, gap: 1, observed, isRefused: false }
 }
-
-// A tool that sets a state may set it back and forth, which is a loop, too.
-const setsAgain = (tool: Subject | undefined): boolean => tool?.sideEffect === "idempotent"
 
 /** True if the result of a read-only tool may be another one in a moment. */
 export const mayChange = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>

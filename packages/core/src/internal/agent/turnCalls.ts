@@ -71,7 +71,7 @@ export const runCalls = <T extends Tool.Any>(
       run.tracker?.callEnded(index, outcome, facts)
     }
     const admission = {
-      facts: tool === undefined ? facts : run.rereads.forgiving(facts, tool, run.time),
+      facts: facts.failures === 0 || tool === undefined ? facts : run.rereads.forgiving(facts, tool, run.time),
       turn: ended,
       refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
       loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool),
@@ -84,7 +84,9 @@ export const runCalls = <T extends Tool.Any>(
     return Effect.map(runCall(run, turn, call, index, admission, around, suspended), (outcome) => {
       // A suspended call has no final outcome yet.
       if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
-      if (tool !== undefined) run.rereads.ended(call, tool, outcome, run.time)
+      if (tool !== undefined && (outcome._tag === "Failed" || tool.sideEffect !== "none")) {
+        run.rereads.ended(call, tool, outcome, run.time)
+      }
       run.tracker?.callEnded(index, outcome, facts)
       if (tool?.poll !== undefined) run.polled.add(call, outcome)
       if (joins) ended?.push(...endedIn(call, outcome))
