@@ -160,7 +160,7 @@ export const judgeTurn = (
   const judged = calls.map((observed) => judge(memory, observed))
   const waiting = memory.waits ? turn : state.waiting
   const effect = memory.acts ? turn : state.effect
-  const mayWait = state.mayWait || memory.waits || judged.some((judgement) => asksToWait(judgement, state.effect > 0))
+  const mayWait = state.mayWait || memory.waits || asksToWait(calls, state.effect > 0)
   const seeing = { now, warnAt, progress: memory.isNew ? turn : progress, hasActed: state.effect > 0 }
   // Written out: an object that is spread from another one takes longer.
   return memory.isNew
@@ -174,11 +174,12 @@ export const judgeTurn = (
 }
 
 // An empty result may be another one once the effects of the run are visible.
-const asksToWait = (judgement: Judgement, hasActed: boolean): boolean => {
-  if (judgement.kind === "ignored") return false
-  const { observed } = judgement
-  const { outcome } = observed
-  return outcome._tag === "Failed" ? soonOf(outcome.failure) !== undefined : hasActed && isEmpty(observed)
+const asksToWait = (calls: ReadonlyArray<Observed>, hasActed: boolean): boolean => {
+  for (const observed of calls) {
+    const { outcome } = observed
+    if (outcome._tag === "Failed" ? soonOf(outcome.failure) !== undefined : hasActed && isEmpty(observed)) return true
+  }
+  return false
 }
 
 // Tells the model of repeated calls, but takes no further step. All steps begin anew.

@@ -145,30 +145,19 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
   }
   const text = textOf(call)
   const intent = outcome.intent?.id
-  // A tool that sets a state may set it back and forth, which is a loop, too.
-  const sets = tool?.sideEffect === "idempotent"
-  const seenAs = (alike: number): Seen => ({
-    tool: call.name,
-    arguments: text,
-    intent,
-    outcome,
-    times: 1,
-    alike,
-    turn,
-    since: now,
-    sets
-  })
-  if (isWithdrawn(outcome)) {
+  const wasWithdrawn = isWithdrawn(outcome)
+  if (wasWithdrawn && latest !== undefined) {
     // The tool is withdrawn, so other arguments are no progress.
-    const entry = latest === undefined
-      ? seenAs(1)
-      : { ...latest, alike: alikeAfter(latest, memory), turn }
-    if (latest !== undefined) seen[found.latest] = entry
-    return { kind: latest === undefined ? "repeat" : "alike", entry, gap: 1, observed, isRefused: true }
+    const entry = { ...latest, alike: alikeAfter(latest, memory), turn }
+    seen[found.latest] = entry
+    return { kind: "alike", entry, gap: 1, observed, isRefused: true }
   }
   const isAlike = latest !== undefined && found.isLikeLatest && addsNothing(outcome, tool)
   const alike = isAlike ? alikeAfter(latest, memory) : 1
-  const entry = seenAs(alike)
+  // A tool that sets a state may set it back and forth, which is a loop, too.
+  const sets = tool?.sideEffect === "idempotent"
+  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn, since: now, sets }
+  if (wasWithdrawn) return { kind: "repeat", entry, gap: 1, observed, isRefused: true }
   if (same !== undefined) replace(seen, found.same, entry)
   else {
     seen.push(entry)

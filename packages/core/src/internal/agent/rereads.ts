@@ -40,6 +40,11 @@ export class Rereads {
   #made: ReadonlyArray<Made> = []
   #failed: Map<string, number> | undefined = undefined
 
+  /** True if the run has made anything. */
+  get hasMade(): boolean {
+    return this.#made.length > 0
+  }
+
   /** Notes how a call has ended. */
   ended({ arguments: text }: ToolCall, { name, sideEffect }: Called, outcome: ToolOutcome, time: RunTime): void {
     if (sideEffect === "none") {

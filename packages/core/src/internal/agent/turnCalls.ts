@@ -77,7 +77,8 @@ export const runCalls = <T extends Tool.Any>(
       loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool),
       onInterrupted
     }
-    const around = admission.refusal === undefined && admission.loopRefusal === undefined && tool !== undefined
+    const mayBePatient = tool?.poll !== undefined || loop.mayWait || run.rereads.hasMade
+    const around = mayBePatient && admission.refusal === undefined && admission.loopRefusal === undefined
       ? patience(run, loop, call, tool)
       : undefined
     run.tracker?.callBegan(index)
@@ -138,8 +139,9 @@ const patience = <T extends Tool.Any>(
   run: Run<T>,
   loop: LoopState,
   call: ToolCall.ToolCall,
-  tool: Tool.Any
+  tool: Tool.Any | undefined
 ): Around<T> | undefined => {
+  if (tool === undefined) return undefined
   if (tool.poll !== undefined) {
     const known = run.polled.of(call)
     return known === undefined ? undefined : (once) => pollUntilChanged(tool, run.time, known, once)
