@@ -801,8 +801,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a result that is not of the schema's type settles a doubt",
     file: `${dispatch}/performCall.ts`,
-    text: `return settles === undefined || !isEncoded || notes.length > 0`,
-    replacement: `return settles === undefined`
+    text: `settles === undefined || !isEncoded || notes.length > 0`,
+    replacement: `settles === undefined`
   },
   {
     name: "a journal that is interrupted counts as one that fails",

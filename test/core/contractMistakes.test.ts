@@ -14,6 +14,7 @@ describe("a broken function of a definition", () => {
   const rejected = () => Promise.reject(new Error("rejected"))
   const cases: ReadonlyArray<readonly [whose: string, words: Untyped]> = [
     ["The invariant 'it is so' of 'search_orders'", (f: Untyped) => ({ invariants: { "it is so": f } })],
+    ["The 'failed' of 'search_orders'", (f: Untyped) => ({ failed: f })],
     ["The 'empty' of 'search_orders'", (f: Untyped) => ({ empty: { when: f, detail: "None." } })],
     ["The 'pages' of 'search_orders'", (f: Untyped) => ({ pages: f })],
     ["The 'asOf' of 'search_orders'", (f: Untyped) => ({ asOf: f, freshness: "1 hour" })]
@@ -41,6 +42,11 @@ describe("a broken function of a definition", () => {
       assert.strictEqual(
         forgetful.message,
         "The invariant 'it is so' of 'search_orders' returned nothing: return true or false."
+      )
+      const flag = yield* defectOf({ failed: () => true })
+      assert.strictEqual(
+        flag.message,
+        "The 'failed' of 'search_orders' returned a boolean: return the words of the failure, or undefined."
       )
       const wrong = yield* defectOf({ pages: () => 2 })
       assert.include(wrong.message, "The 'pages' of 'search_orders' returned a number: return an object, or undefined.")
@@ -101,6 +107,14 @@ describe("an ill-typed definition", () => {
     [{ empty: { detail: "", alternatives: "ada" } }, "A tool's 'empty' must be a sentence"],
     [{ empty: { detail: "", when: true } }, "A tool's 'empty' must be a sentence"],
     [{ empty: () => "None." }, "A tool's 'empty' must be a sentence, or an object with a 'detail'; got a function."],
+    [
+      { failed: "ok" },
+      "A tool's 'failed' must be true, or a function that returns the words of the failure; got \"ok\"."
+    ],
+    [
+      { failed: false },
+      "A tool's 'failed' must be true, or a function that returns the words of the failure; got false."
+    ],
     [
       { invariants: { "it is so": true } },
       "A tool's 'invariants' must be functions, each named by a sentence; got {\"it is so\":true}."

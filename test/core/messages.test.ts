@@ -94,6 +94,15 @@ const dispatched = (
 const other = (name: string) =>
   Tool.make(name, { description: name, success: Schema.String, sideEffect: "none" }, () => Effect.succeed(name))
 
+const reads = { description: "Finds", sideEffect: "none" } as const
+
+const listing = (value: Schema.Json, parameters: Readonly<Record<string, Schema.Codec<unknown, unknown>>> = {}) =>
+  Tool.make(
+    "find",
+    { ...reads, parameters: Schema.Struct(parameters), success: Schema.Json },
+    () => Effect.succeed(value)
+  )
+
 const page = new PartialData({
   code: "more_pages",
   detail: "This is page 1.",
@@ -155,6 +164,34 @@ const calls: Record<string, Effect.Effect<ToolOutcome.ToolOutcome>> = {
   ),
   "a cut-off text": dispatched(reading(() => Effect.succeed("[1,"))),
   "a cut-off text, and less can be asked for": dispatched(reading(() => Effect.succeed("[1,"), { size: "page" })),
+  "an empty answer": dispatched(reading(() => Effect.succeed(""))),
+  "an empty answer, and another tool knows the argument": dispatched(
+    listing([], { customer_id: Schema.String }),
+    { customer_id: "Ada" },
+    {},
+    [
+      Tool.make(
+        "find_customer",
+        { ...reads, success: Schema.Struct({ customer_id: Schema.String }) },
+        () => Effect.succeed({ customer_id: "c-7" })
+      )
+    ]
+  ),
+  "an answer that reports a failure": dispatched(listing({ ok: false }), {}),
+  "an answer with errors": dispatched(listing({ data: [1], errors: ["No such field."] }), {}),
+  "a reported failure": dispatched(
+    Tool.make(
+      "find",
+      { ...reads, success: Schema.Json, failed: true },
+      () => Effect.succeed({ error: "Card declined." })
+    ),
+    {}
+  ),
+  "a list as long as its limit": dispatched(listing([1, 2, 3, 4, 5], { limit: Schema.Int }), { limit: 5 }),
+  "a list as long as its limit, and pages can be asked for": dispatched(
+    listing([1, 2], { limit: Schema.Int, page: Schema.optionalKey(Schema.Int) }),
+    { limit: 2 }
+  ),
   "a page": dispatched(reading(() => Effect.fail(page))),
   "a full page": dispatched(
     Tool.make("list", {

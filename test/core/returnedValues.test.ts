@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Logger, Option, Redacted, Schema, SchemaGetter } from "effect"
+import { Effect, Logger, Option, Predicate, Redacted, Schema, SchemaGetter } from "effect"
 import { logging, outcomeOf, read } from "../support/illTyped.ts"
 import { type Returned, returned } from "../support/returnedValues.ts"
 
@@ -22,7 +22,12 @@ const inField = ({ json, notes = [], ...rest }: Returned, field: string) => ({
 const alone = ({ json = null, notes = [], ...rest }: Returned) => ({
   ...rest,
   json,
-  notes: notes.map((note) => /^\w+: /.test(note) ? note : note.charAt(0).toUpperCase() + note.slice(1))
+  notes: [
+    ...notes.map((note) => /^\w+: /.test(note) ? note : note.charAt(0).toUpperCase() + note.slice(1)),
+    ...(Predicate.hasProperty(json, "error")
+      ? ["The result has an error. If this is the outcome of the call itself, it has failed."]
+      : [])
+  ]
 })
 
 describe("a value that a handler returns", () => {

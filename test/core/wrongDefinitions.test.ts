@@ -168,7 +168,7 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
         () => Effect.succeed("")
       ),
     "Tool 'read' has no option 'inputSchema'. Its options are 'description', 'parameters', 'success', 'onMismatch', 'sideEffect', " +
-    "'instead', 'check', 'settles', 'refusesFirst', 'acts', 'identity', 'repeats', 'joins', 'failureLimit', 'volatile', 'poll', 'empty', 'pages', " +
+    "'instead', 'check', 'settles', 'refusesFirst', 'acts', 'identity', 'repeats', 'joins', 'failureLimit', 'volatile', 'poll', 'empty', 'failed', 'pages', " +
     "'asOf', 'freshness', 'invariants', 'size', 'uninterruptible'."
   ],
   [

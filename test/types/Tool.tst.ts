@@ -214,6 +214,8 @@ describe("the contract of a definition", () => {
     expect<Failures<typeof right>>().type.toBe<SchemaMismatch>()
     const paged = Tool.make("t", { ...base, pages: { more: "hasMore", next: "page" } }, handler)
     expect<Failures<typeof paged>>().type.toBe<PartialData<List>>()
+    const reporting = Tool.make("t", { ...base, failed: true }, handler)
+    expect<Failures<typeof reporting>>().type.toBe<SemanticGarbage | ToolUnavailable>()
   })
 
   test("knows the result and the parameters, and leaves the other inferred types", () => {
@@ -229,6 +231,11 @@ describe("the contract of a definition", () => {
           return value.total === 0
         },
         detail: "No orders."
+      },
+      failed: (value, params) => {
+        expect(value).type.toBe<List>()
+        expect(params).type.toBe<typeof parameters.Type>()
+        return value.total < 0 ? "There is no total." : undefined
       },
       invariants: {
         "there are as many as it says": ({ orders, total }, { limit = 1 }) => orders.length + limit === total
@@ -252,7 +259,7 @@ describe("the contract of a definition", () => {
         "search_orders",
         typeof parameters.Type,
         List,
-        SchemaMismatch | SemanticGarbage | PartialData<List>,
+        SchemaMismatch | SemanticGarbage | PartialData<List> | ToolUnavailable,
         Orders
       >
     >()
@@ -266,6 +273,9 @@ describe("the contract of a definition", () => {
     expect(Tool.make).type.not.toBeCallableWith("t", { ...base, pages: { more: "hasMore" } }, handler)
     expect(Tool.make).type.not.toBeCallableWith("t", { ...base, empty: { hint: "Ask." } }, handler)
     expect(Tool.make).type.not.toBeCallableWith("t", { ...base, invariants: { "is so": () => "yes" } }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, failed: false }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, failed: "ok" }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, failed: () => true }, handler)
     expect(Tool.make).type.not.toBeCallableWith(
       "t",
       { description: "", success: Schema.Array(Schema.String), empty: "None.", size: "limit" },
@@ -294,7 +304,7 @@ describe("the contract of a definition", () => {
   test("may add any of its failures if the definition has the wide type", () => {
     const definition: Tool.Definition<List, typeof parameters.Type> = base
     const tool = Tool.make("t", definition, handler)
-    expect<Failures<typeof tool>>().type.toBe<SchemaMismatch | SemanticGarbage | PartialData<List>>()
+    expect<Failures<typeof tool>>().type.toBe<SchemaMismatch | SemanticGarbage | PartialData<List> | ToolUnavailable>()
     expect<Parameters<typeof tool.run>[0]>().type.toBe<typeof parameters.Type>()
     const conditional = Tool.make("t", { ...base, ...(Math.max(1) > 0 ? { empty: "No orders." } : {}) }, handler)
     expect<Failures<typeof conditional>>().type.toBe<SemanticGarbage>()

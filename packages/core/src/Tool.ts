@@ -53,7 +53,9 @@ import {
   type ContractFailures,
   type Empty,
   keepContract,
-  type Pages
+  type Pages,
+  type Rule,
+  rulesOf
 } from "./internal/result/resultContract.ts"
 import type { OnMismatch } from "./internal/result/resultGuard.ts"
 import type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
@@ -133,6 +135,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly onMismatch: OnMismatch
   /** The names of the fields of a result that change with every call, although the data stays the same. */
   readonly volatile: ReadonlyArray<string>
+  /** The rules of {@link Contract} that the definition has, and that decide what a result means. */
+  readonly rules: ReadonlyArray<Rule>
   /** How an agent waits for a new result if its model repeats a call. `undefined` if it does not wait. */
   readonly poll: Polling | undefined
   /** The policies around the handler, innermost first. */
@@ -373,7 +377,7 @@ export interface PollOptions {
   readonly atMost?: Duration.Input
 }
 
-export type { Contract, ContractFailures, Empty, OnMismatch, Pages }
+export type { Contract, ContractFailures, Empty, OnMismatch, Pages, Rule }
 
 /**
  * A definition in which the fields named by `Word` are present. `make` infers `Word`, because these fields
@@ -408,7 +412,7 @@ export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Wo
  * @param name at most 64 letters, digits, `_` and `-`, as model providers require; throws for any other
  * name
  * @param definition {@link Definition}. After each success of the handler, the rules of its
- * {@link Contract} are checked: `invariants`, `freshness`, `pages`, then `empty`. The failures of these
+ * {@link Contract} are checked: `failed`, `invariants`, `freshness`, `pages`, then `empty`. The failures of these
  * checks are part of the tool's type. By then an acting tool is known to have taken effect, so no policy
  * re-runs it when a check fails
  * @param handler takes the decoded parameters and returns an Effect. A handler that can fail in several
@@ -573,6 +577,7 @@ const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & Omit<F
   volatile: true,
   poll: true,
   empty: true,
+  failed: true,
   pages: true,
   asOf: true,
   freshness: true,
@@ -670,6 +675,7 @@ const makeTool = <
     joins,
     failureLimit,
     volatile,
+    rules: rulesOf(definition),
     poll
   }, {
     token,

@@ -44,6 +44,7 @@ import { adviceOnDoubt } from "./doubtAdvice.ts"
 import type { EarlierCall } from "./equalCalls.ts"
 import { countInHealth } from "./healthCount.ts"
 import { interruptedOutcome, outcomeOfCause } from "./outcomeOfCause.ts"
+import { noteOnResult } from "./resultNotes.ts"
 import { adviseOnDoubtfulAnswer, adviseOnFailure, cutOffNote } from "./toolHints.ts"
 
 /**
@@ -172,12 +173,18 @@ const runCall = <T extends Tool.Any>(
           return guard(tool, value, ({ isEncoded, json, notes }): Effect.Effect<ToolOutcome> => {
             if (notes.length > 0) noteAll(scope, notes)
             if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
-            return settles === undefined || !isEncoded || notes.length > 0
-              ? completed(scope, json, tool, toolkit, named)
-              : Effect.flatMap(
-                admission.settleBy(value, toolkit, begun),
-                () => completed(scope, json, tool, toolkit, named)
-              )
+            const end = () =>
+              settles === undefined || !isEncoded || notes.length > 0
+                ? completed(scope, json, tool, toolkit, named)
+                : Effect.flatMap(
+                  admission.settleBy(value, toolkit, begun),
+                  () => completed(scope, json, tool, toolkit, named)
+                )
+            const noted = noteOnResult(json, tool, toolkit, scope.correction?.text ?? text)
+            return noted === undefined ? end() : Effect.flatMapEager(noted, (text) => {
+              if (text !== undefined) note(scope, { _tag: "CaveatAdded", text })
+              return end()
+            })
           })
         }
       )

@@ -58,8 +58,8 @@ export const adviseOnDoubtfulAnswer = (
     return name === undefined ? outcome : { ...outcome, caveats: [`${doubt} Call ${name} to find out.`, ...others] }
   })
 
-// Keeps the names of tools that are in the toolkit and available now.
-const availableOf = (
+/** Keeps the names of tools that are in the toolkit and available now. */
+export const availableOf = (
   names: ReadonlyArray<string>,
   toolkit: Toolkit.Toolkit
 ): Effect.Effect<ReadonlyArray<string>> => {

@@ -87,7 +87,8 @@ export const isFurther = (next: string, params: unknown): boolean => {
 const fieldOf = (value: unknown, field: string): unknown =>
   Predicate.isObject(value) && Object.hasOwn(value, field) ? Reflect.get(value, field) : undefined
 
-const onlyList = (value: unknown): unknown => {
+/** Returns the value itself, or the only field of an object that is a list. */
+export const onlyList = (value: unknown): unknown => {
   if (Array.isArray(value) || !Predicate.isObject(value)) return value
   const lists = Object.values(value).filter(Array.isArray)
   return lists.length === 1 ? lists[0] : undefined

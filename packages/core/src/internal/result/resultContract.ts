@@ -2,9 +2,10 @@
  * Checks a tool's results against rules that its author declares, because no schema can express them.
  * The checks run after each success of the handler:
  *
- *     handler ─ execution ─ invariants ─ freshness ─ pages ─ empty ─ policies
+ *     handler ─ execution ─ failed ─ invariants ─ freshness ─ pages ─ empty ─ policies
  *
- * The order matters. A result that breaks an invariant is not trusted further. The age is noted
+ * The order matters. A result that reports a failure need not satisfy any other rule. A result that breaks
+ * an invariant is not trusted further. The age is noted
  * before pages are followed, so that it also applies to a merged result. Emptiness is checked last,
  * since an empty page may be followed by more pages.
  *
@@ -22,7 +23,13 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import type * as Guard from "../../Guard.ts"
 import type { SideEffect } from "../../SideEffect.ts"
-import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../../ToolFailure.ts"
+import {
+  type PartialData,
+  SchemaMismatch,
+  SemanticGarbage,
+  type ToolFailure,
+  type ToolUnavailable
+} from "../../ToolFailure.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { note } from "../call/note.ts"
 import { IllTyped, requireSync } from "../call/runUserCode.ts"
@@ -34,6 +41,7 @@ import { attempt, isA } from "../value/untrusted.ts"
 import { hasNothing } from "./emptiness.ts"
 import { type Field, isFurther, nextPageOf, type Pages } from "./nextPage.ts"
 import { incompleteOf, partialData } from "./partialResult.ts"
+import { failureOf, reportedIn, wordsIn } from "./reportedFailure.ts"
 
 export type { Pages } from "./nextPage.ts"
 
@@ -64,6 +72,25 @@ export interface Empty<in A, in Params> {
  * If one of these functions throws, this is a defect of the tool, and goes to the `Observer`. If
  * the tool acts (has side effects), it still returns its answer, with a caveat.
  *
+ * @example
+ * ```ts
+ * import { Tool } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const getRate = Tool.make("get_rate", {
+ *   description: "The exchange rate of a currency",
+ *   parameters: Schema.Struct({ currency: Schema.String }),
+ *   success: Schema.Struct({ ok: Schema.Boolean, rate: Schema.optionalKey(Schema.Finite), error: Schema.optionalKey(Schema.String) }),
+ *   sideEffect: "none",
+ *   failed: true
+ * }, ({ currency }) =>
+ *   Effect.succeed(currency === "EUR" ? { ok: true, rate: 1.1 } : { ok: false, error: `There is no ${currency}.` }))
+ *
+ * const failure = Effect.runSync(Effect.flip(getRate.run({ currency: "DEM" })))
+ * failure.code // => "reported_failure"
+ * failure.detail // => "The answer says that it failed: There is no DEM."
+ * ```
+ *
  * @category models
  * @since 0.1.0
  */
@@ -74,6 +101,18 @@ export interface Contract<A, Params> {
    * empty if it has a next page, or if it is not the first page.
    */
   readonly empty?: string | Empty<A, Params>
+  /**
+   * How a result reports that the call has failed. A function returns the service's words for the failure, or `undefined`,
+   * `null` or `""` if the result is none. With `true`, these fields of an object report a failure, unless its `ok` or
+   * `success` is `true`: an `ok` or `success` of `false`, an `error` or `errors` that is not empty, a `status` of `"failed"`,
+   * `"failure"` or `"error"`.
+   *
+   * The tool then fails with a `SemanticGarbage` that has the code `reported_failure`. If the tool is read-only and the words
+   * say that waiting helps ("Rate limit exceeded", "try again later"), it is a transient `ToolUnavailable`, which policies
+   * retry. A tool that acts counts as executed. Default: such a result is an answer. The model reads it with a note, unless
+   * `success` declares the field as data.
+   */
+  readonly failed?: true | ((value: A, params: Params) => string | null | undefined)
   /**
    * How a result reports more pages: by its fields, or by a function. If there are more pages, the
    * tool fails with a `PartialData` that has the code `more_pages` and the arguments of the next page.
@@ -108,10 +147,25 @@ export interface Contract<A, Params> {
  * @since 0.1.0
  */
 export interface ContractFailures<A> {
+  readonly failed: SemanticGarbage | ToolUnavailable
   readonly invariants: SchemaMismatch
   readonly empty: SemanticGarbage
   readonly pages: PartialData<A>
 }
+
+/**
+ * The rules of a contract that decide what a result means.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Rule = keyof ContractFailures<unknown>
+
+/** Returns the rules that a definition has. */
+export const rulesOf = (contract: { readonly [K in Rule]?: unknown }): ReadonlyArray<Rule> =>
+  rules.filter((rule) => contract[rule] !== undefined)
+
+const rules: ReadonlyArray<Rule> = ["failed", "invariants", "pages", "empty"]
 
 interface Tool<A, Params> extends Contract<A, Params> {
   readonly name: string
@@ -121,7 +175,7 @@ interface Tool<A, Params> extends Contract<A, Params> {
 
 type Run<A, Params, E, R> = (params: Params) => Effect.Effect<A, E, R>
 
-type Verdict<A> = SchemaMismatch | SemanticGarbage | PartialData<A>
+type Verdict<A> = SchemaMismatch | SemanticGarbage | PartialData<A> | ToolUnavailable
 
 /**
  * Wraps a handler so that its results are checked against the tool's contract. If the tool has no
@@ -131,13 +185,16 @@ export const keepContract = <A, Params, E extends ToolFailure, R>(
   tool: Tool<A, Params>,
   run: Run<A, Params, E, R>
 ): Run<A, Params, E | Verdict<A>, R> => {
-  const { asOf, empty, freshness, invariants, pages } = tool
-  if ([asOf, empty, invariants, pages].every((rule) => rule === undefined)) return run
+  const { asOf, empty, failed, freshness, invariants, pages } = tool
+  if ([asOf, empty, failed, invariants, pages].every((rule) => rule === undefined)) return run
+  const findFailed = failureCheckOf(tool)
   const findBroken = invariantCheckOf(tool)
   const findEmpty = emptinessCheckOf(tool)
   const findStale = asOf === undefined || freshness === undefined ? undefined : ageCheckOf(tool.name, asOf, freshness)
   const checkPages = pageCheckOf(tool)
   const checkAll = (value: A, params: Params): Effect.Effect<A, Verdict<A>> => {
+    const failed = findFailed?.(value, params)
+    if (failed !== undefined) return Effect.fail(failed)
     const broken = findBroken?.(value, params)
     if (broken !== undefined) return Effect.andThen(logBroken(broken), Effect.fail(broken))
     if (findStale === undefined) return checkExtent(value, params)
@@ -197,6 +254,24 @@ const callPredicate = (functionName: string, call: () => boolean): boolean => {
   const answer = callNow(functionName, call)
   if (Predicate.isBoolean(answer)) return answer
   throw new IllTyped(`${functionName} returned ${kind(answer)}: return true or false.`)
+}
+
+// -----------------------------------------------------------------------------
+// Reported failures
+// -----------------------------------------------------------------------------
+
+const failureCheckOf = <A, Params>({ failed, name, sideEffect }: Tool<A, Params>) => {
+  if (failed === undefined) return undefined
+  const functionName = `The 'failed' of '${name}'`
+  return (value: A, params: Params): SemanticGarbage | ToolUnavailable | undefined => {
+    if (failed === true) {
+      // Reading a value may throw. What cannot be read reports nothing.
+      return attempt(() => reportedIn(value) === undefined ? undefined : failureOf(wordsIn(value), sideEffect))
+    }
+    const words = callNow(functionName, () => failed(value, params)) ?? ""
+    if (Predicate.isString(words)) return words === "" ? undefined : failureOf(words, sideEffect)
+    throw new IllTyped(`${functionName} returned ${kind(words)}: return the words of the failure, or undefined.`)
+  }
 }
 
 // -----------------------------------------------------------------------------
@@ -300,7 +375,7 @@ export type Demand = readonly [what: string, isSo: boolean, value: unknown, advi
 
 /** Lists the requirements for a contract. They are checked at run time, for programs without types. */
 export const contractDemands = (
-  { asOf, empty, freshness, invariants, pages, parameters, sideEffect, size, success }: Readonly<
+  { asOf, empty, failed, freshness, invariants, pages, parameters, sideEffect, size, success }: Readonly<
     Record<string, unknown>
   >
 ): ReadonlyArray<Demand> => {
@@ -310,6 +385,11 @@ export const contractDemands = (
     value === undefined ? [] : [[what, isSo(value), value]]
   return [
     ...optional("A tool's 'empty' must be a sentence, or an object with a 'detail'", empty, isEmptiness),
+    ...optional(
+      "A tool's 'failed' must be true, or a function that returns the words of the failure",
+      failed,
+      (failed) => failed === true || Predicate.isFunction(failed)
+    ),
     ...optional("A tool's 'invariants' must be functions, each named by a sentence", invariants, isRecordOfFunctions),
     ...optional("A tool's 'asOf' must be a function", asOf, Predicate.isFunction),
     ...optional("A tool's 'freshness' must be a duration above zero", freshness, isPositive),

@@ -1,0 +1,159 @@
+/*
+ * Notes on results that may not be what they seem: a failure that looks like an answer, an empty result, a full page.
+ * None of them is wrong for certain, so the result stays as it is. A rule in the tool's definition takes the place of the
+ * note. Of a tool that acts, only a reported failure is noted.
+ *
+ * A result is looked at only at its top, since every call takes this step. Schemas are read only once there is a suspicion.
+ */
+import { read } from "@fallible/arguments"
+import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+import type * as Tool from "../../Tool.ts"
+import type * as Toolkit from "../../Toolkit.ts"
+import { decodeText } from "../arguments/decoding.ts"
+import { holds } from "../arguments/encodedSide.ts"
+import { schemaOf } from "../arguments/jsonSchema.ts"
+import { hasNothing } from "../result/emptiness.ts"
+import { noteOnPage, pageIn, pagingOf } from "../result/fullPage.ts"
+import { isFurther } from "../result/nextPage.ts"
+import { encodedOf, isDeclaredData, noteOnReported, reportedIn } from "../result/reportedFailure.ts"
+import { availableOf } from "./toolHints.ts"
+
+type Note = string | undefined
+
+/**
+ * Returns the note on a result, or an Effect that looks for it; `undefined` if there is nothing to note.
+ *
+ * @param text the text of the call's arguments
+ */
+export const noteOnResult = (
+  json: Schema.Json,
+  tool: Tool.Any,
+  toolkit: Toolkit.Toolkit,
+  text: string | undefined
+): Effect.Effect<Note> | undefined => {
+  const { policies, rules = none, sideEffect, success } = tool
+  const reported = reportedIn(json)
+  if (reported !== undefined) {
+    const isData = rules.includes("failed") || isDeclaredData(tool, reported)
+    if (!isData) return Effect.succeed(noteOnReported(reported))
+  }
+  if (sideEffect !== "none") return undefined
+  if (hasNothing(json)) {
+    return rules.includes("empty") || isNothing(success.ast) ? undefined : noteOnEmpty(tool, toolkit, text)
+  }
+  const page = pageIn(json, tool.parameters)
+  if (page === undefined || rules.includes("pages") || policies.some(({ kind }) => kind === "paginate")) {
+    return undefined
+  }
+  return Effect.matchEager(decodeText(text, tool), {
+    onFailure: () => undefined,
+    onSuccess: ({ params }) => noteOnPage(page, params)
+  })
+}
+
+const none: ReadonlyArray<never> = []
+
+// A tool that can only answer nothing says nothing by it.
+const isNothing = (ast: SchemaAST.AST): boolean =>
+  SchemaAST.isVoid(ast) || SchemaAST.isUndefined(ast) || SchemaAST.isNull(ast)
+
+// -----------------------------------------------------------------------------
+// Empty results
+// -----------------------------------------------------------------------------
+
+const noteOnEmpty = (tool: Tool.Any, toolkit: Toolkit.Toolkit, text: string | undefined): Effect.Effect<Note> => {
+  const args = read(text)
+  const given = args.ok ? args.value : {}
+  const { next, size } = pagingOf(tool.parameters)
+  // The page after the last one is empty.
+  if (next !== undefined && isFurther(next.name, given)) return Effect.undefined
+  const { properties } = schemaOf(tool.parameters)
+  const declared = Predicate.isObject(properties) ? properties : {}
+  const names = Object.keys(given).filter((name) =>
+    name !== size?.name && name !== next?.name && mayBeWrong(given[name], declared[name])
+  )
+  if (names.length === 0) return Effect.undefined
+  const sources = names.filter((name) => name in declared).map((name) =>
+    [name, findersOf(name, tool, toolkit)] as const
+  )
+  return Effect.map(availableOf(sources.flatMap(([, finders]) => finders), toolkit), (available) => {
+    const found = sources.flatMap(([name, finders]) => {
+      const shown = finders.filter((finder) => available.includes(finder)).slice(0, 2)
+      return shown.length === 0 ? [] : [`${name}: ${shown.join(" or ")} returns it`]
+    })
+    const [only = ""] = names
+    const what = found[0] ?? (names.length === 1 && only in declared ? only : "the arguments")
+    return `The result is empty. If that is unexpected, check ${what}.`
+  })
+}
+
+// A model cannot mistake a flag. One of a few choices exists.
+const mayBeWrong = (value: unknown, declared: unknown): boolean =>
+  typeof value !== "boolean" && !hasNothing(value) && !(Predicate.isObject(declared) && "enum" in declared)
+
+/**
+ * Returns the names of the other read-only tools that return an argument, and do not take it themselves. Only identifiers
+ * mean the same everywhere: the `name` of a city is not the `name` of a customer.
+ */
+const findersOf = (argument: string, tool: Tool.Any, { tools }: Toolkit.Toolkit): ReadonlyArray<string> => {
+  const words = wordsOf(argument)
+  if (!identifiers.has(words.at(-1) ?? "")) return none
+  // The `id` of `get_customer` is a `customer_id`.
+  const full = words.length > 1 || argument !== "id" ? words : [...wordsOf(tool.name).slice(1), ...words]
+  const owner = full.slice(0, -1)
+  return Array.from(tools.values()).filter((other) => {
+    if (other.name === tool.name || other.sideEffect !== "none") return false
+    const returned = fieldsOf(other.success)
+    const named = wordsOf(other.name)
+    const isReturned = returned.has(full.join(" ")) ||
+      full.at(-1) === "id" && owner.length > 0 && returned.has("id") && owner.every((word) => named.includes(word))
+    return isReturned && !requires(other, words) && !requires(other, full)
+  }).map(({ name }) => name)
+}
+
+const identifiers: ReadonlySet<string> = new Set([
+  "code",
+  "email",
+  "guid",
+  "handle",
+  "iban",
+  "id",
+  "isbn",
+  "key",
+  "number",
+  "ref",
+  "reference",
+  "sku",
+  "slug",
+  "symbol",
+  "ticker",
+  "username",
+  "uuid"
+])
+
+const requires = ({ parameters }: Tool.Any, words: ReadonlyArray<string>): boolean => {
+  const { required } = schemaOf(parameters)
+  return Array.isArray(required) && required.some((name) => wordsOf(String(name)).join(" ") === words.join(" "))
+}
+
+/** The names of all fields that a result may have, at any depth, in words. */
+const fieldsOf = memoize((success: Tool.Any["success"]): ReadonlySet<string> => {
+  const names = new Set<string>()
+  holds(encodedOf(success), (ast) => {
+    if (SchemaAST.isObjects(ast)) {
+      for (const { name } of ast.propertySignatures) names.add(wordsOf(String(name)).join(" "))
+    }
+    return false
+  })
+  return names
+})
+
+// "customerIds" and "customer_id" are the same words.
+const wordsOf = (name: string): ReadonlyArray<string> =>
+  name.replaceAll(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase().split(/[^a-z\d]+/).filter((word) => word !== "").map(
+    (word) => word.replace(/ies$/, "y").replace(/([^s])s$/, "$1")
+  )
