@@ -103,10 +103,10 @@ const spoken = ["message", "detail", "reason", "description", "title", "code"]
 export const failureOf = (words: string, sideEffect: SideEffect): SemanticGarbage | ToolUnavailable => {
   // A code reads like the words that it consists of: `service_unavailable`.
   const text = /\s/.test(words.trim()) ? words : words.replaceAll(/[_-]+/g, " ")
-  const { class: kind, code, isTransient, message, retryAfter } = describe(new Error(text))
+  const { class: kind, code, isTransient, message, soon, retryAfter = soon } = describe(new Error(text))
   const detail = words === "" ? "The answer says that it failed." : `The answer says that it failed: ${message}`
   const isPassing = kind === "unavailable" && isTransient
-  if (sideEffect !== "none" || !isPassing && !waiting.test(text)) {
+  if (sideEffect !== "none" || !isPassing && soon === undefined) {
     return new SemanticGarbage({ code: "reported_failure", detail })
   }
   return new ToolUnavailable({
@@ -116,6 +116,3 @@ export const failureOf = (words: string, sideEffect: SideEffect): SemanticGarbag
     ...(retryAfter === undefined ? {} : { retryAfter: Duration.millis(retryAfter) })
   })
 }
-
-// "Please try again with another card" does not say that waiting helps.
-const waiting = /\b(?:try(?: it)? again|retry)(?: (?:later|shortly|soon|after|in an?|in \d)\b|[.!]?$)/i
