@@ -8,11 +8,11 @@
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Exit } from "effect"
 import { TestClock } from "effect/testing"
-import { playedFault } from "../support/honest/faults.ts"
 import { playedHere, playedPlainly } from "../support/honest/play.ts"
 import { deaf, heeding, type HonestScenario, type Script } from "../support/honest/scenario.ts"
 import { scenarios } from "../support/honest/scenarios.ts"
-import { toolFaults } from "../support/toolFaults.ts"
+import { playedFault, shortcomings } from "../support/playedFault.ts"
+import { type Scenario, toolFaults } from "../support/toolFaults.ts"
 
 const print = (...cells: ReadonlyArray<string>) => process.stdout.write(`${cells.join(" | ")}\n`)
 
@@ -66,13 +66,23 @@ print(
   ...Object.entries(totals).map(([name, count]) => `${name}: ${count} right`)
 )
 
+// The model of a fault may be a list of moves, which reads nothing.
+const over = (script: FakeModelServer.Script, reading: typeof deaf | typeof heeding): FakeModelServer.Script =>
+  typeof script === "function" ? reading(script) : script
+
+const isRight = async (fault: Scenario, reading: typeof deaf | typeof heeding): Promise<boolean> => {
+  const exit = await inTime(Effect.scoped(playedFault(fault, (script) => over(script, reading))))
+  if (Exit.isFailure(exit)) return false
+  // Without advice, a model may need more replies.
+  return shortcomings({ ...fault, cost: exit.value.cost, reads: /(?:)/ }, exit.value).length === 0
+}
+
 let [heedsRight, ignoresRight] = [0, 0]
 for (const fault of toolFaults) {
-  const [heeds, ignores] = [await inTime(playedFault(fault, heeding)), await inTime(playedFault(fault, deaf))]
-  const isRight = (exit: typeof heeds) => Exit.isSuccess(exit) && exit.value
-  heedsRight += Number(isRight(heeds))
-  ignoresRight += Number(isRight(ignores))
-  if (isRight(ignores) && !isRight(heeds)) worse.push(fault.name)
+  const [heeds, ignores] = [await isRight(fault, heeding), await isRight(fault, deaf)]
+  heedsRight += Number(heeds)
+  ignoresRight += Number(ignores)
+  if (ignores && !heeds) worse.push(fault.name)
 }
 print(`${toolFaults.length} faults of tools`, `heeds: ${heedsRight} right`, `ignores: ${ignoresRight} right`)
 print(worse.length === 0 ? "A model that heeds advice never ends worse." : `Worse with advice: ${worse.join("; ")}`)
