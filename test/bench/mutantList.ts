@@ -569,6 +569,54 @@ export const mutants: ReadonlyArray<Mutant> = [
     replacement: `(joins || !joins) && !`
   },
   {
+    name: "equal calls run at the same time",
+    file: `${dispatch}/concurrentCalls.ts`,
+    text: `other < index && isEqual(other)`,
+    replacement: `other < 0 && isEqual(other)`
+  },
+  {
+    name: "calls of one text run at the same time",
+    file: `${dispatch}/equalCalls.ts`,
+    text: `[written, id]`,
+    replacement: `[id]`
+  },
+  {
+    name: "an identity lets calls of two tools run at the same time",
+    file: `${dispatch}/concurrentCalls.ts`,
+    text: `(one === other || one.concurrent === true && other.concurrent === true)`,
+    replacement: `(one !== undefined)`
+  },
+  {
+    name: "calls run at the same time although a fixer may make them equal",
+    file: `${dispatch}/concurrentCalls.ts`,
+    text: `fixers.length === 0 && (concurrent`,
+    replacement: `fixers.length >= 0 && (concurrent`
+  },
+  {
+    name: "a call begins although one that runs with it has asked the user",
+    file: `${dispatch}/concurrentCalls.ts`,
+    text: `isHeldBack ||= holdsBack(outcome)`,
+    replacement: `isHeldBack ||= false`
+  },
+  {
+    name: "calls that may continue an open run in other words run at the same time",
+    file: `${dispatch}/concurrentCalls.ts`,
+    text: `inOrder || fiber.getRef(current).hasOpenRuns`,
+    replacement: `inOrder`
+  },
+  {
+    name: "a call that has waited knows only the facts before its group",
+    file: "packages/core/src/internal/agent/turnCalls.ts",
+    text: `=== "none" ? begin() : Effect.suspend(begin)`,
+    replacement: `=== "none" ? begin() : begin()`
+  },
+  {
+    name: "all calls that a doubt holds back ask about it",
+    file: "packages/core/src/internal/agent/turnCalls.ts",
+    text: `run.onDoubt === "ask" && before.failures > 0`,
+    replacement: `run.onDoubt === "ask" && before.failures > 99`
+  },
+  {
     name: "equal calls of one turn are not joined",
     file: `${dispatch}/callAdmission.ts`,
     text: `if (!wasAdmitted && this.#joins()) return joinedCall`,

@@ -28,6 +28,7 @@ const laws = [
   "test/core/innerRetries.test.ts",
   "test/core/policyWarnings.test.ts",
   "test/core/joinedCalls.test.ts",
+  "test/core/concurrentCalls.test.ts",
   // What results prove, what is recorded, what an interrupted run hands over, and what nobody may see.
   "test/core/returnedValues.test.ts",
   "test/core/journaledRuns.test.ts",

@@ -95,6 +95,16 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
     "got \"idempotant\". Did you mean 'idempotent'?"
   ],
   [
+    "calls that run together, by a word",
+    defined({ sideEffect: "idempotent", concurrent: "yes" }),
+    "A tool's 'concurrent' must be a boolean; got \"yes\"."
+  ],
+  [
+    "calls that run together although they only read",
+    defined({ sideEffect: "none", concurrent: false }),
+    "A tool with 'concurrent' must act, since read-only calls always run together; got \"none\"."
+  ],
+  [
     "a side effect that does not exist",
     defined({ sideEffect: "read_only" }),
     "A tool's sideEffect must be one of 'none', 'idempotent', 'idempotent_by_key', 'non_idempotent'; got \"read_only\"."
@@ -168,7 +178,7 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
         () => Effect.succeed("")
       ),
     "Tool 'read' has no option 'inputSchema'. Its options are 'description', 'parameters', 'success', 'onMismatch', 'sideEffect', " +
-    "'instead', 'check', 'settles', 'refusesFirst', 'acts', 'identity', 'repeats', 'joins', 'failureLimit', 'volatile', 'poll', 'empty', 'failed', 'pages', " +
+    "'instead', 'check', 'settles', 'refusesFirst', 'acts', 'identity', 'repeats', 'joins', 'concurrent', 'failureLimit', 'volatile', 'poll', 'empty', 'failed', 'pages', " +
     "'asOf', 'freshness', 'invariants', 'size', 'uninterruptible'."
   ],
   [

@@ -57,6 +57,12 @@ describe("a tool's identity", () => {
     expect(Tool.make).type.not.toBeCallableWith("pay", { ...definition, identity: "order" }, () => Effect.succeed(""))
   })
 
+  test("may come with a word on whether its calls run together", () => {
+    expect(Tool.make).type.toBeCallableWith("pay", { ...definition, concurrent: true }, () => Effect.succeed(""))
+    expect(Tool.make).type.not.toBeCallableWith("pay", { ...definition, concurrent: "yes" }, () => Effect.succeed(""))
+    expect(pay.concurrent).type.toBe<boolean | undefined>()
+  })
+
   test("does not compile with an unknown field or side effect", () => {
     expect(Tool.make).type.not.toBeCallableWith(
       "pay",

@@ -9,6 +9,9 @@
  * | `"idempotent_by_key"` | its service acts once per idempotency key                  | retried under the same key      | one by one, in order |
  * | `"non_idempotent"`    | each run acts (the default)                                | not retried (`outcome_unknown`) | one by one, in order |
  *
+ * Calls that act run in parallel, too, if the `identity` function of their tool tells them apart, or their tools are
+ * declared `concurrent`.
+ *
  * The library trusts the declaration: if a tool is declared read-only, but acts, it may act twice. A call's
  * `Certainty` says whether the call took effect, and what counts as evidence. Declare the `identity` of a tool that moves
  * money: without one, a call with another note counts as another call, and a call in doubt closes the whole tool

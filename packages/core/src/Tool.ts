@@ -129,6 +129,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly repeats: boolean | undefined
   /** Whether equal calls of one turn run once. */
   readonly joins: boolean
+  /** Whether different calls of one turn may run at the same time. `undefined`: if `identity` is a function. */
+  readonly concurrent: boolean | undefined
   /** How many executions may fail in one run before the same call is refused. */
   readonly failureLimit: number
   /** What happens to a result that does not match `success`. */
@@ -295,6 +297,45 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * runs each call. Default: `true`.
    */
   readonly joins?: boolean
+  /**
+   * Whether neighbouring calls of one turn may run at the same time, at most eight. With `true`, a call runs together with
+   * other calls of this tool, and of other tools that say `true`. With `false`, it runs alone, after the calls before it.
+   * By default, calls of one tool run together if its `identity` is a function and their identities differ.
+   *
+   * Say `true` only if the order makes no difference: a user must exist before it is added to a group. Equal calls always
+   * keep their order. So do all calls of a tool with fixers, because a correction may make two calls equal. Only for a tool
+   * that acts: read-only calls run together anyway.
+   *
+   * @example
+   * ```ts
+   * import { Agent, Tool, Toolkit } from "@fallible/core"
+   * import { ScriptedModel } from "@fallible/testing"
+   * import { Effect, Fiber, Schema } from "effect"
+   * import { TestClock } from "effect/testing"
+   *
+   * const sender = <const Name extends string>(name: Name) =>
+   *   Tool.make(name, {
+   *     description: "Sends a message",
+   *     parameters: Schema.Struct({ to: Schema.String }),
+   *     success: Schema.String,
+   *     identity: ({ to }) => to,
+   *     concurrent: true
+   *   }, () => Effect.as(Effect.sleep("600 millis"), "sent"))
+   *
+   * const agent = Agent.make({ toolkit: Toolkit.make(sender("send_mail"), sender("send_text")) })
+   * const script = [
+   *   ScriptedModel.calls(["send_mail", { to: "Ada" }], ["send_mail", { to: "Ben" }], ["send_text", { to: "Cy" }]),
+   *   ScriptedModel.text("Done.")
+   * ]
+   * const program = Effect.gen(function*() {
+   *   const run = yield* Effect.forkChild(agent.run("Greet all three."))
+   *   yield* TestClock.adjust("600 millis")
+   *   return (yield* Fiber.join(run)).text
+   * })
+   * await Effect.runPromise(Effect.provide(program, [ScriptedModel.layer(script), TestClock.layer()])) // => "Done."
+   * ```
+   */
+  readonly concurrent?: boolean
   /**
    * How many executions may fail in one run before the same call is refused (`repeated_call`). Each retry
    * is an execution, too. At least 1. Default: 3, or 9 if the tool is `"idempotent_by_key"`.
@@ -573,6 +614,7 @@ const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & Omit<F
   identity: true,
   repeats: true,
   joins: true,
+  concurrent: true,
   failureLimit: true,
   volatile: true,
   poll: true,
@@ -620,7 +662,7 @@ const makeTool = <
   Effect.Services<Handled>
 > => {
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
-  const { identity, repeats, uninterruptible: isUninterruptible = false } = definition
+  const { concurrent, identity, repeats, uninterruptible: isUninterruptible = false } = definition
   const { failureLimit = failureLimitOf(sideEffect), joins = true, onMismatch = "show", volatile = [] } = definition
   const poll = definition.poll === undefined ? undefined : pollingOf(definition.poll)
   const declared = {
@@ -673,6 +715,7 @@ const makeTool = <
     identity,
     repeats,
     joins,
+    concurrent,
     failureLimit,
     volatile,
     rules: rulesOf(definition),

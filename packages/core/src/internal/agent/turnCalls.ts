@@ -44,8 +44,8 @@ export interface Called {
 /**
  * Runs the calls of a reply. The Effect can run once.
  *
- * Decides for each call, in order, whether it may run. The decision depends on the outcomes of the calls before
- * it. For calls that run concurrently, all decisions are made before any of them starts.
+ * Decides for each call whether it may run. The decision depends on the outcomes of the calls that have ended by then. The
+ * calls count towards the limits in order. Calls that read and run concurrently are all decided on before any of them starts.
  *
  * @param choose decides for each call whether and how to run it; default: run every call
  * @param kept the calls that do not run, because they have an outcome already; default: none
@@ -64,37 +64,40 @@ export const runCalls = <T extends Tool.Any>(
     const tool = run.toolkit.tools.get(call.name)
     const isExempt = tool !== undefined && isExemptFromLimits(tool)
     const joins = tool !== undefined && isJoinable(tool)
-    facts = withLateDoubts(facts)
+    const refusal = isExempt ? undefined : run.usage.refusal(index, calls.length, call.name)
+    const refusedInLoop = isExempt ? undefined : loopRefusal(run, loop, call, tool)
     // An interrupted call has an outcome only for those who ask how far the run has come.
     const onInterrupted = run.tracker === undefined ? undefined : (outcome: ToolOutcome.ToolOutcome) => {
       facts = afterCall(run, facts, call, outcome)
       run.tracker?.callEnded(index, outcome, facts)
     }
-    const admission = {
-      facts: facts.failures === 0 || tool === undefined ? facts : run.rereads.forgiving(facts, tool, run.time),
-      turn: ended,
-      refusal: isExempt ? undefined : run.usage.refusal(index, calls.length, call.name),
-      loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool),
-      onInterrupted
+    const begin = () => {
+      facts = withLateDoubts(facts)
+      const known = facts.failures === 0 || tool === undefined ? facts : run.rereads.forgiving(facts, tool, run.time)
+      const admission = { facts: known, turn: ended, refusal, loopRefusal: refusedInLoop, onInterrupted }
+      const mayBePatient = tool?.poll !== undefined || loop.mayWait || run.rereads.hasMade
+      const around = mayBePatient && refusal === undefined && refusedInLoop === undefined
+        ? patience(run, loop, call, tool)
+        : undefined
+      run.tracker?.callBegan(index)
+      return Effect.map(runCall(run, turn, call, index, admission, around, suspended), (outcome) => {
+        // A suspended call has no final outcome yet.
+        if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
+        if (tool !== undefined && (outcome._tag === "Failed" || tool.sideEffect !== "none")) {
+          run.rereads.ended(call, tool, outcome, run.time)
+        }
+        run.tracker?.callEnded(index, outcome, facts)
+        if (tool?.poll !== undefined) run.polled.add(call, outcome)
+        if (joins) ended?.push(...endedIn(call, outcome))
+        return outcome
+      })
     }
-    const mayBePatient = tool?.poll !== undefined || loop.mayWait || run.rereads.hasMade
-    const around = mayBePatient && admission.refusal === undefined && admission.loopRefusal === undefined
-      ? patience(run, loop, call, tool)
-      : undefined
-    run.tracker?.callBegan(index)
-    return Effect.map(runCall(run, turn, call, index, admission, around, suspended), (outcome) => {
-      // A suspended call has no final outcome yet.
-      if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
-      if (tool !== undefined && (outcome._tag === "Failed" || tool.sideEffect !== "none")) {
-        run.rereads.ended(call, tool, outcome, run.time)
-      }
-      run.tracker?.callEnded(index, outcome, facts)
-      if (tool?.poll !== undefined) run.polled.add(call, outcome)
-      if (joins) ended?.push(...endedIn(call, outcome))
-      return outcome
-    })
+    // A call that acts may have to wait for others of its group.
+    return ended === undefined || (tool?.sideEffect ?? "none") === "none" ? begin() : Effect.suspend(begin)
   }
-  return Effect.map(runInOrder(run.toolkit, calls, choose(perform)), (outcomes) => ({ outcomes, facts }))
+  // All calls that a doubt holds back would ask about it.
+  const inOrder = run.onDoubt === "ask" && before.failures > 0
+  return Effect.map(runInOrder(run.toolkit, calls, choose(perform), inOrder), (outcomes) => ({ outcomes, facts }))
 }
 
 /**

@@ -3,13 +3,18 @@
  * call runs, and the others share its outcome.
  */
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import * as Arguments from "../../Arguments.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolCall from "../../ToolCall.ts"
 import type { Completed, Failed, Repair, ToolOutcome } from "../../ToolOutcome.ts"
+import { Intended } from "../arguments/callIntent.ts"
+import { decodeText } from "../arguments/decoding.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
+import { asCall } from "../call/modelCall.ts"
 import { canonical } from "../value/canonical.ts"
 import { list } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
@@ -29,6 +34,23 @@ export const endedIn = (call: ToolCall.ToolCall, outcome: ToolOutcome): Readonly
 
 /** True if equal calls of one turn are joined. An idempotent tool may set a value, set another, and set the first again. */
 export const isJoinable = ({ joins, sideEffect }: Tool.Any): boolean => joins !== false && !isIdempotent(sideEffect)
+
+/**
+ * Returns the marks of a call before it runs. Two calls without a common mark are not equal: neither their texts nor their
+ * intents are the same. Arguments that cannot be read have no intent, and do not run without a fixer.
+ */
+export const marksOf = (
+  tool: Tool.Any | undefined,
+  rawCall: ToolCall.ToolCall
+): Effect.Effect<ReadonlyArray<string>> => {
+  const { arguments: text, name } = asCall(rawCall)
+  const written = `${name} ${text}`
+  if (tool === undefined) return Effect.succeed([written])
+  return Effect.map(Effect.exit(Effect.suspend(() => decodeText(text, tool))), (exit) => {
+    const id = Exit.isSuccess(exit) ? attempt(() => new Intended(tool, exit.value.params, text).id) : undefined
+    return id === undefined ? [written] : [written, id]
+  })
+}
 
 /** Ends a call that was joined. Its outcome is that of the earlier call. */
 export const joinedCall: DispatchFailure.Unavailable = DispatchFailure.notRun("An equal call")

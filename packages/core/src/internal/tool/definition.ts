@@ -117,6 +117,7 @@ export const demands = (
   {
     acts,
     check,
+    concurrent,
     failureLimit,
     identity,
     instead,
@@ -161,6 +162,16 @@ export const demands = (
   ],
   ["A tool's 'repeats' must be a boolean", repeats === undefined || Predicate.isBoolean(repeats), repeats],
   ["A tool's 'joins' must be a boolean", joins === undefined || Predicate.isBoolean(joins), joins],
+  [
+    "A tool's 'concurrent' must be a boolean",
+    concurrent === undefined || Predicate.isBoolean(concurrent),
+    concurrent
+  ],
+  [
+    "A tool with 'concurrent' must act, since read-only calls always run together",
+    concurrent === undefined || sideEffect !== "none",
+    sideEffect
+  ],
   [
     "A tool's 'failureLimit' must be a whole number of at least 1",
     Number.isInteger(failureLimit) && Number(failureLimit) >= 1,
