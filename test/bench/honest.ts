@@ -5,7 +5,7 @@
  *
  *     node test/bench/honest.ts
  */
-import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import type * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Exit } from "effect"
 import { TestClock } from "effect/testing"
 import { playedHere, playedPlainly } from "../support/honest/play.ts"

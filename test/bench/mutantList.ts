@@ -849,8 +849,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a result that is not of the schema's type settles a doubt",
     file: `${dispatch}/performCall.ts`,
-    text: `settles === undefined || !isEncoded || notes.length > 0`,
-    replacement: `settles === undefined`
+    text: `return settles === undefined || !isEncoded || notes.length > 0`,
+    replacement: `return settles === undefined`
   },
   {
     name: "a journal that is interrupted counts as one that fails",
@@ -905,5 +905,23 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "packages/core/src/Guard.ts",
     text: `return isFound(found) ? Effect.fail(found)`,
     replacement: `return isFound(found) ? Effect.succeed(value)`
+  },
+  {
+    name: "the page after the last one is told as empty",
+    file: `${dispatch}/resultNotes.ts`,
+    text: `if (next !== undefined && isFurther(next.name, given)) return Effect.undefined`,
+    replacement: ``
+  },
+  {
+    name: "a field that a tool declares is told as its failure",
+    file: "packages/core/src/internal/result/reportedFailure.ts",
+    text: `return sideEffect === "none" ? types.length > 0 : types.some`,
+    replacement: `return types.some`
+  },
+  {
+    name: "an effect is repeated because its answer says that waiting helps",
+    file: "packages/core/src/internal/result/reportedFailure.ts",
+    text: `if (sideEffect !== "none" || !isPassing`,
+    replacement: `if (!isPassing`
   }
 ]

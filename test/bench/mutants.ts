@@ -36,6 +36,7 @@ const laws = [
   "test/core/runProgress.test.ts",
   "test/core/secretCalls.test.ts",
   "test/core/Guard.test.ts",
+  "test/core/silentFailures.test.ts",
   // What the requests of a handler prove.
   "test/core/wire.test.ts",
   "test/evidenceRuns.test.ts"

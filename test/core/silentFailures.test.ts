@@ -66,6 +66,7 @@ describe("an empty result of a read-only tool", () => {
     ["writes it in camel case", returning("find_customer", Schema.Struct({ customerId: Schema.String })), true],
     ["returns the id of what it is named after", returning("find_customer", Schema.Array(Id)), true],
     ["returns the id of another thing", returning("find_order", Schema.Array(Id)), false],
+    ["returns the id of what belongs to it", returning("find_customer_orders", Schema.Array(Id)), false],
     ["says nothing of its result", returning("find_customer", Schema.Json), false],
     ["acts", returning("find_customer", found, { sideEffect: "idempotent" }), false],
     [
@@ -84,6 +85,13 @@ describe("an empty result of a read-only tool", () => {
       const tools = ["list_customers", "search_customers", "find_customer"].map((name) => returning(name, found))
       assert.deepStrictEqual(yield* notesOf(ada, getOrders(), ...tools), [
         "The result is empty. If that is unexpected, check customer_id: list_customers or search_customers returns it."
+      ])
+    }))
+
+  it.effect("names the tool whose name says how it finds", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* notesOf(ada, getOrders(), returning("find_customers_by_name", Schema.Array(Id))), [
+        "The result is empty. If that is unexpected, check customer_id: find_customers_by_name returns it."
       ])
     }))
 

@@ -38,7 +38,7 @@
  * tool, a later success also clears the doubt about earlier attempts. Once a call is `executed`, it stays so.
  *
  * After the handler has returned a value, the tool's definition may still reject the value, for example because
- * it is empty or breaks an invariant (`Tool.Contract`). The rejection does not change the certainty.
+ * it is empty, reports a failure or breaks an invariant (`Tool.Contract`). The rejection does not change the certainty.
  *
  * **Two kinds of doubt.** A doubt is *soft* if the failure reads as a refusal, and nothing was seen that may act. A failure
  * reads as a refusal unless it is transient, its `outcome` is `"unknown"`, or it is about a result. Any other doubt is

@@ -54,8 +54,7 @@ import {
   type Empty,
   keepContract,
   type Pages,
-  type Rule,
-  rulesOf
+  rememberRules
 } from "./internal/result/resultContract.ts"
 import type { OnMismatch } from "./internal/result/resultGuard.ts"
 import type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
@@ -137,8 +136,6 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly onMismatch: OnMismatch
   /** The names of the fields of a result that change with every call, although the data stays the same. */
   readonly volatile: ReadonlyArray<string>
-  /** The rules of {@link Contract} that the definition has, and that decide what a result means. */
-  readonly rules: ReadonlyArray<Rule>
   /** How an agent waits for a new result if its model repeats a call. `undefined` if it does not wait. */
   readonly poll: Polling | undefined
   /** The policies around the handler, innermost first. */
@@ -418,7 +415,7 @@ export interface PollOptions {
   readonly atMost?: Duration.Input
 }
 
-export type { Contract, ContractFailures, Empty, OnMismatch, Pages, Rule }
+export type { Contract, ContractFailures, Empty, OnMismatch, Pages }
 
 /**
  * A definition in which the fields named by `Word` are present. `make` infers `Word`, because these fields
@@ -684,6 +681,7 @@ const makeTool = <
   const actsOnlyByRequests = definition.acts?.only === true
   const token = {}
   if (!declaresEffects(definition)) undeclared.add(token)
+  rememberRules(token, definition)
   const runHandler = (isHere: boolean) => (params: Params) =>
     Effect.withFiber((fiber) => {
       const scope = fiber.getRef(current)
@@ -718,7 +716,6 @@ const makeTool = <
     concurrent,
     failureLimit,
     volatile,
-    rules: rulesOf(definition),
     poll
   }, {
     token,

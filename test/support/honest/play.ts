@@ -31,7 +31,7 @@ const played = (
   reading: (script: Script) => FakeModelServer.Script = (script) => script
 ) =>
   Effect.gen(function*() {
-    const context = yield* Effect.context<never>()
+    const context = yield* Effect.context()
     const world: World = {
       done: [],
       ran: [],

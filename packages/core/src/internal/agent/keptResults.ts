@@ -5,6 +5,8 @@ import * as Tool from "../../Tool.ts"
 import { PartialData, SemanticGarbage } from "../../ToolFailure.ts"
 import * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
+import { rememberRules } from "../result/resultContract.ts"
+import { tokenOf } from "../tool/toolParts.ts"
 import { cutJson, type JsonSize, maxPart, type Omission, pathText, startOf } from "../value/cutJson.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { cut, oneLine, utf8Length } from "../value/text.ts"
@@ -68,7 +70,7 @@ export class KeptResults {
   }
 
   get #readMore() {
-    return Tool.make(readMoreName, {
+    const tool = Tool.make(readMoreName, {
       description: "Reads the rest of a result that was cut. The result's note says which arguments to use.",
       parameters: Schema.Struct({
         result: Schema.String.annotate({ description: "The name of the result, as its note says" }),
@@ -82,6 +84,9 @@ export class KeptResults {
       success: Schema.Json,
       sideEffect: "none"
     }, ({ from = 0, path = "", result }) => Effect.suspend(() => this.#read(result, path, from)))
+    // A part of a result is neither empty nor failed nor full by itself.
+    rememberRules(tokenOf(tool), { failed: "never", pages: "never", empty: "never" })
+    return tool
   }
 
   #read(

@@ -173,18 +173,12 @@ const runCall = <T extends Tool.Any>(
           return guard(tool, value, ({ isEncoded, json, notes }): Effect.Effect<ToolOutcome> => {
             if (notes.length > 0) noteAll(scope, notes)
             if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
-            const end = () =>
-              settles === undefined || !isEncoded || notes.length > 0
-                ? completed(scope, json, tool, toolkit, named)
-                : Effect.flatMap(
-                  admission.settleBy(value, toolkit, begun),
-                  () => completed(scope, json, tool, toolkit, named)
-                )
-            const noted = noteOnResult(json, tool, toolkit, scope.correction?.text ?? text)
-            return noted === undefined ? end() : Effect.flatMapEager(noted, (text) => {
-              if (text !== undefined) note(scope, { _tag: "CaveatAdded", text })
-              return end()
-            })
+            return settles === undefined || !isEncoded || notes.length > 0
+              ? completed(scope, json, tool, toolkit, text, named)
+              : Effect.flatMap(
+                admission.settleBy(value, toolkit, begun),
+                () => completed(scope, json, tool, toolkit, text, named)
+              )
           })
         }
       )
@@ -236,7 +230,23 @@ const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallO
     ? decodeText(text, tool)
     : Effect.mapEager(decodeText(text, tool), ({ params }) => ({ params, repairs: [] }))
 
+// Notes what the result may be, if it may not be what it seems.
 const completed = (
+  scope: Scope,
+  json: Schema.Json,
+  tool: Tool.Any,
+  toolkit: Toolkit.Toolkit,
+  text: string | undefined,
+  named: (outcome: ToolOutcome) => ToolOutcome
+): Effect.Effect<ToolOutcome> => {
+  const noted = noteOnResult(json, tool, toolkit, scope.correction?.text ?? text)
+  return noted === undefined ? answered(scope, json, tool, toolkit, named) : Effect.flatMapEager(noted, (text) => {
+    if (text !== undefined) note(scope, { _tag: "CaveatAdded", text })
+    return answered(scope, json, tool, toolkit, named)
+  })
+}
+
+const answered = (
   scope: Scope,
   json: Schema.Json,
   tool: Tool.Any,

@@ -20,6 +20,9 @@ import { hasNothing } from "../result/emptiness.ts"
 import { noteOnPage, pageIn, pagingOf } from "../result/fullPage.ts"
 import { isFurther } from "../result/nextPage.ts"
 import { encodedOf, isDeclaredData, noteOnReported, reportedIn } from "../result/reportedFailure.ts"
+import { hasRule } from "../result/resultContract.ts"
+import { tokenOf } from "../tool/toolParts.ts"
+import { isJsonObject } from "../value/plainJson.ts"
 import { availableOf } from "./toolHints.ts"
 
 type Note = string | undefined
@@ -35,18 +38,19 @@ export const noteOnResult = (
   toolkit: Toolkit.Toolkit,
   text: string | undefined
 ): Effect.Effect<Note> | undefined => {
-  const { policies, rules = none, sideEffect, success } = tool
+  const { policies, sideEffect, success } = tool
+  const has = (rule: "failed" | "empty" | "pages") => hasRule(tokenOf(tool), rule)
   const reported = reportedIn(json)
   if (reported !== undefined) {
-    const isData = rules.includes("failed") || isDeclaredData(tool, reported)
+    const isData = has("failed") || isDeclaredData(tool, reported)
     if (!isData) return Effect.succeed(noteOnReported(reported))
   }
-  if (sideEffect !== "none") return undefined
+  if (sideEffect !== "none" || isPlainAnswer(json)) return undefined
   if (hasNothing(json)) {
-    return rules.includes("empty") || isNothing(success.ast) ? undefined : noteOnEmpty(tool, toolkit, text)
+    return has("empty") || isNothing(success.ast) ? undefined : noteOnEmpty(tool, toolkit, text)
   }
-  const page = pageIn(json, tool.parameters)
-  if (page === undefined || rules.includes("pages") || policies.some(({ kind }) => kind === "paginate")) {
+  const page = pageIn(json, tool.parameters, text)
+  if (page === undefined || has("pages") || policies.some(({ kind }) => kind === "paginate")) {
     return undefined
   }
   return Effect.matchEager(decodeText(text, tool), {
@@ -56,6 +60,18 @@ export const noteOnResult = (
 }
 
 const none: ReadonlyArray<never> = []
+
+// Most results have a value, and no list. This check allocates nothing.
+const isPlainAnswer = (json: Schema.Json): boolean => {
+  if (typeof json !== "object") return json !== ""
+  if (!isJsonObject(json)) return false
+  let isEmpty = true
+  for (const key in json) {
+    if (Array.isArray(json[key])) return false
+    isEmpty = false
+  }
+  return !isEmpty
+}
 
 // A tool that can only answer nothing says nothing by it.
 const isNothing = (ast: SchemaAST.AST): boolean =>
@@ -104,13 +120,14 @@ const findersOf = (argument: string, tool: Tool.Any, { tools }: Toolkit.Toolkit)
   if (!identifiers.has(words.at(-1) ?? "")) return none
   // The `id` of `get_customer` is a `customer_id`.
   const full = words.length > 1 || argument !== "id" ? words : [...wordsOf(tool.name).slice(1), ...words]
-  const owner = full.slice(0, -1)
+  const owner = full.slice(0, -1).join(" ")
   return Array.from(tools.values()).filter((other) => {
     if (other.name === tool.name || other.sideEffect !== "none") return false
     const returned = fieldsOf(other.success)
-    const named = wordsOf(other.name)
+    // The `id` that `find_customers_by_name` returns is a customer's, and that of `find_customer_orders` is not.
+    const [subject = ""] = wordsOf(other.name).join(" ").split(/ (?:by|for|from|in|of|with) /)
     const isReturned = returned.has(full.join(" ")) ||
-      full.at(-1) === "id" && owner.length > 0 && returned.has("id") && owner.every((word) => named.includes(word))
+      full.at(-1) === "id" && owner !== "" && returned.has("id") && subject.endsWith(` ${owner}`)
     return isReturned && !requires(other, words) && !requires(other, full)
   }).map(({ name }) => name)
 }

@@ -5,14 +5,17 @@
 import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { onlyList } from "./nextPage.ts"
 
 /** A parameter that was recognized by its name. */
 interface Parameter {
   readonly name: string
-  /** The default in the schema. */
+  /** The default that the JSON Schema shows. */
   readonly default: unknown
+  /** True if a call without the parameter has a value for it. */
+  readonly hasDefault: boolean
 }
 
 /** A parameter that asks for a part of a list. */
@@ -33,13 +36,20 @@ export interface Page {
   readonly next: Next | undefined
 }
 
-/** Returns the list in a result, if the tool has pages and the result does not tell whether it is complete. */
-export const pageIn = (result: unknown, parameters: Schema.Constraint): Page | undefined => {
-  const list = onlyList(result)
-  if (!Array.isArray(list) || list.length < minPage || list !== result && tellsOfMore(result, list)) return undefined
-  const { length } = list
+/**
+ * Returns the list in a result, if the tool has pages and the result does not tell whether it is complete.
+ *
+ * @param text the text of the call's arguments
+ */
+export const pageIn = (result: unknown, parameters: Schema.Constraint, text = ""): Page | undefined => {
   const { next, size } = pagingOf(parameters)
-  return size === undefined || next === undefined && length < minAlone ? undefined : { length, size, next }
+  if (size === undefined) return undefined
+  const list = onlyList(result)
+  if (!Array.isArray(list) || list.length < (next === undefined ? minAlone : minPage)) return undefined
+  const { length } = list
+  // Decoding the arguments again costs more than the rest.
+  if (!size.hasDefault && !text.includes(String(length))) return undefined
+  return list !== result && tellsOfMore(result, list) ? undefined : { length, size, next }
 }
 
 // "The best match" is no page. Without a parameter for the next page, neither are "the best three".
@@ -74,11 +84,17 @@ const valueOf = ({ default: byDefault, name }: Parameter, params: unknown): unkn
 
 /** Recognizes the parameters of a tool that pages through a list. */
 export const pagingOf = memoize((parameters: Schema.Constraint): Paging => {
-  const { properties } = schemaOf(parameters)
+  const { properties, required } = schemaOf(parameters)
   const all = Object.entries(Predicate.isObject(properties) ? properties : {})
+  const decoded = SchemaAST.toType(parameters.ast)
+  const present = SchemaAST.isObjects(decoded)
+    ? decoded.propertySignatures.flatMap(({ name, type }) => SchemaAST.isOptional(type) ? [] : [name])
+    : []
   const named = (names: ReadonlyArray<string>) => {
     const [name, shown] = all.find(([name]) => names.includes(bare(name))) ?? []
-    return name === undefined || !Predicate.isObject(shown) ? undefined : { name, default: shown["default"], shown }
+    if (name === undefined || !Predicate.isObject(shown)) return undefined
+    const isFilledIn = present.includes(name) && !(Array.isArray(required) && required.includes(name))
+    return { name, default: shown["default"], hasDefault: isFilledIn || shown["default"] !== undefined, shown }
   }
   const next = nextNames.flatMap(([by, names]) => {
     const found = named(names)

@@ -5,9 +5,8 @@
  *     handler ─ execution ─ failed ─ invariants ─ freshness ─ pages ─ empty ─ policies
  *
  * The order matters. A result that reports a failure need not satisfy any other rule. A result that breaks
- * an invariant is not trusted further. The age is noted
- * before pages are followed, so that it also applies to a merged result. Emptiness is checked last,
- * since an empty page may be followed by more pages.
+ * an invariant is not trusted further. The age is noted before pages are followed, so that it also applies
+ * to a merged result. Emptiness is checked last, since an empty page may be followed by more pages.
  *
  * The checks run after the execution. By then, the call has recorded that an acting tool (one with side
  * effects) has taken effect. So a failed check does not count as a refusal, and no policy runs the tool again.
@@ -80,7 +79,11 @@ export interface Empty<in A, in Params> {
  * const getRate = Tool.make("get_rate", {
  *   description: "The exchange rate of a currency",
  *   parameters: Schema.Struct({ currency: Schema.String }),
- *   success: Schema.Struct({ ok: Schema.Boolean, rate: Schema.optionalKey(Schema.Finite), error: Schema.optionalKey(Schema.String) }),
+ *   success: Schema.Struct({
+ *     ok: Schema.Boolean,
+ *     rate: Schema.optionalKey(Schema.Finite),
+ *     error: Schema.optionalKey(Schema.String)
+ *   }),
  *   sideEffect: "none",
  *   failed: true
  * }, ({ currency }) =>
@@ -153,19 +156,19 @@ export interface ContractFailures<A> {
   readonly pages: PartialData<A>
 }
 
-/**
- * The rules of a contract that decide what a result means.
- *
- * @category utility types
- * @since 0.1.0
- */
-export type Rule = keyof ContractFailures<unknown>
+/** The rules that decide what a result means. */
+type Rules = { readonly [K in keyof ContractFailures<unknown>]?: unknown }
 
-/** Returns the rules that a definition has. */
-export const rulesOf = (contract: { readonly [K in Rule]?: unknown }): ReadonlyArray<Rule> =>
-  rules.filter((rule) => contract[rule] !== undefined)
+/** The rules of tools, by their tokens. They are rarely asked for, and one more field would make a tool slower. */
+const rulesOf = new WeakMap<object, Rules>()
 
-const rules: ReadonlyArray<Rule> = ["failed", "invariants", "pages", "empty"]
+/** Remembers which rules a tool has. */
+export const rememberRules = (token: object, rules: Rules): void => {
+  rulesOf.set(token, rules)
+}
+
+/** Whether the definition of a tool has a rule. */
+export const hasRule = (token: object, rule: keyof Rules): boolean => rulesOf.get(token)?.[rule] !== undefined
 
 interface Tool<A, Params> extends Contract<A, Params> {
   readonly name: string

@@ -5,7 +5,6 @@ import type * as Policy from "../../Policy.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import type { Rule } from "../result/resultContract.ts"
 import type { OnMismatch } from "../result/resultGuard.ts"
 
 /**
@@ -54,7 +53,6 @@ export interface Any {
   readonly settles?: Settles | undefined
   readonly failureLimit?: number
   readonly volatile?: ReadonlyArray<string>
-  readonly rules?: ReadonlyArray<Rule>
   readonly poll?: Polling | undefined
   readonly policies: ReadonlyArray<Policy.Any>
   readonly fixers?: ReadonlyArray<Fixing>
