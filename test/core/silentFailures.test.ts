@@ -330,8 +330,7 @@ describe("a contract with 'failed'", () => {
         ["service_unavailable", "server_error"],
         ["Rate limit exceeded", "rate_limited"],
         ["The ledger is closed, please try again later.", "reported_failure"],
-        ["Retry in 5 seconds", "reported_failure"],
-        ["try again", "reported_failure"]
+        ["Retry in 5 seconds", "reported_failure"]
       ]
       for (const [error, code] of codes) {
         const failure = yield* failureOf(true, { error })
