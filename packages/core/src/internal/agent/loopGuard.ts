@@ -25,7 +25,8 @@ import {
   type Observed,
   type Seen,
   type Subject,
-  textOf
+  textOf,
+  type Time
 } from "./loopJudgement.ts"
 
 /**
@@ -143,25 +144,24 @@ const [firstWait, longestWait] = [500, 10_000]
  * Folds the calls of a turn into the state, and returns what the guard says of them.
  *
  * @param turn the 1-based number of the turn
- * @param now the time, in milliseconds of the clock
  */
 export const judgeTurn = (
   guard: LoopGuard,
   state: LoopState,
   turn: number,
   calls: ReadonlyArray<Observed>,
-  now: number
+  time: Time
 ): Verdict => {
   const { progress, seen: before } = state
   const { warnAt, window } = guard
   // Makes room for one call. To copy one entry less is much faster than to shift the others later.
   const seen = before.length > window ? before.slice(1) : before.slice()
-  const memory = { seen, window, turn, now, progress, warnAt, isNew: false, waits: false, acts: false }
+  const memory = { seen, window, turn, time, progress, warnAt, isNew: false, waits: false, acts: false }
   const judged = calls.map((observed) => judge(memory, observed))
   const waiting = memory.waits ? turn : state.waiting
   const effect = memory.acts ? turn : state.effect
   const mayWait = state.mayWait || memory.waits || asksToWait(calls, state.effect > 0)
-  const seeing = { now, warnAt, progress: memory.isNew ? turn : progress, hasActed: state.effect > 0 }
+  const seeing = { time, warnAt, progress: memory.isNew ? turn : progress, hasActed: state.effect > 0 }
   // Written out: an object that is spread from another one takes longer.
   return memory.isNew
     ? afterProgress(
@@ -289,7 +289,7 @@ const namesOf = (names: ReadonlyArray<string>, repeated: ReadonlyArray<Seen>): R
 
 /** What the notes on a turn depend on, beside its calls. */
 interface Seeing {
-  readonly now: number
+  readonly time: Time
   readonly warnAt: number
   /** The turn of the latest progress, this one included. */
   readonly progress: number
@@ -318,7 +318,7 @@ const isEmpty = ({ outcome, tool }: Observed): boolean =>
 
 const noteOf = (
   judgement: Judgement,
-  { hasActed, now, progress, warnAt }: Seeing,
+  { hasActed, progress, time, warnAt }: Seeing,
   isOscillating: boolean
 ): string | undefined => {
   if (judgement.kind === "ignored" || judgement.isRefused) return undefined
@@ -333,7 +333,7 @@ const noteOf = (
   if (tool !== undefined && tool.sideEffect !== "none") {
     return `This call has now succeeded ${entry.times} times with the same result. Repeat it only if you mean to do the same once more.`
   }
-  const age = now - entry.since
+  const age = entry.since === undefined ? 0 : time.now - entry.since
   const unchanged = age < 1000 ? "" : `, unchanged for ${durationText(Duration.seconds(Math.floor(age / 1000)))}`
   const known = `You already have this result${unchanged}: the same call has returned it ${entry.times} times.`
   if (kind === "waiting") return `${known} It may still change, so the next call waits a moment first.`

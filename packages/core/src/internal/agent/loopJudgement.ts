@@ -32,8 +32,8 @@ export interface Seen {
   readonly alike: number
   /** The turn of the latest such call. */
   readonly turn: number
-  /** When the call first had this outcome, in milliseconds of the clock. */
-  readonly since: number
+  /** When the call had this outcome for the second time, in milliseconds of the clock. Only then is the clock read. */
+  readonly since: number | undefined
   /** True if the call is an effect that repeats: it sets what another call may have set otherwise. */
   readonly sets: boolean
 }
@@ -93,6 +93,12 @@ export const isRefused = (judgement: Judgement): boolean => judgement.kind !== "
 
 export const isRepeatRefused = (judgement: Judgement): boolean => judgement.kind === "repeat" && judgement.isRefused
 
+/** A clock, which is read only if a call is repeated. */
+export interface Time {
+  /** The time, in milliseconds. */
+  readonly now: number
+}
+
 /** What is known before a call. */
 export interface Memory {
   /** The latest calls, oldest first. The array belongs to this turn, and is changed. */
@@ -100,8 +106,7 @@ export interface Memory {
   /** How many calls are remembered besides the latest one. */
   readonly window: number
   readonly turn: number
-  /** The time, in milliseconds of the clock. */
-  readonly now: number
+  readonly time: Time
   /** The turn of the latest progress, and how far the count of calls that are alike falls back to after it. */
   readonly progress: number
   readonly warnAt: number
@@ -115,7 +120,7 @@ export interface Memory {
 
 /** Judges a call, and adds it to what is known. */
 export const judge = (memory: Memory, observed: Observed): Judgement => {
-  const { now, seen, turn, window } = memory
+  const { seen, time, turn, window } = memory
   const { call, outcome, tool } = observed
   if (outcome._tag === "Suspended" || outcome._tag === "Stopped" || isIgnored(outcome)) return ignored
   const wasRefused = isRepetition(outcome)
@@ -126,7 +131,7 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
   if (same !== undefined && (wasRefused || found.isSameOutcome)) {
     // A tool that is polled has waited before it answered the same. That is no loop, and limits bound it.
     if (tool?.poll !== undefined && !wasRefused) return ignored
-    const entry = { ...same, times: timesOf(same.times, same, turn), turn }
+    const entry = { ...same, times: timesOf(same.times, same, turn), turn, since: same.since ?? time.now }
     const kind = wasRefused
       ? "repeat"
       : isNewEffect(outcome, tool)
@@ -156,7 +161,7 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
   const alike = isAlike ? alikeAfter(latest, memory) : 1
   // A tool that sets a state may set it back and forth, which is a loop, too.
   const sets = tool?.sideEffect === "idempotent"
-  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn, since: now, sets }
+  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn, since: undefined, sets }
   if (wasWithdrawn) return { kind: "repeat", entry, gap: 1, observed, isRefused: true }
   if (same !== undefined) replace(seen, found.same, entry)
   else {

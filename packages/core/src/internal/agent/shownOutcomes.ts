@@ -76,7 +76,7 @@ const verdictOn = <T extends Tool.Any>(
   observed: ReadonlyArray<Observed>
 ): Verdict => {
   if (guard === undefined) return { state: loop, notes: none, repeated: none }
-  const verdict = judgeTurn(guard, loop, turn, observed, time.now)
+  const verdict = judgeTurn(guard, loop, turn, observed, time)
   const { repeated, step } = verdict
   if (step !== undefined) {
     watch?.({ _tag: "LoopNoticed", turn, step, tools: Array.from(new Set(repeated.map(({ tool }) => tool))) })

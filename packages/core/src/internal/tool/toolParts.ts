@@ -95,10 +95,13 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
     fixers.length === 0 ? handler : rememberingRejections(handler)
   )
   const toolFields = { ...fields, fixers }
-  const tool = Object.assign(Object.create(PipeablePrototype), toolFields, {
+  const made = {
+    ...toolFields,
     policies,
     run: asCalls(subjectOf(fields, parts.token), runWithCorrections(toolFields, run))
-  })
+  }
+  // V8 makes a slow object of one with a prototype that gets twenty fields by `Object.assign`. Each call reads the tool.
+  const tool = Object.setPrototypeOf(made, PipeablePrototype)
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
   runs.set(tool.run, run)
