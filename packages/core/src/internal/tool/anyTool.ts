@@ -49,7 +49,7 @@ export interface Any {
   readonly identity?: ((params: never) => unknown) | "all" | undefined
   readonly repeats?: boolean | undefined
   readonly joins?: boolean
-  readonly concurrent?: boolean | undefined
+  readonly concurrent?: boolean
   readonly settles?: Settles | undefined
   readonly failureLimit?: number
   readonly volatile?: ReadonlyArray<string>
