@@ -14,7 +14,7 @@ describe("Explanation", () => {
         "  timeout of 5s                1         0ms      5s",
         "  retry of transient failures  3         600ms    15s 600ms",
         "",
-        "  the same failing call in a run: refused after 3 executions, 5 in all at most",
+        "  the same failing call in a run: refused after 3 executions, 5 in all at most; more if it asks to wait, and again after 30s",
         "  unjittered_retry: All callers wait equally long, so they all return at once when the service " +
         "recovers. Use RetryPolicy.transient, or Schedule.jittered."
       ])

@@ -261,6 +261,45 @@ describe("what comes later", () => {
       }))
   }
 
+  it.effect("is no list that is rightly empty, and no other refusal: a new ticket has no comments", () =>
+    Effect.gen(function*() {
+      for (const answer of [() => [], () => new Error("Ticket T-77 is confidential.")]) {
+        const read = reading(answer)
+        const run = yield* playing([create, read.tool], script(1))
+        assert.strictEqual(read.ran(), 1)
+        assert.notMatch(told(run)[1] ?? "", /This run made it/)
+      }
+    }))
+
+  it.effect("is not meant by an argument that both calls have, if their tools are about other things", () =>
+    Effect.gen(function*() {
+      const place = Schema.Struct({ city: Schema.String })
+      const book = Tool.promise(
+        "book_hotel",
+        { description: "Books", parameters: place, success: Schema.Unknown, sideEffect: "non_idempotent" },
+        async ({ city }) => ({ id: "H-1", city })
+      )
+      let ran = 0
+      const read = (name: string) =>
+        Tool.promise(
+          name,
+          { description: "Reads", parameters: place, success: Schema.Unknown, sideEffect: "none" },
+          async () => {
+            ran++
+            return null
+          }
+        )
+      for (const [name, runs] of [["get_weather", 1], ["get_hotel", 3]] as const) {
+        ran = 0
+        yield* playing([book, read(name)], [
+          ScriptedModel.call("book_hotel", { city: "Paris" }),
+          ScriptedModel.call(name, { city: "Paris" }),
+          ScriptedModel.text("done")
+        ])
+        assert.strictEqual(ran, runs, name)
+      }
+    }))
+
   it.effect("is a search that finds nothing after a write: the model is told, and the next call waits", () =>
     Effect.gen(function*() {
       const run = yield* playing(

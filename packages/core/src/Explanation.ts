@@ -69,7 +69,10 @@ export interface Explanation {
    * `calls` otherwise.
    */
   readonly actingCalls: number
-  /** The most times that the handler can run for the same failing call in one run of an agent. */
+  /**
+   * The most times that the handler can run for the same failing call in one run of an agent. A tool that only reads may run
+   * more often: if it asks to wait for a moment, if it does not find yet what the run has made, and half a minute later.
+   */
   readonly executions: Bound<number>
   /** The bounds policy by policy, from the handler outwards. */
   readonly steps: ReadonlyArray<Step>
@@ -201,16 +204,19 @@ export type WarningCode =
  * @since 0.1.0
  */
 export const table = (explanation: Explanation): string => {
-  const { actingCalls, attempts, calls, executions, steps, time, tool, waiting, warnings } = explanation
+  const { actingCalls, attempts, calls, executions, sideEffect, steps, time, tool, waiting, warnings } = explanation
   const rows = steps.map((step) => [step.description, count(step.attempts), span(step.waiting), span(step.time)])
   const reasons = Object.entries({ attempts, waiting, time })
     .flatMap(([name, { because }]) => because.map((reason) => ({ name, reason })))
+  const again = sideEffect === "none" ? "; more if it asks to wait, and again after 30s" : ""
   const acting = actingCalls < calls ? ` (${actingCalls} that may have acted)` : ""
   return [
     tool,
     ...alignColumns([["policy", "attempts", "waiting", "time"], ...rows]),
     "",
-    `  the same failing call in a run: refused after ${calls} executions${acting}, ${count(executions)} in all at most`,
+    `  the same failing call in a run: refused after ${calls} executions${acting}, ${
+      count(executions)
+    } in all at most${again}`,
     ...Array.from(
       Map.groupBy(reasons, ({ reason }) => reason),
       ([reason, unbounded]) => `  ${unbounded.map(({ name }) => name).join(", ")} unbounded: ${reason}`

@@ -160,8 +160,8 @@ export const judgeTurn = (
   const judged = calls.map((observed) => judge(memory, observed))
   const waiting = memory.waits ? turn : state.waiting
   const effect = memory.acts ? turn : state.effect
-  const mayWait = state.mayWait || memory.waits || asksToWait(calls, state.effect > 0)
-  const seeing = { time, warnAt, progress: memory.isNew ? turn : progress, hasActed: state.effect > 0 }
+  const mayWait = state.mayWait || memory.waits || asksToWait(calls, isRecent(state.effect, turn))
+  const seeing = { time, warnAt, progress: memory.isNew ? turn : progress, hasActed: isRecent(state.effect, turn) }
   // Written out: an object that is spread from another one takes longer.
   return memory.isNew
     ? afterProgress(
@@ -172,6 +172,9 @@ export const judgeTurn = (
     )
     : withoutProgress(guard, { ...state, seen, waiting, effect, mayWait }, turn, judged, seeing)
 }
+
+// After some turns, what the run has changed is visible.
+const isRecent = (effect: number, turn: number): boolean => effect > 0 && turn - effect <= maxRound
 
 // An empty result may be another one once the effects of the run are visible.
 const asksToWait = (calls: ReadonlyArray<Observed>, hasActed: boolean): boolean => {
@@ -293,7 +296,7 @@ interface Seeing {
   readonly warnAt: number
   /** The turn of the latest progress, this one included. */
   readonly progress: number
-  /** True if the run had changed something before. */
+  /** True if the run has changed something in the turns just before. */
   readonly hasActed: boolean
 }
 

@@ -20,15 +20,19 @@ import type { ToolCall } from "../../ToolCall.ts"
 import { ToolUnavailable } from "../../ToolFailure.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { evidenceOf } from "../failure/evidence.ts"
-import { hasNothing } from "../result/emptiness.ts"
 import { durationText } from "../value/durationText.ts"
 import { attempt } from "../value/untrusted.ts"
 import type { RunTime } from "./elapsedTime.ts"
 import { joinOutcomes } from "./joinOutcomes.ts"
 
-/** Something that a run has made: the result of a call that acted, and the arguments of that call. */
+/** Something that a run has made, by a call that acted. */
 interface Made {
-  readonly parts: ReadonlyArray<Schema.Json | undefined>
+  /** The name of the tool, in words. */
+  readonly by: ReadonlyArray<string>
+  /** The texts and numbers of its result that its arguments did not have, such as a new id. */
+  readonly ids: ReadonlySet<string>
+  /** The texts and numbers of its arguments. */
+  readonly given: ReadonlySet<string>
   readonly at: number
 }
 
@@ -50,8 +54,9 @@ export class Rereads {
     if (sideEffect === "none") {
       if (outcome._tag === "Failed" && outcome.attempts > 0) (this.#failed ??= new Map()).set(name, time.now)
     } else if (outcome._tag === "Completed" && outcome.certainty === "executed") {
-      const made = { parts: [outcome.value, parsed(text)], at: time.now }
-      this.#made = [...this.#made.slice(-(maxMade - 1)), made]
+      const given = new Set(leavesOf(parsed(text)))
+      const ids = new Set(leavesOf(outcome.value).filter((leaf) => !given.has(leaf)))
+      this.#made = [...this.#made.slice(-(maxMade - 1)), { by: wordsOf(name), ids, given, at: time.now }]
     }
   }
 
@@ -69,15 +74,24 @@ export class Rereads {
     return { ...facts, intents }
   }
 
-  /** Returns when the run made what a call asks for; `undefined` if it made no such thing. */
-  madeAt({ arguments: text }: ToolCall): number | undefined {
+  /**
+   * Returns when the run made what a call asks for; `undefined` if it made no such thing. Both know its new id, or their
+   * tools are about the same, such as `create_ticket` and `get_ticket`, and have the same argument.
+   */
+  madeAt({ arguments: text, name }: ToolCall): number | undefined {
     if (this.#made.length === 0) return undefined
-    const names = new Set(leavesOf(parsed(text)))
-    return names.size === 0
-      ? undefined
-      : this.#made.findLast(({ parts }) => parts.some((part) => leavesOf(part).some((leaf) => names.has(leaf))))?.at
+    const asked = leavesOf(parsed(text))
+    const words = wordsOf(name)
+    return this.#made.findLast(({ by, given, ids }) =>
+      asked.some((leaf) => ids.has(leaf) || given.has(leaf) && by.some((word) => words.includes(word)))
+    )?.at
   }
 }
+
+// Without verbs, which are short or stand first: "create_ticket", "getTicket".
+const wordsOf = (name: string): ReadonlyArray<string> =>
+  name.replaceAll(/([a-z])([A-Z])/g, "$1_$2").toLowerCase().split(/[^a-z]+/).slice(1)
+    .map((word) => word.replace(/s$/, "")).filter((word) => word.length > 2)
 
 /** How many things a run remembers. */
 const maxMade = 20
@@ -90,12 +104,15 @@ const parsed = (text: string | undefined): Schema.Json | undefined =>
 
 // The texts and numbers in a value, as texts. A very short one, such as a page number, names nothing.
 const leavesOf = (value: Schema.Json | undefined, left = { count: maxLeaves }): ReadonlyArray<string> => {
-  if (typeof value === "string" || typeof value === "number") return left.count-- > 0 ? named(String(value)) : []
+  if (left.count <= 0) return []
+  left.count--
+  if (typeof value === "string" || typeof value === "number") {
+    const text = String(value)
+    return text.length > 1 && text.length <= 200 ? [text] : []
+  }
   if (typeof value !== "object" || value === null) return []
-  return Object.values(value).flatMap((inner: Schema.Json) => left.count > 0 ? leavesOf(inner, left) : [])
+  return Object.values(value).slice(0, maxLeaves).flatMap((inner: Schema.Json) => leavesOf(inner, left))
 }
-
-const named = (text: string): ReadonlyArray<string> => text.length > 1 && text.length <= 200 ? [text] : []
 
 const maxLeaves = 200
 
@@ -150,12 +167,19 @@ export const readUntilVisible = <E, R>(
   return read(undefined, [1000, 2000])
 }
 
-// Whatever words the tool has for it.
-const isMissing = (outcome: ToolOutcome): outcome is Completed | Failed =>
-  outcome._tag === "Completed"
-    ? hasNothing(outcome.value)
-    : outcome._tag === "Failed" && outcome.attempts > 0 &&
-      (outcome.failure._tag === "SemanticGarbage" || evidenceOf(outcome.failure)?.status === 404)
+// A list without items may be right: a new ticket has no comments.
+const isMissing = (outcome: ToolOutcome): outcome is Completed | Failed => {
+  if (outcome._tag === "Completed") return outcome.value === null || outcome.value === ""
+  if (outcome._tag !== "Failed" || outcome.attempts === 0) return false
+  const { failure } = outcome
+  return evidenceOf(failure)?.status === 404 ||
+    failure._tag === "SemanticGarbage" && (missingCodes.has(failure.code) || missing.test(failure.detail.slice(0, 500)))
+}
+
+const missingCodes: ReadonlySet<string> = new Set(["not_found", "unknown_entity", "empty_result"])
+
+const missing =
+  /\bnot (?:be )?found\b|\bno such\b|\bthere (?:is|are) no\b|\b(?:does|do)(?:n't| not) exist\b|\bunknown\b|\bno \w+ (?:with|named|called)\b|\bcould(?:n't| not) find\b/i
 
 const notVisible = (outcome: ToolOutcome, age: number): ToolOutcome => {
   const why = `This run made it ${
