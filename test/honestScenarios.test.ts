@@ -4,9 +4,12 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { playedHere, playedPlainly } from "./support/honest/play.ts"
 import { deaf, heeding } from "./support/honest/scenario.ts"
 import { scenarios } from "./support/honest/scenarios.ts"
+import { root } from "./support/program.ts"
 
 for (const kind of new Set(scenarios.map(({ kind }) => kind))) {
   describe(`honest work: ${kind}`, () => {
@@ -35,3 +38,10 @@ for (const kind of new Set(scenarios.map(({ kind }) => kind))) {
     }
   })
 }
+
+it("are as many as the README says", () => {
+  const readme = readFileSync(join(root, "README.md"), "utf8").replaceAll("\n", " ")
+  const plain = scenarios.filter(({ plainIsWrong = false }) => !plainIsWrong)
+  assert.include(readme, `${scenarios.length} scenarios of honest work`)
+  assert.include(readme, `this agent ends well in all, and a plain loop in ${plain.length}.`)
+})
