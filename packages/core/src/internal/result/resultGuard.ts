@@ -110,10 +110,10 @@ const read = (
   parts: ResultParts
 ): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
   const { found: schema } = jsonSchemaOf(tool.success)
-  const { value } = schema === undefined ? { value: json } : coerced(json, schema)
+  const value = schema === undefined ? json : attempt(() => coerced(json, schema)) ?? json
   if (value === json) return mismatched(tool, json, issue, parts)
   const { decode, mask } = codecOf(tool.success)
-  const wrong = resultIssues(issue, json)
+  const wrong = visible(resultIssues(issue, json), parts)
   const notesOn = (issues: ReadonlyArray<FieldIssue>) => [
     ...parts.notes,
     ...issues.map((issue) =>
@@ -134,14 +134,21 @@ const pathsOf = (issues: ReadonlyArray<FieldIssue>): ReadonlySet<string> =>
   new Set(issues.map(({ path }) => path.join()))
 
 // A number that is no longer exact has lost digits, and its text would hide that.
-const coerced = (json: Schema.Json, schema: AnyJsonSchema) => {
+const coerced = (json: Schema.Json, schema: AnyJsonSchema): Schema.Json => {
   const { repairs, value } = coerce(json, schema)
   const hasLostDigits = repairs.some(({ kind, path }) => {
     const part = kind === "number_for_text" ? partAt(json, path) : undefined
     return typeof part === "number" && Number.isInteger(part) && !Number.isSafeInteger(part)
   })
-  return hasLostDigits ? { value: json } : { value }
+  return hasLostDigits ? json : value
 }
+
+// A type without a JSON form cannot be read back.
+const visible = (
+  issues: ReadonlyArray<FieldIssue>,
+  { opaque }: Pick<ResultParts, "opaque">
+): ReadonlyArray<FieldIssue> =>
+  issues.filter(({ path }) => !opaque.some((of) => of.every((key, at) => path[at] === key)))
 
 type Mask = (json: Schema.Json) => Schema.Json
 
@@ -182,9 +189,7 @@ const mismatched = (
   issue: SchemaIssue.Issue,
   { notes, opaque }: Pick<ResultParts, "notes" | "opaque">
 ): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
-  // A type without a JSON form cannot be read back.
-  const isOpaque = ({ path }: FieldIssue) => opaque.some((of) => of.every((key, at) => path[at] === key))
-  const issues = resultIssues(issue, json).filter((issue) => !isOpaque(issue))
+  const issues = visible(resultIssues(issue, json), { opaque })
   const { mask } = codecOf(tool.success)
   if (issues.length === 0) {
     return Effect.succeed({ json: mask(json), notes, isEncoded: false })
