@@ -923,5 +923,71 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "packages/core/src/internal/result/reportedFailure.ts",
     text: `if (sideEffect !== "none" || !isPassing`,
     replacement: `if (!isPassing`
+  },
+  {
+    name: "what time may change counts as a loop",
+    file: "packages/core/src/internal/agent/loopJudgement.ts",
+    text: `? "waiting"`,
+    replacement: `? "repeat"`
+  },
+  {
+    name: "calls between two looks count as a loop",
+    file: "packages/core/src/internal/agent/loopGuard.ts",
+    text: `turn - state.waiting < maxRound`,
+    replacement: `turn - state.waiting < 0`
+  },
+  {
+    name: "a round of calls counts as often as it has calls",
+    file: "packages/core/src/internal/agent/loopGuard.ts",
+    text: `(judgement.entry.sets && judgement.gap > 1 ? 0.5 : 1) / judgement.gap`,
+    replacement: `1`
+  },
+  {
+    name: "a cycle of idempotent tools is not noticed",
+    file: "packages/core/src/internal/agent/loopJudgement.ts",
+    text: `const sets = tool?.sideEffect === "idempotent"`,
+    replacement: `const sets = false`
+  },
+  {
+    name: "the throw of a coin is told to stop",
+    file: "packages/core/src/internal/agent/loopGuard.ts",
+    text: `entry.times < warnAt + patience && mayVary(call.name, tool?.description)`,
+    replacement: `entry.times < 0`
+  },
+  {
+    name: "a look waits no longer than the one before",
+    file: "packages/core/src/internal/agent/loopGuard.ts",
+    text: `firstWait * 1.5 ** (times - 1)`,
+    replacement: `firstWait`
+  },
+  {
+    name: "what is not missing is read again",
+    file: "packages/core/src/internal/agent/rereads.ts",
+    text: `(missingCodes.has(failure.code) || missing.test(failure.detail.slice(0, 500)))`,
+    replacement: `failure.code !== ""`
+  },
+  {
+    name: "what another tool was given is taken for what was made",
+    file: "packages/core/src/internal/agent/rereads.ts",
+    text: `given.has(leaf) && by.some((word) => words.includes(word))`,
+    replacement: `given.has(leaf)`
+  },
+  {
+    name: "the failures of a tool that reads count for ever",
+    file: "packages/core/src/internal/agent/rereads.ts",
+    text: `time.now - at < forgottenAfter`,
+    replacement: `time.now - at < Infinity`
+  },
+  {
+    name: "a sentence makes a tool that acts run again",
+    file: "packages/core/src/internal/failure/fromDescription.ts",
+    text: `if (reads && soon !== undefined) {`,
+    replacement: `if (soon !== undefined) {`
+  },
+  {
+    name: "a tool that asks to wait for ever is never refused",
+    file: "packages/core/src/internal/dispatch/repeatedCall.ts",
+    text: `? 3 * usual`,
+    replacement: `? Infinity`
   }
 ]
