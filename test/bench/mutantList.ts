@@ -577,8 +577,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "calls of one text run at the same time",
     file: `${dispatch}/equalCalls.ts`,
-    text: `[written, id]`,
-    replacement: `[id]`
+    text: `[written, id, `,
+    replacement: `[id, `
   },
   {
     name: "an identity lets calls of two tools run at the same time",
@@ -975,8 +975,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the failures of a tool that reads count for ever",
     file: "packages/core/src/internal/agent/rereads.ts",
-    text: `time.now - at < forgottenAfter`,
-    replacement: `time.now - at < Infinity`
+    text: `time.used - at < forgottenAfter`,
+    replacement: `time.used - at < Infinity`
   },
   {
     name: "a sentence makes a tool that acts run again",

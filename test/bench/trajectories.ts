@@ -74,7 +74,7 @@ const play = (lines: ReadonlyArray<Line>): Played => {
     stale = hasNews ? 0 : stale + 1
     longest = Math.max(longest, stale)
     if (isLate) continue
-    const verdict = judgeTurn(guard, state, turn, observed, { now: 0 })
+    const verdict = judgeTurn(guard, state, turn, observed, { used: 0 })
     state = verdict.state
     if (verdict.step === undefined) continue
     steps.set(verdict.step, [...steps.get(verdict.step) ?? [], turn])

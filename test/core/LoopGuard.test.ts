@@ -622,7 +622,7 @@ describe("LoopGuard", () => {
       text === undefined ? { id: "1", name } : { id: "1", name, arguments: text }
     const after = (turns: ReadonlyArray<ReadonlyArray<Observed>>) =>
       turns.reduce<Verdict>(
-        ({ state }, calls, index) => judgeTurn(guard, state, index + 1, calls, { now: 0 }),
+        ({ state }, calls, index) => judgeTurn(guard, state, index + 1, calls, { used: 0 }),
         { state: noLoop, notes: [], repeated: [] }
       )
 

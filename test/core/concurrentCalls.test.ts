@@ -164,6 +164,37 @@ describe("calls that act run together", () => {
 })
 
 describe("calls that act keep their order", () => {
+  it.effect("if their identities have a part in common: to rename a to b, and then b to c", () =>
+    Effect.gen(function*() {
+      const begun: Array<string> = []
+      const ended: Array<string> = []
+      const rename = Tool.make("rename", {
+        description: "Renames",
+        parameters: Schema.Struct({ from: Schema.String, to: Schema.String }),
+        success: Schema.String,
+        sideEffect: "idempotent_by_key",
+        identity: ({ from, to }) => [from, to]
+      }, ({ from }) =>
+        Effect.gen(function*() {
+          begun.push(`${from} after ${ended.length}`)
+          yield* Effect.sleep("1 second")
+          ended.push(from)
+          return "renamed"
+        }))
+      const calls = [["a", "b"], ["b", "c"], ["x", "y"]].map(([from, to], index) => ({
+        id: `${index}`,
+        name: "rename",
+        arguments: JSON.stringify({ from, to })
+      }))
+      const run = Agent.make({ toolkit: Toolkit.make(rename) }).run("?").pipe(
+        Effect.provide(ScriptedModel.layer([{ text: "", calls }, ScriptedModel.text("Done.")]))
+      )
+      const fiber = yield* Effect.forkChild(run)
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(begun, ["a after 0", "x after 0", "b after 1"])
+    }))
+
   const inOrder = (options: Options, calls: ReadonlyArray<Call> = sends("a", "b")) =>
     Effect.gen(function*() {
       const { begun, sender, sent } = mailbox()

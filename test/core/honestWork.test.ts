@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, Policy, SemanticGarbage, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
 import type * as LoopGuard from "@fallible/core/LoopGuard"
 import { ScriptedModel } from "@fallible/testing"
-import { Duration, Effect, Fiber, Schema } from "effect"
+import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { isPending } from "../../packages/core/src/internal/value/pendingData.ts"
 import { answered, loopDetected, offered, played, repeating, steps, times, told, tool } from "../support/stuck.ts"
@@ -71,6 +71,14 @@ describe("results that time may change", () => {
       })
       const failure = yield* Effect.flip(Effect.provide(agent.run("?"), ScriptedModel.layer(repeating(look))))
       assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "turns")
+    }))
+
+  it.effect("are waited for twenty times, and count like others afterwards", () =>
+    Effect.gen(function*() {
+      const run = yield* playing([tool("look", () => ({ available: false }))], repeating(look))
+      const { report } = loopDetected(run)
+      assert.isAtLeast(report.turns, 20 + 5)
+      assert.isAtMost(report.turns, 20 + 15)
     }))
 
   it.effect("may be looked at between waits of another tool, twelve rounds long", () =>
@@ -300,6 +308,37 @@ describe("what comes later", () => {
       }
     }))
 
+  it.effect("is not what the run has just removed", () =>
+    Effect.gen(function*() {
+      const remove = Tool.promise(
+        "delete_ticket",
+        { description: "Deletes", parameters: ticket, success: Schema.Unknown, sideEffect: "non_idempotent" },
+        async ({ id }) => ({ deleted: id })
+      )
+      const read = reading(() => null)
+      const run = yield* playing([create, remove, read.tool], [
+        ScriptedModel.call("create_ticket", {}),
+        ScriptedModel.call("delete_ticket", { id: "T-77" }),
+        ScriptedModel.call("get_ticket", { id: "T-77" }),
+        ScriptedModel.text("done")
+      ])
+      assert.strictEqual(read.ran(), 1)
+      assert.notMatch(told(run).at(-1) ?? "", /This run made it/)
+    }))
+
+  it.effect("may be asked for with arguments of any depth", () =>
+    Effect.gen(function*() {
+      const read = reading(() => null)
+      const deep = `{"id":"a","x":${"[".repeat(20_000)}${"]".repeat(20_000)}}`
+      const run = yield* playing([create, read.tool], [
+        ScriptedModel.call("create_ticket", {}),
+        { text: "", calls: [{ id: "1", name: "get_ticket", arguments: deep }] },
+        ScriptedModel.text("done")
+      ])
+      assert.strictEqual(answered(run).text, "done")
+      assert.strictEqual(read.ran(), 0)
+    }))
+
   it.effect("is a search that finds nothing after a write: the model is told, and the next call waits", () =>
     Effect.gen(function*() {
       const run = yield* playing(
@@ -339,6 +378,26 @@ describe("what comes later", () => {
         retry: "Already tried once. You may call it again after 2s, use another tool, or answer without it."
       })
       assert.strictEqual(rest.at(-1), "\"here\"")
+    }))
+
+  it.effect("is not waited for again if the time has passed meanwhile", () =>
+    Effect.gen(function*() {
+      const busy = reading((ran) => ran < 2 ? new Error("The lock is held. Try again in 20 seconds.") : "here")
+      const pause = Tool.make(
+        "pause",
+        { description: "Waits", success: Schema.String, sideEffect: "none" },
+        () => Effect.as(Effect.sleep("25 seconds"), "waited")
+      )
+      const get = ScriptedModel.call("get_ticket", { id: "a" })
+      const start = yield* Clock.currentTimeMillis
+      const run = yield* playing([busy.tool, pause], [
+        get,
+        ScriptedModel.call("pause", {}),
+        get,
+        ScriptedModel.text("done")
+      ])
+      assert.strictEqual(told(run).at(-1), "\"here\"")
+      assert.isAtMost((yield* Clock.currentTimeMillis) - start, 26_000)
     }))
 
   it.effect("is not believed of a tool that acts: the call stays in doubt", () =>

@@ -90,7 +90,7 @@ const play = (guard: LoopGuard.LoopGuard, turns: ReadonlyArray<ReadonlyArray<Obs
         const refusal = tool === undefined ? undefined : refuseInLoop(guard, before, call, tool)
         return refusal === undefined ? observed : { ...observed, outcome: failed(refusal, 0) }
       }),
-      { now: 0 }
+      { used: 0 }
     )
     state = verdict.state
     steps.push(verdict.step)
@@ -121,7 +121,7 @@ describe("the guard against loops", () => {
           for (const { call, tool } of calls) {
             assert.isUndefined(tool === undefined ? undefined : refuseInLoop(guard, state, call, tool))
           }
-          const verdict = judgeTurn(guard, state, index + 1, calls, { now: 0 })
+          const verdict = judgeTurn(guard, state, index + 1, calls, { used: 0 })
           state = verdict.state
           assert.include([undefined, "warned"], verdict.step)
           assert.deepInclude(state, { count: 0, withdrawn: [] })

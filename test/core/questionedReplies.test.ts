@@ -200,11 +200,11 @@ describe("a reply that does not look like an answer", () => {
       assert.isTrue(isValid(answered(run).transcript))
     }))
 
-  it.effect("does not hide that the model failed afterwards", () =>
+  it.effect("is the answer if the model fails afterwards, and the report has that failure", () =>
     Effect.gen(function*() {
       const run = yield* played(tools(), [plan, new ModelFailure({ code: "refused", detail: "No.", transient: false })])
-      assert.strictEqual(run.failure?._tag, "ModelFailed")
-      assert.strictEqual(sides(run.failure?.transcript ?? assert.fail()), "user")
+      assert.deepInclude({ ...run.answer }, { text: plan.text, looksLike: "plan" })
+      assert.deepStrictEqual(run.answer?.report.failures.map(({ code }) => code), ["plan", "refused"])
     }))
 
   it.effect("is shown to clients as void, and as an answer with its mark", () =>

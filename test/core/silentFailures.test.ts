@@ -1,6 +1,7 @@
 /** Results that succeed, but may not be what they seem: each gets a note, and its honest look-alikes get none. */
 import { assert, describe, it } from "@effect/vitest"
 import { Dispatch, Tool, Toolkit } from "@fallible/core"
+import * as Rendering from "@fallible/core/Rendering"
 import * as ToolHealth from "@fallible/core/ToolHealth"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Option, Schedule, Schema } from "effect"
@@ -338,6 +339,23 @@ describe("a contract with 'failed'", () => {
       }
       const other = yield* failureOf(true, { error: "Please try again with another card." })
       assert.strictEqual(other._tag, "SemanticGarbage")
+    }))
+
+  it.effect("quotes no field that is declared as a secret", () =>
+    Effect.gen(function*() {
+      const secret = Schema.RedactedFromValue(Schema.String)
+      const success = Schema.Struct({
+        ok: Schema.Boolean,
+        message: secret,
+        error: Schema.optionalKey(Schema.Struct({ detail: secret }))
+      })
+      for (const answer of [{ message: "hunter2" }, { message: "hunter2", error: { detail: "hunter2" } }]) {
+        const value: unknown = { ok: false, ...answer }
+        const tool = Tool.make("t", { ...reads, success, failed: true }, () =>
+          Effect.succeed(value as typeof success.Type))
+        const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" })
+        assert.notInclude(Rendering.json(outcome, { id: "1", name: "t" }), "hunter2")
+      }
     }))
 
   it.effect("is retried below the model then, if the tool only reads", () =>

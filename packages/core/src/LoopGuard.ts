@@ -18,7 +18,7 @@
  * **What time may change is waited for.** A result of a read-only tool may say that something is under way:
  * `{"status":"running"}`, `{"done":false}`, "not ready yet". The model is told that it is unchanged, and for how long. The next
  * equal call waits first: half a second, and half as much more each time, at most ten seconds. Such calls, and those between
- * them, are never refused. So is a tool whose name or description speaks of time or chance, such as a status or a coin: the
+ * them, count only after twenty looks. So is a tool whose name or description speaks of time or chance, such as a status or a coin: the
  * model is told that it has the result, and only from the eighth time on to do something else. An empty result after the run
  * has changed something, and a failure that asks to wait for a moment, are waited for, too.
  *

@@ -35,6 +35,7 @@ import {
   answerOf,
   endedByModel,
   haltedBy,
+  isPostponed,
   limitReached,
   lookalikes,
   loopDetected,
@@ -64,7 +65,11 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   const usedUp = run.usage.usedUp ?? limitToConclude(run)
   if (usedUp !== undefined) return concludeRun(run, state, limitReached(run, state, usedUp))
   return Effect.matchEffect(askInTime(run, state, questionOf(run, state)), {
-    onFailure: ({ at, failure, failures }) => endedByModel(run, state, failure, failures, at),
+    onFailure: ({ at, failure, failures }) =>
+      state.questioned === undefined || failure.code === "defect" || isPostponed(failure)
+        ? endedByModel(run, state, failure, failures, at)
+        // What was questioned may have been the answer, so it is not lost.
+        : markedAnswer(run, withModelFailures(run, state, failures), state.questioned),
     onSuccess: (asked) => {
       if (asked === timeIsUp) {
         const late = withRetries(run, state)

@@ -21,6 +21,7 @@ import {
   judge,
   type Judged,
   type Judgement,
+  maxLooks,
   mayChange,
   type Observed,
   type Seen,
@@ -98,7 +99,7 @@ export const refuseInLoop = (
   const text = textOf(call)
   const before = seen.findLast((entry) => isSameCall(entry, call.name, text))
   return before === undefined || !isStuckNextTime(guard, before) || !hasResult(before.outcome) ||
-      isNewEffect(before.outcome, tool) || mayChange(before.outcome, tool)
+      isNewEffect(before.outcome, tool) || before.times < maxLooks && mayChange(before.outcome, tool)
     ? undefined
     : DispatchFailure.loopDetected()
 }
@@ -118,15 +119,23 @@ const isStuckNextTime = ({ warnAt }: LoopGuard, { times }: Seen): boolean => tim
  * - The result is empty, although the run has changed something before: an index may lag.
  * - The call failed, and the failure asks to wait.
  */
-export const waitInLoop = ({ effect, mayWait, seen }: LoopState, call: ToolCall, tool: Subject): number => {
+export const waitInLoop = (
+  { effect, mayWait, seen }: LoopState,
+  call: ToolCall,
+  tool: Subject,
+  time: Time
+): number => {
   if (!mayWait || tool.sideEffect !== "none" || tool.poll !== undefined) return 0
   const text = textOf(call)
   let at = seen.length - 1
   while (at >= 0 && (seen[at]!.arguments !== text || seen[at]!.tool !== call.name)) at--
   if (at < 0) return 0
-  const { outcome, times } = seen[at]!
+  const { outcome, since = 0, times } = seen[at]!
   // A policy that refuses a call at once, such as a circuit breaker, knows itself when it may run again.
-  if (outcome._tag === "Failed") return outcome.attempts === 0 ? 0 : soonOf(outcome.failure) ?? 0
+  if (outcome._tag === "Failed") {
+    const wait = outcome.attempts === 0 ? 0 : soonOf(outcome.failure) ?? 0
+    return Math.max(0, wait - (time.used - since))
+  }
   if (effect > 0 && isEmpty({ call, outcome, tool })) return growing(times)
   return times > 1 && mayChange(outcome, tool) ? growing(times - 1) : 0
 }
@@ -336,7 +345,7 @@ const noteOf = (
   if (tool !== undefined && tool.sideEffect !== "none") {
     return `This call has now succeeded ${entry.times} times with the same result. Repeat it only if you mean to do the same once more.`
   }
-  const age = entry.since === undefined ? 0 : time.now - entry.since
+  const age = entry.since === undefined ? 0 : time.used - entry.since
   const unchanged = age < 1000 ? "" : `, unchanged for ${durationText(Duration.seconds(Math.floor(age / 1000)))}`
   const known = `You already have this result${unchanged}: the same call has returned it ${entry.times} times.`
   if (kind === "waiting") return `${known} It may still change, so the next call waits a moment first.`

@@ -32,7 +32,7 @@ export interface Seen {
   readonly alike: number
   /** The turn of the latest such call. */
   readonly turn: number
-  /** When the call had this outcome for the second time, in milliseconds of the clock. Only then is the clock read. */
+  /** When the call had this result for the second time, or when it last failed, in milliseconds of the run's time. */
   readonly since: number | undefined
   /** True if the call is an effect that repeats: it sets what another call may have set otherwise. */
   readonly sets: boolean
@@ -93,10 +93,10 @@ export const isRefused = (judgement: Judgement): boolean => judgement.kind !== "
 
 export const isRepeatRefused = (judgement: Judgement): boolean => judgement.kind === "repeat" && judgement.isRefused
 
-/** A clock, which is read only if a call is repeated. */
+/** A clock, which is read only if a call is repeated, or fails. */
 export interface Time {
-  /** The time, in milliseconds. */
-  readonly now: number
+  /** How much time the run has used, in milliseconds: a replay counts what its steps took. */
+  readonly used: number
 }
 
 /** What is known before a call. */
@@ -131,12 +131,12 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
   if (same !== undefined && (wasRefused || found.isSameOutcome)) {
     // A tool that is polled has waited before it answered the same. That is no loop, and limits bound it.
     if (tool?.poll !== undefined && !wasRefused) return ignored
-    const entry = { ...same, times: timesOf(same.times, same, turn), turn, since: same.since ?? time.now }
+    const entry = { ...same, times: timesOf(same.times, same, turn), turn, since: sinceOf(same, outcome, time) }
     const kind = wasRefused
       ? "repeat"
       : isNewEffect(outcome, tool)
       ? "new"
-      : mayChange(outcome, tool)
+      : mayChange(outcome, tool) && entry.times <= maxLooks
       ? "waiting"
       : "repeat"
     replace(seen, found.same, entry)
@@ -161,7 +161,9 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
   const alike = isAlike ? alikeAfter(latest, memory) : 1
   // A tool that sets a state may set it back and forth, which is a loop, too.
   const sets = tool?.sideEffect === "idempotent"
-  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn, since: undefined, sets }
+  // The clock is read only if somebody may ask.
+  const since = outcome._tag === "Failed" ? time.used : undefined
+  const entry = { tool: call.name, arguments: text, intent, outcome, times: 1, alike, turn, since, sets }
   if (wasWithdrawn) return { kind: "repeat", entry, gap: 1, observed, isRefused: true }
   if (same !== undefined) replace(seen, found.same, entry)
   else {
@@ -177,9 +179,15 @@ export const judge = (memory: Memory, observed: Observed): Judgement => {
   return { kind: isAlike ? "alike" : "new", entry, gap: 1, observed, isRefused: false }
 }
 
+/** How many times a result that may change is waited for. Afterwards, it counts like any other. */
+export const maxLooks = 20
+
 /** True if the result of a read-only tool may be another one in a moment. */
 export const mayChange = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
   outcome._tag === "Completed" && tool?.sideEffect === "none" && attempt(() => isPending(outcome.value)) === true
+
+const sinceOf = (same: Seen, { _tag }: Completed | Failed, time: Time): number =>
+  _tag === "Failed" ? time.used : same.since ?? time.used
 
 // After progress, the model is told again, but the steps begin anew.
 const alikeAfter = (latest: Seen, { progress, turn, warnAt }: Memory): number =>

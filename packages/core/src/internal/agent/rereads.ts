@@ -52,18 +52,30 @@ export class Rereads {
   /** Notes how a call has ended. */
   ended({ arguments: text }: ToolCall, { name, sideEffect }: Called, outcome: ToolOutcome, time: RunTime): void {
     if (sideEffect === "none") {
-      if (outcome._tag === "Failed" && outcome.attempts > 0) (this.#failed ??= new Map()).set(name, time.now)
+      if (outcome._tag === "Failed" && outcome.attempts > 0) (this.#failed ??= new Map()).set(name, time.used)
     } else if (outcome._tag === "Completed" && outcome.certainty === "executed") {
+      const words = name.replaceAll(/([a-z])([A-Z])/g, "$1_$2").toLowerCase()
+      if (removing.test(words)) return this.#forget(text)
       const given = new Set(leavesOf(parsed(text)))
       const ids = new Set(leavesOf(outcome.value).filter((leaf) => !given.has(leaf)))
-      this.#made = [...this.#made.slice(-(maxMade - 1)), { by: wordsOf(name), ids, given, at: time.now }]
+      this.#made = [...this.#made.slice(-(maxMade - 1)), {
+        by: making.test(words) ? wordsOf(name) : [],
+        ids,
+        given,
+        at: time.used
+      }]
     }
+  }
+
+  #forget(text: string | undefined): void {
+    const removed = leavesOf(parsed(text))
+    this.#made = this.#made.filter(({ given, ids }) => !removed.some((leaf) => given.has(leaf) || ids.has(leaf)))
   }
 
   /** Returns facts in which the failures of a tool that only reads no longer count if they are old. */
   forgiving(facts: CallFacts, { name, sideEffect }: Called, time: RunTime): CallFacts {
     const at = sideEffect === "none" && facts.failures > 0 ? this.#failed?.get(name) : undefined
-    if (at === undefined || time.now - at < forgottenAfter) return facts
+    if (at === undefined || time.used - at < forgottenAfter) return facts
     const intents = HashMap.map(
       facts.intents,
       (fact) =>
@@ -75,8 +87,8 @@ export class Rereads {
   }
 
   /**
-   * Returns when the run made what a call asks for; `undefined` if it made no such thing. Both know its new id, or their
-   * tools are about the same, such as `create_ticket` and `get_ticket`, and have the same argument.
+   * Returns when the run made what a call asks for; `undefined` if it made no such thing. The call names its new id, or an
+   * argument of the tool that made it, if both tools are about the same: `create_ticket` and `get_ticket`.
    */
   madeAt({ arguments: text, name }: ToolCall): number | undefined {
     if (this.#made.length === 0) return undefined
@@ -92,6 +104,11 @@ export class Rereads {
 const wordsOf = (name: string): ReadonlyArray<string> =>
   name.replaceAll(/([a-z])([A-Z])/g, "$1_$2").toLowerCase().split(/[^a-z]+/).slice(1)
     .map((word) => word.replace(/s$/, "")).filter((word) => word.length > 2)
+
+const making =
+  /^(?:create|add|new|make|insert|post|open|register|upload|submit|book|place|start|schedule|send|put|save|write|issue|generate|import|publish)(?:_|$)/
+
+const removing = /^(?:delete|remove|cancel|close|archive|drop|destroy|void|revoke|clear|unregister|unpublish)(?:_|$)/
 
 /** How many things a run remembers. */
 const maxMade = 20
@@ -137,13 +154,13 @@ export const waitFirst = <E, R>(
 ): Effect.Effect<ToolOutcome, E, R> =>
   Effect.suspend(() => {
     const { call: { id, tool }, onEvent, time } = waiting
-    if (millis >= time.millisLeft) return call
+    // A wait leaves time for what comes after it.
+    if (millis > time.millisLeft / 4) return call
     const wait = Duration.millis(millis)
     const hear = (_tag: "WaitStarted" | "WaitEnded") =>
       Effect.sync(() => onEvent?.({ _tag, by: "retry", wait, tool, id, at: time.now, attempt: 1 }))
     return hear("WaitStarted").pipe(
-      Effect.andThen(Effect.sleep(wait)),
-      Effect.andThen(hear("WaitEnded")),
+      Effect.andThen(Effect.ensuring(Effect.sleep(wait), hear("WaitEnded"))),
       Effect.andThen(Effect.map(call, (outcome) => ({ ...outcome, waited: Duration.sum(wait, outcome.waited) })))
     )
   })
@@ -160,8 +177,8 @@ export const readUntilVisible = <E, R>(
       if (!isMissing(outcome)) return Effect.succeed(all)
       const left = soFar === undefined ? [wait ?? 0, ...waits] : waits
       const [next] = left
-      return next === undefined || next >= waiting.time.millisLeft
-        ? Effect.succeed(notVisible(all, waiting.time.now - madeAt))
+      return next === undefined || next > waiting.time.millisLeft / 4
+        ? Effect.succeed(notVisible(all, waiting.time.used - madeAt))
         : read(all, left)
     })
   return read(undefined, [1000, 2000])

@@ -156,8 +156,10 @@ export const endedByModel = <T extends Tool.Any>(
     )
 }
 
-// A model that says when to come back has not failed for good.
-const isPostponed = (failure: ModelFailure): failure is ModelFailure & { readonly retryAfter: Duration.Duration } =>
+/** True if the model has said when to come back: then it has not failed for good. */
+export const isPostponed = (
+  failure: ModelFailure
+): failure is ModelFailure & { readonly retryAfter: Duration.Duration } =>
   failure.transient && failure.retryAfter !== undefined && Duration.isPositive(failure.retryAfter) &&
   Duration.isFinite(failure.retryAfter)
 

@@ -150,7 +150,7 @@ const patience = <T extends Tool.Any>(
     return known === undefined ? undefined : (once) => pollUntilChanged(tool, run.time, known, once)
   }
   if (tool.sideEffect !== "none") return undefined
-  const wait = run.guard === undefined ? 0 : waitInLoop(loop, call, tool)
+  const wait = run.guard === undefined ? 0 : waitInLoop(loop, call, tool, run.time)
   const madeAt = run.rereads.madeAt(call)
   if (wait === 0 && madeAt === undefined) return undefined
   return (once, { id, onEvent }) => {

@@ -207,7 +207,7 @@ const waiting =
   /^(?:please )?(?:(?:just )?(?:give me )?(?:one|an?) (?:moment|second|sec|minute)|hold on|hang on|wait|bear with me)(?: (?:an?|one) (?:moment|second|sec|minute))?(?:,? please)?(?:,? (?:while|as) I [^.!:;,—]{1,160})?[.!…]*$/i
 
 const doing =
-  /^(?:now )?(?:checking|looking (?:up|for|into)|searching|fetching|retrieving|querying|pulling up|gathering|getting|loading) .*(?:\.\.\.|…|\bnow[.!]?)$/i
+  /^(?:now )?(?:checking|looking (?:up|for|into)|searching|fetching|retrieving|querying|pulling up|gathering|getting|loading) (?:(?:for|in|on|up|through) )?(?:the|that|this|these|those|your|it)\b.*(?:\.\.\.|…|\bnow[.!]?)$/i
 
 /** True if a sentence has a condition, a later time, a reason or a fact. */
 const hasMore = (sentence: string): boolean =>

@@ -10,6 +10,7 @@ import * as Arguments from "../../Arguments.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolCall from "../../ToolCall.ts"
 import type { Completed, Failed, Repair, ToolOutcome } from "../../ToolOutcome.ts"
+import { effectOf } from "../arguments/argumentIdentity.ts"
 import { Intended } from "../arguments/callIntent.ts"
 import { decodeText } from "../arguments/decoding.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
@@ -37,7 +38,8 @@ export const isJoinable = ({ joins, sideEffect }: Tool.Any): boolean => joins !=
 
 /**
  * Returns the marks of a call before it runs. Two calls without a common mark are not equal: neither their texts nor their
- * intents are the same. Arguments that cannot be read have no intent, and do not run without a fixer.
+ * intents are the same. Nor have they a part of their identities in common: to rename a to b, and then b to c, keeps its
+ * order. Arguments that cannot be read have no intent, and do not run without a fixer.
  */
 export const marksOf = (
   tool: Tool.Any | undefined,
@@ -47,9 +49,17 @@ export const marksOf = (
   const written = `${name} ${text}`
   if (tool === undefined) return Effect.succeed([written])
   return Effect.map(Effect.exit(Effect.suspend(() => decodeText(text, tool))), (exit) => {
-    const id = Exit.isSuccess(exit) ? attempt(() => new Intended(tool, exit.value.params, text).id) : undefined
-    return id === undefined ? [written] : [written, id]
+    if (Exit.isFailure(exit)) return [written]
+    const { params } = exit.value
+    const id = attempt(() => new Intended(tool, params, text).id)
+    return id === undefined ? [written] : [written, id, ...partsOf(tool, params)]
   })
+}
+
+const partsOf = (tool: Tool.Any, params: unknown): ReadonlyArray<string> => {
+  const identity = attempt((): unknown => JSON.parse(effectOf(tool, params) ?? ""))
+  if (!Predicate.isFunction(tool.identity) || typeof identity !== "object" || identity === null) return []
+  return Object.values(identity).map((part) => `part ${canonical(part)}`)
 }
 
 /** Ends a call that was joined. Its outcome is that of the earlier call. */

@@ -93,7 +93,7 @@ const noteOnEmpty = (tool: Tool.Any, toolkit: Toolkit.Toolkit, text: string | un
     name !== size?.name && name !== next?.name && mayBeWrong(given[name], declared[name])
   )
   if (names.length === 0) return Effect.undefined
-  const sources = names.filter((name) => name in declared).map((name) =>
+  const sources = names.filter((name) => Object.hasOwn(declared, name)).map((name) =>
     [name, findersOf(name, tool, toolkit)] as const
   )
   return Effect.map(availableOf(sources.flatMap(([, finders]) => finders), toolkit), (available) => {
@@ -102,7 +102,7 @@ const noteOnEmpty = (tool: Tool.Any, toolkit: Toolkit.Toolkit, text: string | un
       return shown.length === 0 ? [] : [`${name}: ${shown.join(" or ")} returns it`]
     })
     const [only = ""] = names
-    const what = found[0] ?? (names.length === 1 && only in declared ? only : "the arguments")
+    const what = found[0] ?? (names.length === 1 && Object.hasOwn(declared, only) ? only : "the arguments")
     return `The result is empty. If that is unexpected, check ${what}.`
   })
 }

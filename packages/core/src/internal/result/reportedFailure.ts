@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import type { SideEffect } from "../../SideEffect.ts"
 import { SemanticGarbage, ToolUnavailable } from "../../ToolFailure.ts"
+import { holds, isSecret } from "../arguments/encodedSide.ts"
 import { attempt } from "../value/untrusted.ts"
 import { hasNothing } from "./emptiness.ts"
 
@@ -81,16 +82,32 @@ export const noteOnReported = ({ field, isPartial, value }: Reported): string =>
 // As a failure
 // -----------------------------------------------------------------------------
 
-/** Returns the words of a result about its failure; `""` if it has none. */
-export const wordsIn = (result: unknown): string => {
+/** Returns the words of a result about its failure; `""` if it has none. A field that is declared as a secret has none. */
+export const wordsIn = (result: unknown, success: Schema.Constraint): string => {
   if (!Predicate.isObject(result)) return ""
   const { error, errors } = result
-  return [error, Array.isArray(errors) ? errors[0] : undefined, result].map(sentenceIn).find((text) => text !== "") ??
-    ""
+  const secret = secretFields(success)
+  const open = (name: string, value: unknown) => secret.has(name) ? undefined : value
+  const places = [open("error", error), open("errors", Array.isArray(errors) ? errors[0] : undefined), result]
+  return places.map((place) => sentenceIn(place, secret)).find((text) => text !== "") ?? ""
 }
 
-const sentenceIn = (value: unknown): string => {
-  const found = Predicate.isObject(value) ? spoken.map((field) => value[field]) : [value]
+/** The names of all fields that are secret, or hold a secret. */
+const secretFields = memoize((success: Schema.Constraint): ReadonlySet<string> => {
+  const names = new Set<string>()
+  holds(success.ast, (ast) => {
+    if (SchemaAST.isObjects(ast)) {
+      for (const { name, type } of ast.propertySignatures) if (holds(type, isSecret)) names.add(String(name))
+    }
+    return false
+  })
+  return names
+})
+
+const sentenceIn = (value: unknown, secret: ReadonlySet<string>): string => {
+  const found = Predicate.isObject(value)
+    ? spoken.filter((field) => !secret.has(field)).map((field) => value[field])
+    : [value]
   return found.find((text): text is string => typeof text === "string" && text.trim() !== "") ?? ""
 }
 

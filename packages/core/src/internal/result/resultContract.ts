@@ -173,6 +173,7 @@ export const hasRule = (token: object, rule: keyof Rules): boolean => rulesOf.ge
 interface Tool<A, Params> extends Contract<A, Params> {
   readonly name: string
   readonly parameters: Schema.ConstraintDecoder<unknown>
+  readonly success: Schema.Constraint
   readonly sideEffect: SideEffect
 }
 
@@ -263,13 +264,13 @@ const callPredicate = (functionName: string, call: () => boolean): boolean => {
 // Reported failures
 // -----------------------------------------------------------------------------
 
-const failureCheckOf = <A, Params>({ failed, name, sideEffect }: Tool<A, Params>) => {
+const failureCheckOf = <A, Params>({ failed, name, sideEffect, success }: Tool<A, Params>) => {
   if (failed === undefined) return undefined
   const functionName = `The 'failed' of '${name}'`
   return (value: A, params: Params): SemanticGarbage | ToolUnavailable | undefined => {
     if (failed === true) {
       // Reading a value may throw. What cannot be read reports nothing.
-      return attempt(() => reportedIn(value) === undefined ? undefined : failureOf(wordsIn(value), sideEffect))
+      return attempt(() => reportedIn(value) === undefined ? undefined : failureOf(wordsIn(value, success), sideEffect))
     }
     const words = callNow(functionName, () => failed(value, params)) ?? ""
     if (Predicate.isString(words)) return words === "" ? undefined : failureOf(words, sideEffect)
