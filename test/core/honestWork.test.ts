@@ -81,11 +81,11 @@ describe("results that time may change", () => {
       assert.isAtMost(report.turns, 20 + 15)
     }))
 
-  it.effect("may be looked at between waits of another tool, twelve rounds long", () =>
+  it.effect("may be looked at between waits of another tool, nineteen rounds long", () =>
     Effect.gen(function*() {
       const run = yield* playing(
-        [tool("wait", () => "waited"), tool("look", (ran) => ({ state: ran < 12 ? "deploying" : "done" }))],
-        times(24, (turn) => turn % 2 === 1 ? ScriptedModel.call("wait", { n: 30 }) : look)
+        [tool("wait", () => "waited"), tool("look", (ran) => ({ state: ran < 19 ? "deploying" : "done" }))],
+        times(38, (turn) => turn % 2 === 1 ? ScriptedModel.call("wait", { n: 30 }) : look)
       )
       assert.strictEqual(answered(run).text, "done")
       assert.isFalse(steps(run).some((step) => !step.includes("warned")))
