@@ -278,6 +278,19 @@ describe("a result that services write in another form", () => {
       }
     }))
 
+  it.effect("may be a single item in place of its list, if it fits as one", () =>
+    Effect.gen(function*() {
+      const rowsOf = (value: unknown) => sent(Schema.Struct({ rows: Schema.Array(Row) }), { rows: value })
+      const one = succeededWith(yield* rowsOf({ ...row, total: "231.50" }))
+      assert.deepStrictEqual(one.value, { rows: [row] })
+      assert.deepStrictEqual(one.caveats, ["rows: expected array, got an object; converted"])
+      const other = succeededWith(yield* rowsOf({ error: "x" }))
+      assert.deepStrictEqual(other.caveats, ["rows: expected array, got an object; shown as received"])
+      assert.notInclude(JSON.stringify(other.value), "x")
+      const whole = yield* sent(Schema.Array(Row), { error: "x" })
+      assert.isTrue(whole._tag === "Failed" && whole.failure.code === "invalid_result")
+    }))
+
   it.effect("may be very long: the notes say how many items are alike", () =>
     Effect.gen(function*() {
       const tool = Tool.promise("list", { description: "", success: Schema.Array(Row) }, async () =>

@@ -40,6 +40,7 @@ export const results: ReadonlyArray<HonestScenario> = [
   ),
   misfit("a date where anything may stand", Schema.Unknown, { since: new Date(0) }, /1970-01-01/),
   misfit("a list of orders with numbers as texts", Schema.Array(Order), [{ ...order, total: "231.50" }], /231\.5/),
+  misfit("one order in place of a list", Schema.Array(Order), order, /231\.5/),
   misfit("a word in place of an object", Schema.Struct({ ok: Schema.Boolean }), "Welcome back, Ada.", /Ada/),
   {
     kind: "results",

@@ -1,4 +1,4 @@
-import { coerce, declaredParts, type JsonSchema as AnyJsonSchema, masked, partAt } from "@fallible/arguments"
+import { coerce, declaredParts, fits, type JsonSchema as AnyJsonSchema, masked, partAt } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,7 +11,7 @@ import type { FieldIssue } from "../../ToolFailure.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { encodedSide, holds, isSecret } from "../arguments/encodedSide.ts"
 import { isExit, runContained } from "../fiber/runContained.ts"
-import { type PlainJson, plainJson } from "../value/plainJson.ts"
+import { isJsonObject, type PlainJson, plainJson } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
 import { resultIssues } from "./resultIssues.ts"
 import { lineOf, logMismatch } from "./resultMismatchLog.ts"
@@ -110,10 +110,15 @@ const read = (
   parts: ResultParts
 ): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
   const { found: schema } = jsonSchemaOf(tool.success)
-  const value = schema === undefined ? json : attempt(() => coerced(json, schema)) ?? json
+  const wrong = visible(resultIssues(issue, json), parts)
+  // A single item may stand without its list. What does not fit as a list, either, is something else.
+  const listed = wrong.reduce(asList, json)
+  const asCoerced = (json: Schema.Json) => schema === undefined ? json : attempt(() => coerced(json, schema)) ?? json
+  const value = listed !== json && schema !== undefined && fits(asCoerced(listed), schema)
+    ? asCoerced(listed)
+    : asCoerced(json)
   if (value === json) return mismatched(tool, json, issue, parts)
   const { decode, mask } = codecOf(tool.success)
-  const wrong = visible(resultIssues(issue, json), parts)
   const notesOn = (issues: ReadonlyArray<FieldIssue>) => [
     ...parts.notes,
     ...issues.map((issue) =>
@@ -129,6 +134,17 @@ const read = (
     }
   })
 }
+
+const asList = (json: Schema.Json, { expected, path }: FieldIssue): Schema.Json =>
+  expected.startsWith("array") ? listedAt(json, path) : json
+
+const listedAt = (json: Schema.Json, [key, ...rest]: FieldIssue["path"]): Schema.Json => {
+  if (key === undefined) return isJsonObject(json) ? [json] : json
+  if (isJsonObject(json)) return { ...json, [key]: listedAt(json[key] ?? null, rest) }
+  return isList(json) ? json.map((item, index) => index === key ? listedAt(item, rest) : item) : json
+}
+
+const isList = (json: Schema.Json): json is Schema.JsonArray => Array.isArray(json)
 
 const pathsOf = (issues: ReadonlyArray<FieldIssue>): ReadonlySet<string> =>
   new Set(issues.map(({ path }) => path.join()))
