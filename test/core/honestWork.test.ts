@@ -400,6 +400,24 @@ describe("what comes later", () => {
       assert.isAtMost((yield* Clock.currentTimeMillis) - start, 26_000)
     }))
 
+  it.effect("is heard of an idempotent tool, too, since it may be repeated", () =>
+    Effect.gen(function*() {
+      let ran = 0
+      const save = Tool.promise(
+        "save",
+        { description: "Saves", success: Schema.String, sideEffect: "idempotent" },
+        async () => {
+          if (++ran < 3) throw new Error("The draft is locked by another editor. Try again in a moment.")
+          return "saved"
+        }
+      )
+      const run = yield* playing(
+        [save.pipe(Tool.withDefaults(Policy.standard()))],
+        [ScriptedModel.call("save", {}), ScriptedModel.text("done")]
+      )
+      assert.deepStrictEqual([told(run), ran], [["\"saved\""], 3])
+    }))
+
   it.effect("is not believed of a tool that acts: the call stays in doubt", () =>
     Effect.gen(function*() {
       let ran = 0

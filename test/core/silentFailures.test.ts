@@ -286,6 +286,23 @@ describe("a result that reports a failure", () => {
     }))
 })
 
+describe("an error that the schema does not declare", () => {
+  it.effect("is noted, and not shown", () =>
+    Effect.gen(function*() {
+      for (const definition of [reads, acts]) {
+        const success = Schema.Struct({ rate: Schema.optionalKey(Schema.Finite) })
+        const value: unknown = { error: "rate limit exceeded" }
+        const tool = Tool.make("t", { ...definition, success }, () => Effect.succeed(value as typeof success.Type))
+        const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" })
+        if (outcome._tag !== "Completed") return assert.fail(outcome._tag)
+        assert.deepStrictEqual(outcome.value, {})
+        assert.deepStrictEqual(outcome.caveats, [
+          "The result has an error. If this is the outcome of the call itself, it has failed."
+        ])
+      }
+    }))
+})
+
 describe("a contract with 'failed'", () => {
   const failing = (failed: Tool.Contract<Schema.Json, {}>["failed"] & {}, value: Schema.Json, words: object = {}) =>
     Tool.make("charge", { ...reads, ...words, failed }, () => Effect.succeed(value))

@@ -129,6 +129,7 @@ const calls: ReadonlyArray<readonly [who: string, text: string]> = [
 
 /** Texts that only announce what comes next. */
 const plans: ReadonlyArray<string> = [
+  "The order is shipped. Now I will send the message to the customer.",
   "I'll look up the order now.",
   "Let me check the weather in Paris.",
   "First, I will search for the customer.",

@@ -31,6 +31,7 @@ import type { Certainty, Doubt } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
 import { execute } from "./internal/call/execute.ts"
 import { failureLimitOf } from "./internal/call/failureLimit.ts"
+import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { noteStart } from "./internal/call/note.ts"
 import { accountOf } from "./internal/call/outcome.ts"
 import { runAsCall } from "./internal/call/runAsCall.ts"
@@ -586,7 +587,7 @@ export const promise = <
   const asEffectHandler = handlerOfPromise(
     `The handler of '${name}'`,
     handler,
-    { tell, refuses, reads: definition.sideEffect === "none" },
+    { tell, refuses, reads: isIdempotent(definition.sideEffect ?? "non_idempotent") },
     definition.parameters
   )
   return makeTool<Name, A, ReturnType<typeof asEffectHandler>, Params, Word>(

@@ -534,9 +534,9 @@ export interface FromOptions {
    */
   readonly refuses?: ReadonlyArray<abstract new(...args: Array<never>) => Error>
   /**
-   * Whether the tool only reads. Then a message that asks to try again soon makes the failure transient, with code `busy`:
-   * "The lock is held. Try again in a moment." A tool that acts must not be repeated because of a sentence. Default: `false`;
-   * `Tool.promise` knows it.
+   * Whether the tool only reads, or is idempotent. Then a message that asks to try again soon makes the failure transient,
+   * with code `busy`: "The lock is held. Try again in a moment." Any other tool must not be repeated because of a sentence.
+   * Default: `false`; `Tool.promise` knows it.
    */
   readonly reads?: boolean
 }
@@ -556,7 +556,7 @@ export interface FromOptions {
  * | an error code of the file system                                  | `not_found`, `permission_denied`, `rejected`, `server_error`            |
  * | a plain `Error` whose message reads as a refusal                  | `SemanticGarbage`, code `rejected`                                      |
  * | an error of a class in `refuses`                                  | `SemanticGarbage`, code `rejected`, outcome `not_executed`              |
- * | a message that asks to try again soon, of a tool that only reads  | transient `ToolUnavailable`, code `busy`                                |
+ * | a message that asks to try again soon, of a tool that may repeat  | transient `ToolUnavailable`, code `busy`                                |
  * | anything else                                                     | permanent `ToolUnavailable`, code `failed`, with an unknown outcome     |
  *
  * `docs/any-error.md` has an example of each row. If the error has a retry flag (`retryable`, `isRetryable`

@@ -166,8 +166,13 @@ const isPlan = (text: string, tools: ReadonlySet<string>): boolean => {
   const plainText = text.replaceAll("’", "'").replaceAll(/[*`"]|\p{Extended_Pictographic}\ufe0f?/gu, "").trim()
   const sentences = plainText.split(/(?<=[.!…:])\s+|\n\s*/).filter((sentence) => sentence !== "")
   const isStep = (sentence: string) => isAnnouncement(sentence, tools)
-  return sentences.some(isStep) && sentences.every((sentence) => filler.test(sentence) || isStep(sentence))
+  const last = sentences.at(-1) ?? ""
+  return isNext.test(last) && step.test(last) && !hasMore(last) ||
+    sentences.some(isStep) && sentences.every((sentence) => filler.test(sentence) || isStep(sentence))
 }
+
+// "The order is shipped. Now I will send the message."
+const isNext = /^(?:now|next),? I(?:'ll| will| am going to|'m going to) /i
 
 const filler =
   /^(?:(?:sure|sure thing|of course|certainly|absolutely|okay|ok|alright|all right|got it|understood|no problem|great|great question)(?:,? \w+)?|(?:thanks|thank you)(?: for [\w ]{1,60})?)[.!…:]*$/i

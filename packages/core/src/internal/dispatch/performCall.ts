@@ -174,10 +174,10 @@ const runCall = <T extends Tool.Any>(
             if (notes.length > 0) noteAll(scope, notes)
             if (typeof json === "string" && isCutOff(json)) note(scope, { _tag: "CaveatAdded", text: cutOffNote(tool) })
             return settles === undefined || !isEncoded || notes.length > 0
-              ? completed(scope, json, tool, toolkit, text, named)
+              ? completed(scope, json, value, tool, toolkit, text, named)
               : Effect.flatMap(
                 admission.settleBy(value, toolkit, begun),
-                () => completed(scope, json, tool, toolkit, text, named)
+                () => completed(scope, json, value, tool, toolkit, text, named)
               )
           })
         }
@@ -234,12 +234,13 @@ const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallO
 const completed = (
   scope: Scope,
   json: Schema.Json,
+  answer: unknown,
   tool: Tool.Any,
   toolkit: Toolkit.Toolkit,
   text: string | undefined,
   named: (outcome: ToolOutcome) => ToolOutcome
 ): Effect.Effect<ToolOutcome> => {
-  const noted = noteOnResult(json, tool, toolkit, scope.correction?.text ?? text)
+  const noted = noteOnResult(json, answer, tool, toolkit, scope.correction?.text ?? text)
   return noted === undefined ? answered(scope, json, tool, toolkit, named) : Effect.flatMapEager(noted, (text) => {
     if (text !== undefined) note(scope, { _tag: "CaveatAdded", text })
     return answered(scope, json, tool, toolkit, named)

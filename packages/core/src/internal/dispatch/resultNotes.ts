@@ -23,6 +23,7 @@ import { encodedOf, isDeclaredData, noteOnReported, reportedIn } from "../result
 import { hasRule } from "../result/resultContract.ts"
 import { tokenOf } from "../tool/toolParts.ts"
 import { isJsonObject } from "../value/plainJson.ts"
+import { attempt } from "../value/untrusted.ts"
 import { availableOf } from "./toolHints.ts"
 
 type Note = string | undefined
@@ -30,17 +31,19 @@ type Note = string | undefined
 /**
  * Returns the note on a result, or an Effect that looks for it; `undefined` if there is nothing to note.
  *
+ * @param answer what the handler returned: it may have an error that its schema does not declare
  * @param text the text of the call's arguments
  */
 export const noteOnResult = (
   json: Schema.Json,
+  answer: unknown,
   tool: Tool.Any,
   toolkit: Toolkit.Toolkit,
   text: string | undefined
 ): Effect.Effect<Note> | undefined => {
   const { policies, sideEffect, success } = tool
   const has = (rule: "failed" | "empty" | "pages") => hasRule(tokenOf(tool), rule)
-  const reported = reportedIn(json)
+  const reported = reportedIn(json) ?? (typeof answer === "object" ? attempt(() => reportedIn(answer)) : undefined)
   if (reported !== undefined) {
     const isData = has("failed") || isDeclaredData(tool, reported)
     if (!isData) return Effect.succeed(noteOnReported(reported))
@@ -93,7 +96,7 @@ const noteOnEmpty = (tool: Tool.Any, toolkit: Toolkit.Toolkit, text: string | un
     name !== size?.name && name !== next?.name && mayBeWrong(given[name], declared[name])
   )
   if (names.length === 0) return Effect.undefined
-  const sources = names.filter((name) => Object.hasOwn(declared, name)).map((name) =>
+  const sources = names.filter((name) => Object.hasOwn(declared, name) && !isId(given[name])).map((name) =>
     [name, findersOf(name, tool, toolkit)] as const
   )
   return Effect.map(availableOf(sources.flatMap(([, finders]) => finders), toolkit), (available) => {
@@ -106,6 +109,10 @@ const noteOnEmpty = (tool: Tool.Any, toolkit: Toolkit.Toolkit, text: string | un
     return `The result is empty. If that is unexpected, check ${what}.`
   })
 }
+
+// "c-17" came from somewhere. "Ada" was put in its place.
+const isId = (value: unknown): boolean =>
+  typeof value === "number" || typeof value === "string" && /\d/.test(value) && !/\s/.test(value)
 
 // A model cannot mistake a flag. One of a few choices exists.
 const mayBeWrong = (value: unknown, declared: unknown): boolean =>
