@@ -14,6 +14,7 @@
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { hasActed } from "./internal/call/outcome.ts"
+import { isDerived } from "./internal/failure/evidence.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
 import { soonOf } from "./internal/failure/soon.ts"
 import { cutJson, maxData, shownText } from "./internal/value/cutJson.ts"
@@ -21,6 +22,7 @@ import { cut, list, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
 import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
+import type { WireRequest } from "./WireRequest.ts"
 
 /**
  * A function that renders the outcome of a call as the text that the model reads.
@@ -248,6 +250,10 @@ const advice = (outcome: Failed, call: ToolCall): string => {
           assignments(failure.next)
         } to continue.`
     case "SemanticGarbage":
+      // The error reads like a refusal, but the service has not served the request.
+      if (certainty === "not_executed" && isDerived(failure) && outcome.wire?.some(isUnserved) === true) {
+        return `${triedText(attempts)}Nothing was done. You may call it again in a moment.`
+      }
       if (failure.askUser === true) {
         return "Do not repeat this call with the same arguments. Ask the user which ones to use; do not choose them yourself."
       }
@@ -287,6 +293,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         : `${triedText(attempts)}Do not call it again ${retryTime(failure)}; use another tool, or answer without it.`
   }
 }
+
+// Locked, too early, or too many requests.
+const isUnserved = ({ status }: WireRequest): boolean => status === 423 || status === 425 || status === 429
 
 // Whether the tool has refused or failed, only its words say. The model can read them; the library cannot.
 const unprovedRefusal =
