@@ -1,49 +1,54 @@
 /**
- * Scenarios in which caution may hurt: nothing is wrong, or only a little. A plain loop plays each of them, and so does the
- * README's agent. It must end as well as the plain loop, or better, with at most one reply more.
+ * Honest work, in which nothing is really wrong: the library must not get in its way. Each scenario is played by the loop
+ * that everybody writes first, and by an agent with the same tools, the same model and its defaults.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { playedHere, playedPlainly } from "./support/honest/play.ts"
-import { deaf, heeding } from "./support/honest/scenario.ts"
-import { scenarios } from "./support/honest/scenarios.ts"
+import { heeding } from "./support/heeding.ts"
+import { honestKinds } from "./support/honest/all.ts"
+import { excess, playAgent, playPlain, wrongEnds } from "./support/honest/play.ts"
 import { root } from "./support/program.ts"
 
-for (const kind of new Set(scenarios.map(({ kind }) => kind))) {
-  describe(`honest work: ${kind}`, () => {
-    for (const scenario of scenarios.filter((one) => one.kind === kind)) {
-      const { done = [], name, plainIsWrong = false, replies, says, time } = scenario
-      it.effect(name, () =>
+for (const { kind, scenarios } of honestKinds) {
+  describe(`a plain loop: ${kind}`, () => {
+    for (const scenario of scenarios) {
+      it.effect(scenario.name, () =>
         Effect.gen(function*() {
-          const plain = yield* playedPlainly(scenario)
-          assert.strictEqual(
-            says.test(plain.answer),
-            !plainIsWrong,
-            `a plain loop answers ${plain.answer.slice(0, 300)}`
-          )
-          if (!plainIsWrong) assert.deepStrictEqual([plain.replies, plain.done], [replies, done])
-
-          for (const [how, reading] of [["reads", undefined], ["heeds", heeding], ["ignores", deaf]] as const) {
-            const here = yield* playedHere(scenario, reading)
-            // Only advice helps where a plain loop ends wrongly.
-            if (how === "ignores" && plainIsWrong) continue
-            assert.match(here.answer, says, `a model that ${how} advice`)
-            assert.deepStrictEqual(here.done, done, how)
-            assert.isAtMost(here.replies, replies + 1, `a model that ${how} advice`)
-            if (time !== undefined) assert.isAtMost(here.time, time)
+          const played = yield* playPlain(scenario)
+          const faults = wrongEnds(scenario, played)
+          if (scenario.plainIsWrong === true) assert.isNotEmpty(faults, "it ends well")
+          else {
+            assert.deepStrictEqual([...faults, played.replies], [scenario.replies])
+            if (scenario.time !== undefined) assert.strictEqual(played.time, scenario.time)
           }
         }))
     }
   })
+
+  for (const [who, listen] of [["its model", undefined], ["a model that heeds all advice", heeding]] as const) {
+    describe(`an agent by default, with ${who}: ${kind}`, () => {
+      for (const scenario of scenarios) {
+        it.effect(scenario.name, () =>
+          Effect.gen(function*() {
+            const played = yield* playAgent(scenario, listen)
+            const faults = [...wrongEnds(scenario, played), ...excess(scenario, played)]
+            if (scenario.because === undefined) assert.deepStrictEqual(faults, [])
+            else assert.isNotEmpty(faults, "it ends well now: it needs no reason")
+          }))
+      }
+    })
+  }
 }
 
 it("are as many as the README says", () => {
+  const all = honestKinds.flatMap(({ scenarios }) => scenarios)
+  const well = all.filter(({ because }) => because === undefined)
+  const plain = all.filter(({ plainIsWrong = false }) => !plainIsWrong)
   const readme = readFileSync(join(root, "README.md"), "utf8").replaceAll("\n", " ")
-  const plain = scenarios.filter(({ plainIsWrong = false }) => !plainIsWrong)
   assert.include(
     readme,
-    `Of ${scenarios.length} scenarios of honest work, it ends all well; a plain loop, ${plain.length}.`
+    `Of ${all.length} scenarios of honest work, it ends ${well.length} well; a plain loop, ${plain.length}.`
   )
 })

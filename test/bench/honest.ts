@@ -1,88 +1,145 @@
 /**
- * Plays the scenarios of honest work with a plain loop, and with this library and three models: one that reads advice as a
- * weak model does, one that heeds every word of it, and one that heeds none. Then plays the suite of faults with the last
- * two. Says whether a model that heeds advice ends worse than one that does not.
+ * Compares the library with a plain loop where caution may hurt, and advice with no advice. Plays the honest scenarios by
+ * a plain loop and by an agent with its defaults, and the faults of tools by the agent. The agent's model listens in three
+ * ways: as its script says, heeding every word of advice, and deaf to all of it.
  *
- *     node test/bench/honest.ts
+ * Run it with `pnpm honest`. It prints a table of the ends ("yes", or "no" for a wrong one; "yes*" if it cost too many replies or
+ * too much time) and the model's replies, the totals, and each scenario in which a model that heeds advice ends worse than one that is deaf. An argument selects the
+ * scenarios whose names contain it, and shows what is wrong with each end.
  */
-import type * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Effect, Exit } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { playedHere, playedPlainly } from "../support/honest/play.ts"
-import { deaf, heeding, type HonestScenario, type Script } from "../support/honest/scenario.ts"
-import { scenarios } from "../support/honest/scenarios.ts"
-import { playedFault, shortcomings } from "../support/playedFault.ts"
-import { type Scenario, toolFaults } from "../support/toolFaults.ts"
+import { deaf, heeding } from "../support/heeding.ts"
+import { honestKinds } from "../support/honest/all.ts"
+import { excess, playAgent, type Played, playFault, playPlain, wrongEnds } from "../support/honest/play.ts"
+import type { HonestScenario } from "../support/honest/scenario.ts"
+import { type Scenario, toolFaults, unprovedFaults } from "../support/toolFaults.ts"
 
-const print = (...cells: ReadonlyArray<string>) => process.stdout.write(`${cells.join(" | ")}\n`)
+const columns = ["plain", "default", "heeding", "deaf"] as const
+type Column = (typeof columns)[number]
 
-const inTime = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromiseExit(Effect.provide(effect, TestClock.layer()))
-
-interface Ended {
+/** How a scenario ended for one of the columns. */
+interface End {
   readonly isRight: boolean
+  readonly isDear: boolean
   readonly replies: number
+  readonly problems: ReadonlyArray<string>
 }
 
-const ended = async (
-  { done = [], says }: HonestScenario,
-  played: ReturnType<typeof playedPlainly>
-): Promise<Ended> => {
-  const exit = await inTime(Effect.scoped(played))
-  if (Exit.isFailure(exit)) return { isRight: false, replies: Infinity }
-  const { answer, done: did, replies } = exit.value
-  return { isRight: says.test(answer) && String(did) === String(done), replies }
+interface Row {
+  readonly name: string
+  readonly ends: Partial<Record<Column, End>>
 }
 
-const shown = ({ isRight, replies }: Ended) => `${isRight ? "right" : "wrong"} ${replies}`
+// -----------------------------------------------------------------------------
+// Playing
+// -----------------------------------------------------------------------------
 
-const models: Readonly<Record<string, ((script: Script) => FakeModelServer.Script) | undefined>> = {
-  reads: undefined,
-  heeds: heeding,
-  ignores: deaf
+const [wanted = ""] = process.argv.slice(2)
+
+const run = (played: Effect.Effect<Played>) => Effect.runPromise(Effect.provide(played, TestClock.layer()))
+
+const endOf = (scenario: Pick<HonestScenario, "done" | "never" | "says">, played: Played): End => {
+  const problems = wrongEnds(scenario, played)
+  return { isRight: problems.length === 0, isDear: false, replies: played.replies, problems }
 }
 
-const worse: Array<string> = []
-const totals = { plain: 0, reads: 0, heeds: 0, ignores: 0 }
-const note = (name: string, heeds: Ended, ignores: Ended) => {
-  if (ignores.isRight && !heeds.isRight) worse.push(name)
+const honestRow = async (scenario: HonestScenario): Promise<Row> => {
+  const end = async (play: Effect.Effect<Played>) => {
+    const played = await run(play)
+    const { problems, ...end } = endOf(scenario, played)
+    const costs = excess(scenario, played)
+    return { ...end, isDear: costs.length > 0, problems: [...problems, ...costs] }
+  }
+  return {
+    name: scenario.name,
+    ends: {
+      plain: await end(playPlain(scenario)),
+      default: await end(playAgent(scenario)),
+      heeding: await end(playAgent(scenario, heeding)),
+      deaf: await end(playAgent(scenario, deaf))
+    }
+  }
 }
 
-print("scenario", "plain loop", ...Object.keys(models))
-for (const scenario of scenarios) {
-  const plain = await ended(scenario, playedPlainly(scenario))
-  const all: Record<string, Ended> = {}
-  for (const [name, reading] of Object.entries(models)) all[name] = await ended(scenario, playedHere(scenario, reading))
-  const { heeds, ignores, reads } = all
-  if (heeds === undefined || ignores === undefined || reads === undefined) continue
-  totals.plain += Number(plain.isRight)
-  totals.reads += Number(reads.isRight && reads.replies <= scenario.replies + 1)
-  totals.heeds += Number(heeds.isRight)
-  totals.ignores += Number(ignores.isRight)
-  note(scenario.name, heeds, ignores)
-  print(`${scenario.kind}: ${scenario.name}`, shown(plain), shown(reads), shown(heeds), shown(ignores))
+// The tools of faults are the library's own, so the plain loop cannot play them.
+const faultRow = async (scenario: Scenario): Promise<Row> => {
+  const end = async (play: Effect.Effect<Played>) => endOf(scenario, await run(play))
+  return {
+    name: scenario.name,
+    ends: {
+      default: await end(playFault(scenario)),
+      heeding: await end(playFault(scenario, heeding)),
+      deaf: await end(playFault(scenario, deaf))
+    }
+  }
 }
-print(
-  `${scenarios.length} scenarios of honest work`,
-  ...Object.entries(totals).map(([name, count]) => `${name}: ${count} right`)
+
+// -----------------------------------------------------------------------------
+// Printing
+// -----------------------------------------------------------------------------
+
+const width = 66
+
+const shownEnd = (end: End | undefined): string =>
+  end === undefined ? "" : `${end.isRight ? end.isDear ? "yes*" : "yes " : "no  "} ${String(end.replies).padStart(2)}`
+
+const line = (name: string, cells: ReadonlyArray<string>): string =>
+  [name.slice(0, width).padEnd(width), ...cells.map((cell) => cell.padStart(12))].join("").trimEnd()
+
+const show = ({ ends, name }: Row): void => {
+  console.log(line(`  ${name}`, columns.map((column) => shownEnd(ends[column]))))
+  if (wanted === "") return
+  for (const column of columns) {
+    for (const problem of ends[column]?.problems ?? []) console.log(`    ${column}: ${problem}`)
+  }
+}
+
+const total = (rows: ReadonlyArray<Row>): void => {
+  const cells = columns.map((column) => {
+    const ends = rows.flatMap((row) => row.ends[column] ?? [])
+    const replies = ends.reduce((sum, end) => sum + end.replies, 0)
+    return ends.length === 0 ? "" : `${ends.filter(({ isRight }) => isRight).length}/${ends.length} ${replies}`
+  })
+  console.log(line("  total", cells))
+}
+
+const section = async <S extends { readonly name: string }>(
+  name: string,
+  scenarios: ReadonlyArray<S>,
+  play: (scenario: S) => Promise<Row>
+): Promise<ReadonlyArray<Row>> => {
+  const chosen = scenarios.filter((scenario) => scenario.name.includes(wanted))
+  if (chosen.length === 0) return []
+  console.log(line(`\n${name}`, columns))
+  const rows: Array<Row> = []
+  for (const scenario of chosen) {
+    const row = await play(scenario)
+    show(row)
+    rows.push(row)
+  }
+  total(rows)
+  return rows
+}
+
+const honest: Array<Row> = []
+for (const { kind, scenarios } of honestKinds) honest.push(...await section(kind, scenarios, honestRow))
+const faults = await section("a fault of a tool", [...toolFaults, ...unprovedFaults], faultRow)
+
+if (wanted === "") {
+  console.log(line("\nall", columns))
+  console.log("  honest scenarios")
+  total(honest)
+  console.log("  faults of tools")
+  total(faults)
+}
+
+const misled = [...honest, ...faults].filter(({ ends }) =>
+  ends.deaf?.isRight === true && ends.heeding?.isRight === false
 )
-
-// The model of a fault may be a list of moves, which reads nothing.
-const over = (script: FakeModelServer.Script, reading: typeof deaf | typeof heeding): FakeModelServer.Script =>
-  typeof script === "function" ? reading(script) : script
-
-const isRight = async (fault: Scenario, reading: typeof deaf | typeof heeding): Promise<boolean> => {
-  const exit = await inTime(Effect.scoped(playedFault(fault, (script) => over(script, reading))))
-  if (Exit.isFailure(exit)) return false
-  // Without advice, a model may need more replies.
-  return shortcomings({ ...fault, cost: exit.value.cost, reads: /(?:)/ }, exit.value).length === 0
-}
-
-let [heedsRight, ignoresRight] = [0, 0]
-for (const fault of toolFaults) {
-  const [heeds, ignores] = [await isRight(fault, heeding), await isRight(fault, deaf)]
-  heedsRight += Number(heeds)
-  ignoresRight += Number(ignores)
-  if (ignores && !heeds) worse.push(fault.name)
-}
-print(`${toolFaults.length} faults of tools`, `heeds: ${heedsRight} right`, `ignores: ${ignoresRight} right`)
-print(worse.length === 0 ? "A model that heeds advice never ends worse." : `Worse with advice: ${worse.join("; ")}`)
+console.log(
+  misled.length === 0
+    ? "\nNowhere does a model that heeds advice end worse than one that is deaf to it."
+    : `\nA model that heeds advice ends worse than one that is deaf to it in ${misled.length}:`
+)
+for (const { name } of misled) console.log(`  ${name}`)

@@ -1,71 +1,142 @@
-/** Plays a scenario of honest work over a real model server, in virtual time: with a plain loop, and with this library. */
-import { Agent, type Model, Policy } from "@fallible/core"
+/** Plays an honest scenario by the plain loop and by an agent, over real HTTP and in virtual time. */
+import { Agent, type Model, Policy, type Tool, Toolkit } from "@fallible/core"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Clock, Effect, Exit, Logger } from "effect"
+import * as Http from "node:http"
+import { listening } from "../http.ts"
 import { atOnce, openAi, serving } from "../models.ts"
-import { passingBy } from "../virtualTime.ts"
-import { plainLoop } from "./plainLoop.ts"
-import { type PlainTool, toolkitOf } from "./plainTool.ts"
-import type { HonestScenario, Script, World } from "./scenario.ts"
+import { plainLoop } from "../plainLoop.ts"
+import { skippingSleeps } from "../skippedTime.ts"
+import type { Scenario as Fault } from "../toolFaults.ts"
+import { type HonestScenario, HonestWorld } from "./scenario.ts"
 
+/** What became of a scenario. */
 export interface Played {
-  readonly answer: string
+  /** The answer, or why there is none. */
+  readonly text: string
   readonly replies: number
   readonly done: ReadonlyArray<string>
-  /** How long it took, in milliseconds of virtual time. */
+  /** All text that the model has read. */
+  readonly read: string
+  /** The virtual milliseconds until the answer. */
   readonly time: number
-  /** The bytes of all requests to the model. */
-  readonly bytes: number
 }
 
-/** A way to play: what it answers. */
-type Way = (
-  tools: ReadonlyArray<PlainTool>
-) => Effect.Effect<string, never, FakeModelServer.FakeModelServer | Model.Model>
+/** Plays a scenario by the plain loop. */
+export const playPlain = (scenario: HonestScenario): Effect.Effect<Played> =>
+  playBy(scenario, scenario.model, (tools) =>
+    Effect.flatMap(FakeModelServer.FakeModelServer, ({ url }) =>
+      Effect.map(
+        Effect.promise(() => plainLoop(url, tools, scenario.question)),
+        ({ text }) => text ?? "no answer"
+      )))
 
-const question = "The user's question."
+/** Changes how the model of a scenario listens. */
+export type Listen = (script: FakeModelServer.Script) => FakeModelServer.Script
 
-const played = (
-  { model, tools }: HonestScenario,
-  way: Way,
-  reading: (script: Script) => FakeModelServer.Script = (script) => script
-) =>
-  Effect.gen(function*() {
-    const context = yield* Effect.context()
-    const world: World = {
-      done: [],
-      ran: [],
-      hold: (millis) => Effect.runPromiseWith(context)(Effect.sleep(millis))
-    }
-    const start = yield* Clock.currentTimeMillis
-    let end = start
-    const run = Effect.gen(function*() {
-      const answer = yield* way(tools(world))
-      end = yield* Clock.currentTimeMillis
-      const { replies, requests } = yield* (yield* FakeModelServer.FakeModelServer).state
-      const bytes = requests.reduce((sum, { body }) => sum + body.length, 0)
-      return { answer, replies, bytes }
-    }).pipe(Effect.provide(serving(openAi)(reading(model))), Effect.provide(Logger.layer([])))
-    const ended = yield* passingBy("100 millis", yield* Effect.forkChild(run))
-    const result: Played = { ...ended, done: world.done, time: end - start }
-    return result
-  })
+const asItIs: Listen = (script) => script
 
-/** Plays a scenario with a plain loop. */
-export const playedPlainly = (scenario: HonestScenario) =>
-  played(
+/** Plays a scenario by the library's agent as it is by default. */
+export const playAgent = (scenario: HonestScenario, listen: Listen = asItIs): Effect.Effect<Played> =>
+  playBy(
     scenario,
-    (tools) =>
-      Effect.flatMap(FakeModelServer.FakeModelServer, ({ url }) =>
-        Effect.promise(async () => (await plainLoop(url, tools, question)).answer))
+    listen(scenario.model),
+    (tools) => answerOf(tools.map(({ tool }) => tool), scenario.question)
   )
 
-/** Plays a scenario with the agent that the README shows: `Policy.standard()`, and nothing else. */
-export const playedHere = (scenario: HonestScenario, reading?: (script: Script) => FakeModelServer.Script) =>
-  played(scenario, (tools) => {
-    const agent = Agent.make({ toolkit: toolkitOf(tools), policies: Policy.standard() })
-    return Effect.map(
-      Effect.exit(atOnce(agent.run(question))),
-      (exit) => Exit.isSuccess(exit) ? exit.value.text : `No answer: ${String(exit.cause)}`
-    )
-  }, reading)
+/** Plays a fault in the same way. */
+export const playFault = (
+  { model, service, tools }: Pick<Fault, "model" | "service" | "tools">,
+  listen: Listen = asItIs
+): Effect.Effect<Played> =>
+  Effect.suspend(() => {
+    let requests = 0
+    const setting = { tools, ...(service === undefined ? {} : { service: () => service(++requests) }) }
+    return playBy(setting, listen(model), (tools) => answerOf(tools, "The user's question."))
+  })
+
+/** What an agent with these tools answers. Its only setting is that of the README's first agent. */
+const answerOf = (tools: ReadonlyArray<Tool.Any>, question: string): Effect.Effect<string, never, Model.Model> =>
+  needingAModel(Agent.make({ toolkit: Toolkit.make(...tools), policies: Policy.standard() }).run(question)).pipe(
+    atOnce,
+    Effect.exit,
+    Effect.map((exit) => Exit.isSuccess(exit) ? exit.value.text : `no answer: ${whyOf(exit)}`)
+  )
+
+// The tools of a scenario need no services, but the type of all tools cannot say so.
+const needingAModel = <A, E>(run: Effect.Effect<A, E, unknown>) => run as Effect.Effect<A, E, Model.Model>
+
+const whyOf = (exit: Exit.Failure<unknown, { readonly _tag: string; readonly detail: string }>): string => {
+  const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")
+  return failure === undefined ? "a defect" : `${failure.error._tag}, ${failure.error.detail}`
+}
+
+interface Setting<Tools> {
+  readonly service?: HonestScenario["service"] & {}
+  readonly tools: (world: HonestWorld) => Tools
+}
+
+const playBy = <Tools>(
+  { service, tools }: Setting<Tools>,
+  model: FakeModelServer.Script,
+  run: (tools: Tools) => Effect.Effect<string, never, FakeModelServer.FakeModelServer | Model.Model>
+): Effect.Effect<Played> =>
+  Effect.gen(function*() {
+    const url = yield* serviceOf(service)
+    const clock = yield* Clock.clockWith(Effect.succeed)
+    const held: Array<Promise<void>> = []
+    const world = new HonestWorld(url, (millis) => {
+      const end = Effect.runPromise(Effect.provideService(Effect.sleep(millis), Clock.Clock, clock))
+      held.push(end)
+      return end
+    })
+    const start = yield* Clock.currentTimeMillis
+    const text = yield* run(tools(world))
+    const time = (yield* Clock.currentTimeMillis) - start
+    // A handler whose call was given up may still act.
+    for (let ended = 0; ended < held.length; ended++) yield* Effect.promise(() => held[ended]!)
+    const { replies, requests } = yield* (yield* FakeModelServer.FakeModelServer).state
+    const read = JSON.stringify(requests.map(({ asked }) => asked?.messages))
+    return { text, replies, done: world.done, read, time }
+  }).pipe(
+    Effect.provide(serving(openAi)(model)),
+    Effect.scoped,
+    skippingSleeps,
+    Effect.provide(Logger.layer([]))
+  )
+
+const serviceOf = (service: HonestScenario["service"] | undefined) => {
+  const counts = new Map<string, number>()
+  return listening(Http.createServer((request, response) => {
+    const { method = "GET", url: path = "/" } = request
+    const times = (counts.get(`${method} ${path}`) ?? 0) + 1
+    counts.set(`${method} ${path}`, times)
+    if (service === undefined) response.writeHead(404).end()
+    else service({ method, path, times })(response)
+  }))
+}
+
+// -----------------------------------------------------------------------------
+// Judging
+// -----------------------------------------------------------------------------
+
+/** Lists what is wrong with the end of a played scenario, whatever it cost. */
+export const wrongEnds = (
+  { done = [], never, says }: Pick<HonestScenario, "done" | "never" | "says">,
+  played: Played
+): ReadonlyArray<string> =>
+  [
+    says.test(played.text) ? "" : `it answers ${played.text.slice(0, 400)}`,
+    never?.test(`${played.text} ${played.read}`) === true ? `it says or reads ${String(never)}` : "",
+    played.done.join() === done.join() ? "" : `it has done: ${played.done.join()}`
+  ].filter((fault) => fault !== "")
+
+/** Lists what a played scenario cost too much. */
+export const excess = (
+  { isPlain = false, replies, time = Infinity }: HonestScenario,
+  played: Played
+): ReadonlyArray<string> =>
+  [
+    played.replies <= replies + (isPlain ? 0 : 1) ? "" : `it costs ${played.replies} replies, not ${replies}`,
+    played.time <= time ? "" : `it takes ${played.time} ms, not ${time} ms`
+  ].filter((fault) => fault !== "")

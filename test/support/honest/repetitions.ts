@@ -1,367 +1,276 @@
-/** Work that looks like a loop, and what comes later. */
+/** Honest repetition that looks like a loop. */
+import { ScriptedModel } from "@fallible/testing"
 import { Schema } from "effect"
-import { act, read, text } from "./plainTool.ts"
-import { call, dataOf, heard, type HonestScenario, say, until, type World } from "./scenario.ts"
+import { answer, call, find, giveUp, isFailure, resultsOf, steps, until } from "./reading.ts"
+import { acts, type HonestKind, plainTool, reads, texts } from "./scenario.ts"
 
-/** Makes a tool that counts how often it has run, and records it. */
-const counted = (name: string, description: string, result: (time: number) => unknown) => ({ ran }: World) =>
-  read(name, description, async () => {
-    ran.push(name)
-    const value = result(ran.filter((one) => one === name).length)
-    if (value instanceof Error || value instanceof Response) throw value
-    return value
-  })
+const Job = Schema.Struct({ job: Schema.String, state: Schema.String })
 
-const polls = (name: string, looks: number, pending: unknown, over: unknown, pattern: RegExp): HonestScenario => ({
-  kind: "repetition",
-  name: `${name}: ${looks} looks`,
-  tools: (world) => [counted("job_status", "How a job stands", (time) => time < looks ? pending : over)(world)],
-  model: until(pattern, "job_status"),
-  replies: looks + 1,
-  says: pattern
-})
-
-const alternating = (first: string, second: string, end: RegExp): HonestScenario["model"] => (request, index) =>
-  end.test(heard(request)) ? say(heard(request)) : call(index % 2 === 0 ? first : second)
-
-const coin = ["heads", "heads", "heads", "heads", "heads", "tails"]
-
-export const repetitions: ReadonlyArray<HonestScenario> = [
-  polls("a build", 6, { status: "running" }, { status: "succeeded" }, /succeeded/),
-  polls("a report", 9, { ready: false }, { ready: true, url: "r-1" }, /"ready":true/),
-  polls("a deployment with two of three replicas", 7, { replicas: 2 }, { replicas: 3 }, /"replicas":3/),
-  {
-    kind: "repetition",
-    name: "waiting and looking in turn, six rounds",
-    tools: (world) => [
-      read("wait", "Waits for some seconds", async () => {
-        await world.hold(5000)
-        return "waited"
-      }),
-      counted("get_order", "An order", (time) => ({ order: "o-7", state: time < 6 ? "being packed" : "shipped" }))(
-        world
-      )
-    ],
-    model: alternating("wait", "get_order", /shipped/),
-    replies: 13,
-    says: /shipped/
-  },
-  {
-    kind: "repetition",
-    name: "throwing a coin until it shows tails",
-    tools: (world) => [counted("flip_coin", "Flips a coin", (time) => ({ side: coin[time - 1] }))(world)],
-    model: until(/tails/, "flip_coin"),
-    replies: 7,
-    says: /tails/
-  },
-  {
-    kind: "repetition",
-    name: "editing and testing in turn, with the same failure each time",
-    tools: (world) => [
-      act("edit_file", "Edits a file", async ({ text }) => {
-        world.done.push(`edit ${text}`)
-        return "saved"
-      }, { fields: text("text") }),
-      counted("run_tests", "Runs the tests", (time) => time < 5 ? { failing: ["a.test"] } : { failing: [] })(world)
-    ],
-    model: (request, index) =>
-      /"failing":\[\]/.test(heard(request))
-        ? say("All tests pass.")
-        : index % 2 === 0
-        ? call("edit_file", { text: `try ${index / 2 + 1}` })
-        : call("run_tests"),
-    replies: 11,
-    says: /All tests pass/,
-    done: [1, 2, 3, 4, 5].map((n) => `edit try ${n}`)
-  },
-  {
-    kind: "repetition",
-    name: "the same search before and after a write",
-    tools: (world) => [
-      read("search_notes", "Searches the notes", async () => world.done.length === 0 ? ["old"] : ["old", "new"], {
-        fields: text("query")
-      }),
-      act("add_note", "Adds a note", async ({ text }) => {
-        world.done.push(text ?? "")
-        return "added"
-      }, { fields: text("text") })
-    ],
-    model: (request, index) =>
-      index === 3
-        ? say(heard(request))
-        : index === 1
-        ? call("add_note", { text: "new" })
-        : call("search_notes", { query: "a" }),
-    replies: 4,
-    says: /old.*new/,
-    done: ["new"]
-  },
-  {
-    kind: "repetition",
-    name: "the same file read again between other steps",
-    tools: () => [
-      read("read_file", "Reads a file", async ({ path }) => `The text of ${path}.`, { fields: text("path") })
-    ],
-    model: (request, index) =>
-      index === 10
-        ? say(heard(request))
-        : call("read_file", { path: index % 3 === 0 ? "plan.md" : `part-${index}.md` }),
-    replies: 11,
-    says: /plan\.md/
-  },
-  {
-    kind: "repetition",
-    name: "five readings of a sensor that stays the same",
-    tools: (
-      world
-    ) => [
-      counted("read_sensor", "The temperature of the oven, as its sensor shows it now", () => ({ celsius: 180 }))(world)
-    ],
-    model: (request, index) =>
-      index < 5 ? call("read_sensor") : say(`Steady: ${JSON.stringify(dataOf(heard(request)))}`),
-    replies: 6,
-    says: /Steady: .*180/
-  },
-  {
-    kind: "repetition",
-    name: "a mail that arrives at the seventh look",
-    tools: (world) => [
-      counted(
-        "list_inbox",
-        "The mails in the inbox",
-        (time) => time < 7 ? [{ from: "bob" }] : [{ from: "bob" }, { from: "ada" }]
-      )(world)
-    ],
-    model: until(/ada/, "list_inbox"),
-    replies: 8,
-    says: /ada/
-  }
-]
-
-// -----------------------------------------------------------------------------
-// Later
-// -----------------------------------------------------------------------------
-
-/** Repeats a call whose text says that it may be repeated, or that something is not there yet. */
-const patient = (name: string, args: object = {}): HonestScenario["model"] => (request, index) =>
-  index === 0 || JSON.stringify(dataOf(heard(request))) === "[]" ||
-    /try again|retry|not ready|not found|you may call it again|404|\[object/i.test(heard(request))
-    ? call(name, args)
-    : say(JSON.stringify(dataOf(heard(request))))
-
-const asks = (sentence: string, times: number): HonestScenario => ({
-  kind: "later",
-  name: `"${sentence}", ${times} times`,
-  tools: (world) => [
-    counted("get_report", "A report", (time) => time <= times ? new Error(sentence) : { total: 12 })(world)
-  ],
-  model: patient("get_report"),
-  replies: times + 2,
-  says: /12/
-})
-
-const created = (name: string, absent: () => unknown): HonestScenario => ({
-  kind: "later",
-  name: `what was just created is not there yet: ${name}`,
-  tools: (world) => [
-    act("create_ticket", "Creates a ticket", async () => {
-      world.done.push("ticket")
-      return { id: "T-77" }
-    }),
-    read("get_ticket", "A ticket", async () => {
-      world.ran.push("get_ticket")
-      const found = world.ran.length < 3 ? absent() : { id: "T-77", state: "open" }
-      if (found instanceof Error || found instanceof Response) throw found
-      return found
-    }, { fields: text("id") })
-  ],
-  model: (request, index) =>
-    index === 0 ? call("create_ticket") : patient("get_ticket", { id: "T-77" })(request, index - 1),
-  replies: 5,
-  says: /"state":"open"/,
-  done: ["ticket"]
-})
-
-export const later: ReadonlyArray<HonestScenario> = [
-  asks("The lock is held. Try again in a moment.", 1),
-  asks("Still indexing, please retry shortly.", 2),
-  asks("The report is not ready yet.", 3),
-  asks("The table is locked by another process. Try again later.", 5),
-  created("a 404", () => new Response("{}", { status: 404 })),
-  created("a sentence", () => new Error("Ticket T-77 not found.")),
-  {
-    kind: "later",
-    name: "an index that lags behind a write",
-    tools: (world) => [
-      act("add_note", "Adds a note", async () => {
-        world.done.push("note")
-        return "added"
-      }),
-      counted("search_notes", "Searches the notes", (time) => time < 3 ? [] : ["new"])(world)
-    ],
-    model: (request, index) => index === 0 ? call("add_note") : patient("search_notes")(request, index - 1),
-    replies: 5,
-    says: /new/,
-    done: ["note"]
-  },
-  {
-    kind: "later",
-    name: "a resource that is locked: 423",
-    tools: (world) => [
-      counted("get_page", "A page", (time) => time < 2 ? new Response("{}", { status: 423 }) : { page: "free" })(world)
-    ],
-    model: patient("get_page"),
-    replies: 3,
-    says: /free/
-  }
-]
-
-// -----------------------------------------------------------------------------
-// Silent failures, and what only looks like one
-// -----------------------------------------------------------------------------
-
-const silent = (name: string, result: unknown): HonestScenario => ({
-  kind: "silent failures",
-  name: `a failure with the status 200: ${name}`,
-  tools: () => [read("get_rate", "A rate", async () => result)],
-  model: (request, index) =>
-    index === 0
-      ? call("get_rate")
-      : say(/has failed|"ok":false,"error":"(Semantic|Tool)/.test(heard(request)) ? "It failed." : "The rate is fine."),
-  replies: 2,
-  says: /^It failed/,
-  plainIsWrong: true
-})
-
-const looksSilent = (
-  name: string,
-  success: Schema.ConstraintCodec<unknown, unknown>,
-  result: unknown,
-  says: RegExp
-): HonestScenario => ({
-  kind: "silent failures",
-  name: `no failure: ${name}`,
-  tools: () => [read("look", "Looks", async () => result, { success })],
-  model: (request, index) =>
-    index === 0 ? call("look") : say(/has failed|may be more/.test(heard(request)) ? "It failed." : heard(request)),
-  replies: 2,
-  says
-})
-
-const Id = Schema.Struct({ customer_id: Schema.String })
-
-export const silentFailures: ReadonlyArray<HonestScenario> = [
-  silent("ok is false", { ok: false, reason: "service_unavailable" }),
-  silent("an error", { error: "service_unavailable" }),
-  silent("a status", { status: "failed", reason: "no rates today" }),
-  {
-    kind: "silent failures",
-    name: "nothing is found, because a name was given for an id",
-    tools: () => [
-      read("get_orders", "The orders of a customer", async ({ customer_id }) => customer_id === "c-7" ? ["o-1"] : [], {
-        fields: text("customer_id"),
-        success: Schema.Array(Schema.String)
-      }),
-      read("find_customer", "Finds a customer by name", async () => ({ customer_id: "c-7" }), {
-        fields: text("name"),
-        success: Id
-      })
-    ],
-    model: (request, index) => {
-      if (index === 0) return call("get_orders", { customer_id: "Ada" })
-      const finder = /(find_customer) returns it/.exec(heard(request))?.[1]
-      if (finder !== undefined) return call(finder, { name: "Ada" })
-      if (/c-7/.test(heard(request))) return call("get_orders", { customer_id: "c-7" })
-      return say(/o-1/.test(heard(request)) ? "She has o-1." : "She has no orders.")
+export const repetitions: HonestKind = {
+  kind: "honest repetition",
+  scenarios: [
+    {
+      name: "a job that runs for seven looks without a change",
+      question: "Has the import finished? Wait for it, and tell me how many rows it has.",
+      tools: (world) => [
+        plainTool(
+          world,
+          "get_job",
+          reads("The state of a job", Job, texts("job")),
+          ({ job }, times) => times < 8 ? { job, state: "running" } : { job, state: "done: 4,120 rows" }
+        )
+      ],
+      model: until("get_job", { job: "import-3" }, (results) => find(results.at(-1)!, /[\d,]+ rows/)),
+      replies: 9,
+      says: /4,120 rows/
     },
-    replies: 4,
-    says: /o-1/,
-    plainIsWrong: true
-  },
-  {
-    kind: "silent failures",
-    name: "a full page that says nothing of a next one",
-    tools: () => [
-      read(
-        "list_users",
-        "The users",
-        async ({ page = "1" }) => Array.from({ length: Number(page) === 1 ? 20 : 3 }, (_, n) => `user ${page}-${n}`),
-        {
-          fields: {
-            limit: Schema.optionalKey(Schema.Int),
-            page: Schema.optionalKey(Schema.Int)
-          },
-          success: Schema.Array(Schema.String)
+    {
+      name: "waiting and looking in turn, six times",
+      question: "Tell me when the virtual machine is up.",
+      tools: (world) => {
+        let waited = 0
+        return [
+          plainTool(
+            world,
+            "wait",
+            reads("Waits some seconds", Schema.String, Schema.Struct({ seconds: Schema.Int })),
+            async ({ seconds }) => {
+              await world.hold(seconds * 1000)
+              waited += seconds
+              return "done"
+            }
+          ),
+          plainTool(
+            world,
+            "machine_state",
+            reads("The state of the machine", Schema.Struct({ state: Schema.String })),
+            // It boots for half a minute.
+            () => ({ state: waited < 30 ? "booting" : "up at 10.0.0.7" })
+          )
+        ]
+      },
+      model: (request) => {
+        const looks = resultsOf(request, "machine_state")
+        const last = looks.at(-1) ?? ""
+        const failure = resultsOf(request).findLast((text) => isFailure(text))
+        if (failure !== undefined) return giveUp(failure)
+        const up = find(last, /up at [\d.]+/)
+        if (up !== undefined) return ScriptedModel.text(`It is ${up}.`)
+        return looks.length > resultsOf(request, "wait").length
+          ? ScriptedModel.call("wait", { seconds: 5 })
+          : ScriptedModel.call("machine_state", {})
+      },
+      replies: 14,
+      says: /up at 10\.0\.0\.7/
+    },
+    {
+      name: "a coin that shows heads five times",
+      question: "Throw the coin until it shows tails. How many throws does it take?",
+      tools: (world) => [
+        plainTool(
+          world,
+          "throw_coin",
+          reads("Throws a coin", Schema.Struct({ side: Schema.Literals(["heads", "tails"]) })),
+          (_, times) => ({ side: times < 6 ? "heads" : "tails" })
+        )
+      ],
+      model: until(
+        "throw_coin",
+        {},
+        (results) => /tails/.test(results.at(-1)!) ? `It took ${results.length} throws.` : undefined
+      ),
+      replies: 7,
+      says: /took 6 throws/
+    },
+    {
+      name: "a die that shows four again and again",
+      question: "Roll the die six times, and add up what it shows.",
+      tools: (world) => [
+        plainTool(world, "roll", reads("Rolls a die", Schema.Int), (_, times) => [4, 4, 4, 4, 4, 1][times - 1] ?? 1)
+      ],
+      model: until("roll", {}, (results) =>
+        results.length === 6
+          ? `The sum is ${results.reduce((sum, text) => sum + Number(find(text, /\d/) ?? NaN), 0)}.`
+          : undefined),
+      replies: 7,
+      says: /sum is 21\./
+    },
+    {
+      name: "edits whose tests fail in the same way four times",
+      question: "Fix the parser until its tests pass.",
+      tools: (world) => [
+        plainTool(
+          world,
+          "edit_file",
+          acts("Replaces a line of a file", Schema.String, texts("line", "text")),
+          ({ line }) => {
+            world.done.push(`line ${line}`)
+            return "Saved."
+          }
+        ),
+        plainTool(
+          world,
+          "run_tests",
+          reads("Runs the tests", Schema.String),
+          () => world.done.length < 5 ? "2 failed, 40 passed: parser.test" : "42 passed"
+        )
+      ],
+      model: (request) => {
+        const [edits, runs] = [resultsOf(request, "edit_file"), resultsOf(request, "run_tests")]
+        const failure = resultsOf(request).findLast((text) => isFailure(text))
+        if (failure !== undefined) return giveUp(failure)
+        if (/42 passed/.test(runs.at(-1) ?? "")) return ScriptedModel.text("All 42 tests pass.")
+        return runs.length < edits.length
+          ? ScriptedModel.call("run_tests", {})
+          : ScriptedModel.call("edit_file", { line: String(edits.length + 1), text: "return rest" })
+      },
+      replies: 11,
+      says: /All 42 tests pass/,
+      done: ["line 1", "line 2", "line 3", "line 4", "line 5"]
+    },
+    {
+      name: "the same search before and after a write",
+      question: "Put milk on the shopping list if it is not there, and check that it is there.",
+      tools: (world) => [
+        plainTool(
+          world,
+          "search_list",
+          reads("Searches the shopping list", Schema.Array(Schema.String), texts("word")),
+          ({ word }) => world.done.filter((item) => item === word)
+        ),
+        plainTool(world, "add_item", acts("Adds an item", Schema.String, texts("item")), ({ item }) => {
+          world.done.push(item)
+          return "Added."
+        })
+      ],
+      model: steps(
+        call("search_list", { word: "milk" }),
+        ([found = ""]) =>
+          /milk/.test(found) ? ScriptedModel.text("It is there.") : ScriptedModel.call("add_item", { item: "milk" }),
+        call("search_list", { word: "milk" }),
+        answer((text) => /milk/.test(text) ? "It is on the list now." : "It is not on the list.")
+      ),
+      replies: 4,
+      says: /on the list now/,
+      done: ["milk"]
+    },
+    {
+      name: "a balance that stays the same after each of four transfers",
+      question: "Make the four transfers one by one, and read the balance after each.",
+      tools: (world) => [
+        plainTool(world, "transfer", acts("Transfers money", Schema.String, texts("to")), ({ to }) => {
+          world.done.push(`to ${to}`)
+          return "Accepted: it is booked tonight."
+        }),
+        plainTool(world, "get_balance", reads("The balance", Schema.Struct({ balance: Schema.Finite })), () => ({
+          balance: 812.4
+        }))
+      ],
+      model: steps(
+        ...["Ada", "Grace", "Alan", "Edsger"].flatMap((to) => [call("transfer", { to }), call("get_balance")]),
+        answer((text) => `All four are accepted. The balance is still ${find(text, /812\.4/) ?? "unknown"}.`)
+      ),
+      replies: 9,
+      says: /still 812\.4/,
+      done: ["to Ada", "to Grace", "to Alan", "to Edsger"]
+    },
+    {
+      name: "a file that is read again after other steps, and again at the end",
+      question: "Compare the guide with the four sources, one by one. Which of them contradicts it?",
+      tools: (world) => [
+        plainTool(
+          world,
+          "read_file",
+          reads("Reads a file", Schema.String, texts("path")),
+          ({ path }) =>
+            path === "guide.md" ? "The timeout is 30 s." : path === "c.ts" ? "timeout = 20" : "// no timeout here"
+        )
+      ],
+      model: steps(
+        ...["a.ts", "b.ts", "c.ts", "d.ts"].flatMap((path) => [
+          call("read_file", { path: "guide.md" }),
+          call("read_file", { path })
+        ]),
+        (results) => {
+          const at = results.findIndex((text) => /timeout = (?!30)/.test(text))
+          return ScriptedModel.text(at === -1 ? "None." : `Number ${(at + 1) / 2} contradicts it.`)
         }
-      )
-    ],
-    model: (request, index) => {
-      if (index === 0) return call("list_users", { limit: 20 })
-      const next = /page=(\d)/.exec(heard(request))?.[1]
-      if (index === 1 && next !== undefined) return call("list_users", { limit: 20, page: Number(next) })
-      const names = request.messages.flatMap((message) =>
-        message.role === "tool" ? message.text.match(/user \d-\d+/g) ?? [] : []
-      )
-      return say(`${names.length} users`)
+      ),
+      replies: 9,
+      says: /Number 3 contradicts/
     },
-    replies: 3,
-    says: /^23 users/,
-    plainIsWrong: true
-  },
-  looksSilent("an empty inbox", Schema.Array(Schema.String), [], /^\[\]$/),
-  looksSilent("no error", Schema.Unknown, { error: null, rate: 7 }, /7/),
-  looksSilent(
-    "the status of a build",
-    Schema.Struct({ status: Schema.Literals(["passed", "failed"]) }),
-    { status: "failed" },
-    /^\{"status":"failed"\}$/
-  ),
-  looksSilent(
-    "what a check of a form found",
-    Schema.Struct({ ok: Schema.Boolean, errors: Schema.Array(Schema.String) }),
-    { ok: false, errors: ["zip"] },
-    /zip/
-  )
-]
-
-// -----------------------------------------------------------------------------
-// Replies that are no answer, and what only looks like one
-// -----------------------------------------------------------------------------
-
-const weather = read("get_weather", "The weather", async () => ({ celsius: 18 }), { fields: text("city") })
-
-/** First writes a text; if it is asked again, calls the tool and answers. */
-const noAnswer = (name: string, first: string): HonestScenario => ({
-  kind: "replies",
-  name,
-  tools: () => [weather],
-  model: (request, index) => {
-    if (index === 0) return say(first)
-    return heard(request) === "" ? call("get_weather", { city: "Paris" }) : say(heard(request))
-  },
-  replies: 3,
-  says: /18/,
-  plainIsWrong: true
-})
-
-const anAnswer = (name: string, answer: string): HonestScenario => ({
-  kind: "replies",
-  name: `an answer: ${name}`,
-  tools: () => [weather],
-  model: () => say(answer),
-  replies: 1,
-  says: /be here|Ada|To call the tool/
-})
-
-const written = "{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\"}}"
-
-export const replies: ReadonlyArray<HonestScenario> = [
-  noAnswer("a call in tags", `<tool_call>\n${written}\n</tool_call>`),
-  noAnswer("a call in a fence", `\`\`\`json\n${written}\n\`\`\``),
-  noAnswer("a call of Llama", "<function=get_weather>{\"city\": \"Paris\"}</function>"),
-  noAnswer("a plan", "I'll look up the weather now."),
-  noAnswer("nothing", ""),
-  anAnswer("an offer", "I'll be here if you need me."),
-  anAnswer("data with a name", "```json\n{\"name\": \"Ada\", \"age\": 36}\n```"),
-  anAnswer("an explanation", `To call the tool yourself, send for example ${written} to the server.`)
-]
+    {
+      name: "a sensor that measures the same six times",
+      question: "Measure the temperature six times. Is it stable?",
+      tools: (world) => [
+        plainTool(world, "read_sensor", reads("Measures now", Schema.Struct({ celsius: Schema.Finite })), () => ({
+          celsius: 21.5
+        }))
+      ],
+      model: until("read_sensor", {}, (results) =>
+        results.length === 6
+          ? `${results.filter((text) => /"celsius":21\.5/.test(text)).length} of 6 are equal.`
+          : undefined),
+      replies: 7,
+      says: /^6 of 6/
+    },
+    {
+      name: "skipping four tracks, each with the same reply",
+      question: "Skip four songs.",
+      tools: (world) => [
+        plainTool(
+          world,
+          "skip",
+          acts("Skips the current song", Schema.Struct({ playing: Schema.Boolean }), Schema.Struct({})),
+          (_, times) => {
+            world.done.push(`skipped ${times}`)
+            return { playing: true }
+          }
+        )
+      ],
+      model: steps(call("skip"), call("skip"), call("skip"), call("skip"), answer(() => "Four songs are skipped.")),
+      replies: 5,
+      says: /Four songs are skipped/,
+      done: ["skipped 1", "skipped 2", "skipped 3", "skipped 4"]
+    },
+    {
+      name: "a reader of lines, of which five are empty",
+      question: "Read the scanned letter line by line, until you see the amount.",
+      tools: (world) => [
+        plainTool(
+          world,
+          "next_line",
+          reads("The next line", Schema.Struct({ line: Schema.String })),
+          (_, times) => ({ line: times === 1 ? "Invoice 12" : times < 7 ? "" : "Amount: 99.20" })
+        )
+      ],
+      model: until("next_line", {}, (results) => find(results.at(-1)!, /Amount: ([\d.]+)/)),
+      replies: 8,
+      says: /^99\.20$/
+    },
+    {
+      name: "four wordings of a question without a hit, and then one",
+      question: "What is the password of the guest network?",
+      tools: (world) => [
+        plainTool(
+          world,
+          "search_handbook",
+          reads("Searches the handbook", Schema.String, texts("words")),
+          ({ words }) =>
+            words === "visitors" ? "Visitors use the network 'lobby' with the word 'larch'." : "No matches."
+        )
+      ],
+      model: (request) => {
+        const results = resultsOf(request)
+        const found = find(results.at(-1) ?? "", /the word '(\w+)'/)
+        if (found !== undefined) return ScriptedModel.text(`It is ${found}.`)
+        const words = ["guest network", "wifi", "wlan password", "guests", "visitors"][results.length]
+        return words === undefined
+          ? giveUp(results.at(-1)!)
+          : ScriptedModel.call("search_handbook", { words })
+      },
+      replies: 6,
+      says: /larch/
+    }
+  ]
+}

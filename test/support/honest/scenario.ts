@@ -1,111 +1,131 @@
-/** What a scenario of honest work is, and how its model reads. */
-import type { Model } from "@fallible/core"
-import { ScriptedModel } from "@fallible/testing"
-import type { PlainTool } from "./plainTool.ts"
+/**
+ * Scenarios in which caution may hurt: nothing is really wrong, or only slightly, and the work is honest. Each is played
+ * by a plain loop and by an agent, with the same tools and the same model.
+ */
+import { Tool } from "@fallible/core"
+import type { ScriptedModel } from "@fallible/testing"
+import type * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Schema } from "effect"
+import type * as Http from "node:http"
+import type { PlainHandler } from "../plainLoop.ts"
+import { World } from "../plainTools.ts"
 
-/** What a scenario's tools need of the world. */
-export interface World {
-  /** The side effects that really happened. */
-  readonly done: Array<string>
-  /** The names of the tools that ran. */
-  readonly ran: Array<string>
-  /** Waits for a time, in milliseconds. */
+/** The world of one scenario, whose tools take virtual time. */
+export class HonestWorld extends World {
+  /** Takes a number of virtual milliseconds. */
   readonly hold: (millis: number) => Promise<void>
+
+  constructor(url: string, hold: (millis: number) => Promise<void>) {
+    super(url, () => {})
+    this.hold = hold
+  }
 }
 
-export type Script = (request: ScriptedModel.Recorded, index: number) => Model.Reply
+/** What is asked of the service of a scenario. */
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  /** How many requests with this method and this path there were, including this one. */
+  readonly times: number
+}
+
+/** A model: a function of its messages. `index`, the number of its earlier replies, is for a model that just slips once. */
+export type Model = (request: ScriptedModel.Recorded, index: number) => FakeModelServer.Move
 
 export interface HonestScenario {
-  readonly kind: string
   readonly name: string
-  readonly tools: (world: World) => ReadonlyArray<PlainTool>
-  readonly model: Script
-  /** The replies that a plain loop needs; if that loop ends wrongly, the replies in the best case. */
+  readonly question: string
+  readonly service?: (asked: Asked) => (response: Http.ServerResponse) => void
+  readonly tools: (world: HonestWorld) => ReadonlyArray<PlainTool>
+  readonly model: Model
+  /** The number of model replies in the best case, which is that of the plain loop unless that ends wrongly. */
   readonly replies: number
   /** Matches the right answer. */
   readonly says: RegExp
   /** The side effects in the end. Default: none. */
   readonly done?: ReadonlyArray<string>
-  /** How long it takes in the best case, in milliseconds. Default: not checked. */
+  /** Matches what may be neither answered nor read on the way. */
+  readonly never?: RegExp
+  /** Whether not even one more reply is fair, because there is nothing to be careful about. Default: `false`. */
+  readonly isPlain?: boolean
+  /** Set if the plain loop ends wrongly. */
+  readonly plainIsWrong?: boolean
+  /** Why the agent does not end well yet. Absent if it does. */
+  readonly because?: string
+  /** The virtual milliseconds in the best case. Default: they do not matter. */
   readonly time?: number
-  /** True if a plain loop ends with a wrong answer. */
-  readonly plainIsWrong?: true
 }
 
-export const call = (name: string, args: object = {}): Model.Reply => ScriptedModel.call(name, args)
-export const say = ScriptedModel.text
-
-/** Returns the text of the last message if it is a tool's. */
-export const heard = ({ messages }: ScriptedModel.Recorded): string => {
-  const message = messages.at(-1)
-  return message?.role === "tool" ? message.text : ""
+/** The scenarios of one kind. */
+export interface HonestKind {
+  readonly kind: string
+  readonly scenarios: ReadonlyArray<HonestScenario>
 }
 
-/** Returns the data in a tool's text, without the notes beside it. */
-export const dataOf = (text: string): unknown => {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    const isNoted = typeof parsed === "object" && parsed !== null && "value" in parsed && "notes" in parsed
-    return isNoted ? parsed.value : parsed
-  } catch {
-    return text
+// -----------------------------------------------------------------------------
+// Tools
+// -----------------------------------------------------------------------------
+
+/** A tool of both: an async function with its definition, as a handler of the plain loop and as a tool of the library. */
+export interface PlainTool extends PlainHandler {
+  readonly tool: Tool.Any
+}
+
+/** What both know of a tool. Only the library reads `success`, `sideEffect` and `identity`. */
+export interface PlainDefinition<Params> {
+  readonly description: string
+  readonly parameters?: Schema.Codec<Params>
+  readonly success: Schema.Codec<unknown>
+  /** Default: the tool acts. */
+  readonly sideEffect?: "none" | "idempotent"
+  readonly identity?: (params: Params) => unknown
+}
+
+/** Makes a tool of an async function. `times` counts how often it has run, including this time. */
+export const plainTool = <Params = Readonly<Record<string, never>>>(
+  world: HonestWorld,
+  name: string,
+  definition: PlainDefinition<Params>,
+  handler: (params: Params, times: number) => unknown
+): PlainTool => {
+  const run = async (params: Params) => handler(params, world.begin(name))
+  const { parameters = Schema.Struct({}) } = definition
+  return {
+    name,
+    description: definition.description,
+    parameters: Schema.toJsonSchemaDocument(parameters).schema,
+    run: (args) => run(asParams<Params>(args)),
+    // A type of parameters is known only to the caller.
+    tool: Tool.promise(name, definition as PlainDefinition<unknown>, (params) => run(asParams<Params>(params)))
   }
 }
 
-export const hasFailed = (text: string): boolean => /"ok":false|^\w*Error:|^\[object|not found/i.test(text)
+// The plain loop believes its model, and the library has checked the arguments.
+const asParams = <Params>(args: unknown) => args as Params
 
-/** Calls a tool, and answers with what it returns. */
-export const once = (name: string, args: object = {}): Script => (request, index) =>
-  index === 0 ? call(name, args) : say(JSON.stringify(dataOf(heard(request))))
+/** The definition of a tool that only reads. */
+export const reads = <Params = Readonly<Record<string, never>>>(
+  description: string,
+  success: Schema.Codec<unknown>,
+  parameters?: Schema.Codec<Params>
+): PlainDefinition<Params> => ({
+  description,
+  success,
+  sideEffect: "none",
+  ...(parameters === undefined ? {} : { parameters })
+})
 
-/** Repeats a call until its text matches, and then answers with it. */
-export const until = (pattern: RegExp, name: string, args: object = {}): Script => (request) =>
-  pattern.test(heard(request)) ? say(heard(request)) : call(name, args)
+/** The definition of a tool that acts. */
+export const acts = <Params>(
+  description: string,
+  success: Schema.Codec<unknown>,
+  parameters: Schema.Codec<Params>,
+  more: Pick<PlainDefinition<Params>, "identity" | "sideEffect"> = {}
+): PlainDefinition<Params> => ({ description, success, parameters, ...more })
 
-// -----------------------------------------------------------------------------
-// What a model makes of advice
-// -----------------------------------------------------------------------------
+/** The parameters of a tool, which are all texts. */
+export const texts = <const Name extends string>(...names: ReadonlyArray<Name>): Schema.Codec<Record<Name, string>> =>
+  asTexts<Name>(Schema.Struct(Object.fromEntries(names.map((name) => [name, Schema.String]))))
 
-const forbids = (text: string): boolean => /do not (repeat|call)|not call it again/i.test(text)
-
-const latestCalls = ({ messages }: ScriptedModel.Recorded) =>
-  messages.findLast((message) => message.role === "assistant")?.calls ?? []
-
-/** Returns a model that heeds every word: it makes no call again that the latest text forbids. */
-export const heeding = <Move>(script: (request: ScriptedModel.Recorded, index: number) => Move) =>
-(
-  request: ScriptedModel.Recorded,
-  index: number
-): Move | Model.Reply => {
-  const move = script(request, index)
-  const before = latestCalls(request)
-  const isAgain = callsOf(move).some((next) =>
-    before.some((call) => call.name === next.name && call.arguments === next.arguments)
-  )
-  return isAgain && forbids(heard(request)) ? say(heard(request)) : move
-}
-
-const callsOf = (move: unknown): Model.Reply["calls"] =>
-  typeof move === "object" && move !== null && "calls" in move && Array.isArray(move.calls) ? move.calls : []
-
-/** Returns a model that heeds none: it reads the data of its tools, and no advice. */
-export const deaf = <Move>(script: (request: ScriptedModel.Recorded, index: number) => Move) =>
-(
-  request: ScriptedModel.Recorded,
-  index: number
-): Move =>
-  script({
-    ...request,
-    messages: request.messages.map((message) =>
-      message.role === "tool" ? { ...message, text: withoutAdvice(message.text) } : message
-    )
-  }, index)
-
-const withoutAdvice = (text: string): string => {
-  const data = dataOf(text)
-  if (typeof data !== "object" || data === null || !("error" in data) || !("retry" in data)) {
-    return typeof data === "string" && data === text ? text : JSON.stringify(data)
-  }
-  const { hint: _, notes: __, retry: ___, ...rest } = { hint: undefined, notes: undefined, ...data }
-  return JSON.stringify(rest)
-}
+// The type of `Object.fromEntries` has lost the names.
+const asTexts = <Name extends string>(schema: unknown) => schema as Schema.Codec<Record<Name, string>>
