@@ -44,8 +44,8 @@ const unstable =
 const allowed: Record<string, RegExp> = {
   "packages/arguments/src": /^\.\.?\//,
   "packages/errors/src": /^\.\.?\//,
-  "packages/core/src": /^(effect\/|@fallible\/(arguments(\/sentence)?|errors)$|\.\.?\/)/,
-  "packages/providers/src": /^(effect\/|@fallible\/(arguments(\/sentence)?|core(\/\w+)?)$|\.\.?\/)/,
+  "packages/core/src": /^(effect\/|@fallible\/(arguments(\/internal)?|errors)$|\.\.?\/)/,
+  "packages/providers/src": /^(effect\/|@fallible\/(arguments(\/internal)?|core(\/\w+)?)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core(\/\w+)?$|node:http$|\.\.?\/)/,
   examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|effect-ai)|node:|\.\.?\/)/
 }
@@ -168,9 +168,22 @@ describe("architecture", () => {
       ["text/"],
       ["knownOptions", "refusal", "suggestion", "value"],
       ["schema/"],
-      ["finding", "words"],
+      ["words"],
       ["coercion/"],
-      ["explain", "fit", "index", "mask", "read", "secret", "sentence", "strictJson"]
+      [
+        "Arguments",
+        "checkedOptions",
+        "explain",
+        "findings",
+        "fit",
+        "index",
+        "internal",
+        "mask",
+        "plain",
+        "read",
+        "secret",
+        "strictJson"
+      ]
     ]
     const floorOf = (module: string) =>
       rooms.findIndex((room) => room.some((name) => name.endsWith("/") ? module.startsWith(name) : module === name))
@@ -220,8 +233,11 @@ describe("architecture", () => {
       assert.deepInclude(manifest.exports, { "./internal/*": null })
       assert.deepInclude(manifest.publishConfig.exports, { "./internal/*": null })
     }
+    // The entry of arguments is there for the sister packages alone.
     const reaching = [...libraries, ...sources("examples")].filter((file) =>
-      importsOf(file).some((name) => /^@fallible\/.*internal/.test(name))
+      importsOf(file).some((name) =>
+        /^@fallible\/.*internal/.test(name) && (name !== "@fallible/arguments/internal" || !libraries.includes(file))
+      )
     )
     assert.deepStrictEqual(reaching, [])
   })

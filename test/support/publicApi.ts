@@ -24,10 +24,10 @@ export const publicApi = (name: PublicPackage): string => {
     : sources
   return modules.map((module) => {
     const file = module.replace(/\.ts$/, "")
-    // The modules of `arguments` and `errors` are not importable, except `sentence`. An index exports parts of them.
+    // The modules of `arguments` and `errors` are not importable, except `internal`. An index exports parts of them.
     const specifier = file === "index"
       ? `@fallible/${name}`
-      : name === "errors" || name === "arguments" && file !== "sentence"
+      : name === "errors" || name === "arguments" && file !== "internal"
       ? `in ${file}.ts`
       : `@fallible/${name}/${file}`
     return `// ${specifier}\n\n${declarations(readFileSync(join(folder, `${file}.d.ts`), "utf8"))}\n`

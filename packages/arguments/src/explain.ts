@@ -1,32 +1,41 @@
 /** Explains why a value does not fit its schema: one issue for each field. */
-import { adviceFor, keyMeant, keysMeant } from "./coercion/advice.ts"
+import { limitsOf } from "./checkedOptions.ts"
+import { adviceFor, keysMeant } from "./coercion/advice.ts"
 import { writtenAt } from "./coercion/writtenAt.ts"
-import { type Field, fieldsOf, type Finding } from "./finding.ts"
-import { asJson, isObject, type Json, type JsonSchema, partAt, type Path } from "./json.ts"
-import { type Limits, limitsOf, type Options } from "./options.ts"
+import {
+  asJson,
+  distinct,
+  isNumber,
+  isObject,
+  isString,
+  type Json,
+  type JsonSchema,
+  keysOf,
+  partAt,
+  type Path
+} from "./json.ts"
+import { memoize } from "./memo.ts"
+import { type Limits, noFormats, type Options } from "./options.ts"
 import type { Issue, IssueKind, Misfit as MisfitRefusal } from "./refusal.ts"
-import { ByPath } from "./schema/byPath.ts"
-import { type Conformance, conformanceTo, type Misfit } from "./schema/conformance.ts"
-import { choicesOf, type Document, documentOf, propertiesOf } from "./schema/document.ts"
+import { checksWith } from "./schema/check.ts"
+import { type Conformance, conformanceTo, type Misfit, nothingAmiss } from "./schema/conformance.ts"
+import { choicesOf, declaredBy, documentOf, propertiesOf } from "./schema/document.ts"
 import { describe, expectationFor, unsafeInteger } from "./schema/expectation.ts"
-import { Gathered, type Group, listFindings, within } from "./schema/gathered.ts"
+import { type Group, listFindings } from "./schema/gathered.ts"
 import { secretsOf } from "./secret.ts"
 import * as Suggestion from "./suggestion.ts"
 import { excerpt } from "./text/excerpt.ts"
-import { kindOf, mark, nameOf, type NumberAt, pathOf, placeOf, show, Unsafe, type Value } from "./value.ts"
+import { isUnsafe, kindOf, mark, nameOf, type NumberAt, type Place, show, type Value } from "./value.ts"
 
-/** Options of `explain`. */
-export interface Explaining extends Pick<Options, "secrets"> {
+/** How a value was written, and how it is shown. */
+export interface Explaining extends Pick<Options, "formats" | "secrets"> {
   readonly limits?: Pick<Limits, "issues">
   /** Returns the source text of the number at a path, if that text is known. */
   readonly numberAt?: NumberAt
-  /** The value that the model wrote, if `explain` is given a coerced value. Issues then quote the written value. */
-  readonly written?: { readonly value: Json; readonly numberAt?: NumberAt }
-  /**
-   * Findings of another validator. If the schema and a finding report the same field, the schema's words are
-   * used. For a bound, however, they are replaced by the finding's words (`isAuthors`) or `keywords`.
-   */
-  readonly findings?: ReadonlyArray<Finding>
+  /** What has checked the value before, if anything has. */
+  readonly conformance?: Conformance | undefined
+  /** The value that the model wrote, if the explained value is a coerced one. Issues then quote the written value. */
+  readonly written?: { readonly value: Json; readonly numberAt?: NumberAt | undefined }
   /**
    * Formats a value for an issue. By default, an excerpt is shown. Secrets are never passed to this function:
    * only their kind is shown.
@@ -34,117 +43,92 @@ export interface Explaining extends Pick<Options, "secrets"> {
   readonly show?: (value: unknown) => string
 }
 
+/** Returns the issues of a value, at most `limits.issues`; `undefined` if it fits. */
+export const explain = (value: unknown, schema: JsonSchema, options: Explaining = {}): MisfitRefusal | undefined => {
+  const examined = examine(value, schema, options)
+  return refusalOf(examined, examined.groups)
+}
+
+/** The issues of a value, by field, and what is needed to tell more of it. */
+export interface Examined {
+  readonly root: JsonSchema
+  readonly json: Json
+  readonly marked: Value
+  readonly conformance: Conformance
+  readonly groups: ReadonlyArray<Group<Issue>>
+  /** The places where the value fits no member of a union. */
+  readonly unions: ReadonlyArray<Place | undefined>
+  readonly isWhole: boolean
+  readonly limit: number
+  /** Returns the keys that an object allows, one of whose keys has this issue. */
+  readonly keysFor: (issue: Issue) => ReadonlyArray<string>
+  readonly isSecret: (path: Path) => boolean
+  /** Shows what the model wrote in place of a value. */
+  readonly actual: (path: Path, received: Value | undefined) => string
+}
+
 /**
- * Explains why a value does not fit its schema: one issue for each field, by default at most twenty.
- *
- * When to use: for a value that must not be coerced, or to include the findings of another validator, such as
- * Effect's decoder or zod. `fit` and `decode` already call `explain`.
- *
- * @example
- * ```ts
- * import { explain, message } from "@fallible/arguments"
- *
- * const schema = { type: "object", properties: { days: { type: "integer", minimum: 1, maximum: 5 } } }
- *
- * message(explain({ days: 7 }, schema)!) // => "'days': expected integer from 1 to 5, got 7."
- * explain({ days: 3 }, schema) // => undefined
- * ```
- *
- * @param value any JSON value
- * @param schema the JSON Schema of the value, including its definitions; `undefined` if only another
- * validator checks the value
- * @returns `undefined` if there is nothing to report
+ * @param schema `undefined` if only another validator checks the value
+ * @param wordsFor returns better words for the expectation of a misfit, if there are any
  */
-export const explain = (
+export const examine = (
   value: unknown,
   schema: JsonSchema | undefined,
-  options: Explaining = {}
-): MisfitRefusal | undefined => {
-  const { findings = [], numberAt, written } = options
+  options: Explaining,
+  wordsFor: (misfit: Misfit, conformance: Conformance) => string | undefined = noWords
+): Examined => {
+  const { formats = noFormats, numberAt, written } = options
   const { issues: limit } = limitsOf(options)
   const root = schema ?? anything
   // Without a schema, the value might not be JSON at all, so it is not walked.
   const json = asJson(value)
-  const marked = schema === undefined ? json : mark(json, numberAt)
-  const conformance = conformanceTo(root, schema === undefined ? null : marked)
-  const original = written === undefined ? marked : mark(written.value, written.numberAt)
+  const marked = schema ? mark(json, numberAt) : json
+  const conformance = options.conformance ??
+    conformanceTo(root, schema ? marked : null, checksWith(formats))
+  const original = written ? mark(written.value, written.numberAt) : marked
   const isSecret = secretsOf(root, options)
   const actual = (path: Path, received: Value | undefined): string =>
     (isSecret(path) ? kindOf : options.show ?? show)(original === marked ? received : writtenAt(original, marked, path))
-  const { fields, isWhole, unions } = schema === undefined
-    ? { fields: [], unions: [], isWhole: true }
-    : conformance.misfits(marked, schema, limit)
-
-  const reported = fieldsOf(findings)
-  const groups = fields.map((group) => ({
-    ...group,
-    first: group.first.map((misfit) =>
-      issueOf(misfit, conformance, {
-        isSecret: isSecret(misfit.path),
-        actual: actual(misfit.path, misfit.value),
-        finding: misfit.kind === "bound" ? reported.at(misfit.path) : undefined
-      })
-    )
-  }))
-
-  // Keeps the findings that no misfit covers. If a value fits no member of a union, findings inside that
-  // value are dropped: they may concern a member other than the reported one. Inside any union, findings
-  // about keys and types are dropped, too.
-  const isCovered = within(fields)
-  const settledUnions = new ByPath<true>()
-  if (findings.length > 0) { for (const place of unions) settledUnions.set(pathOf(place), true) }
-  const unexplained = reported.all.filter(({ kind, path }) =>
-    !isCovered(path) && !settledUnions.hasAlong(path) && !(kind !== "check" && conformance.document.isInUnion(path))
-  )
-  const rest = new Gathered<Issue>(limit)
-  for (const finding of unexplained.length === 0 && groups.length === 0 ? reported.all : unexplained) {
-    const { path } = finding
-    rest.add(
-      placeOf(path),
-      () => issueFrom(finding, root, json, isSecret(path), actual(path, asValue(partAt(marked, path))))
-    )
+  const { fields, isWhole, unions } = schema ? conformance.misfits(marked, schema, limit) : nothingAmiss
+  const keysFor = ({ path }: Issue) => {
+    // In a union, the keys are those of the member that was meant.
+    const { keys = [] } = unions.length > 0
+      ? fields.flatMap(({ first }) => first).find((one) => one.path === path) ?? {}
+      : {}
+    return keys.length > 1 ? keys : keysAt(root, parentOf(path))
   }
-  const issues = listFindings(
-    [...groups, ...rest.groups()],
-    limit,
-    (group, count) => issueForOthers(group, count, isWhole)
-  )
-  return issues.length === 0 ? undefined : refusalWith(issues, root, json)
+  const issueOf = (misfit: Misfit): Issue => {
+    const { kind, path, value } = misfit
+    const isHidden = isSecret(path)
+    const advice = isHidden ? undefined : adviceFor(misfit, conformance)
+    const expected = wordsFor(misfit, conformance) ?? expectedBy(misfit, conformance, isHidden)
+    const issue = { kind: issueKind(kind), path, expected, actual: actual(path, value) }
+    return advice === undefined ? issue : { ...issue, advice }
+  }
+  const groups = fields.map(({ count, first, path }) => ({ path, first: first.map(issueOf), count }))
+  return { root, json, marked, conformance, groups, unions, isWhole, limit, isSecret, actual, keysFor }
 }
 
 const anything: JsonSchema = {}
 
-/** Turns a misfit into an issue. */
-const issueOf = (
-  misfit: Misfit,
-  conformance: Conformance,
-  how: { readonly isSecret: boolean; readonly actual: string; readonly finding: Field | undefined }
-): Issue => {
-  const { kind, path } = misfit
-  const { actual, finding, isSecret } = how
-  const advice = isSecret || misfit.value instanceof Unsafe ? undefined : adviceFor(misfit, conformance)
-  const expected = finding?.isAuthors === true
-    ? finding.expected
-    : expectation(conformance.document.flat(misfit.schema), conformance.document, finding?.keywords, misfit.value) ??
-      expectedBy(misfit, conformance, isSecret)
-  return { kind: kinds[kind], path, expected, actual, ...(advice === undefined ? {} : { advice }) }
-}
+const noWords = () => undefined
 
-const kinds: { readonly [K in Misfit["kind"]]: IssueKind } = {
-  bound: "bound",
-  choice: "choice",
-  complex: "complex",
+/** The kinds of misfits that have another name in an issue. */
+type Renamed = Exclude<Misfit["kind"], IssueKind>
+
+const renamed: { readonly [K in Renamed]: IssueKind } = {
   contains: "form",
   count: "form",
-  format: "format",
+  excluded: "form",
   key_name: "unknown_key",
-  missing_key: "missing_key",
-  type: "type",
-  union: "form",
-  unknown_key: "unknown_key"
+  union: "form"
 }
 
-const noSuchKey = "no such key"
+const isRenamed = (kind: Misfit["kind"]): kind is Renamed => kind in renamed
+
+const issueKind = (kind: Misfit["kind"]): IssueKind => isRenamed(kind) ? renamed[kind] : kind
+
+export const noSuchKey = "no such key"
 
 const expectedBy = (misfit: Misfit, { document }: Conformance, isSecret: boolean): string => {
   const { kind, schema, value } = misfit
@@ -152,73 +136,34 @@ const expectedBy = (misfit: Misfit, { document }: Conformance, isSecret: boolean
   const words = (otherwise: string) =>
     describe(schema, document) ?? describe(document.at(misfit.path), document) ?? otherwise
   if (kind === "unknown_key") return noSuchKey
-  if (kind === "key_name") return `a key that is ${words("another")}`
+  if (kind === "key_name") return `${noSuchKey}: expected ${withExclusion(schema, document, "string")}`
   if (kind === "missing_key") return words("a value")
   if (kind === "complex") return "a simpler value"
   if (kind === "count") return `exactly one of ${words("several forms")}`
+  if (kind === "excluded") return withExclusion(schema, document)
   if (kind === "contains") return containing(schema, document)
   if (schema === false) return "nothing"
   // For a secret, choices keep their order: sorting them by distance would reveal the value.
   return expectationFor(isSecret ? undefined : value, schema, document) ??
-    (value instanceof Unsafe ? unsafeInteger : kind === "union" ? "another form" : "another value")
+    (isUnsafe(value) ? unsafeInteger : kind === "union" ? "another form" : "another value")
+}
+
+// Describes a schema with the keyword `not`. Its own type counts before the given one.
+const withExclusion = (schema: unknown, document: Conformance["document"], type?: string): string => {
+  const { not, ...rest } = isObject(schema) ? schema : {}
+  const form = describe(type === undefined ? rest : { type, ...rest }, document) ?? type ?? "a value"
+  return not === undefined ? form : `${form}, but not ${describe(not, document) ?? "what 'not' excludes"}`
 }
 
 const containing = (schema: unknown, document: Conformance["document"]): string => {
   const { contains, maxContains, minContains = 1 } = isObject(schema) ? schema : {}
-  const max = typeof maxContains === "number" ? ` and at most ${maxContains}` : ""
+  const max = isNumber(maxContains) ? ` and at most ${maxContains}` : ""
   return `array with at least ${Number(minContains)}${max} of: ${describe(contains, document) ?? "certain items"}`
 }
 
-// Describes the schema's expectation, with the more exact keywords of the other validator.
-const expectation = (
-  flat: JsonSchema,
-  document: Document,
-  keywords: JsonSchema = {},
-  value: unknown
-): string | undefined => {
-  if (Object.keys(keywords).length === 0) return undefined
-  const type = Array.isArray(value) ? "array" : "string"
-  const base = [flat, ...(document.members(flat) ?? [])].find((member) => member["type"] === type)
-  return describe({ ...base, type, ...keywords }, document)
-}
-
-// Turns a finding that only the other validator has reported into an issue.
-const issueFrom = (finding: Field, schema: JsonSchema, value: Json, isSecret: boolean, actual: string): Issue => {
-  const { keywords, kind, path } = finding
-  const document = documentOf(schema)
-  const received = partAt(value, path)
-  if (kind === "key" && received !== undefined) {
-    const parent = path.slice(0, -1)
-    const advice = keyMeant(String(path.at(-1)), keysAt(schema, parent), partAt(value, parent))
-    return { kind: "unknown_key", path, expected: noSuchKey, actual, ...(advice === undefined ? {} : { advice }) }
-  }
-  const described = describe(document.at(path), document)
-  // The other validator's words are not used if they quote a secret.
-  const words = finding.expected !== "" && isSecret && mentions(finding.expected, received)
-    ? described ?? "a valid value"
-    : finding.expected
-  const exact = expectation(document.at(path) ?? {}, document, keywords, received)
-  // For a union, the other validator may name only the nearest members; the schema names all of them.
-  const isOfUnion = !finding.isAuthors && document.formsAt(path).length > 1
-  const expected = kind === "key"
-    ? described ?? "a value"
-    : exact === undefined && isOfUnion && described !== undefined
-    ? described
-    : [exact, words].filter((words) => words !== undefined && words !== "").join(" or ")
-  return { kind: kind === "key" ? "missing_key" : kind === "type" ? "type" : "other", path, expected, actual }
-}
-
-/** True if these words contain the value, or a part of it. */
-const mentions = (words: string, value: unknown): boolean =>
-  typeof value === "object" && value !== null
-    ? Object.values(value).some((part) => mentions(words, part))
-    : (typeof value === "string" || typeof value === "number") && value !== "" && words.includes(String(value))
-
-const asValue = (value: unknown): Value | undefined => value as Value | undefined
-
 // Makes one issue for the remaining items of an array with the same mistake. Up to three items have their own issues.
 const issueForOthers = ({ first, path }: Group<Issue>, count: number, isWhole: boolean): Issue => {
-  const index = path.findIndex((key) => typeof key === "number")
+  const index = path.findIndex((key) => isNumber(key))
   const [array, field] = [path.slice(0, index), path.slice(index + 1)]
   const [expected = "", ...rest] = new Set(first.map(({ expected }) => expected))
   const { kind = "other" } = first[0] ?? {}
@@ -238,40 +183,88 @@ const issueForOthers = ({ first, path }: Group<Issue>, count: number, isWhole: b
 // The refusal
 // -----------------------------------------------------------------------------
 
-const keysAt = (schema: JsonSchema, path: Path): ReadonlyArray<string> =>
-  Array.from(new Set(documentOf(schema).formsAt(path).flatMap((form) => Object.keys(propertiesOf(form)))))
+/** What an object allows: the names of its keys, and the patterns of further keys. */
+interface Keys {
+  readonly names: ReadonlyArray<string>
+  readonly patterns: ReadonlyArray<string>
+}
+
+export const keysAt = (schema: JsonSchema, path: Path): ReadonlyArray<string> => allowedAt(schema, path).names
+
+const allowedAt = (schema: JsonSchema, path: Path): Keys =>
+  path.length === 0 ? allowedByRoot(schema) : allowedBy(documentOf(schema).formsAt(path))
+
+const allowedBy = (forms: ReadonlyArray<JsonSchema>): Keys => ({
+  names: distinct(forms.flatMap(declaredBy)),
+  patterns: forms.flatMap(({ patternProperties }) => isObject(patternProperties) ? keysOf(patternProperties) : [])
+})
+
+const allowedByRoot = memoize((schema: JsonSchema) => allowedBy(documentOf(schema).formsAt([])))
 
 const choicesAt = (schema: JsonSchema, path: Path): ReadonlyArray<string> =>
   documentOf(schema).formsAt(path).flatMap((form) =>
-    choicesOf(form)?.map((choice) => typeof choice === "string" ? choice : excerpt(choice)) ?? []
+    choicesOf(form)?.map((choice) => isString(choice) ? choice : excerpt(choice)) ?? []
   )
 
-const refusalWith = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Json): MisfitRefusal => {
+/** Returns the refusal of a value with these issues; `undefined` if there are none. */
+export const refusalOf = (
+  { isWhole, json: value, keysFor, limit, root: schema }: Examined,
+  groups: ReadonlyArray<Group<Issue>>
+): MisfitRefusal | undefined => {
+  const issues = listFindings(groups, limit, (group, count) => issueForOthers(group, count, isWhole))
+  if (issues.length === 0) return undefined
+  const refusal: Refused = { kind: "misfit", issues }
+  Object.defineProperty(refusal, origin, { value: { schema, value } satisfies Origin })
+  Object.defineProperty(refusal, "alternatives", alternativesOnDemand)
   const atFault = issues.find(({ kind }) => kind === "unknown_key" || kind === "missing_key")
-  const path = atFault?.path.slice(0, -1) ?? []
-  const names = atFault === undefined ? [] : keysAt(schema, path)
-  return {
-    kind: "misfit",
-    issues,
-    alternatives: alternatives(issues, schema, value),
-    ...(atFault !== undefined && (names.length > 0 || takesNothing(schema)) ? { keys: { path, names } } : {})
+  if (atFault) {
+    const path = parentOf(atFault.path)
+    const [names, { patterns }] = [keysFor(atFault), allowedAt(schema, path)]
+    if (names.length + patterns.length > 0 || takesNothing(schema)) {
+      refusal.keys = patterns.length === 0 ? { path, names } : { path, names, patterns }
+    }
+  }
+  // Its alternatives are defined above.
+  return refusal as MisfitRefusal
+}
+
+type Refused = { -readonly [K in keyof Omit<MisfitRefusal, "alternatives">]: MisfitRefusal[K] }
+
+/** What the alternatives in a refusal are found in. */
+interface Origin {
+  readonly schema: JsonSchema
+  readonly value: Json
+}
+
+const origin = Symbol("origin")
+
+// Comparing names takes long, and not everybody reads them. All refusals share this getter: an object with a getter of
+// its own has a hidden class of its own, which costs more than finding the issues.
+const alternativesOnDemand = {
+  configurable: true,
+  enumerable: true,
+  get(this: MisfitRefusal & { readonly [origin]: Origin }) {
+    return alternatives(this.issues, this[origin])
   }
 }
 
+const parentOf = (path: Path): Path => path.slice(0, -1)
+
 /** True for the schema of an object that allows no keys. */
 const takesNothing = (schema: JsonSchema): boolean =>
-  schema["additionalProperties"] === false && Object.keys(propertiesOf(schema)).length === 0
+  schema["additionalProperties"] === false && schema["patternProperties"] === undefined &&
+  keysOf(propertiesOf(schema)).length === 0
 
 // Returns the allowed keys of the object with an unknown key. If no key is unknown, returns the choices of
 // the only field with an issue.
-const alternatives = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Json): ReadonlyArray<string> => {
+const alternatives = (issues: ReadonlyArray<Issue>, { schema, value }: Origin): ReadonlyArray<string> => {
   const unknown = issues.find(({ kind }) => kind === "unknown_key")
-  if (unknown !== undefined) {
-    const parent = unknown.path.slice(0, -1)
+  if (unknown) {
+    const parent = parentOf(unknown.path)
     return keysMeant(String(unknown.path.at(-1)), keysAt(schema, parent), partAt(value, parent))
   }
   const [only, ...rest] = issues
-  if (only === undefined || rest.length > 0) return []
+  if (!only || rest.length > 0) return []
   const received = partAt(value, only.path)
-  return Suggestion.nearest(typeof received === "string" ? received : excerpt(received), choicesAt(schema, only.path))
+  return Suggestion.nearest(isString(received) ? received : excerpt(received), choicesAt(schema, only.path))
 }

@@ -9,23 +9,27 @@
  * that is refused. So `"100"` is read as an integer where an integer is expected. `"1,000"` and `"1.000"` are
  * refused, because each may mean one thousand or one.
  */
+import { checkOptions, limitsOf } from "./checkedOptions.ts"
 import { repairsOf } from "./coercion/repairNotes.ts"
 import { undo } from "./coercion/undo.ts"
 import { explain } from "./explain.ts"
 import { asJson, isJsonObject, type Json, type JsonObject, type JsonSchema } from "./json.ts"
-import { type Limits, limitsOf, type Options } from "./options.ts"
-import { numberAt, read, type Refused } from "./read.ts"
+import { demandKnown, type Names } from "./knownOptions.ts"
+import { type Limits, noFormats, noOptions, type Options } from "./options.ts"
+import { plain } from "./plain.ts"
+import { numberAt, readText, type Refused, refusedFor } from "./read.ts"
 import type { Misfit, Refusal } from "./refusal.ts"
 import type { Repair, ValueRepair } from "./repair.ts"
-import { conformanceTo } from "./schema/conformance.ts"
+import { checksWith } from "./schema/check.ts"
+import { type Conformance, conformanceTo } from "./schema/conformance.ts"
 import { usable } from "./schema/inspect.ts"
 import { hasSecrets, secretsOf } from "./secret.ts"
 import { isJson, kindOf, mark, type NumberAt, pathOf, show } from "./value.ts"
 
 /** The result for a value that fits, perhaps after repairs. */
-export interface Fitted {
+export interface Fitted<out A = Json> {
   readonly ok: true
-  readonly value: Json
+  readonly value: A
   /** At most `limits.issues` repairs (default: 20) with a note, and at most that many without. */
   readonly repairs: ReadonlyArray<ValueRepair>
 }
@@ -42,11 +46,12 @@ export interface Coerced {
 }
 
 /** How a value was written, and how problems with it are reported. */
-export interface Origin extends Pick<Options, "secrets"> {
+export interface Origin extends Pick<Options, "formats" | "secrets"> {
   readonly limits?: Pick<Limits, "issues">
   /**
    * Returns the source text of the number at a path, if that text is known: `"1.10"`,
-   * `"12345678901234567890"`. By default, a number's text is the one that JavaScript would write.
+   * `"12345678901234567890"`. Without it, only a whole number in the safe range is read as text: any other may have lost
+   * digits.
    */
   readonly numberAt?: NumberAt
 }
@@ -77,25 +82,33 @@ export interface Origin extends Pick<Options, "secrets"> {
  * fit({ userId: "7 or 8" }, schema).ok // => false
  * ```
  *
- * @param value any JSON value, as `JSON.parse` returns it
+ * @param value any JSON value, as `JSON.parse` returns it. A part that is not JSON, or that contains itself, is refused
  * @param schema the JSON Schema of the value, including its definitions. Reuse the object, because results
  * are cached for it, and do not change it after its first use
  */
-export const fit = (value: unknown, schema: JsonSchema, options: Origin = {}): Fitted | Refused<Misfit> => {
-  const { fits, repairs, value: coerced } = coerce(value, schema, options)
+export const fit = (value: unknown, schema: object, options: Origin = noOptions): Fitted | Refused<Misfit> => {
+  if (options !== noOptions) demandKnown("fit", options, names)
+  return fitted(plain(value), usable(schema), options)
+}
+
+const names: Names<Origin> = { formats: true, limits: true, numberAt: true, secrets: true }
+
+/** Fits a value as {@link fit} does. */
+export const fitted = (value: unknown, schema: JsonSchema, options: Origin): Fitted | Refused<Misfit> => {
+  const { conformance, fits, repairs, value: coerced } = coercion(value, schema, options)
   if (fits) return { ok: true, value: coerced, repairs }
   const refusal = explain(coerced, schema, {
     ...options,
     // After a repair, paths may not match the source text. So the coerced value is checked without it. This
     // is enough, because `coerce` repairs a value only if no number lost digits.
-    ...(repairs.length === 0 ? {} : { numberAt: noSource, written: { value: asJson(value), ...sourcesOf(options) } })
+    ...(repairs.length === 0
+      ? { conformance }
+      : { numberAt: noSource, written: { value: asJson(value), numberAt: options.numberAt } })
   })
   return { ok: false, refusal: refusal ?? { kind: "misfit", issues: [], alternatives: [] } }
 }
 
 const noSource = () => ""
-
-const sourcesOf = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numberAt }
 
 /**
  * Undoes every drift (see {@link fit}) that has exactly one reading, even if the value still does not fit
@@ -109,23 +122,35 @@ const sourcesOf = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numb
  *
  * @example
  * ```ts
- * import { coerce } from "@fallible/arguments"
+ * import { coerce } from "@fallible/arguments/internal"
  *
  * coerce("7", { type: "integer" }) // => { value: 7, repairs: [{ kind: "text_for_number", path: [] }], fits: true }
  * coerce("7 or 8", { type: "integer" }) // => { value: "7 or 8", repairs: [], fits: false }
  * ```
  */
-export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {}): Coerced => {
+export const coerce = (value: unknown, schema: object, options: Origin = noOptions): Coerced => {
+  const { fits, repairs, value: coerced } = coercion(value, usable(schema), options)
+  return { value: coerced, repairs, fits }
+}
+
+/** Coerces a value as {@link coerce} does. A conformance that still has a budget may be used again for the same value. */
+const coercion = (
+  value: unknown,
+  schema: JsonSchema,
+  options: Origin
+): Coerced & { readonly conformance?: Conformance } => {
   const { issues } = limitsOf(options)
-  const { numberAt = () => undefined } = options
+  const { formats = noFormats, numberAt = () => undefined } = options
+  const checks = checksWith(formats)
+  if (checks.surely(asJson(value), schema)) return { value: asJson(value), repairs: none, fits: true }
   const marked = mark(asJson(value), numberAt)
-  const conformance = conformanceTo(usable(schema), marked)
+  const conformance = conformanceTo(schema, marked, checks)
   if (conformance.fits(marked, schema)) return { value: asJson(value), repairs: [], fits: true }
   const undone = undo(marked, schema, conformance, numberAt)
   // Lost digits are found in the source text by the number's path, and a repair may change that path. So a
   // value with lost digits is not repaired.
-  if (undone === undefined || !conformance.spend(0) || !isJson(undone.value)) {
-    return { value: asJson(value), repairs: [], fits: false }
+  if (!undone || !conformance.spend(0) || !isJson(undone.value)) {
+    return { value: asJson(value), repairs: [], fits: false, ...(conformance.spend(0) ? { conformance } : {}) }
   }
   const isSecret = secretsOf(schema, options)
   return {
@@ -142,21 +167,26 @@ export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {})
  *
  * @example
  * ```ts
- * import { fits } from "@fallible/arguments"
+ * import { fits } from "@fallible/arguments/internal"
  *
  * fits("2024-01-31", { type: "string", format: "date" }) // => true
  * fits("01/31/2024", { type: "string", format: "date" }) // => false
  * ```
  */
-export const fits = (value: unknown, schema: JsonSchema, { numberAt }: Origin = {}): boolean => {
+export const fits = (value: unknown, from: object, { formats = noFormats, numberAt }: Origin = noOptions): boolean => {
+  const schema = usable(from)
+  const checks = checksWith(formats)
+  if (checks.surely(asJson(value), schema)) return true
   const marked = mark(asJson(value), numberAt)
-  return conformanceTo(usable(schema), marked).fits(marked, schema)
+  return conformanceTo(schema, marked, checks).fits(marked, schema)
 }
 
+const none: ReadonlyArray<never> = []
+
 /** The result for an argument text that was read and fits its schema. */
-export interface Decoded {
+export interface Decoded<out A = JsonObject> {
   readonly ok: true
-  readonly value: JsonObject
+  readonly value: A
   /** Repairs of the text come first, in the order of the text. Repairs of values follow, as in {@link Coerced}. */
   readonly repairs: ReadonlyArray<Repair>
 }
@@ -188,21 +218,41 @@ export interface Decoded {
  * // => "'city': expected string, got nothing. 'town': no such key. Expected keys: 'city', 'days'."
  * ```
  *
- * @param text what the model wrote; `undefined` if the model sent nothing
+ * @param text what the model wrote; `undefined` or `null` if the model sent nothing
  * @param schema the JSON Schema of the arguments, including its definitions. Reuse the object, and do not
  * change it after its first use
  */
 export const decode = (
-  text: string | undefined,
-  schema: JsonSchema,
-  options: Options = {}
+  text: string | null | undefined,
+  schema: object,
+  options: Options = noOptions
 ): Decoded | Refused<Refusal> => {
-  // If the schema has secrets, no part of an unreadable text is quoted.
-  const readable = read(text, hasSecrets(schema) ? { ...options, secrets: [[]] } : options)
-  if (!readable.ok) return readable
-  const fitted = fit(readable.value, schema, { ...options, numberAt: (path) => numberAt(readable, path) })
-  if (!fitted.ok) return fitted
+  checkOptions("decode", options)
+  return decoded(text, usable(schema), options)
+}
+
+/** Decodes a text as {@link decode} does. */
+export const decoded = (
+  text: string | null | undefined,
+  schema: JsonSchema,
+  options: Options
+): Decoded | Refused<Refusal> => {
+  const readable = readText(text, options)
+  if (!("ok" in readable)) {
+    // If the schema has secrets, no part of an unreadable text is quoted.
+    return refusedFor(text, readable, options.secrets !== undefined && options.secrets.length > 0 || hasSecrets(schema))
+  }
+  const { value } = readable
+  // Nearly all values fit as they are.
+  if (checksWith(options.formats ?? noFormats).surely(value, schema)) {
+    return { ok: true, value, repairs: readable.repairs }
+  }
+  const fit = fitted(value, schema, { ...options, numberAt: (path) => numberAt(readable, path) })
+  if (!fit.ok) return fit
   // Coercion never turns an object into a value of another type.
-  const value = isJsonObject(fitted.value) ? fitted.value : readable.value
-  return { ok: true, value, repairs: [...readable.repairs, ...fitted.repairs] }
+  return {
+    ok: true,
+    value: isJsonObject(fit.value) ? fit.value : value,
+    repairs: [...readable.repairs, ...fit.repairs]
+  }
 }

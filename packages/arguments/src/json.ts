@@ -19,16 +19,44 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
+/** True for an object or an array. */
+export const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null
+
 /** True for an object that is neither an array nor `null`. */
 export const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+  isContainer(value) && !isArray(value)
+
+/** True for an array of anything. */
+export const isArray = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value)
+
+export const isString = (value: unknown): value is string => typeof value === "string"
+
+export const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
+
+export const isNumber = (value: unknown): value is number => typeof value === "number"
+
+/** Returns an array itself, and no items for anything else. */
+export const itemsIn = (value: unknown): ReadonlyArray<unknown> => isArray(value) ? value : none
+
+const none: ReadonlyArray<never> = []
+
+/** Returns each of these values once, in the order in which they first appear. */
+export const distinct = <A>(values: Iterable<A>): ReadonlyArray<A> => Array.from(new Set(values))
+
+/** True if an object or an array has its own value for a key. */
+export const hasKey = (container: object, key: string | number): boolean => Object.hasOwn(container, key)
+
+/** Returns the own keys of an object. */
+export const keysOf = (of: object): ReadonlyArray<string> => Object.keys(of)
+
+/** Returns the own keys of an object, each with its value. */
+export const entriesOf = <A>(
+  of: { readonly [key: string]: A } | object
+): ReadonlyArray<readonly [key: string, value: A]> => Object.entries(of)
 
 /** Returns the part of a value at a path of own keys; `undefined` if there is no such part. */
 export const partAt = (value: unknown, path: Path): unknown =>
-  path.reduce<unknown>(
-    (at, key) => typeof at === "object" && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined,
-    value
-  )
+  path.reduce<unknown>((at, key) => isContainer(at) && hasKey(at, key) ? Reflect.get(at, key) : undefined, value)
 
 /** True for a JSON object. The value must already be known to be JSON. */
 export const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value)

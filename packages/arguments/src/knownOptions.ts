@@ -1,5 +1,6 @@
+import { keysOf } from "./json.ts"
 import { didYouMean } from "./suggestion.ts"
-import { cut, oneLine } from "./text/excerpt.ts"
+import { cut, list, oneLine } from "./text/excerpt.ts"
 
 /** The names of all options of a record. The type makes the list complete. */
 export type Names<Options> = Readonly<Record<keyof Options, true>>
@@ -10,12 +11,12 @@ export type Names<Options> = Readonly<Record<keyof Options, true>>
  * @param owner the owner of the options, at the beginning of a sentence: "Tool 'pay'"
  */
 export const unknownOption = <Options>(owner: string, options: object, names: Names<Options>): string | undefined => {
-  const known = Object.keys(names)
-  const unknown = Object.keys(options).find((name) => !known.includes(name))
+  const known = keysOf(names)
+  const unknown = keysOf(options).find((name) => !known.includes(name))
   if (unknown === undefined) return undefined
   const meant = didYouMean(unknown, known)
   const advice = meant === undefined
-    ? `Its options are ${known.map((name) => `'${name}'`).join(", ")}.`
+    ? `Its options are ${list(known, known.length)}.`
     : `Did you mean '${meant}'?`
   return `${owner} has no option '${cut(oneLine(unknown), 60)}'. ${advice}`
 }

@@ -2,7 +2,8 @@
 import { fits } from "./fit.ts"
 import { isJsonObject, isObject, type Json, type JsonSchema, type Path } from "./json.ts"
 import { read } from "./read.ts"
-import { documentOf } from "./schema/document.ts"
+import { describes } from "./schema/described.ts"
+import { usable } from "./schema/inspect.ts"
 import { type Applicable, hasSecrets, secrecyOf } from "./secret.ts"
 
 /** What is shown in place of a secret. */
@@ -31,8 +32,9 @@ export const mask = "<redacted>"
  * @param schema the JSON Schema of the value, including its definitions
  * @param isFit whether the value is known to fit the schema; by default, this is checked
  */
-export const masked = (value: Json, schema: JsonSchema, isFit?: boolean): Json => {
-  if (!hasSecrets(schema)) return value
+export const masked = (value: Json, from: object, isFit?: boolean): Json => {
+  if (!hasSecrets(from)) return value
+  const schema = usable(from)
   const { holds, inside, isSecret, isTuple, whole } = secrecyOf(schema)
   const isExact = isFit ?? fits(value, schema)
   const hide = (value: Json, nodes: Applicable): Json => {
@@ -66,7 +68,7 @@ export const masked = (value: Json, schema: JsonSchema, isFit?: boolean): Json =
  * @param text what the model wrote
  * @param schema the JSON Schema of the arguments, including its definitions
  */
-export const maskedText = (text: string, schema: JsonSchema): string => {
+export const maskedText = (text: string, schema: object): string => {
   if (!hasSecrets(schema)) return text
   const readable = read(text, { prose: true })
   return readable.ok ? JSON.stringify(masked(readable.value, schema)) : mask
@@ -80,20 +82,19 @@ export const maskedText = (text: string, schema: JsonSchema): string => {
  *
  * @example
  * ```ts
- * import { declaredParts } from "@fallible/arguments"
+ * import { declaredParts } from "@fallible/arguments/internal"
  *
  * const schema = { type: "object", properties: { id: { type: "string" }, pin: { type: "string", writeOnly: true } } }
  * declaredParts({ id: 7, pin: "1234", hash: "x" }, schema) // => { id: 7, pin: "<redacted>" }
  * ```
  */
 export const declaredParts = (value: Json, schema: JsonSchema): Json => {
-  const { declares } = documentOf(schema)
   const declared = (value: Json, path: Path): Json => {
     if (typeof value !== "object" || value === null) return value
     if (!isJsonObject(value)) {
-      return value.map((item, index) => declares([...path, index]) ? declared(item, [...path, index]) : null)
+      return value.map((item, index) => describes(schema, [...path, index]) ? declared(item, [...path, index]) : null)
     }
-    const fields = Object.entries(value).filter(([key]) => declares([...path, key]))
+    const fields = Object.entries(value).filter(([key]) => describes(schema, [...path, key]))
     return Object.fromEntries(fields.map(([key, field]) => [key, declared(field, [...path, key])]))
   }
   return masked(declared(value, []), schema)

@@ -12,3 +12,16 @@ export const memoize = <K extends object, V extends {}>(make: (key: K) => V): (k
     return value
   }
 }
+
+/** Returns the value of a key in a map. If there is none, makes it and inserts it. (`Map.prototype.getOrInsertComputed`) */
+export const getOrInsert = <K, V extends {}>(map: Map<K, V>, key: K, make: () => V): V => {
+  const existing = map.get(key)
+  if (existing !== undefined) return existing
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
+export const newSet = <A>(): Set<A> => new Set()
+
+export const newMap = <K, V>(): Map<K, V> => new Map()

@@ -1,4 +1,4 @@
-/** The options of this package: which text it accepts, which values are secret, and its limits. */
+/** The options of this package: which text it accepts, which formats it checks, which values are secret, and its limits. */
 import type { Path } from "./json.ts"
 
 /** Limits on the length of the text, on nesting and on messages. */
@@ -11,7 +11,18 @@ export interface Limits {
   readonly issues?: number
 }
 
+/** Tests for formats, by their name in the schema. */
+export interface Formats {
+  readonly [format: string]: (text: string) => boolean
+}
+
 export interface Options {
+  /**
+   * Tests for the formats of strings, such as `{ email: (text) => text.includes("@") }`. Default: only `date` and
+   * `date-time` are checked. Reuse the object: what is derived from a schema is cached for it. A test must return `true` for
+   * a text that has the format, and must not throw.
+   */
+  readonly formats?: Formats
   /**
    * Whether words around the object are accepted, as in `Here you are: {"a":1}`. Default: `false`. Leave this
    * off for a tool that acts (has side effects): the words may be "I will not call it with {…}".
@@ -26,18 +37,11 @@ export interface Options {
   readonly limits?: Limits
 }
 
-/** Returns all limits, with defaults. Throws a `RangeError` for a limit that is out of range. */
-export const limitsOf = ({ limits }: Pick<Options, "limits">): Required<Limits> => {
-  if (limits === undefined) return defaults
-  const all = { ...defaults, ...limits }
-  for (const [name, limit] of Object.entries(all)) {
-    const max = name === "depth" ? deepest : Number.MAX_SAFE_INTEGER
-    if (!Number.isInteger(limit) || limit < 1 || limit > max) {
-      throw new RangeError(`limits.${name} has to be a whole number from 1 to ${max}, and is ${limit}.`)
-    }
-  }
-  return all
-}
+/** No formats of the user's. */
+export const noFormats: Formats = {}
+
+/** The options that are used where none are given. */
+export const noOptions: Options = {}
 
 /** The default limits. */
 export const defaults: Required<Limits> = { bytes: 1_048_576, depth: 128, issues: 20 }

@@ -4,15 +4,17 @@
  *     text ─ JSON.parse ─ faithful? ──────────────────────── value
  *              └ no ─ the object in it ─ tolerant reader ──── value and repairs, or a refusal
  */
+import { checkOptions, limitsOf } from "./checkedOptions.ts"
 import { isJsonObject, isObject, type JsonObject, type Path } from "./json.ts"
-import { limitsOf, type Options } from "./options.ts"
+import { noOptions, type Options } from "./options.ts"
 import type { Unreadable } from "./refusal.ts"
 import type { TextRepair } from "./repair.ts"
-import { utf8Length } from "./text/excerpt.ts"
+import { kind, utf8Length } from "./text/excerpt.ts"
 import { isFaithful, parseOrUndefined } from "./text/faithful.ts"
-import type { Fault } from "./text/fault.ts"
+import { type Fault, faultAt } from "./text/fault.ts"
 import { findObject } from "./text/object.ts"
-import { numbersOf, Reader } from "./text/reader.ts"
+import { numbersOf, readRoot } from "./text/reader.ts"
+import { type NumberTokens, scannerOf } from "./text/scanner.ts"
 import { openingOf } from "./text/wrapping.ts"
 import { ofText, unreadable } from "./words.ts"
 
@@ -62,36 +64,51 @@ export interface Refused<out R> {
  * cut.ok || cut.refusal.kind // => "cut_off"
  * ```
  *
- * @param text what the model wrote; `undefined` if the model sent nothing
+ * @param text what the model wrote; `undefined` or `null` if the model sent nothing
  * @param options default: no prose, no secrets, 1 MiB, 128 levels
  */
-export const read = (text: string | undefined, options: Options = {}): Readable | Refused<Unreadable> => {
+export const read = (text: string | null | undefined, options: Options = noOptions): Readable | Refused<Unreadable> => {
+  checkOptions("read", options)
   const result = readText(text, options)
-  return "ok" in result ? result : refusedFor(text, result, options)
+  return "ok" in result ? result : refusedFor(text, result, (options.secrets?.length ?? 0) > 0)
 }
 
-const refusedFor = (text = "", fault: Fault, { secrets = [] }: Options): Refused<Unreadable> => ({
+/** Returns the refusal of a text. A text that may have a secret is not quoted. */
+export const refusedFor = (text: string | null | undefined, fault: Fault, isSecret: boolean): Refused<Unreadable> => ({
   ok: false,
-  refusal: unreadable(text, fault, secrets.length > 0)
+  refusal: unreadable(text ?? "", fault, isSecret)
 })
 
-const readText = (text: string | undefined, options: Options): Readable | Fault => {
+/** Reads a text as {@link read} does. Returns the fault of a text that cannot be read. */
+export const readText = (text: string | null | undefined, options: Options): Readable | Fault => {
   const { bytes, depth } = limitsOf(options)
   // Nothing was sent, so nothing was repaired.
-  if (text === undefined) return { ok: true, value: {}, repairs: none, isExact: true, source: "{}", start: 0 }
-  if (isTooLong(text, bytes)) return { kind: "too_long", offset: 0, expected: "bytes", of: String(bytes) }
+  if (text === undefined || text === null) {
+    return readable({}, "{}")
+  }
+  if (typeof text !== "string") {
+    throw new TypeError(`The arguments are ${kind(text)}, not a text. For a value that is already parsed, use 'fit'.`)
+  }
+  if (isTooLong(text, bytes)) return faultAt("too_long", 0, "bytes", String(bytes))
   const value = strictObject(text, depth)
-  if (value !== undefined) return { ok: true, value, repairs: none, isExact: true, source: text, start: 0 }
-  const object = findObject(text, { depth })
-  if ("kind" in object) return object
-  const { hasUnsafeInteger, source, start } = object
-  const repairs = object.repairs.toSorted(([, a], [, b]) => a - b).map(ofText)
+  if (value !== undefined) return readable(value, text)
+  const found = findObject(text, depth)
+  if ("kind" in found) return found
+  const repairs = found.repairs.toSorted(([, a], [, b]) => a - b).map(ofText)
   const prose = options.prose === true ? undefined : repairs.find(({ kind }) => kind === "prose")
-  if (prose !== undefined) return { kind: "prose", offset: prose.offset, expected: "object_alone" }
+  if (prose !== undefined) return faultAt("prose", prose.offset, "object_alone")
   const third = repairs.filter(({ note }) => note !== undefined)[2]
-  if (third !== undefined) return { kind: "too_many_repairs", offset: third.offset, expected: "plain_json" }
-  return { ok: true, value: object.value, repairs, isExact: !hasUnsafeInteger, source, start }
+  if (third !== undefined) return faultAt("too_many_repairs", third.offset, "plain_json")
+  return readable(found.value, found.source, found.start, repairs, !found.hasUnsafeInteger)
 }
+
+const readable = (
+  value: JsonObject,
+  source: string,
+  start = 0,
+  repairs: ReadonlyArray<TextRepair> = none,
+  isExact = true
+): Readable => ({ ok: true, value, repairs, isExact, source, start })
 
 const none: ReadonlyArray<never> = []
 
@@ -119,21 +136,21 @@ export const numberAt = (text: Readable, path: Path): string | undefined => {
 // For each text, the function that finds its numbers. The text is read again when its first number is requested.
 const numbers = new WeakMap<Readable, (path: Path) => string | undefined>()
 
-/** The complete part of arguments that are still being written. It is only for display. */
+/** The part of arguments that is already written. It is only for display. */
 export interface Preview {
   /**
-   * An object with the members that are complete. It is typed as `unknown`, so that no tool accepts it by
-   * mistake.
+   * An object with the members that are complete, and with the string that is being written. It is typed as `unknown`, so that
+   * no tool accepts it by mistake.
    */
   readonly soFar: unknown
 }
 
 /**
- * Returns the complete part of arguments that are still streaming in.
+ * Returns the part of arguments that has been written, while they are still streaming in.
  *
  * When to use: to show a person what a model is about to call. Do not run a tool with it: parts are missing,
- * and the rest may still be refused. A string or a number at the end of the text is left out, because it may
- * continue. Never fails: at the first fault, the preview ends.
+ * and the rest may still be refused. A number that lost digits is shown as the text that was written. A string at the end of the text is shown as far as it is written. A number there is left
+ * out, because it may continue. Never fails: at the first fault, the preview ends.
  *
  * Each call reads the text from its start. So call `preview` when the display is refreshed, not for every
  * streamed piece.
@@ -142,15 +159,33 @@ export interface Preview {
  * ```ts
  * import { preview } from "@fallible/arguments"
  *
- * preview("{\"city\":\"Paris\",\"days\":[1,2").soFar // => { city: "Paris", days: [1] }
+ * preview("{\"days\":[1,2").soFar // => { days: [1] }
+ * preview("{\"city\":\"Par").soFar // => { city: "Par" }
  * ```
  */
-export const preview = (text: string, options: Options = {}): Preview => {
+export const preview = (text: string, options: Options = noOptions): Preview => {
+  checkOptions("preview", options)
   const { bytes, depth } = limitsOf(options)
-  const reader = new Reader(text.slice(0, bytes), openingOf(text), { depth })
-  reader.blank()
-  const soFar = reader.value()
+  const shown = (written: string, hops = 2): unknown => {
+    const scanner = scannerOf(written, openingOf(written), depth)
+    const soFar = readRoot(scanner)
+    if (scanner.hasUnsafeInteger) showDigits(scanner.tokens)
+    const { expected, of = "" } = scanner.fault ?? {}
+    // A string that is being written is read again, without the beginning of an escape and with a closing quote.
+    if (hops > 0 && expected === "rest_of_escape") return shown(written.slice(0, written.lastIndexOf("\\")), hops - 1)
+    return hops > 0 && expected === "closing_quote" ? shown(written + of, 0) : soFar
+  }
+  const soFar = typeof text === "string" ? shown(text.slice(0, bytes)) : undefined
   return { soFar: isObject(soFar) ? soFar : {} }
+}
+
+// A person must not see another number than the one that was written.
+const showDigits = (tokens: NumberTokens): void => {
+  for (const [container, numbers] of tokens) {
+    for (const [key, token] of numbers) {
+      if (Math.abs(Number(token)) > Number.MAX_SAFE_INTEGER) Reflect.set(container, key, token)
+    }
+  }
 }
 
 // -----------------------------------------------------------------------------
@@ -159,14 +194,14 @@ export const preview = (text: string, options: Options = {}): Preview => {
 
 // A UTF-16 code unit takes at most three bytes of UTF-8, and one byte if it is ASCII.
 const isTooLong = (text: string, bytes: number): boolean =>
-  text.length > bytes / 3 && (text.length > bytes || /[\u0080-\uffff]/.test(text) && utf8Length(text) > bytes)
+  text.length > bytes / 3 && (text.length > bytes || /[^\0-\x7f]/.test(text) && utf8Length(text) > bytes)
 
 // Text that cannot be a strict object is not passed to `JSON.parse`, to save the cost of an exception.
 const beginsStrictly = /^\s*\{\s*["}]/
 
 // The first test recognizes nearly all strict objects; the second allows for white space.
 const mayBeStrict = (text: string): boolean =>
-  text.charCodeAt(0) === 0x7b && text.charCodeAt(1) === 0x22 && text.charCodeAt(text.length - 1) === 0x7d ||
+  text[0] === "{" && text[1] === "\"" && text.at(-1) === "}" ||
   beginsStrictly.test(text) && text.trimEnd().endsWith("}")
 
 const strictObject = (text: string, depth: number): JsonObject | undefined => {

@@ -30,6 +30,7 @@ export type IssueKind =
   | "other"
   | "type"
   | "unknown_key"
+  | "validator"
 
 /** A problem with one field. */
 export interface Issue {
@@ -45,6 +46,7 @@ export interface Issue {
    * | `bound`                      | the value is too long, too large, or does not match the pattern        |
    * | `form`                       | the value fits no form of a union, or more than one                    |
    * | `complex`                    | the value is too deep, or has too many forms, to be checked completely |
+   * | `validator`                  | the schema's own library refused the value; `expected` has its words   |
    * | `other`                      | another validator reported the issue                                   |
    */
   readonly kind: IssueKind
@@ -69,7 +71,12 @@ export interface Misfit {
   /** The keys or choices that may have been meant, nearest first; empty if there are none. */
   readonly alternatives: ReadonlyArray<string>
   /** The keys that the object at `path` allows, if one of its keys is missing or unknown. */
-  readonly keys?: { readonly path: Path; readonly names: ReadonlyArray<string> }
+  readonly keys?: {
+    readonly path: Path
+    readonly names: ReadonlyArray<string>
+    /** The patterns of further keys, if the object allows keys by their pattern. */
+    readonly patterns?: ReadonlyArray<string>
+  }
 }
 
 export type Refusal = Unreadable | Misfit

@@ -9,7 +9,9 @@ export const textRepairKinds = [
   "control_character",
   "double_encoded",
   "duplicate_key",
+  "escaped_apostrophe",
   "escaped_quotes",
+  "leading_point",
   "missing_comma",
   "no_arguments",
   "prose",
@@ -27,6 +29,7 @@ export type TextRepairKind = typeof textRepairKinds[number]
 /** The kinds of repairs to a value. */
 export const valueRepairKinds = [
   "array_for_single",
+  "blank_for_null",
   "blank_for_optional",
   "boolean_for_text",
   "choice_case",
@@ -49,31 +52,6 @@ export const valueRepairKinds = [
 ] as const
 
 export type ValueRepairKind = typeof valueRepairKinds[number]
-
-/** True if repairs of a kind are reported to the model. Text that needs more than two of these kinds is refused. */
-export const isTold = (kind: TextRepairKind | ValueRepairKind): boolean => toldKinds.has(kind)
-
-const toldKinds: ReadonlySet<TextRepairKind | ValueRepairKind> = new Set<TextRepairKind | ValueRepairKind>([
-  "duplicate_key",
-  "escaped_quotes",
-  "missing_comma",
-  "prose",
-  "smart_quotes",
-  "surplus_closers",
-  "array_for_single",
-  "blank_for_optional",
-  "boolean_for_text",
-  "choice_spelling",
-  "date_form",
-  "decimal_for_integer",
-  "number_for_text",
-  "python_list",
-  "renamed_key",
-  "single_for_array",
-  "text_for_choice",
-  "text_with_drift",
-  "wrapper"
-])
 
 /** A change to the text. */
 export interface TextRepair {

@@ -25,7 +25,7 @@ export interface Unparsed extends Unreadable {
  *
  * @example
  * ```ts
- * import { parse } from "@fallible/arguments"
+ * import { parse } from "@fallible/arguments/internal"
  *
  * const cut = parse("{\"orders\":[{\"total\":1")
  * cut.ok || cut.refusal.kind // => "cut_off"
@@ -50,7 +50,7 @@ export const parse = (text: string): Parsed | Refused<Unparsed> => {
  *
  * @example
  * ```ts
- * import { sources } from "@fallible/arguments"
+ * import { sources } from "@fallible/arguments/internal"
  *
  * sources("{\"id\":12345678901234567890}", ["id"])
  * // => [{ path: ["id"], text: "12345678901234567890" }]

@@ -15,7 +15,7 @@
  *
  * @example
  * ```ts
- * import { nearest } from "@fallible/arguments"
+ * import { nearest } from "@fallible/arguments/internal"
  *
  * nearest("get_wether", ["get_time", "get_weather"]) // => ["get_weather", "get_time"]
  * ```
@@ -40,7 +40,7 @@ export const nearest = (
  *
  * @example
  * ```ts
- * import { didYouMean } from "@fallible/arguments"
+ * import { didYouMean } from "@fallible/arguments/internal"
  *
  * didYouMean("get_wether", ["get_time", "get_weather"]) // => "get_weather"
  * didYouMean("launch", ["get_time", "get_weather"]) // => undefined
@@ -54,6 +54,24 @@ export const didYouMean = (name: string, candidates: Iterable<string>): string |
   return nearEnough && (second === undefined || measure(first) < measure(second)) ? first : undefined
 }
 
+/**
+ * Returns the one candidate of which a name is a misspelling: one letter is missing, surplus, wrong or swapped with its
+ * neighbour, in a word of four letters or more, and not the first. `lastName` is no misspelling of `firstName`, nor
+ * `include` of `exclude`.
+ */
+export const misspelt = (name: string, candidates: Iterable<string>): string | undefined => {
+  const [first, second] = Array.from(candidates).filter((candidate) => isMisspelt(name, candidate))
+  return second === undefined ? first : undefined
+}
+
+const isMisspelt = (name: string, candidate: string): boolean => {
+  if (name.charAt(0).toLowerCase() !== candidate.charAt(0).toLowerCase()) return false
+  const [written, meant] = [fold(name), fold(candidate)]
+  return Math.min(written.length, meant.length) >= 4 && Math.abs(written.length - meant.length) < 2 &&
+    edits(written, meant) === 1 &&
+    written.replace(/\D/g, "") === meant.replace(/\D/g, "")
+}
+
 // Only the first characters of a name are compared: a hostile name may be a megabyte long.
 const longest = 64
 
@@ -64,21 +82,30 @@ const distance = (a: string, b: string): number => {
   if (Math.min(a.length, b.length) >= 3 && (a.includes(b) || b.includes(a))) return 1
   // Names whose lengths differ this much are unrelated, so their exact distance does not matter.
   const apart = Math.abs(a.length - b.length)
-  if (apart > Math.max(a.length, b.length) / 2) return apart
-  let beforeLast: Array<number> = []
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
+  return apart > Math.max(a.length, b.length) / 2 ? apart : edits(a, b)
+}
+
+// Two rows before the current one are enough. Names are short, so the rows are reused.
+const rows = [0, 1, 2].map(() => new Uint8Array(longest + 1))
+
+const edits = (a: string, b: string): number => {
+  let [beforeLast, last, row] = rows as [Uint8Array, Uint8Array, Uint8Array]
+  for (let j = 0; j <= b.length; j++) last[j] = j
   for (let i = 1; i <= a.length; i++) {
-    const row = [i]
+    row[0] = i
+    const unit = a.charCodeAt(i - 1)
     for (let j = 1; j <= b.length; j++) {
-      const replaced = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const replaced = last[j - 1]! + (unit === b.charCodeAt(j - 1) ? 0 : 1)
       let best = Math.min(replaced, last[j]! + 1, row[j - 1]! + 1)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+      if (i > 1 && j > 1 && unit === b.charCodeAt(j - 2) && a.charCodeAt(i - 2) === b.charCodeAt(j - 1)) {
         best = Math.min(best, beforeLast[j - 2]! + 1)
       }
-      row.push(best)
+      row[j] = best
     }
+    const free = beforeLast
     beforeLast = last
     last = row
+    row = free
   }
   return last[b.length]!
 }

@@ -2,6 +2,7 @@
  * All sentences of this package: about repairs, text that cannot be read, and values that do not fit.
  * Sentences are made last, so that no code has to parse a sentence to learn a fact.
  */
+import { isArray, isString } from "./json.ts"
 import type { Issue, Misfit, Refusal, Unreadable } from "./refusal.ts"
 import type { Repair, TextRepair, TextRepairKind, ValueRepairKind } from "./repair.ts"
 import { list, oneLine, placeOf } from "./text/excerpt.ts"
@@ -26,9 +27,8 @@ import { nameOf } from "./value.ts"
  * ```
  */
 export const message: {
-  (what: Refusal | Issue): string
+  (what: Refusal | Issue | ReadonlyArray<Repair>): string
   (what: Repair): string | undefined
-  (what: ReadonlyArray<Repair>): string
   (what: Sayable): string | undefined
 } = (what: Sayable): never => toText(what) as never
 
@@ -47,7 +47,7 @@ const toText = (what: Sayable): string | undefined =>
     ? undefined
     : `${what.note}.`
 
-const isList = (what: Sayable): what is ReadonlyArray<Repair> => Array.isArray(what)
+const isList = (what: Sayable): what is ReadonlyArray<Repair> => isArray(what)
 
 // -----------------------------------------------------------------------------
 // Text
@@ -69,36 +69,55 @@ export const ofText = ([kind, offset]: readonly [TextRepairKind, number]): TextR
   return note === undefined ? { kind, offset } : { kind, offset, note }
 }
 
-/** For each kind of fault: what is wrong, and what to do about it. */
-const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: string] } = {
-  array: ["They are an array, not an object", "For several objects, make several calls."],
-  bareword: ["A string has no quotes"],
-  bracket_mismatch: ["The brackets do not match"],
-  concatenation: ["Strings are joined by an operator", "Send one string."],
-  cut_off: ["They end too early"],
-  duplicate_key: ["A key appears twice, with different values"],
-  ellipsis: ["Something is left out", "Leave nothing out."],
-  expression: ["An expression is not a value", "Compute it, and send the result."],
-  invalid_escape: ["A backslash is not escaped", "Write a backslash as \\\\."],
-  invalid_number: ["JSON has no such number"],
-  invisible_character: ["There is an invisible character"],
-  missing_colon: ["They are not valid JSON", "Put a colon after each key."],
-  missing_comma: ["They are not valid JSON", "Put a comma between the values."],
-  missing_value: ["A value is missing"],
-  no_object: ["They are not a JSON object"],
-  prose: ["There are words around them", "Send the object alone."],
-  prototype_key: ["A key is not allowed"],
-  several_objects: ["They are more than one object", "For several objects, make several calls."],
-  too_deep: ["They are nested too deeply"],
-  too_long: ["They are too long", "Send less."],
-  too_many_repairs: ["They have too many mistakes"],
-  unclear_comment: ["A comment may be part of a value", "Leave comments out."],
-  unescaped_quote: [
-    "A quote is missing, or there is an extra one",
-    "Put strings in double quotes, and write a double quote inside a text as \\\"."
-  ],
-  unexpected_character: ["They are not valid JSON"],
-  unquoted_key: ["A key has no quotes"]
+/** For each kind of fault: what is wrong. */
+const reasons: { readonly [K in FaultKind]: string } = {
+  array: "They are an array, not an object",
+  bareword: "A string has no quotes",
+  bracket_mismatch: "The brackets do not match",
+  call: "They are written as a call",
+  concatenation: "Strings are joined by an operator",
+  cut_off: "They end too early",
+  duplicate_key: "A key appears twice, with different values",
+  ellipsis: "Something is left out",
+  expression: "An expression is not a value",
+  invalid_escape: "A backslash is not escaped",
+  invalid_number: "JSON has no such number",
+  invisible_character: "There is an invisible character",
+  markup: "They are markup, or have tags around them",
+  missing_colon: "They are not valid JSON",
+  missing_comma: "They are not valid JSON",
+  missing_value: "A value is missing",
+  no_object: "They are not a JSON object",
+  prose: "There are words around them",
+  prototype_key: "A key is not allowed",
+  several_objects: "They are more than one object",
+  too_deep: "They are nested too deeply",
+  too_long: "They are too long",
+  too_many_repairs: "They have too many mistakes",
+  unclear_comment: "A comment may be part of a value",
+  unescaped_quote: "A quote is missing, or there is an extra one",
+  unexpected_character: "They are not valid JSON",
+  unquoted_key: "A key has no quotes"
+}
+
+const severalCalls = "For several objects, make several calls."
+
+/** What to do about a fault, for the kinds that have one advice. */
+const advices: { readonly [K in FaultKind]?: string } = {
+  array: severalCalls,
+  call: "Send only the arguments, as one JSON object.",
+  concatenation: "Send one string.",
+  ellipsis: "Leave nothing out.",
+  invalid_escape: "Write a backslash as \\\\, or leave it out if it is not part of the text.",
+  markup: "Send only the JSON object, without tags.",
+  missing_colon: "Put a colon after each key.",
+  missing_comma: "Put a comma between the values.",
+  no_object: "Send one JSON object.",
+  prose: "Send the object alone.",
+  several_objects: severalCalls,
+  too_long: "Send less.",
+  unclear_comment: "Leave comments out.",
+  unescaped_quote: "Put strings in double quotes, and write a double quote inside a text as \\\"."
 }
 
 /** Expectations, in words. Some mention a key, a bracket, a quote or a limit (`of`). */
@@ -142,7 +161,7 @@ const expectations: { readonly [E in Expected]: string | ((of: string) => string
 /** Returns what was expected, in words. */
 const expectedIn = ({ expected, of = "" }: Pick<Fault, "expected" | "of">): string => {
   const words = expectations[expected]
-  return typeof words === "string" ? words : words(of)
+  return isString(words) ? words : words(of)
 }
 
 /** @param isSecret whether the text must not be quoted */
@@ -150,20 +169,47 @@ export const unreadable = (text: string, fault: Fault, isSecret: boolean): Unrea
   const { offset } = fault
   // An invisible character is reported instead of any other fault at its place, unless the text was cut off.
   const kind = fault.kind !== "cut_off" && isInvisible(text, offset) ? "invisible_character" : fault.kind
-  const advice = faults[kind][1]
+  const advice = adviceAt(text, offset, kind) ?? advices[kind]
   return {
     kind,
     offset,
     ...placeOf(text, offset),
     ...(isSecret ? {} : { excerpt: excerptAround(text, offset) }),
-    expected: expectedIn(fault),
-    ...(kind === "invisible_character"
-      ? { advice: `Remove ${nameOfInvisible(text, offset)}, or write it as an escape inside a string.` }
-      : advice === undefined
-      ? {}
-      : { advice })
+    expected: expectedIn(kind === "expression" && advice !== compute ? { expected: "value" } : fault),
+    ...(advice === undefined ? {} : { advice })
   }
 }
+
+// Advice that depends on what is written at the place of the fault.
+const adviceAt = (text: string, offset: number, kind: FaultKind): string | undefined => {
+  const written = text.slice(offset, offset + 200)
+  if (kind === "invisible_character") {
+    return `Remove ${nameOfInvisible(text, offset)}, or write it as an escape inside a string.`
+  }
+  if (fullWidth.test(written)) {
+    return `Write '${String.fromCharCode(written.charCodeAt(0) - 0xfee0)}' in its ASCII form.`
+  }
+  if (kind === "expression") {
+    const [number = ""] = /[\d.]*\s*$/.exec(text.slice(Math.max(0, offset - 20), offset)) ?? []
+    const [rest = ""] = /^[^,}\]\n]*/.exec(written) ?? []
+    const value = number + rest
+    if (/^\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b/.test(value)) return "Put a date in double quotes."
+    if (/^\([^()]*,/.test(written)) return "Write a list in square brackets."
+    // `555-1234` and `1/2/2024` are no calculations.
+    return /^[-+*/.()\d\s]+$/.test(value) && /\d\s*\*\s*\d|\d\s+[-+/]\s+\d/.test(value) ? compute : undefined
+  }
+  if (kind !== "unquoted_key" || !/\d,\s*$/.test(text.slice(Math.max(0, offset - 20), offset))) return undefined
+  return /^\d{3}\b/.test(written)
+    ? "Write a number without commas."
+    : /^\d{1,2}\b/.test(written)
+    ? "Write a decimal comma as a point."
+    : undefined
+}
+
+const compute = "Compute it, and send the result."
+
+// The full-width forms of ASCII's punctuation and digits look nearly the same.
+const fullWidth = /^[\uff01-\uff20\uff3b-\uff40\uff5b-\uff5e]/
 
 // White space at the end of the text says nothing. Half of a surrogate pair at either end is left out.
 const excerptAround = (text: string, offset: number): string => {
@@ -175,17 +221,17 @@ const excerptAround = (text: string, offset: number): string => {
 }
 
 /** Faults of the whole text, without a place in it. */
-const wholeTextFaults: ReadonlySet<FaultKind> = new Set(["array", "no_object", "prose", "too_long"])
+const wholeTextFaults: ReadonlySet<FaultKind> = new Set(["array", "call", "markup", "no_object", "prose"])
 
 const describeUnreadable = ({ advice, column, excerpt: near, expected, kind, line, offset }: Unreadable): string => {
-  const [reason] = faults[kind]
+  const reason = reasons[kind]
   const place = `at offset ${offset} (line ${line}, column ${column})${near === undefined ? "" : `, near \`${near}\``}`
   const what = kind === "cut_off"
     ? `${reason}, ${place}: ${expected} is missing`
     : kind === "too_deep" || kind === "too_long"
     ? `${reason}: expected ${expected}`
     : wholeTextFaults.has(kind)
-    ? reason
+    ? `${reason}${near === undefined || near === "" ? "" : `, near \`${near}\``}`
     : `${reason}, ${place}: expected ${expected}`
   return `The arguments cannot be read. ${what}.${advice === undefined ? "" : ` ${advice}`}`
 }
@@ -194,49 +240,56 @@ const describeUnreadable = ({ advice, column, excerpt: near, expected, kind, lin
 // Values
 // -----------------------------------------------------------------------------
 
-/** The words for a note about a repair to a value. `from` and `to` are already formatted. */
-interface Change {
-  readonly name: string
-  readonly from: string
-  readonly to: string
-}
+/** Returns a note about a change of the value that has this name. `from` and `to` are already formatted. */
+type Note = (name: string, from: string, to: string) => string
 
-const noteReadAs = (type: string) => ({ from, name, to }: Change) => `${name} is ${type}: ${from} was read as ${to}`
+const noteReadAs = (type: string): Note => (name, from, to) => `${name} is ${type}: ${from} was read as ${to}`
 
-const changes: { readonly [K in ValueRepairKind]?: (change: Change) => string } = {
+const changes: { readonly [K in ValueRepairKind]?: Note } = {
   array_for_single: noteReadAs("a single value"),
-  blank_for_optional: ({ from, name }) => `${name} is optional: leave it out instead of ${from}`,
+  blank_for_null: (name, from) => `${name} is null: write null, without quotes, instead of ${from}`,
+  blank_for_optional: (name, from) => `${name} is optional: leave it out instead of ${from}`,
   boolean_for_text: noteReadAs("a string"),
-  choice_spelling: ({ from, name, to }) => `${name} is ${to}: it was written as ${from}`,
+  choice_spelling: (name, from, to) => `${name} is ${to}: it was written as ${from}`,
   date_form: noteReadAs("a date"),
   decimal_for_integer: noteReadAs("an integer"),
   number_for_text: noteReadAs("a string"),
-  python_list: ({ name }) => `${name} is an array: send it as JSON, not as a Python list in a string`,
-  renamed_key: ({ from, to }) => `${to} was written as ${from}`,
+  python_list: (name) => `${name} is an array: send it as JSON, not as a Python list in a string`,
+  renamed_key: (_, from, to) => `${to} was written as ${from}`,
   single_for_array: noteReadAs("an array"),
   text_for_choice: noteReadAs("a number"),
-  text_with_drift: ({ name, to }) =>
+  text_with_drift: (name, _, to) =>
     `${name} is ${to}: send it as JSON, not as a string, with values of their own types`,
-  wrapper: ({ from, name }) => `${name} go without ${from} around them`
+  wrapper: (name, from) => `${name} go without ${from} around them`
 }
 
+/** True if repairs of a kind are reported to the model. Text that needs more than two of these kinds is refused. */
+export const isTold = (kind: TextRepairKind | ValueRepairKind): boolean => kind in notes || kind in changes
+
 /** Returns the note for the model about a repair to a value; `""` if its kind needs no note. */
-export const noteOf = (kind: ValueRepairKind, change: Change): string => changes[kind]?.(change) ?? ""
+export const noteOf = (kind: ValueRepairKind, ...change: Parameters<Note>): string => changes[kind]?.(...change) ?? ""
 
 const describeMisfit = ({ issues, keys }: Misfit): string =>
   [...issues.map(describeIssue), ...describeKeys(keys)].join(" ")
 
 // If a key is unknown or missing, all expected keys are listed.
 const describeKeys = (keys: Misfit["keys"]): ReadonlyArray<string> => {
-  if (keys === undefined) return []
-  const { names, path } = keys
-  if (names.length === 0) return path.length === 0 ? ["No arguments are expected."] : []
-  return [`Expected keys${path.length === 0 ? "" : ` of ${nameOf(path)}`}: ${list(names, 20)}.`]
+  if (!keys) return []
+  const { names, path, patterns = [] } = keys
+  const of = path.length === 0 ? "" : ` of ${nameOf(path)}`
+  const matching = patterns.length === 0 ? [] : [`keys that match ${list(patterns, 5)}`]
+  if (names.length > 0) return [`Expected keys${of}: ${[list(names, 20), ...matching].join(", or ")}.`]
+  if (patterns.length > 0) return [`Expected keys${of} that match ${list(patterns, 5)}.`]
+  return path.length === 0 ? ["No arguments are expected."] : []
 }
 
 const describeIssue = ({ actual, advice, expected, kind, more, path }: Issue): string => {
   const name = path.length === 0 ? "the arguments" : nameOf(path)
-  const expectation = kind === "unknown_key" ? expected : `expected ${expected}`
+  const expectation = kind === "unknown_key"
+    ? expected
+    : kind === "validator"
+    ? expected.replace(/\.$/, "")
+    : `expected ${expected}`
   const what = more !== undefined
     ? `${actual}: ${expectation}`
     : kind === "unknown_key"

@@ -19,7 +19,8 @@
  *
  * @since 0.1.0
  */
-import { defaults, numberAt, type Options, preview as readPreview, read, type Readable } from "@fallible/arguments"
+import { numberAt, type Options, preview as readPreview, read, type Readable } from "@fallible/arguments"
+import { defaults } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Result from "effect/Result"
@@ -153,13 +154,13 @@ export interface Preview {
 }
 
 /**
- * Returns a preview of arguments that are still streaming in: the part that is already complete.
+ * Returns a preview of arguments that are still streaming in: the part that is already written.
  *
  * When to use: to show a user which call a model is about to make, if you read the model's stream yourself. (An
  * agent's events contain only whole calls.) A preview cannot be run, because no tool accepts its type.
  *
- * A value at the end of the text is left out as long as it may continue. `preview` never fails: if a part
- * cannot be read, the preview ends before that part.
+ * A string at the end of the text is shown as far as it is written. A number or a word there is left out, because it may
+ * continue. `preview` never fails: if a part cannot be read, the preview ends before that part.
  *
  * Each call reads the text from its start, so call `preview` once per screen update, not for every chunk.
  *

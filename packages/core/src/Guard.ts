@@ -13,7 +13,7 @@
  *
  * @since 0.1.0
  */
-import { parse } from "@fallible/arguments"
+import { parse } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"

@@ -31,8 +31,7 @@
  *
  * @since 0.1.0
  */
-import { hasSecrets } from "@fallible/arguments"
-import { demandKnown, type Names } from "@fallible/arguments/sentence"
+import { demandKnown, hasSecrets, type Names } from "@fallible/arguments/internal"
 import * as Cache from "effect/Cache"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

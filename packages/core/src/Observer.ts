@@ -25,7 +25,7 @@
  *
  * @since 0.1.0
  */
-import { demandKnown, type Names } from "@fallible/arguments/sentence"
+import { demandKnown, type Names } from "@fallible/arguments/internal"
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -21,7 +21,7 @@
  *
  * @since 0.1.0
  */
-import { demandKnown, type Names } from "@fallible/arguments/sentence"
+import { demandKnown, type Names } from "@fallible/arguments/internal"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"

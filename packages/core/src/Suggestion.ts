@@ -39,4 +39,4 @@ export {
    * @since 0.1.0
    */
   nearest
-} from "@fallible/arguments"
+} from "@fallible/arguments/internal"

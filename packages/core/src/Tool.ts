@@ -16,7 +16,7 @@
  *
  * @since 0.1.0
  */
-import type { Names } from "@fallible/arguments/sentence"
+import type { Names } from "@fallible/arguments/internal"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"

@@ -20,7 +20,7 @@
  *
  * @since 0.1.0
  */
-import { faultKinds } from "@fallible/arguments"
+import { faultKinds } from "@fallible/arguments/internal"
 import { describe } from "@fallible/errors"
 import type * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"

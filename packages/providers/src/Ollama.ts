@@ -14,7 +14,7 @@
  *
  * @since 0.1.0
  */
-import { demandKnown, type Names } from "@fallible/arguments/sentence"
+import { demandKnown, type Names } from "@fallible/arguments/internal"
 import { Model, type ModelFailure, type Transcript } from "@fallible/core"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

@@ -1,7 +1,7 @@
-import type { Json } from "../json.ts"
+import { isArray, isContainer, type Json } from "../json.ts"
 import { deepest } from "../options.ts"
-import type { RepairKind } from "../text/lexer.ts"
-import { Reader } from "../text/reader.ts"
+import { readValue } from "../text/reader.ts"
+import { type RepairKind, scannerOf } from "../text/scanner.ts"
 
 /** True for the repairs that turn Python's notation for lists into JSON. */
 const isPython = (kind: RepairKind): boolean =>
@@ -14,11 +14,11 @@ const isPython = (kind: RepairKind): boolean =>
 export const pythonList = (text: string): ReadonlyArray<Json> | undefined => {
   const list = text.trim()
   if (!list.startsWith("[")) return undefined
-  const reader = new Reader(list, 0, { depth: deepest })
-  const value = reader.value()
-  const isRead = reader.fault === undefined && reader.at === list.length && !reader.hasUnsafeInteger &&
-    Array.from(reader.repairs.keys()).every(isPython)
-  return isRead && Array.isArray(value) && value.length > 0 && value.every(isLiteral) ? value : undefined
+  const scanner = scannerOf(list, 0, deepest)
+  const value = readValue(scanner)
+  const isRead = !scanner.fault && scanner.at === list.length && !scanner.hasUnsafeInteger &&
+    Array.from(scanner.repairs.keys()).every(isPython)
+  return isRead && isArray(value) && value.length > 0 && value.every(isLiteral) ? value : undefined
 }
 
-const isLiteral = (value: Json): boolean => typeof value !== "object" || value === null
+const isLiteral = (value: Json): boolean => !isContainer(value)

@@ -5,7 +5,7 @@
  * Each function undoes one drift: it returns a reading or `undefined`. The caller checks whether the reading
  * fits.
  */
-import type { JsonSchema } from "../json.ts"
+import { distinct, isBoolean, isNumber, isString, type JsonSchema } from "../json.ts"
 import { memoize } from "../memo.ts"
 import type { ValueRepairKind } from "../repair.ts"
 import { dateOf, dateTimeOf } from "../schema/calendar.ts"
@@ -15,6 +15,7 @@ import {
   groupBy,
   isList,
   isNumberToken,
+  isUnsafe,
   mayBeGrouped,
   type NumberAt,
   pathOf,
@@ -48,27 +49,39 @@ export interface Written {
  */
 export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoize((flat) => {
   const choices = choicesOf(flat)
-  const type = flat["type"] ?? (choices !== undefined ? undefined : typeof flat["format"] === "string" ? "string" : "")
+  const type = flat["type"] ?? (choices ? undefined : isString(flat["format"]) ? "string" : "")
   return [
-    ...(choices === undefined ? [] : [choice(choices), numericChoice(choices)]),
-    ...(drifts.get(type) ?? []),
+    ...(choices ? [choice(choices), numericChoice(choices)] : []),
+    ...(isString(type) && drifts[type] || []),
     type === "array" ? oneForMany : manyForOne
   ]
 })
 
-/** True for a string that stands for an absent value. */
+/** True for a string that may stand for an absent value. */
 export const isBlank = (value: Value): boolean =>
   value === "" || value === "null" || value === "None" || value === "undefined"
 
 /** A function that undoes one drift. It returns a reading of the value, or `undefined`. */
 export type Drift = (written: Written, schema: JsonSchema) => Reading | undefined
 
+/** Makes a drift of texts, from a function that returns the value that a text stands for. */
+const ofText = (
+  kind: ValueRepairKind,
+  read: (text: string, schema: JsonSchema) => Value | undefined
+): Drift =>
+({ value }, schema) => {
+  const to = isString(value) ? read(value, schema) : undefined
+  return to === undefined ? undefined : { kind, to }
+}
+
 // -----------------------------------------------------------------------------
 // Choices
 // -----------------------------------------------------------------------------
 
-const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
-  if (typeof value !== "string" || value.length > longestChoice) return undefined
+const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }, { nullable }) => {
+  if (!isString(value) || value.length > longestChoice) return undefined
+  // "None" may be the choice "none", or null.
+  if (isBlank(value) && (nullable === true || choices.includes(null))) return undefined
   const { byCase, bySpelling, hasSigns } = spellingsOf(choices)
   const cased = byCase.get(value.trim().toLowerCase()) ?? []
   if (cased.length === 1) return { kind: "choice_case", to: cased[0]! }
@@ -80,7 +93,7 @@ const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
 
 /** The choices, indexed by spelling. Computed once, because every item of a long array may be compared with them. */
 const spellingsOf = memoize((choices: ReadonlyArray<unknown>) => {
-  const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
+  const texts = distinct(choices).filter(isString)
   return {
     byCase: groupBy(texts, (text) => text.toLowerCase()),
     bySpelling: groupBy(texts, foldName),
@@ -88,10 +101,12 @@ const spellingsOf = memoize((choices: ReadonlyArray<unknown>) => {
   }
 })
 
-const numericChoice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
-  const number = typeof value === "string" ? numberOf(value) : undefined
-  const match = number === undefined ? undefined : choices.find((choice) => choice === number)
-  return typeof match === "number" ? { kind: "text_for_choice", to: match } : undefined
+const numericChoice = (choices: ReadonlyArray<unknown>): Drift => {
+  const numbers = choices.filter(isNumber)
+  return ofText("text_for_choice", (text) => {
+    const written = numberOf(text)
+    return numbers.find((choice) => choice === written)
+  })
 }
 
 // -----------------------------------------------------------------------------
@@ -99,8 +114,8 @@ const numericChoice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) =>
 // -----------------------------------------------------------------------------
 
 const integer: Drift = ({ value }) => {
-  const parsed = typeof value === "string" ? numberOf(value) : undefined
-  if (typeof value !== "string" || !Number.isSafeInteger(parsed)) return undefined
+  const parsed = isString(value) ? numberOf(value) : undefined
+  if (!isString(value) || !Number.isSafeInteger(parsed)) return undefined
   if (String(parsed) === trimBlanks(value)) return { kind: "text_for_number", to: parsed! }
   return isWhole(value) ? { kind: "decimal_for_integer", to: parsed! } : undefined
 }
@@ -112,11 +127,6 @@ const isWhole = (token: string): boolean => {
   const shift = Number(exponent)
   const fractionDigits = shift >= 0 ? fraction.slice(shift) : whole.slice(shift) + fraction
   return !/[1-9]/.test(fractionDigits)
-}
-
-const number: Drift = ({ value }) => {
-  const parsed = typeof value === "string" ? numberOf(value) : undefined
-  return parsed === undefined ? undefined : { kind: "text_for_number", to: parsed }
 }
 
 // Reads a JSON number that JavaScript can hold: neither infinite nor rounded to 0. A number without an
@@ -132,22 +142,25 @@ const numberOf = (written: string): number | undefined => {
   return value
 }
 
+const number = ofText("text_for_number", numberOf)
+
 // Trims only JSON's white space: a number with other invisible characters around it is not read.
 const trimBlanks = (text: string): string => text.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, "")
 
-const boolean: Drift = ({ value }) =>
-  typeof value === "string" && /^(?:true|false)$/i.test(value)
-    ? { kind: "text_for_boolean", to: value.toLowerCase() === "true" }
-    : undefined
+const boolean = ofText(
+  "text_for_boolean",
+  (text) => /^[ \t\n\r]*(?:true|false)[ \t\n\r]*$/i.test(text) ? /true/i.test(text) : undefined
+)
 
 const string: Drift = ({ numberAt, place, value }, schema) => {
   // The new string might violate a `format`, and most formats are not checked.
   if (schema["format"] !== undefined && schema["format"] !== "password") return undefined
-  if (typeof value === "boolean") return { kind: "boolean_for_text", to: String(value) }
-  if (value instanceof Unsafe) return { kind: "number_for_text", to: value.token }
-  if (typeof value !== "number") return undefined
-  const source = numberAt(pathOf(place)) ?? String(value)
-  // The source text is unknown (`""`) if a repeated key has the same number in two spellings.
+  if (isBoolean(value)) return { kind: "boolean_for_text", to: String(value) }
+  if (isUnsafe(value)) return value.isSource ? { kind: "number_for_text", to: value.token } : undefined
+  if (!isNumber(value)) return undefined
+  // Without its source text, 1.1 may have been `1.10`. The source text is also unknown (`""`) if a repeated key has the
+  // same number in two spellings.
+  const source = numberAt(pathOf(place)) ?? (Number.isSafeInteger(value) ? String(value) : "")
   return source === "" ? undefined : { kind: "number_for_text", from: new Unsafe(source), to: source }
 }
 
@@ -155,39 +168,51 @@ const string: Drift = ({ numberAt, place, value }, schema) => {
 // Dates
 // -----------------------------------------------------------------------------
 
-const date: Drift = ({ value }, { format }) => {
-  const rewritten = typeof value === "string" && format === "date" ? dateOf(value) : undefined
-  return rewritten === undefined || rewritten === value ? undefined : { kind: "date_form", to: rewritten }
-}
+const date = ofText("date_form", (text, { format }) => {
+  const rewritten = format === "date" ? dateOf(text) : undefined
+  return rewritten === text ? undefined : rewritten
+})
 
-const dateTime: Drift = ({ value }, { format }) => {
-  const rewritten = typeof value === "string" && format === "date-time" ? dateTimeOf(value) : undefined
-  return rewritten === undefined ? undefined : { kind: "space_in_date_time", to: rewritten }
-}
+const dateTime = ofText(
+  "space_in_date_time",
+  (text, { format }) => format === "date-time" ? dateTimeOf(text) : undefined
+)
 
 // -----------------------------------------------------------------------------
 // Lists and single values
 // -----------------------------------------------------------------------------
 
-const python: Drift = ({ value }) => {
-  const items = typeof value === "string" ? pythonList(value) : undefined
-  return items === undefined ? undefined : { kind: "python_list", to: items }
-}
+const python = ofText("python_list", pythonList)
 
 const oneForMany: Drift = ({ place, value }) => {
   // An item of an array is never wrapped in another array: [1,2] may stand for [[1,2]] or [[1],[2]].
-  if (typeof place?.key === "number" || typeof value === "object") return undefined
-  if (typeof value === "string" && !isOneItem(value)) return undefined
+  if (isNumber(place?.key) || typeof value === "object") return undefined
+  if (isString(value) && !isOneItem(value)) return undefined
   return { kind: "single_for_array", to: [value] }
 }
 
-// A string with separators, bullets or brackets may itself be a list. A blank string may be an empty list.
+// A string with separators, bullets or brackets may itself be a list. A word for nothing may be an empty list.
 const isOneItem = (text: string): boolean =>
-  text.trim() !== "" && !isBlank(text) && !separator.test(text) && !opening.test(text)
+  !isNothing(text) && !separator.test(text) && !opening.test(text) && !isSeveral(text)
 
-// Commas and semicolons of all scripts, and other separators of list items. An ampersand without white
-// space beside it belongs to a name or an address: `R&D`, `?a=1&b=2`.
-const separator = /\s&|&\s|[,;|\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/
+/** True for a text that may stand for no value, or for a list without items. */
+export const isNothing = (text: string): boolean => text.length < 40 && nothing.test(text.trim())
+
+const nothing =
+  /^(?:\(?(?:null|none|nil|undefined|nan|n\.?\/?a\.?|nothing|empty|unknown|tbd|not applicable|no \w+)\)?\.?|[-–—]*)$/i
+/** True for a text with two words that are no plain words, such as addresses, paths and flags. They are two items. */
+export const isSeveral = (text: string): boolean =>
+  text.length > longestItem || text.split(/\s+/).filter((word) => /[\d@#=/]|\S[.:]\S|^-/.test(word)).length > 1 ||
+  text.split("@").length > 2 && !/\s/.test(text)
+// A longer text is refused, so that every text is read in linear time.
+const longestItem = 10_000
+
+/**
+ * Commas and semicolons of all scripts, and other separators of list items. An ampersand without white
+ * space beside it belongs to a name or an address: `R&D`, `?a=1&b=2`.
+ */
+export const separator =
+  /\s(?:and|or|vs|und|oder|et|ou|y|e|и|[-+>→])\s|\s[&/]|[&/]\s|[→,;|\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/i
 const opening = /^\s*(?:[[{("']|(?:[-+*–—]|\d+[.)])\s)/
 
 const manyForOne: Drift = ({ value }) => {
@@ -195,10 +220,10 @@ const manyForOne: Drift = ({ value }) => {
   return only === undefined || typeof only === "object" ? undefined : { kind: "array_for_single", to: only }
 }
 
-const drifts: ReadonlyMap<unknown, ReadonlyArray<Drift>> = new Map([
-  ["integer", [integer]],
-  ["number", [number]],
-  ["boolean", [boolean]],
-  ["string", [string, date, dateTime]],
-  ["array", [python]]
-])
+const drifts: { readonly [type: string]: ReadonlyArray<Drift> } = {
+  integer: [integer],
+  number: [number],
+  boolean: [boolean],
+  string: [string, date, dateTime],
+  array: [python]
+}

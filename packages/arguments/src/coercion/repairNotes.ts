@@ -2,15 +2,18 @@
  * Turns undone drifts into repairs with notes for the model. Notes are grouped and limited: thirty items with
  * the same drift need one note, and twenty notes are enough.
  */
-import { isTold, type ValueRepair, type ValueRepairKind } from "../repair.ts"
+import { isArray, isString, type Path } from "../json.ts"
+import { newMap } from "../memo.ts"
+import type { ValueRepair, ValueRepairKind } from "../repair.ts"
 import { Fields } from "../schema/field.ts"
 import { keyOf, nameOf, pathOf, type Place, type Value } from "../value.ts"
-import { noteOf } from "../words.ts"
+import { isTold, noteOf } from "../words.ts"
 import type { Undoing } from "./undo.ts"
 
 /** Repairs of one kind in the same field of an array's items. */
 interface Group {
   readonly undoing: Undoing
+  /** How many there are; 0 if repairs of this kind have no note. */
   count: number
 }
 
@@ -27,15 +30,15 @@ export const repairsOf = (
   show: (value: Value, place: Place | undefined) => string
 ): ReadonlyArray<ValueRepair> => {
   const fields = new Fields<Map<ValueRepairKind, Group & { readonly isListed: boolean }>>()
-  const listed: Array<Undoing | Group> = []
+  const listed: Array<Group> = []
   let [silent, noted, others] = [0, 0, 0]
   for (const undoing of undoings) {
     if (!isTold(undoing.kind)) {
-      if (silent++ < limit) listed.push(undoing)
+      if (silent++ < limit) listed.push({ undoing, count: 0 })
       continue
     }
     const field = fields.at(undoing.place)
-    const groups = field.value ??= new Map()
+    const groups = field.value ??= newMap()
     const existing = groups.get(undoing.kind)
     if (existing !== undefined) {
       existing.count++
@@ -47,10 +50,10 @@ export const repairsOf = (
     if (group.isListed) listed.push(group)
     else others++
   }
-  const last = listed.findLast((one) => "count" in one)
+  const last = listed.findLast(({ count }) => count > 0)
   return listed.map((one) => {
-    if (!("count" in one)) return { kind: one.kind, path: pathOf(one.place) }
     const { count, undoing: { kind, place } } = one
+    if (count === 0) return { kind, path: pathOf(place) }
     const more = count > 1 ? `, and ${count - 1} more like it` : ""
     const unlisted = one === last && others > 0 ? `; ${others} more repairs are not listed` : ""
     return { kind, path: pathOf(place), note: `${noteOn(one.undoing, show)}${more}${unlisted}` }
@@ -65,10 +68,14 @@ const noteOn = (
   // For these two kinds, `from` is a key. For a renamed key, `to` is also a key.
   if (kind === "renamed_key" || kind === "wrapper") {
     const name = path.length === 0 ? "the arguments" : nameOf(path)
-    return noteOf(kind, { name, from: keyIn(from), to: keyIn(to) })
+    return noteOf(kind, name, keyIn(from), keyIn(to))
   }
-  const as = kind === "text_with_drift" ? `an ${Array.isArray(to) ? "array" : "object"}` : show(to, place)
-  return noteOf(kind, { name: nameOf(path), from: show(from, place), to: as })
+  const as = kind === "text_with_drift" ? `an ${isArray(to) ? "array" : "object"}` : show(to, place)
+  return noteOf(kind, nameOf(declaredPath(place)), show(from, place), as)
 }
 
-const keyIn = (value: Value): string => typeof value === "string" ? keyOf(value) : ""
+// The path of a value, with the declared keys in place of those that were written.
+const declaredPath = (place: Place | undefined): Path =>
+  place ? [...declaredPath(place.above), place.as ?? place.key] : []
+
+const keyIn = (value: Value): string => isString(value) ? keyOf(value) : ""

@@ -2,11 +2,12 @@
  * Keys that differ from declared keys only in case, `-`, `_` and spaces. A written key is renamed only if it
  * matches exactly one declared key, and no other written key matches the same declared key.
  */
-import { isObject, type JsonSchema } from "../json.ts"
-import { memoize } from "../memo.ts"
-import { allowsKind, choicesOf, extraOf, isRequired, propertiesOf, requiredOf, valueAt } from "../schema/document.ts"
+import { hasKey, isObject, isString, type JsonSchema, keysOf } from "../json.ts"
+import { newMap, newSet } from "../memo.ts"
+import { allowsKind, choicesOf, patternsFor, propertiesOf, requiredOf, valueAt } from "../schema/document.ts"
+import { longestKey, spellingsOf, wrapperOf } from "../schema/mistakenKeys.ts"
 import { foldName, groupBy, isList, isRecord, type Record, type Value } from "../value.ts"
-import { wrapperOf } from "./wrapper.ts"
+import { isBlank } from "./reading.ts"
 
 /** An object's undeclared keys that match a declared key in a different spelling. */
 export interface Respelled {
@@ -22,16 +23,17 @@ export interface Respelled {
 /** Finds an object's undeclared keys that are spelled like declared keys, and the declared keys that they mean. */
 export const findRespelled = (value: Record, flat: JsonSchema): Respelled => {
   const properties = propertiesOf(flat)
-  const spellings = Object.keys(value).filter((key) => !Object.hasOwn(properties, key) && key.length <= longestKey)
-    .filter((key) => foldName(key) !== "" && spellingsOf(properties).has(foldName(key)))
+  const spellings = keysOf(value).filter((key) => !hasKey(properties, key) && key.length <= longestKey)
+    .filter((key) =>
+      foldName(key) !== "" && spellingsOf(properties).has(foldName(key)) && patternsFor(flat, key).length === 0
+    )
   if (spellings.length === 0) return asWritten
   const undeclared = groupBy(spellings, foldName)
-  const meant = new Map<string, string>()
+  const meant = newMap<string, string>()
   for (const [fold, [source = "", ...others]] of undeclared) {
     const [target = "", ...targets] = spellingsOf(properties).get(fold) ?? []
-    const isUnknown = extraOf(flat, source) === false
-    const isMeant = others.length === 0 && targets.length === 0 && !Object.hasOwn(value, target) &&
-      (isUnknown || isRequired(target, flat)) && !isOfPrototype(source) && !isOfPrototype(target)
+    const isMeant = others.length === 0 && targets.length === 0 && !hasKey(value, target) &&
+      !isOfPrototype(source) && !isOfPrototype(target)
     if (isMeant) meant.set(source, target)
   }
   return { meant, isRival: (key) => undeclared.has(foldName(key)) }
@@ -48,14 +50,14 @@ export const mayBecome = (value: Value, member: JsonSchema): boolean => {
   if (isList(value)) return allowsKind(member, value) || value.length === 1 && typeof value[0] !== "object"
   if (!isRecord(value)) return true
   if (!allowsKind(member, value)) return false
-  const keys = Object.keys(value)
+  const keys = keysOf(value)
   // The content of a wrapper, or the target of a `$ref`, is not examined here.
   if (wrapperOf(value) !== undefined || member["$ref"] !== undefined) return true
   const properties = propertiesOf(member)
   const isOpen = member["additionalProperties"] !== false || member["patternProperties"] !== undefined
-  const spelled = new Set<string>()
+  const spelled = newSet<string>()
   for (const key of keys) {
-    if (Object.hasOwn(properties, key)) {
+    if (hasKey(properties, key)) {
       if (isAnotherLiteral(value[key]!, properties[key])) return false
       continue
     }
@@ -63,22 +65,18 @@ export const mayBecome = (value: Value, member: JsonSchema): boolean => {
     if (!isOpen && !spellingsOf(properties).has(fold)) return false
     spelled.add(fold)
   }
-  return requiredOf(member).every((key) => Object.hasOwn(value, key) || spelled.has(foldName(key)))
+  return requiredOf(member).every((key) => hasKey(value, key) || spelled.has(foldName(key)))
 }
 
 // True if all choices are strings, and the value matches none of them in any spelling.
 const isAnotherLiteral = (value: Value, property: unknown): boolean => {
-  if (typeof value !== "string" || !isObject(property) || property["nullable"] === true) return false
-  const choices = choicesOf(property)
-  if (choices === undefined || choices.length > 8) return false
+  if (!isString(value) || !isObject(property) || property["nullable"] === true) return false
+  const choices = isBlank(value) ? undefined : choicesOf(property)
+  if (!choices || choices.length > 8) return false
   const fold = foldName(value)
-  return choices.every((choice) => typeof choice === "string" && choice !== value && foldName(choice) !== fold)
+  return choices.every((choice) => isString(choice) && choice !== value && foldName(choice) !== fold)
 }
 
-const asWritten: Respelled = { meant: new Map(), isRival: () => false }
-
-const spellingsOf = memoize((properties: JsonSchema) => groupBy(Object.keys(properties), foldName))
+const asWritten: Respelled = { meant: newMap(), isRival: () => false }
 
 const isOfPrototype = (key: string): boolean => valueAt(Object.prototype, key) !== undefined || key === "prototype"
-
-const longestKey = 200

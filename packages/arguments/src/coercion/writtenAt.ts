@@ -1,7 +1,7 @@
 /** Finds what the model wrote for a part of a coerced value. */
-import type { Path } from "../json.ts"
+import { hasKey, keysOf, type Path } from "../json.ts"
+import { wrapperOf } from "../schema/mistakenKeys.ts"
 import { foldName, isList, isRecord, own, type Record, type Value } from "../value.ts"
-import { wrapperOf } from "./wrapper.ts"
 
 /**
  * Returns what the model wrote for the part at a path of the coerced value. Removed wrappers and renamed keys
@@ -27,12 +27,12 @@ export const writtenAt = (written: Value, coerced: Value, path: Path): Value | u
 
 const unwrapped = (from: Record, to: Record): Record => {
   const wrapper = wrapperOf(from)
-  if (wrapper === undefined || Object.hasOwn(to, wrapper)) return from
+  if (wrapper === undefined || hasKey(to, wrapper)) return from
   const content = from[wrapper]!
   return isRecord(content) ? content : to
 }
 
 const sourceOf = (key: string, from: Record, to: Record): string =>
-  Object.hasOwn(from, key)
+  hasKey(from, key)
     ? key
-    : Object.keys(from).find((written) => foldName(written) === foldName(key) && !Object.hasOwn(to, written)) ?? key
+    : keysOf(from).find((written) => foldName(written) === foldName(key) && !hasKey(to, written)) ?? key

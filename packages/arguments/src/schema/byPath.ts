@@ -1,4 +1,4 @@
-import type { Path } from "../json.ts"
+import { isNumber, type Path } from "../json.ts"
 
 /**
  * A map whose keys are paths. A path is looked up step by step, because joining its steps into one string
@@ -26,7 +26,7 @@ export class ByPath<A> {
     const id = this.idAt(path, from)
     const existing = this.inner?.get(id)
     const inner = existing ?? new ByPath<A>(this.areItemsAlike)
-    if (existing === undefined) this.inner = (this.inner ?? new Map()).set(id, inner)
+    if (!existing) this.inner = (this.inner ?? new Map()).set(id, inner)
     inner.set(path, value, from + 1)
   }
 
@@ -38,6 +38,6 @@ export class ByPath<A> {
 
   private idAt(path: Path, index: number): string | number | null {
     const key = path[index]!
-    return this.areItemsAlike && typeof key === "number" ? null : key
+    return this.areItemsAlike && isNumber(key) ? null : key
   }
 }

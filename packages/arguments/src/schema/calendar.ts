@@ -44,17 +44,4 @@ export const daysOf = (year: number, month: number): number => {
 }
 
 /** The names of the months. */
-export const months = [
-  "January",
-  "February",
-  "March",
-  "April",
-  "May",
-  "June",
-  "July",
-  "August",
-  "September",
-  "October",
-  "November",
-  "December"
-]
+export const months = "January February March April May June July August September October November December".split(" ")

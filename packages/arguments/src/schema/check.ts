@@ -1,13 +1,29 @@
 /**
  * Checks a value itself, without its parts: type, choices, format, bounds. A check is compiled once for each
  * schema, because every item of a long list is checked against the same schema.
+ *
+ * `surely` also checks the parts, for schemas that use only the commonest keywords. Nearly all values fit, and this walk
+ * finds out at the least cost.
  */
-import type { JsonSchema } from "../json.ts"
+import {
+  hasKey,
+  isArray,
+  isBoolean,
+  isContainer,
+  isNumber,
+  isObject,
+  isString,
+  type JsonSchema,
+  keysOf
+} from "../json.ts"
 import { memoize } from "../memo.ts"
-import { isRecord, type List, type Record, type Value } from "../value.ts"
+import { deepest, type Formats } from "../options.ts"
+import { isHeld, isList, isRecord, isUnsafe, type List, loosely, partsIn, type Record, type Value } from "../value.ts"
 import { isDate, isDateTime } from "./calendar.ts"
-import { choicesOf, propertiesOf } from "./document.ts"
-import { canonical, isEqual } from "./equal.ts"
+import { choicesOf, declaredBy, propertiesOf, requiredOf } from "./document.ts"
+import { canonical } from "./equal.ts"
+import { words } from "./keyword.ts"
+import { isWrapper } from "./mistakenKeys.ts"
 import { patternOf } from "./pattern.ts"
 
 /** Why the value itself fails: its type or format is wrong, it is not one of the choices, or it is out of bounds. */
@@ -27,22 +43,14 @@ export interface Check {
   readonly isPlain: boolean
 }
 
-const keyKeywords = [
-  "dependencies",
-  "dependentRequired",
-  "dependentSchemas",
-  "patternProperties",
-  "propertyNames",
-  "unevaluatedProperties"
-]
+const keyKeywords = words(
+  "dependencies dependentRequired dependentSchemas patternProperties propertyNames unevaluatedProperties"
+)
 
-const partKeywords = ["$ref", "allOf", "anyOf", "if", "not", "oneOf"]
+const partKeywords = words("$ref allOf anyOf if not oneOf")
 
-/** The formats that are checked. `inspect` reports all others as unchecked. */
-export const formats: ReadonlyMap<unknown, (text: string) => boolean> = new Map([
-  ["date", isDate],
-  ["date-time", isDateTime]
-])
+/** The formats that are always checked. */
+export const standardFormats: Formats = { date: isDate, "date-time": isDateTime }
 
 /**
  * The pattern of a string that contains a number: JSON's grammar, with exponents up to 299, because a larger
@@ -50,34 +58,97 @@ export const formats: ReadonlyMap<unknown, (text: string) => boolean> = new Map(
  */
 export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\d{1,2})?$"
 
-/** Returns the check of a schema. */
-export const checkOf: (schema: JsonSchema) => Check = memoize((schema) => ({
-  complaintOf: checkFor(schema),
-  hasParts: partKeywords.some((keyword) => schema[keyword] !== undefined),
-  isReference: typeof schema["$ref"] === "string" && Object.keys(schema).length === 1,
-  declared: Object.keys(propertiesOf(schema)),
-  isPlain: keyKeywords.every((keyword) => schema[keyword] === undefined)
-}))
+/** The checks of schemas, with certain formats. */
+export interface Checks {
+  readonly of: (schema: JsonSchema) => Check
+  /** Returns true for a value that fits, and in which no key can be mistaken. False means that this is not known. */
+  readonly surely: (value: Value, schema: JsonSchema) => boolean
+}
 
-const checkFor = (schema: JsonSchema): Check["complaintOf"] => {
+/** Returns the checks of schemas, with the standard formats and these. */
+export const checksWith: (formats: Formats) => Checks = memoize((formats) => {
+  const all = { ...standardFormats, ...formats }
+  const of = memoize((schema: JsonSchema): Check => ({
+    complaintOf: checkFor(schema, all),
+    hasParts: partKeywords.some((keyword) => schema[keyword] !== undefined),
+    isReference: isString(schema["$ref"]) && keysOf(schema).length === 1,
+    declared: declaredBy(schema),
+    isPlain: keyKeywords.every((keyword) => schema[keyword] === undefined)
+  }))
+  const sureTest: (schema: JsonSchema) => SureTest = memoize((schema) => sureTestFor(schema, of(schema), sureTest))
+  return { of, surely: (value, schema) => sureTest(schema)(value, 0) }
+})
+
+type SureTest = (value: Value, depth: number) => boolean
+
+const unsureKeywords = [
+  ...partKeywords,
+  ...keyKeywords,
+  ...words("additionalItems contains prefixItems unevaluatedItems")
+]
+
+const sureTestFor = (schema: JsonSchema, check: Check, sureTest: (schema: JsonSchema) => SureTest): SureTest => {
+  const { additionalProperties: extra, items } = schema
+  if (isArray(items) || unsureKeywords.some((keyword) => schema[keyword] !== undefined)) return () => false
+  // A schema that a program built may contain itself, so a test is made when it is first needed.
+  const testOf = (schema: unknown): SureTest => {
+    if (!isObject(schema)) return schema === false ? () => false : isSurelyJson
+    let test: SureTest | undefined
+    return (value, depth) => (test ??= sureTest(schema))(value, depth)
+  }
+  const { complaintOf, declared } = check
+  const properties = propertiesOf(schema)
+  const tests = new Map(declared.map((key) => [key, testOf(properties[key])]))
+  const required = requiredOf(schema)
+  const spellings = new Set(declared.map(loosely))
+  const [itemTest, extraTest] = [testOf(items), testOf(extra)]
+  const isSureKey = (key: string, value: Value, depth: number): boolean => {
+    const test = tests.get(key)
+    if (test) return test(value, depth)
+    return extra !== false && key.length <= 40 && !isWrapper(key) && !spellings.has(loosely(key)) &&
+      extraTest(value, depth)
+  }
+  return (value, depth) => {
+    if (complaintOf(value) !== undefined) return false
+    if (!isContainer(value)) return !isNumber(value) || isHeld(value)
+    if (depth >= deepest) return false
+    if (isList(value)) return value.every((item) => itemTest(item, depth + 1))
+    if (!isRecord(value)) return false
+    for (const key of required) if (!hasKey(value, key)) return false
+    const keys = keysOf(value)
+    for (const key of keys) if (!isSureKey(key, value[key]!, depth + 1)) return false
+    return true
+  }
+}
+
+/** True for JSON that is not nested too deeply, and has no number that may have lost digits. */
+export const isSurelyJson: SureTest = (value, depth) =>
+  isContainer(value)
+    ? depth < deepest && !isUnsafe(value) && partsIn(value).every((part) => isSurelyJson(part, depth + 1))
+    : isNumber(value)
+    ? isHeld(value)
+    : isString(value) || isBoolean(value) || value === null
+
+const checkFor = (schema: JsonSchema, formats: Formats): Check["complaintOf"] => {
   const { type } = schema
-  const allowed = type === undefined ? anyType : bitsFor(Array.isArray(type) ? type : [type])
+  const allowed = type === undefined ? anyType : bitsFor(isArray(type) ? type : [type])
   const isChoice = choiceCheck(choicesOf(schema))
-  const text = textCheck(schema)
+  const text = textCheck(schema, formats)
   const number = all(numberChecks(schema))
-  const list = all(listChecks(schema))
-  const record = all<Record>(countChecks("Properties", schema, (value) => Object.keys(value).length))
+  const list = all<List>([
+    ...countChecks<List>("Items", schema, (value) => value.length),
+    schema["uniqueItems"] === true ? isWithoutDuplicates : undefined
+  ])
+  const record = all(countChecks<Record>("Properties", schema, (value) => keysOf(value).length))
   return (value) => {
     if ((bitOf(value) & allowed) === 0) return "type"
     if (!isChoice(value)) return "choice"
-    if (typeof value === "string") return text(value)
-    const isWithin = typeof value === "number"
+    if (isString(value)) return text(value)
+    const isWithin = isNumber(value)
       ? number(value)
-      : typeof value !== "object" || value === null
-      ? true
-      : isRecord(value)
-      ? record(value)
-      : list(value as List)
+      : isList(value)
+      ? list(value)
+      : !isRecord(value) || record(value)
     return isWithin ? undefined : "bound"
   }
 }
@@ -86,16 +157,11 @@ const checkFor = (schema: JsonSchema): Check["complaintOf"] => {
 // Types and choices
 // -----------------------------------------------------------------------------
 
-const bits: ReadonlyMap<unknown, number> = new Map([
-  ["null", 1],
-  ["boolean", 2],
-  ["number", 4],
-  ["integer", 8],
-  ["string", 16],
-  ["array", 32],
-  ["object", 64]
-])
-const anyType = 255
+// Each type has a bit: 1 for null, 2 for a boolean, and so on.
+const bits: ReadonlyMap<unknown, number> = new Map(
+  words("null boolean number integer string array object").map((type, index) => [type, 1 << index])
+)
+const anyType = 127
 const infinite = 128
 // The type of a value that is not JSON: a function, or `undefined`.
 const noType = 0
@@ -104,19 +170,18 @@ const bitsFor = (types: ReadonlyArray<unknown>): number =>
   types.reduce<number>((all, type) => all | (bits.get(type) ?? 0), 0)
 
 const bitOf = (value: Value): number => {
-  if (typeof value === "string") return 16
+  if (isString(value)) return 16
   // An integer beyond the safe range counts only as a number: it may differ from the integer that was written.
-  if (typeof value === "number") return Number.isSafeInteger(value) ? 12 : Number.isFinite(value) ? 4 : infinite
-  if (typeof value === "boolean") return 2
-  return value === null ? 1 : typeof value !== "object" ? noType : Array.isArray(value) ? 32 : 64
+  if (isNumber(value)) return Number.isSafeInteger(value) ? 12 : Number.isFinite(value) ? 4 : infinite
+  if (isBoolean(value)) return 2
+  return value === null ? 1 : typeof value !== "object" ? noType : isList(value) ? 32 : 64
 }
 
 const choiceCheck = (choices: ReadonlyArray<unknown> | undefined): (value: Value) => boolean => {
-  if (choices === undefined) return () => true
+  if (!choices) return () => true
   const simple = new Set(choices)
-  const containers = choices.filter((choice) => typeof choice === "object" && choice !== null)
-  return (value) =>
-    simple.has(value) || typeof value === "object" && containers.some((choice) => isEqual(choice, value))
+  const containers = new Set(choices.filter(isContainer).map((choice) => canonical(choice)))
+  return (value) => simple.has(value) || containers.size > 0 && isContainer(value) && containers.has(canonical(value))
 }
 
 // -----------------------------------------------------------------------------
@@ -125,61 +190,67 @@ const choiceCheck = (choices: ReadonlyArray<unknown> | undefined): (value: Value
 
 type Test<A> = (value: A) => boolean
 
-const all = <A>(tests: ReadonlyArray<Test<A>>): Test<A> =>
-  tests.length === 0 ? () => true : tests.length === 1 ? tests[0]! : (value) => tests.every((test) => test(value))
+const all = <A>(optional: ReadonlyArray<Test<A> | undefined>): Test<A> => {
+  const tests = optional.filter((test) => test !== undefined)
+  const [only = () => true] = tests
+  return tests.length < 2 ? only : (value) => tests.every((test) => test(value))
+}
 
-const textCheck = (schema: JsonSchema): (text: string) => Complaint | undefined => {
+const textCheck = (schema: JsonSchema, formats: Formats): (text: string) => Complaint | undefined => {
   const { format, pattern } = schema
-  const formatTest = formats.get(format)
-  const forms = formatTest === undefined ? [] : [formatTest]
-  const bounds = countChecks("Length", schema, codePoints)
-  const matched = typeof pattern === "string" ? patternOf(pattern) : undefined
-  if (matched !== undefined) (pattern === numberPattern ? forms : bounds).push(matched.test)
-  const isForm = all(forms)
-  const isWithin = all(bounds)
+  const formatTest = isString(format) && hasKey(formats, format) ? formats[format] : undefined
+  const matched = isString(pattern) ? patternOf(pattern)?.test : undefined
+  const isNumberForm = pattern === numberPattern
+  const isForm = all<string>([
+    formatTest && ((text) => Object.is(formatTest(text), true)),
+    isNumberForm ? matched : undefined
+  ])
+  const isWithin = all<string>([
+    ...countChecks<string>("Length", schema, codePoints),
+    isNumberForm ? undefined : matched
+  ])
   return (text) => !isForm(text) ? "format" : isWithin(text) ? undefined : "bound"
 }
 
-const numberChecks = (schema: JsonSchema): ReadonlyArray<Test<number>> => {
-  const { exclusiveMaximum, exclusiveMinimum, maximum, minimum, multipleOf } = schema
-  const tests: Array<Test<number>> = []
+/** Returns the bounds of a number at one end: an inclusive and an exclusive one. */
+export const boundsAt = (
+  end: "Maximum" | "Minimum",
+  schema: JsonSchema
+): readonly [inclusive: unknown, exclusive: unknown] => {
+  const [inclusive, exclusive] = [schema[end.toLowerCase()], schema[`exclusive${end}`]]
   // In OpenAPI 3.0, `exclusiveMinimum` is a boolean, which says whether the `minimum` beside it is exclusive.
-  if (typeof minimum === "number") {
-    tests.push(exclusiveMinimum === true ? (value) => value > minimum : (value) => value >= minimum)
-  }
-  if (typeof maximum === "number") {
-    tests.push(exclusiveMaximum === true ? (value) => value < maximum : (value) => value <= maximum)
-  }
-  if (typeof exclusiveMinimum === "number") tests.push((value) => value > exclusiveMinimum)
-  if (typeof exclusiveMaximum === "number") tests.push((value) => value < exclusiveMaximum)
-  if (typeof multipleOf === "number" && multipleOf > 0) {
-    const isWhole = Number.isSafeInteger(multipleOf)
-    tests.push((value) =>
-      isWhole && Number.isSafeInteger(value) ? value % multipleOf === 0 : isMultiple(value / multipleOf)
-    )
-  }
-  return tests
+  return exclusive === true ? [undefined, inclusive] : [inclusive, exclusive]
 }
+
+const numberChecks = (schema: JsonSchema): ReadonlyArray<Test<number> | undefined> => {
+  const [minimum, above] = boundsAt("Minimum", schema)
+  const [maximum, below] = boundsAt("Maximum", schema)
+  return [
+    compared<number>(minimum, (value, bound) => value >= bound),
+    compared<number>(maximum, (value, bound) => value <= bound),
+    compared<number>(above, (value, bound) => value > bound),
+    compared<number>(below, (value, bound) => value < bound),
+    compared<number>(
+      schema["multipleOf"],
+      (value, of) => Number.isSafeInteger(of) && Number.isSafeInteger(value) ? value % of === 0 : isMultiple(value / of)
+    )
+  ]
+}
+
+const compared = <A>(bound: unknown, isWithin: (value: A, bound: number) => boolean): Test<A> | undefined =>
+  isNumber(bound) ? (value) => isWithin(value, bound) : undefined
 
 // 0.3 is a multiple of 0.1, although 0.3 / 0.1 is 2.9999999999999996.
 const isMultiple = (quotient: number): boolean =>
   Math.abs(quotient - Math.round(quotient)) <= 4 * Number.EPSILON * Math.abs(quotient)
 
-const listChecks = (schema: JsonSchema): ReadonlyArray<Test<List>> => [
-  ...countChecks<List>("Items", schema, (value) => value.length),
-  ...(schema["uniqueItems"] === true ? [isWithoutDuplicates] : [])
-]
-
 const isWithoutDuplicates = (items: List): boolean =>
   new Set(items.map((item) => canonical(item))).size === items.length
 
-const countChecks = <A>(what: string, schema: JsonSchema, count: (value: A) => number): Array<Test<A>> => {
-  const [min, max] = [schema[`min${what}`], schema[`max${what}`]]
-  return [
-    ...(typeof min === "number" ? [(value: A) => count(value) >= min] : []),
-    ...(typeof max === "number" ? [(value: A) => count(value) <= max] : [])
-  ]
-}
+const countChecks = <A>(what: string, schema: JsonSchema, count: (value: A) => number) => [
+  compared<A>(schema[`min${what}`], (value, least) => count(value) >= least),
+  compared<A>(schema[`max${what}`], (value, most) => count(value) <= most)
+]
 
 const codePoints = (text: string): number => {
   let count = text.length

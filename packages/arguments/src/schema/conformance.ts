@@ -6,17 +6,48 @@
  *
  * Why a budget? In a recursive union, a walk tries every member at every level. Results are remembered by
  * value and schema, which usually keeps the time linear. The budget of visits bounds the time in all other
- * cases. A larger value has a larger budget. A value that exhausts its budget does not fit.
+ * cases: by the size of the value plus the size of the schema, never by their product. A value that exhausts its budget
+ * does not fit.
  */
-import { isObject, type JsonSchema, type Path } from "../json.ts"
-import { deepest } from "../options.ts"
-import { isList, isRecord, type List, own, pathOf, type Place, type Record, Unsafe, type Value } from "../value.ts"
-import { checkOf, type Complaint } from "./check.ts"
 import {
+  distinct,
+  hasKey,
+  isArray,
+  isContainer,
+  isNumber,
+  isObject,
+  isString,
+  itemsIn,
+  type JsonSchema,
+  keysOf,
+  type Path
+} from "../json.ts"
+import { getOrInsert, newMap, newSet } from "../memo.ts"
+import { deepest } from "../options.ts"
+import {
+  isList,
+  isRecord,
+  isUnsafe,
+  keysIn,
+  type List,
+  own,
+  partIn,
+  partsIn,
+  pathOf,
+  type Place,
+  placeIn,
+  type Record,
+  type Value
+} from "../value.ts"
+import { type Checks, type Complaint, isSurelyJson } from "./check.ts"
+import {
+  declaredBy,
+  declares,
   type Document,
   documentOf,
   extraOf,
   itemOf,
+  literalsIn,
   nearest,
   patternsFor,
   propertiesOf,
@@ -24,30 +55,35 @@ import {
   valueAt
 } from "./document.ts"
 import { Gathered, type Group } from "./gathered.ts"
-
-/** A remembered result: whether a value fits one schema. The results for a value form a linked list. */
-interface Answer {
-  readonly schema: unknown
-  fits: boolean
-  readonly next: Answer | undefined
-}
+import { allSchemas } from "./keyword.ts"
+import { mistakenKeys, suspicionOf } from "./mistakenKeys.ts"
 
 /** A problem with one field. */
 export interface Misfit {
   readonly path: Path
-  readonly kind: Complaint | "missing_key" | "unknown_key" | "key_name" | "union" | "count" | "contains" | "complex"
+  readonly kind:
+    | Complaint
+    | "missing_key"
+    | "unknown_key"
+    | "key_name"
+    | "union"
+    | "count"
+    | "contains"
+    | "excluded"
+    | "complex"
   /** The schema that the field fails; for an unknown key, the schema of its object. */
   readonly schema: unknown
   /** The full schema of the field, if it is known. `schema` may be only a part of it. */
   readonly whole: unknown
   readonly value: Value | undefined
   /** For a missing or unknown key: the object (`parent`), and the keys that the object allows (`keys`). */
-  readonly parent?: Record
-  readonly keys?: ReadonlyArray<string>
+  readonly parent: Record | undefined
+  readonly keys: ReadonlyArray<string> | undefined
 }
 
 export interface Conformance {
   readonly document: Document
+  /** True if a value fits a schema, and no key of the value is mistaken. */
   readonly fits: (value: Value, schema: unknown) => boolean
   /** Returns the misfits of at most `limit` fields; none if the value fits. */
   readonly misfits: (value: Value, schema: unknown, limit: number) => Misfits
@@ -66,6 +102,9 @@ export interface Misfits {
   readonly isWhole: boolean
 }
 
+/** The misfits of a value that fits. */
+export const nothingAmiss: Misfits = { fields: [], unions: [], isWhole: true }
+
 interface Sink {
   readonly found: Gathered<Misfit>
   readonly unions: Array<Place | undefined>
@@ -77,10 +116,11 @@ interface Sink {
   readonly reported: Map<object, Set<unknown>>
 }
 
-const leastBudget = 200_000
-// How many visits the budget has for each part of the value. This is enough for practical schemas. A schema
-// with more subschemas gets one visit for each subschema.
+// How many visits the budget has at least, and for each part of the value and of the schema. This is enough for practical
+// schemas.
+const leastBudget = 50_000
 const visitsPerValue = 100
+const visitsPerSchema = 20
 
 const fewVisits = 8
 
@@ -94,17 +134,18 @@ const deepestWalk = 3 * deepest
 const maxDetours = 256
 
 /** Returns the functions that check a value against the schemas of one document (a schema with its definitions). */
-export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
+export const conformanceTo = (root: JsonSchema, value: Value, { of: checkOf }: Checks): Conformance => {
   const document = documentOf(root)
-  const size = countValues(value, 0)
-  let budget = leastBudget + Math.max(visitsPerValue, document.size) * Math.abs(size)
+  let budget = leastBudget + visitsPerValue * countValues(value) + visitsPerSchema * allSchemas(root).size
   // True if the value is not too deep, and no integer lost digits. A walk is then unnecessary where the
   // schema allows anything.
-  const isShallow = size > 0
+  const isShallow = isSurelyJson(value, 0)
   let depth = 0
   let detours = 0
-  let visiting = new Set<unknown>()
-  const answers = new Map<object, Answer>()
+  // The schemas that are being visited for one scalar.
+  let visiting: Set<unknown> | undefined
+  // For each value, the schemas that it was checked against, and whether it fits.
+  let answers: Map<object, Map<unknown, boolean>> | undefined
 
   const spend = (visits: number): boolean => (budget -= visits) >= 0
 
@@ -114,28 +155,25 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     kind: Misfit["kind"],
     value: Value | undefined,
     schema: unknown,
-    of: Partial<Pick<Misfit, "parent" | "keys" | "whole">> = {}
+    parent?: Record,
+    keys?: ReadonlyArray<string>,
+    whole = sink?.whole
   ): false => {
-    if (sink !== undefined) {
+    if (sink) {
       sink.remaining--
-      sink.found.add(place, () => ({ path: pathOf(place), kind, schema, whole: sink.whole, value, ...of }))
+      sink.found.count(place)?.push({ path: pathOf(place), kind, schema, whole, value, parent, keys })
     }
     return false
   }
 
-  const visit = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
+  const visit = (value: Value, schema: unknown, place?: Place, sink?: Sink): boolean => {
     if (budget-- <= 0 || depth > deepestWalk || detours > maxDetours) {
       return report(sink, place, "complex", value, schema)
     }
-    if (sink !== undefined && typeof value === "object" && value !== null && needsNoReport(value, schema, sink)) {
-      return conforms(value, schema)
-    }
-    if (value instanceof Unsafe) return report(sink, place, "type", value, schema)
-    if (schema === false) return report(sink, place, "type", value, schema)
+    if (sink && isContainer(value) && needsNoReport(value, schema, sink)) return conforms(value, schema)
+    if (isUnsafe(value) || schema === false) return report(sink, place, "type", value, schema)
     depth++
-    const fits = isObject(schema)
-      ? visitNode(value, schema, place, sink)
-      : typeof value !== "object" || value === null || visitChildren(value, anything, place, sink)
+    const fits = visitNode(value, isObject(schema) ? schema : anything, place, sink)
     depth--
     return fits
   }
@@ -143,8 +181,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   // True if the value fits this schema, or was already reported for it: several parts may refer to the same schema.
   const needsNoReport = (value: Value & object, schema: unknown, sink: Sink): boolean => {
     if (conforms(value, schema)) return true
-    const schemas = sink.reported.get(value) ?? new Set()
-    sink.reported.set(value, schemas)
+    const schemas = getOrInsert(sink.reported, value, newSet)
     if (schemas.has(schema)) return true
     schemas.add(schema)
     return false
@@ -157,23 +194,21 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     const complaint = complaintOf(value)
     if (complaint !== undefined) {
       report(sink, place, complaint, value, schema)
-      if (sink === undefined || complaint !== "bound") return false
+      if (!sink || complaint !== "bound") return false
     }
     const fits = !hasParts || visitParts(value, schema, place, sink)
-    if (!fits && sink === undefined) return false
-    const isWhole = typeof value !== "object" || value === null || visitChildren(value, schema, place, sink)
-    return isWhole && fits && complaint === undefined
+    if (!fits && !sink) return false
+    return visitChildren(value, schema, place, sink) && fits && complaint === undefined
   }
 
   const visitChildren = (
-    value: Value & object,
+    value: Value,
     schema: JsonSchema,
     place: Place | undefined,
     sink: Sink | undefined
   ): boolean => {
+    if (!isContainer(value)) return true
     const before = detours
-    const outerVisiting = visiting
-    if (outerVisiting.size > 0) visiting = new Set()
     detours = 0
     const fits = isList(value)
       ? visitItems(value, schema, place, sink)
@@ -181,7 +216,6 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
       ? visitKeys(value, schema, place, sink)
       : true
     detours = before
-    visiting = outerVisiting
     return fits
   }
 
@@ -192,22 +226,31 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const visitParts = (value: Value, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
     const { $ref, allOf, anyOf, not, oneOf } = schema
     let fits = true
-    if (typeof $ref === "string") fits = test(value, document.resolve(schema), place, sink) && fits
-    if (Array.isArray(allOf)) { for (const part of allOf) fits = test(value, part, place, sink) && fits }
+    if (isString($ref)) fits = test(value, document.resolve(schema), place, sink) && fits
+    for (const part of itemsIn(allOf)) fits = test(value, part, place, sink) && fits
     if (schema["if"] !== undefined) {
       const branch = schema[conforms(value, schema["if"]) ? "then" : "else"]
       if (branch !== undefined) fits = test(value, branch, place, sink) && fits
     }
-    if (not !== undefined && conforms(value, not)) fits = report(sink, place, "union", value, schema)
-    if (Array.isArray(anyOf) && !anyOf.some((member) => conforms(value, member))) {
+    if (not !== undefined && conforms(value, not)) fits = report(sink, place, "excluded", value, schema)
+    if (isArray(anyOf) && countFitting(value, anyOf, 1) === 0) {
       fits = reportUnion(value, schema, anyOf, place, sink)
     }
-    if (Array.isArray(oneOf)) {
-      const count = oneOf.filter((member) => conforms(value, member)).length
+    if (isArray(oneOf)) {
+      const count = countFitting(value, oneOf, 2)
       if (count > 1) fits = report(sink, place, "count", value, schema)
       else if (count === 0) fits = reportUnion(value, schema, oneOf, place, sink)
     }
     return fits
+  }
+
+  // Counts the members that a value fits, up to a number.
+  const countFitting = (value: Value, members: ReadonlyArray<unknown>, enough: number): number => {
+    const literals = typeof value === "object" ? undefined : literalsIn(members).counts
+    if (literals) return literals.get(value) ?? 0
+    let count = 0
+    for (const member of members) if (conforms(value, member) && ++count === enough) break
+    return count
   }
 
   // Reports a value that fits no member of a union. If one member was clearly meant, reports the misfits for
@@ -219,27 +262,27 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     place: Place | undefined,
     sink: Sink | undefined
   ): boolean => {
-    if (sink === undefined) return false
+    if (!sink) return false
     sink.unions.push(place)
-    const before = sink.found.count
-    const flat = alternatives.map((member) => document.flat(member))
+    // Finding the member that was meant looks at every member.
+    if (!spend(alternatives.length)) return report(sink, place, "union", value, schema)
+    const before = sink.found.size
+    const flat = alternatives.map(document.flat)
     const likely = document.likely(value, flat)
     const members = document.members(schema) ?? []
-    const tag = likely === undefined && isRecord(value) ? document.tag(members) : undefined
-    const isUntagged = tag !== undefined && isRecord(value) && !tag.choices.includes(own(value, tag.key))
-    const target = likely ?? (isRecord(value) && !isUntagged ? nearest(value, flat) : undefined)
-    if (target !== undefined && (isRecord(value) || isList(value))) detour(value, target, place, sink)
-    else if (isUntagged) {
-      const [written, inner] = [own(value, tag.key), { above: place, key: tag.key }]
+    const tag = !likely && isRecord(value) ? document.tag(members) : undefined
+    if (tag && isRecord(value) && !tag.choices.includes(own(value, tag.key))) {
+      const [written, inner] = [own(value, tag.key), placeIn(place, tag.key)]
       const choices = { enum: tag.choices }
-      report(sink, inner, written === undefined ? "missing_key" : "choice", written, choices, {
-        whole: choices,
-        parent: value,
-        keys: [tag.key]
-      })
+      const kind = written === undefined ? "missing_key" : "choice"
+      report(sink, inner, kind, written, choices, value, [tag.key], choices)
       reportUnknown(value, schema, members.filter(({ type }) => type === "object"), place, sink)
-    } else report(sink, place, "union", value, schema)
-    if (before === 0 && sink.found.count === 0) report(sink, place, "union", value, undefined)
+    } else {
+      const target = likely ?? (isRecord(value) ? nearest(value, flat) : undefined)
+      if (target && isContainer(value)) detour(value, target, place, sink)
+      else report(sink, place, "union", value, schema)
+    }
+    if (before === 0 && sink.found.size === 0) report(sink, place, "union", value, undefined)
     return false
   }
 
@@ -251,10 +294,10 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     place: Place | undefined,
     sink: Sink
   ): void => {
-    const keys = Array.from(new Set(members.flatMap((member) => Object.keys(propertiesOf(member)))))
-    for (const key of Object.keys(value)) {
+    const keys = distinct(members.flatMap(declaredBy))
+    for (const key of keysOf(value)) {
       if (keys.includes(key) || !members.every((member) => extraOf(member, key) === false)) continue
-      report(sink, { above: place, key }, "unknown_key", value[key], schema, { parent: value, keys })
+      report(sink, placeIn(place, key), "unknown_key", value[key], schema, value, keys)
     }
   }
 
@@ -265,24 +308,16 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const visitItems = (value: List, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
     let fits = true
     for (let index = 0; index < value.length; index++) {
-      if (sink !== undefined && sink.remaining <= 0) return false
-      const inner = sink === undefined ? undefined : { above: place, key: index }
+      if (sink && sink.remaining <= 0) return false
+      const inner = sink && placeIn(place, index)
       if (visitPart(value[index]!, itemOf(schema, index), inner, sink)) continue
-      if (sink === undefined) return false
+      if (!sink) return false
       fits = false
     }
     if (schema["contains"] !== undefined && !isContaining(value, schema)) {
       fits = report(sink, place, "contains", value, schema)
     }
-    if (schema["unevaluatedItems"] === undefined) return fits
-    const evaluated = evaluatedItemsOf(value, schema)
-    return value.reduce<boolean>(
-      (fits, item, index) =>
-        evaluated.has(index) || visitPart(item, schema["unevaluatedItems"], { above: place, key: index }, sink)
-          ? fits
-          : false,
-      fits
-    )
+    return visitUnevaluated(value, schema, place, sink) && fits
   }
 
   const isContaining = (value: List, schema: JsonSchema): boolean => {
@@ -294,94 +329,84 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const visitKeys = (value: Record, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
     const { declared, isPlain } = checkOf(schema)
     const properties = propertiesOf(schema)
-    if (sink === undefined && isPlain) return fitsKeys(value, schema, properties, declared)
+    if (!sink && isPlain) return fitsKeys(value, schema, properties)
     let fits = true
-    const isDone = () => !fits && (sink === undefined || (sink.remaining <= 0 || sink.found.isFull(place)))
+    const isDone = () => !fits && (!sink || sink.remaining <= 0 || sink.found.isFull(place))
     // Report missing keys before unknown ones.
-    for (const key of requiredBy(value, schema)) {
-      if (Object.hasOwn(value, key)) continue
-      fits = report(sink, { above: place, key }, "missing_key", undefined, valueAt(properties, key), {
-        parent: value,
-        keys: declared
-      })
+    for (const key of isPlain ? requiredOf(schema) : requiredBy(value, schema)) {
+      if (hasKey(value, key)) continue
+      fits = report(sink, placeIn(place, key), "missing_key", undefined, valueAt(properties, key), value, declared)
       if (isDone()) return false
     }
     for (const key of declared) {
-      if (!Object.hasOwn(value, key)) continue
-      fits = visitPart(value[key]!, properties[key], sink && { above: place, key }, sink) && fits
+      if (!hasKey(value, key)) continue
+      fits = visitPart(value[key]!, properties[key], sink && placeIn(place, key), sink) && fits
       if (isDone()) return false
     }
     const names = schema["propertyNames"]
-    const hasPatterns = schema["patternProperties"] !== undefined
+    const patternCount = keysOf(schema["patternProperties"] ?? {}).length
+    const hasPatterns = patternCount > 0
     const extra = schema["additionalProperties"]
-    for (const key of Object.keys(value)) {
-      const inner = sink && { above: place, key }
-      const isDeclared = Object.hasOwn(properties, key)
+    for (const key of keysOf(value)) {
+      const inner = sink && placeIn(place, key)
+      const isDeclared = hasKey(properties, key)
       if (names !== undefined && !conforms(key, names)) {
         fits = report(sink, inner, "key_name", value[key], names)
       } else if (hasPatterns || !isDeclared) {
+        // Each key is matched against each pattern, and a match costs as much as a few visits.
+        if (hasPatterns && !spend(4 * patternCount)) return report(sink, place, "complex", value, schema)
         const matching = hasPatterns ? patternsFor(schema, key) : none
         for (const pattern of matching) fits = visitPart(value[key]!, pattern, inner, sink) && fits
         if (!isDeclared && matching.length === 0) {
           fits = extra === false
-            ? report(sink, inner, "unknown_key", value[key], schema, { parent: value, keys: declared })
+            ? report(sink, inner, "unknown_key", value[key], schema, value, declared)
             : visitPart(value[key]!, extra, inner, sink) && fits
         }
       }
       if (isDone()) return false
     }
-    for (const dependent of dependentOn(value, schema)) fits = test(value, dependent, place, sink) && fits
-    return schema["unevaluatedProperties"] === undefined ? fits : visitUnevaluated(value, schema, place, sink) && fits
+    if (isPlain) return fits
+    for (const dependent of schemasDependentOn(value, schema)) fits = test(value, dependent, place, sink) && fits
+    return visitUnevaluated(value, schema, place, sink) && fits
   }
 
   // A faster walk without a sink, for schemas that restrict keys only by the usual keywords. Nearly all
   // schemas are like this.
-  const fitsKeys = (
-    value: Record,
-    schema: JsonSchema,
-    properties: JsonSchema,
-    declared: ReadonlyArray<string>
-  ): boolean => {
-    for (const key of requiredOf(schema)) if (!Object.hasOwn(value, key)) return false
-    let undeclaredCount = Object.keys(value).length
-    // Loops over the value's own keys if these are far fewer: a value may have three of a thousand declared
-    // properties.
-    for (const key of declared.length > 2 * undeclaredCount + 8 ? Object.keys(value) : declared) {
-      if (!Object.hasOwn(value, key) || !Object.hasOwn(properties, key)) continue
-      undeclaredCount--
-      if (!conforms(value[key]!, properties[key], false)) return false
-    }
+  const fitsKeys = (value: Record, schema: JsonSchema, properties: JsonSchema): boolean => {
+    for (const key of requiredOf(schema)) if (!hasKey(value, key)) return false
     const extra = schema["additionalProperties"]
-    if (undeclaredCount === 0 || isShallow && (extra === undefined || extra === true)) return true
-    return extra !== false &&
-      Object.keys(value).every((key) => Object.hasOwn(properties, key) || conforms(value[key]!, extra, false))
+    const isAnyAllowed = isShallow && (extra === undefined || extra === true)
+    return keysOf(value).every((key) =>
+      hasKey(properties, key)
+        ? conforms(value[key]!, properties[key], false)
+        : isAnyAllowed || extra !== false && conforms(value[key]!, extra, false)
+    )
   }
 
   const visitUnevaluated = (
-    value: Record,
+    value: List | Record,
     schema: JsonSchema,
     place: Place | undefined,
     sink: Sink | undefined
   ): boolean => {
-    const evaluated = evaluatedKeysOf(value, schema)
-    const rest = schema["unevaluatedProperties"]
+    const rest = unevaluatedBy(schema, value)
+    if (rest === undefined) return true
+    const evaluated = evaluatedIn(value, schema)
     let fits = true
-    for (const key of Object.keys(value)) {
+    for (const key of keysIn(value)) {
       if (evaluated.has(key)) continue
-      const inner = { above: place, key }
-      fits = rest === false
-        ? report(sink, inner, "unknown_key", value[key], schema, { parent: value, keys: Array.from(evaluated) })
-        : visitPart(value[key]!, rest, inner, sink) && fits
+      const [part, inner] = [partIn(value, key), placeIn(place, key)]
+      fits = rest === false && isRecord(value)
+        ? report(sink, inner, "unknown_key", part, schema, value, Array.from(evaluated, String))
+        : visitPart(part, rest, inner, sink) && fits
     }
     return fits
   }
 
   // Without a sink, results for containers are remembered, so that no large container is walked twice for the
   // same schema.
-  const visitPart = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
-    sink === undefined ? conforms(value, schema, false) : visitWhole(value, schema, place, sink)
-
-  const visitWhole = (value: Value, schema: unknown, place: Place | undefined, sink: Sink): boolean => {
+  const visitPart = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
+    if (!sink) return conforms(value, schema, false)
     const { whole } = sink
     sink.whole = schema
     const fits = visit(value, schema, place, sink)
@@ -396,60 +421,49 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   // Returns the subschemas that apply to the same value, and that the value fits. The keys and items that
   // these subschemas evaluate count as evaluated.
   const fittingParts = (value: Value, schema: JsonSchema): ReadonlyArray<JsonSchema> => {
-    const { $ref, allOf, anyOf, oneOf } = schema
-    const isMet = schema["if"] !== undefined && conforms(value, schema["if"])
-    const parts: ReadonlyArray<unknown> = [
-      ...(typeof $ref === "string" ? [document.resolve(schema)] : []),
-      ...[allOf, anyOf, oneOf].flatMap((members) => Array.isArray(members) ? members : []),
-      ...(isMet ? [schema["if"], schema["then"]] : [schema["else"]]),
-      ...(isRecord(value) ? dependentOn(value, schema) : [])
-    ]
-    return parts.filter(isObject).filter((part) => conforms(value, part))
+    const { allOf, anyOf, else: otherwise, if: condition, oneOf, then } = schema
+    const isMet = condition !== undefined && conforms(value, condition)
+    return [
+      document.resolve(schema),
+      ...[allOf, anyOf, oneOf].flatMap(itemsIn),
+      ...(isMet ? [condition, then] : condition === undefined ? [] : [otherwise]),
+      ...(isRecord(value) ? schemasDependentOn(value, schema) : [])
+    ].filter(isObject).filter((part) => conforms(value, part))
   }
 
-  // A schema that several others refer to is evaluated once.
-  const evaluatedKeysOf = (value: Record, schema: JsonSchema, seen = new Set<JsonSchema>()): Set<string> => {
-    const evaluated = new Set<string>()
+  // Collects the keys or indices of a value that a schema evaluates, with the schemas beside it. A schema that several
+  // others refer to is evaluated once.
+  const evaluatedIn = (
+    value: List | Record,
+    schema: JsonSchema,
+    evaluated = newSet<string | number>(),
+    seen = newSet<JsonSchema>()
+  ): ReadonlySet<string | number> => {
     if (seen.has(schema)) return evaluated
     seen.add(schema)
-    const { additionalProperties } = schema
-    for (const key of Object.keys(value)) {
-      const isOwn = Object.hasOwn(propertiesOf(schema), key) || patternsFor(schema, key).length > 0
-      if (isOwn || additionalProperties !== undefined) evaluated.add(key)
-    }
+    for (const key of keysIn(value)) if (isEvaluated(value, key, schema)) evaluated.add(key)
     for (const part of fittingParts(value, schema)) {
-      const isAll = part["unevaluatedProperties"] !== undefined
-      for (const key of isAll ? Object.keys(value) : evaluatedKeysOf(value, part, seen)) evaluated.add(key)
+      if (unevaluatedBy(part, value) === undefined) evaluatedIn(value, part, evaluated, seen)
+      else for (const key of keysIn(value)) evaluated.add(key)
     }
     return evaluated
   }
 
-  const evaluatedItemsOf = (value: List, schema: JsonSchema, seen = new Set<JsonSchema>()): Set<number> => {
-    const evaluated = new Set<number>()
-    if (seen.has(schema)) return evaluated
-    seen.add(schema)
-    const { additionalItems, contains, items, prefixItems = items } = schema
-    const prefix = Array.isArray(prefixItems) ? prefixItems.length : 0
-    const isRest = Array.isArray(items) ? additionalItems !== undefined : items !== undefined
-    value.forEach((item, index) => {
-      if (index < prefix || isRest || contains !== undefined && conforms(item, contains)) evaluated.add(index)
-    })
-    for (const part of fittingParts(value, schema)) {
-      const isAll = part["unevaluatedItems"] !== undefined
-      for (const index of isAll ? value.keys() : evaluatedItemsOf(value, part, seen)) evaluated.add(index)
-    }
-    return evaluated
-  }
+  const isEvaluated = (value: List | Record, key: string | number, schema: JsonSchema): boolean =>
+    isNumber(key)
+      ? itemOf(schema, key) !== undefined ||
+        schema["contains"] !== undefined && conforms(partIn(value, key), schema["contains"])
+      : declares(schema, key) || schema["additionalProperties"] !== undefined
 
   // ---------------------------------------------------------------------------
   // Memory and detours
   // ---------------------------------------------------------------------------
 
   const test = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
-    sink === undefined ? conforms(value, schema) : detour(value, schema, place, sink)
+    sink ? detour(value, schema, place, sink) : conforms(value, schema)
 
   // Visits the same value with a different schema.
-  const detour = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
+  const detour = (value: Value, schema: unknown, place?: Place, sink?: Sink): boolean => {
     detours++
     const fits = visit(value, schema, place, sink)
     detours--
@@ -458,29 +472,25 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
 
   const conforms = (value: Value, original: unknown, isDetour = true): boolean => {
     const schema = targetOf(original)
-    if (!isObject(schema)) return visit(value, schema, undefined, undefined)
+    if (!isObject(schema)) return visit(value, schema)
     const { complaintOf, hasParts } = checkOf(schema)
-    if (typeof value !== "object" || value === null) {
+    if (!isContainer(value)) {
       if (hasParts) return detourOnce(value, schema)
       return budget-- > 0 && (complaintOf(value) === undefined || value === null && schema["nullable"] === true)
     }
-    const first = answers.get(value)
-    for (let answer = first; answer !== undefined; answer = answer.next) {
-      if (answer.schema === schema) return answer.fits
-    }
-    const walk = isDetour ? detour : visit
-    if (!hasParts) {
-      const before = budget
-      const fits = walk(value, schema, undefined, undefined)
-      // Checking a few scalars again costs less than remembering the result.
-      if (before - budget > fewVisits) answers.set(value, { schema, fits, next: answers.get(value) })
-      return fits
-    }
+    const known = answers?.get(value)?.get(schema)
+    if (known !== undefined) return known
+    const before = budget
     // Until the result is known, a schema that refers to itself for the same value does not fit.
-    const answer: Answer = { schema, fits: false, next: first }
-    answers.set(value, answer)
-    answer.fits = walk(value, schema, undefined, undefined)
-    return answer.fits
+    if (hasParts) remember(value, schema, false)
+    const fits = (isDetour ? detour : visit)(value, schema)
+    // Checking a few scalars again costs less than remembering the result.
+    if (hasParts || before - budget > fewVisits) remember(value, schema, fits)
+    return fits
+  }
+
+  const remember = (value: object, schema: unknown, fits: boolean): void => {
+    getOrInsert(answers ??= newMap(), value, newMap<unknown, boolean>).set(schema, fits)
   }
 
   // Follows the reference of a schema that consists of nothing but a `$ref`.
@@ -494,28 +504,38 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
 
   // A scalar has no parts. So a schema that refers back to itself for the same value does not fit.
   const detourOnce = (value: Value, schema: unknown): boolean => {
+    visiting ??= newSet()
     if (visiting.has(schema)) return false
     visiting.add(schema)
-    const fits = detour(value, schema, undefined, undefined)
+    const fits = detour(value, schema)
     visiting.delete(schema)
     return fits
   }
 
+  const isSuspicious = suspicionOf(root)
+  const mistakenIn = (value: Value, schema: unknown, limit: number) =>
+    isSuspicious(value) ? mistakenKeys(value, schema, fittingParts, limit) : none
+
   return {
     document,
-    fits: (value, schema) => conforms(value, schema) && budget > 0,
+    fits: (value, schema) => conforms(value, schema) && mistakenIn(value, schema, 1).length === 0 && budget > 0,
     misfits: (value, schema, limit) => {
       // Both kinds of walk must agree, even for circular schemas: a value that fits has no misfits.
-      if (conforms(value, schema) && budget > 0) return { fields: [], unions: [], isWhole: true }
+      const doesFit = conforms(value, schema) && budget > 0
+      const mistaken = doesFit ? mistakenIn(value, schema, limit) : none
+      if (doesFit && mistaken.length === 0) return nothingAmiss
       const sink: Sink = {
         found: new Gathered(limit),
         unions: [],
         remaining: maxMisfits,
         whole: schema,
-        reported: new Map()
+        reported: newMap()
       }
-      visit(value, schema, undefined, sink)
-      if (sink.found.count === 0 || budget <= 0) report(sink, undefined, "complex", value, undefined)
+      if (!doesFit) visit(value, schema, undefined, sink)
+      for (const { declared, parent, place, value } of mistaken) {
+        report(sink, place, "unknown_key", value, schema, parent, declared)
+      }
+      if (sink.found.size === 0 || budget <= 0) report(sink, undefined, "complex", value, undefined)
       return { fields: sink.found.groups(), unions: sink.unions, isWhole: sink.remaining > 0 }
     },
     spend
@@ -525,39 +545,28 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
 const anything: JsonSchema = {}
 const none: ReadonlyArray<never> = []
 
-// Counts a value and all its parts. The count is negative if one of them can fit no schema, because it lost
-// digits or is too deep.
-const countValues = (value: Value, depth: number): number => {
-  if (typeof value !== "object" || value === null) return 1
-  if (value instanceof Unsafe || depth > deepest) return -1
-  let all = 1
-  let sign = 1
-  const add = (part: number) => {
-    all += Math.abs(part)
-    if (part < 0) sign = -1
-  }
-  if (isList(value)) { for (const item of value) add(countValues(item, depth + 1)) }
-  else if (isRecord(value)) { for (const key of Object.keys(value)) add(countValues(value[key]!, depth + 1)) }
-  return sign * all
-}
+// Counts a value and all its parts.
+const countValues = (value: Value, depth = 0): number =>
+  !isContainer(value) || isUnsafe(value) || depth > deepest
+    ? 1
+    : partsIn(value).reduce<number>((count, part) => count + countValues(part, depth + 1), 1)
+
+/** Returns what a schema demands of the keys or items that nothing else evaluates. */
+const unevaluatedBy = (schema: JsonSchema, value: List | Record): unknown =>
+  schema[isList(value) ? "unevaluatedItems" : "unevaluatedProperties"]
 
 /** Returns the keys that this object must have. */
 const requiredBy = (value: Record, schema: JsonSchema): ReadonlyArray<string> => {
-  const required = requiredOf(schema)
-  if (schema["dependentRequired"] === undefined && schema["dependencies"] === undefined) return required
-  const more = [schema["dependentRequired"], schema["dependencies"]].flatMap((dependent) =>
-    isObject(dependent) ? Object.entries(dependent).filter(([key]) => Object.hasOwn(value, key)) : []
-  ).flatMap(([, keys]) => Array.isArray(keys) ? keys.filter((key) => typeof key === "string") : [])
-  return more.length === 0 ? required : Array.from(new Set([...required, ...more]))
+  const more = dependentOn(value, schema, "dependentRequired").flatMap(itemsIn).filter(isString)
+  return more.length === 0 ? requiredOf(schema) : distinct([...requiredOf(schema), ...more])
 }
 
 /** Returns the schemas that this object must fit because of the keys that it has. */
-const dependentOn = (value: Record, schema: JsonSchema): ReadonlyArray<unknown> =>
-  schema["dependentSchemas"] === undefined && schema["dependencies"] === undefined ?
-    none :
-    [schema["dependentSchemas"], schema["dependencies"]].flatMap((dependent) =>
-      isObject(dependent)
-        ? Object.entries(dependent).filter(([key, part]) => Object.hasOwn(value, key) && !Array.isArray(part))
-          .map(([, part]) => part)
-        : []
-    )
+const schemasDependentOn = (value: Record, schema: JsonSchema): ReadonlyArray<unknown> =>
+  dependentOn(value, schema, "dependentSchemas").filter((part) => !isArray(part))
+
+/** Returns what a schema demands because of the keys that this object has: schemas, and lists of keys. */
+const dependentOn = (value: Record, schema: JsonSchema, keyword: string): ReadonlyArray<unknown> =>
+  [schema[keyword], schema["dependencies"]].flatMap((byKey) =>
+    isObject(byKey) ? keysOf(byKey).filter((key) => hasKey(value, key)).map((key) => byKey[key]) : none
+  )

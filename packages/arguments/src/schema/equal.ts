@@ -1,3 +1,4 @@
+import { entriesOf } from "../json.ts"
 import { deepest } from "../options.ts"
 
 /** True if two JSON values are equal. The order of keys does not matter. */
@@ -12,7 +13,7 @@ export const canonical = (value: unknown, depth = 0): string => {
   if ("toJSON" in value && typeof value.toJSON === "function") return `#${String(value.toJSON())}`
   if (depth > deepest) return "#"
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`
-  const members = Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}:${canonical(member, depth + 1)}`)
+  const members = entriesOf(value).map(([key, member]) => `${JSON.stringify(key)}:${canonical(member, depth + 1)}`)
   return `{${members.toSorted(byText).join()}}`
 }
 

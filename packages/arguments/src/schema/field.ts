@@ -1,3 +1,5 @@
+import { isNumber } from "../json.ts"
+import { getOrInsert, newMap } from "../memo.ts"
 import type { Place } from "../value.ts"
 
 /**
@@ -10,29 +12,23 @@ export class Fields<A> {
   // The fields of containers, by place. All fields of a value share this map.
   readonly #byPlace: Map<Place, Fields<A>>
 
-  constructor(byPlace = new Map<Place, Fields<A>>()) {
+  constructor(byPlace = newMap<Place, Fields<A>>()) {
     this.#byPlace = byPlace
   }
 
   /** Returns the field of a place. */
   at(place: Place | undefined): Fields<A> {
-    if (place === undefined) return this
+    if (!place) return this
     const { above, key } = place
-    return (above === undefined ? this : this.#fieldOfContainer(above)).#part(typeof key === "number" ? null : key)
+    return (above ? this.#fieldOfContainer(above) : this).#part(isNumber(key) ? null : key)
   }
 
   // The field of a container is remembered, because the container may have many items.
   #fieldOfContainer(place: Place): Fields<A> {
-    const field = this.#byPlace.get(place) ?? this.at(place)
-    this.#byPlace.set(place, field)
-    return field
+    return getOrInsert(this.#byPlace, place, () => this.at(place))
   }
 
   #part(key: string | null): Fields<A> {
-    const existing = this.#inner?.get(key)
-    if (existing !== undefined) return existing
-    const part = new Fields<A>(this.#byPlace)
-    this.#inner = (this.#inner ?? new Map<string | null, Fields<A>>()).set(key, part)
-    return part
+    return getOrInsert(this.#inner ??= newMap(), key, () => new Fields<A>(this.#byPlace))
   }
 }

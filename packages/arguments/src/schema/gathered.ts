@@ -2,7 +2,7 @@
  * Groups findings by field. All items of an array share their fields, because sixty items with the same
  * mistake need only one message.
  */
-import type { Path } from "../json.ts"
+import { isNumber, type Path } from "../json.ts"
 import { pathOf, type Place } from "../value.ts"
 import { ByPath } from "./byPath.ts"
 import { Fields } from "./field.ts"
@@ -36,23 +36,25 @@ export class Gathered<A> {
   }
 
   /** The number of fields with findings. */
-  get count(): number {
+  get size(): number {
     return this.#groups.length
   }
 
-  add(place: Place | undefined, make: () => A): void {
+  /** Counts a finding about a place. Returns the list to add it to, if it is to be kept. */
+  count(place: Place | undefined): Array<A> | undefined {
     const field = this.#fields.at(place)
     const group = field.value
-    if (group === undefined) {
-      if (this.count === this.#limit) return
-      field.value = { place, last: place, first: [make()], count: 1 }
+    if (!group) {
+      if (this.size === this.#limit) return undefined
+      field.value = { place, last: place, first: [], count: 1 }
       this.#groups.push(field.value)
-      // Within a group, the findings about one place come in a row. Only the first of them is kept.
-    } else if (!isSamePlace(group.last, place)) {
-      group.last = place
-      group.count++
-      if (group.first.length < maxAlike) group.first.push(make())
+      return field.value.first
     }
+    // Within a group, the findings about one place come in a row. Only the first of them is kept.
+    if (isSamePlace(group.last, place)) return undefined
+    group.last = place
+    group.count++
+    return group.first.length < maxAlike ? group.first : undefined
   }
 
   /**
@@ -60,7 +62,7 @@ export class Gathered<A> {
    * items are counted.
    */
   isFull(place: Place | undefined): boolean {
-    return this.count === this.#limit && !isInList(place)
+    return this.size === this.#limit && !isInList(place)
   }
 
   groups(): ReadonlyArray<Group<A>> {
@@ -69,7 +71,7 @@ export class Gathered<A> {
 }
 
 const isInList = (place: Place | undefined): boolean =>
-  place !== undefined && (typeof place.key === "number" || isInList(place.above))
+  place !== undefined && (isNumber(place.key) || isInList(place.above))
 
 const isSamePlace = (one: Place | undefined, other: Place | undefined): boolean =>
   one === other ||

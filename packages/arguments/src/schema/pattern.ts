@@ -19,6 +19,7 @@
  * Characters are code points, as the specification demands. V8, in contrast, also finds empty matches (such
  * as `\B`) between the two halves of a surrogate pair.
  */
+import { newMap } from "../memo.ts"
 
 /** A compiled pattern. It matches if it is found anywhere in the string. */
 export interface Pattern {
@@ -34,7 +35,7 @@ export const patternOf = (source: string): Pattern | undefined => {
   return pattern
 }
 
-const cache = new Map<string, Pattern | undefined>()
+const cache = newMap<string, Pattern | undefined>()
 const maxCached = 1_000
 
 const longestSource = 10_000
@@ -49,7 +50,8 @@ const maxLookarounds = 28
  * of a state costs one more. This limits the cache to about a megabyte.
  */
 const maxCacheCost = 100_000
-const [costOfState, costOfStep] = [50, 5]
+const costOfState = 50
+const costOfStep = 5
 const maxCharacters = 4_000
 
 const compile = (source: string): Pattern | undefined => {
@@ -104,7 +106,10 @@ interface Part {
 // The node that is reached when the pattern has matched.
 const accepting = 0
 // The bits of a mark.
-const [start, end, boundary, firstLookaround] = [1, 2, 4, 8]
+const start = 1
+const end = 2
+const boundary = 4
+const firstLookaround = 8
 const wordCharacter = "\\w"
 
 // With the flag "u", a token means the same everywhere: there are no octal escapes, and a brace is never literal.
@@ -124,7 +129,7 @@ const shorthands: Readonly<Record<string, string>> = { "*": "{0,}", "+": "{1,}",
 
 /** Builds the automaton of a valid regular expression from its tokens; `undefined` if it is too large. */
 const automatonOf = (tokens: ReadonlyArray<string>): Automaton | undefined => {
-  const atoms = new Map<string, number>()
+  const atoms = newMap<string, number>()
   const lookarounds: Array<{ readonly body: Part; readonly isAhead: boolean }> = []
   const nodes: Array<Node> = [{ atom: undefined, mask: 0, value: 0, to: [] }]
   let at = 0
@@ -233,9 +238,9 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
   // Characters are of the same kind if the same atoms match them. Kind 0 means that there is no character.
   const testers = atoms.map((atom) => /^[[\\.]/.test(atom) ? new RegExp(`^(?:${atom})$`, "u") : undefined)
   const kinds = [""]
-  const kindByAtoms = new Map<string, number>()
-  const kindByCharacter = new Map<string, number>()
-  const states = new Map<string, State>()
+  const kindByAtoms = newMap<string, number>()
+  const kindByCharacter = newMap<string, number>()
+  const states = newMap<string, State>()
   let cacheCost = 0
 
   const kindOf = (character: string): number => {
@@ -252,8 +257,8 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
     for (const index of next) bits[index >> 4]! |= 1 << (index & 15)
     const key = String.fromCharCode(Number(hasFound), ...bits)
     const existing = states.get(key)
-    if (existing !== undefined) return existing
-    const state = { nodes: next, hasFound, next: new Map<number, State>() }
+    if (existing) return existing
+    const state = { nodes: next, hasFound, next: newMap<number, State>() }
     states.set(key, state)
     cacheCost += costOfState + next.length
     return state

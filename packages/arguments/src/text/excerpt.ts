@@ -1,20 +1,16 @@
 /** Formats text for a model: bounded, and on one line. Shortened text says how much was left out. */
 
-/**
- * Cuts a string after `limit` characters, and says how many were left out. It never cuts a surrogate pair.
- *
- * @param left how many characters the caller has already left out (default: 0)
- */
-export const cut = (text: string, limit: number, left = 0): string => {
-  if (text.length <= limit && left === 0) return text
-  const end = isHighSurrogate(text.charCodeAt(limit - 1)) ? limit - 1 : Math.min(limit, text.length)
-  return `${text.slice(0, end)}… (${text.length - end + left} more characters)`
+/** Cuts a string after `limit` characters, and says how many were left out. It never cuts a surrogate pair. */
+export const cut = (text: string, limit: number): string => {
+  if (text.length <= limit) return text
+  const shown = text.slice(0, limit).replace(/[\ud800-\udbff]$/, "")
+  return `${shown}… (${text.length - shown.length} more characters)`
 }
 
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
-
 /** Replaces control characters and line breaks by spaces, so that the text stays on one line. */
-export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim()
+export const oneLine = (text: string): string => text.replace(controls, " ").trim()
+
+const controls = /[\0-\x1f\x7f-\x9f\u2028\u2029]+/g
 
 /** Formats a value as one short line of JSON, for messages: `'"abc"'`, `'{"a":1}'`. */
 export const excerpt = (value: unknown, limit = 80): string => {
@@ -30,6 +26,7 @@ export const excerpt = (value: unknown, limit = 80): string => {
 export const kind = (value: unknown): string => {
   if (value === undefined) return "nothing"
   if (value === null) return "null"
+  if (typeof value === "symbol") return value.description ?? "a symbol"
   if (typeof value !== "object") return `a ${typeof value}`
   try {
     return Array.isArray(value) ? `an array of ${value.length}` : "an object"
@@ -58,11 +55,6 @@ export const utf8Length = (text: string): number => {
 
 /** Returns the line and the column of an offset, both 1-based. Columns count UTF-16 code units. */
 export const placeOf = (text: string, offset: number): { readonly line: number; readonly column: number } => {
-  let line = 1
-  let start = 0
-  for (let end = text.indexOf("\n"); end !== -1 && end < offset; end = text.indexOf("\n", start)) {
-    line++
-    start = end + 1
-  }
-  return { line, column: offset - start + 1 }
+  const before = text.slice(0, offset)
+  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") }
 }

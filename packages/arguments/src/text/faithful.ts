@@ -1,5 +1,8 @@
 import type { Json, JsonArray, JsonObject } from "../json.ts"
 
+const unfaithful = -1
+const largest = Number.MAX_SAFE_INTEGER
+
 /**
  * Reports whether a parsed value preserves everything that its JSON text says.
  *
@@ -11,7 +14,7 @@ import type { Json, JsonArray, JsonObject } from "../json.ts"
  * colons as the value has keys, no key was repeated. Colons inside strings are counted in the value.
  */
 export const isFaithful = (value: Json, text: string, depth: number): boolean => {
-  const keys = typeof value === "object" && value !== null ? countKeys(value, depth) : 0
+  const keys = isContainer(value) ? countKeys(value, depth) : 0
   if (keys === unfaithful) return false
   // V8 may mistake a key that is written with an escape for an earlier key (nodejs/node#63785). That earlier
   // key contains a backslash.
@@ -19,9 +22,6 @@ export const isFaithful = (value: Json, text: string, depth: number): boolean =>
   const colons = countColons(text)
   return colons === keys || colons === keys + countColonsIn(value) && !escapedColon.test(text)
 }
-
-const unfaithful = -1
-const largest = Number.MAX_SAFE_INTEGER
 
 /** Counts the keys of all objects. Returns `unfaithful` if the text may say something that the value does not. */
 const countKeys = (value: JsonArray | JsonObject, depth: number): number => {
@@ -46,8 +46,12 @@ const countKeys = (value: JsonArray | JsonObject, depth: number): number => {
 
 const countKeysIn = (item: Json, depth: number): number => {
   if (typeof item === "number") return item > largest || item < -largest ? unfaithful : 0
-  return typeof item === "object" && item !== null ? countKeys(item, depth - 1) : 0
+  return isContainer(item) ? countKeys(item, depth - 1) : 0
 }
+
+/** True for an array or an object. */
+export const isContainer = (value: Json | undefined): value is JsonArray | JsonObject =>
+  typeof value === "object" && value !== null
 
 const isArray = (value: JsonArray | JsonObject): value is JsonArray => Array.isArray(value)
 
@@ -62,7 +66,7 @@ const escapedColon = /\\u003a/i
 // Keys may contain colons, too.
 const countColonsIn = (value: Json): number => {
   if (typeof value === "string") return countColons(value)
-  if (typeof value !== "object" || value === null) return 0
+  if (!isContainer(value)) return 0
   let colons = 0
   for (const [key, item] of Object.entries(value)) {
     colons += (Array.isArray(value) ? 0 : countColons(key)) + countColonsIn(item)
@@ -71,13 +75,13 @@ const countColonsIn = (value: Json): number => {
 }
 
 const hasBackslash = (value: Json): boolean =>
-  typeof value === "object" && value !== null &&
+  isContainer(value) &&
   Object.entries(value).some(([key, item]) => key.includes("\\") || hasBackslash(item))
 
 /** True for keys that reach an object's prototype when the object is copied. They are refused at any depth. */
 export const isPrototypeKey = (key: string, value: Json): boolean =>
   key === "__proto__" ||
-  key === "constructor" && typeof value === "object" && value !== null && Object.hasOwn(value, "prototype")
+  key === "constructor" && isContainer(value) && Object.hasOwn(value, "prototype")
 
 /** Returns the result of `JSON.parse`; `undefined` if it throws. */
 export const parseOrUndefined = (text: string): Json | undefined => {

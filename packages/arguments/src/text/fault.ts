@@ -8,6 +8,7 @@ export const faultKinds = [
   "array",
   "bareword",
   "bracket_mismatch",
+  "call",
   "concatenation",
   "cut_off",
   "duplicate_key",
@@ -16,6 +17,7 @@ export const faultKinds = [
   "invalid_escape",
   "invalid_number",
   "invisible_character",
+  "markup",
   "missing_colon",
   "missing_comma",
   "missing_value",
@@ -83,3 +85,10 @@ export interface Fault {
   /** The key, the closing bracket, the quote or the limit that `expected` mentions. */
   readonly of?: string | undefined
 }
+
+export const faultAt = (kind: FaultKind, offset: number, expected: Expected, of?: string): Fault => ({
+  kind,
+  offset,
+  expected,
+  of
+})

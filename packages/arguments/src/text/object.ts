@@ -7,15 +7,16 @@
  *     template tokens before words after it           skipped
  *     surplus closing brackets after the object       skipped
  *
- * The `Reader` reads the object itself.
+ * The reader reads the object itself.
  */
 import { isJsonObject, type JsonObject } from "../json.ts"
 import type { TextRepairKind as Kind } from "../repair.ts"
-import type { Fault, FaultKind } from "./fault.ts"
-import type { Mode } from "./lexer.ts"
+import { type Fault, faultAt } from "./fault.ts"
+import { readString, skipBlank } from "./lexer.ts"
 import { isProseAfter, isProseBefore } from "./prose.ts"
-import { plainly, Reader } from "./reader.ts"
-import { type Around, endOf, noteRepair, peel, peelStart } from "./wrapping.ts"
+import { plainly, readValue } from "./reader.ts"
+import { repaired, type Scanner, scannerOf, sees } from "./scanner.ts"
+import { type Around, aroundOf, peel, peelStart } from "./wrapping.ts"
 
 /** The object that was found in the text. */
 export interface Found {
@@ -29,132 +30,139 @@ export interface Found {
   readonly hasUnsafeInteger: boolean
 }
 
-/** Finds the one object in an argument text, or the fault that makes the text unreadable. */
-export const findObject = (text: string, mode: Mode): Found | Fault => {
-  const peeled = peel(text)
-  // The reader gets the text from its start, so that offsets refer to the whole text. Only the wrapping at
+/**
+ * Finds the one object in an argument text, or the fault that makes the text unreadable.
+ *
+ * @param limit the deepest nesting of objects and arrays that is read
+ */
+export const findObject = (text: string, limit: number): Found | Fault => {
+  const around = peel(text)
+  // The scanner gets the text from its start, so that offsets refer to the whole text. Only the wrapping at
   // the end is cut off.
-  const reader = new Reader(text.slice(0, peeled.to), peeled.from, mode)
-  reader.blank()
-  if (reader.fault !== undefined) return reader.fault
-  const result = readBody(reader, peeled, mode)
-  return "kind" in result ? result : { ...result, repairs: [...peeled.repairs, ...result.repairs] }
+  const scanner = scannerOf(text.slice(0, around.to), around.at, limit)
+  skipBlank(scanner)
+  const result = scanner.fault ?? readBody(scanner, around)
+  return "kind" in result ? result : { ...result, repairs: [...around.repairs, ...result.repairs] }
 }
 
 const escapedQuote = /\{(?:[ \t\r\n]|\\[nrt])*\\"/y
 const surplusClosers = /^[}\] \t\r\n]+$/
-const emptyTexts = new Set(["", "null", "None"])
+const emptyText = /^(?:null|None)?$/
 
-const readBody = (reader: Reader, peeled: Around, mode: Mode): Found | Fault => {
-  const { repairs } = peeled
-  const { at, text } = reader
-  const first = text.charAt(at)
-  if (first === "{") {
-    return endOf(escapedQuote, text, at) === undefined
-      ? readObject(reader, peeled)
-      : readEscaped(reader, mode)
-  }
-  if (first === "[") return readArray(reader)
-  if (first === "\"" || first === "'") return readQuoted(reader, mode)
+const readBody = (scanner: Scanner, around: Around): Found | Fault => {
+  const { at, repairs, text } = scanner
+  const first = text[at]
+  if (first === "{") return sees(scanner, escapedQuote) ? readEscaped(scanner) : readObject(scanner, around)
+  if (isCall.test(text.slice(at, at + 100))) return faultAt("call", at, "object")
+  if (first === "[") return readArray(scanner)
+  if (first === "\"" || first === "'") return readQuoted(scanner)
   const rest = text.slice(at, at + 5)
   // If there is nothing inside the wrapping, the text was cut off, or the wrapping is not meant for arguments.
-  const isBare = reader.repairs.size === 0 && repairs.every(([kind]) => kind === "byte_order_mark")
-  if (emptyTexts.has(rest) && (isBare || rest !== "" && reader.repairs.size === 0)) {
-    return foundBy(reader, {}, at, [["no_arguments", at]])
+  const isBare = [...around.repairs.keys()].every((kind) => kind === "byte_order_mark")
+  if (emptyText.test(rest) && repairs.size === 0 && (isBare || rest !== "")) {
+    return foundBy(scanner, {}, at, "no_arguments")
   }
-  return text.indexOf("{", at) === -1
-    ? { kind: "no_object", offset: at, expected: "object" }
-    : readAfterProse(reader, peeled, mode)
+  const result = text.includes("{", at) ? readAfterProse(scanner, around) : noObject(at)
+  return first === "<" && "kind" in result ? faultAt("markup", at, "object") : result
 }
 
+// A call in some language: `f(…)`, `[f(…)]`, `({…})`.
+const isCall = /^\[?\s*[\p{ID_Start}_$]?[\p{ID_Continue}.$]*\(/u
+
+/** @param kind one more repair, at `offset` (default: `start`) */
 const foundBy = (
-  { hasUnsafeInteger, repairs, text }: Reader,
+  { hasUnsafeInteger, repairs, text }: Scanner,
   value: JsonObject,
   start: number,
-  more: ReadonlyArray<readonly [Kind, number]> = []
-): Found => ({ value, source: text, start, repairs: [...repairs, ...more], hasUnsafeInteger })
+  kind?: Kind,
+  offset = start
+): Found => ({
+  value,
+  source: text,
+  start,
+  repairs: kind === undefined ? [...repairs] : [...repairs, [kind, offset]],
+  hasUnsafeInteger
+})
 
-const readObject = (reader: Reader, peeled: Around): Found | Fault => {
-  const { at: start, text } = reader
-  const value = reader.value()
-  const end = reader.at
-  const isStrict = reader.repairs.size === 0
-  reader.blank()
-  if (reader.fault !== undefined) return reader.fault
-  if (!isJsonObject(value)) return { kind: "no_object", offset: start, expected: "object" }
-  const { at } = reader
-  if (at === text.length) return foundBy(reader, value, start)
+const readObject = (scanner: Scanner, around: Around): Found | Fault => {
+  const { at: start, repairs, text } = scanner
+  const value = readValue(scanner)
+  const end = scanner.at
+  const isStrict = repairs.size === 0
+  skipBlank(scanner)
+  const { at, closedBeforeMore, fault } = scanner
+  if (fault !== undefined) return fault
+  if (!isJsonObject(value)) return noObject(start)
+  if (at === text.length) return foundBy(scanner, value, start)
   const rest = text.slice(at)
   if (surplusClosers.test(rest)) {
     // The surplus bracket may belong elsewhere: an earlier bracket may have closed its container too early.
-    const mayBeMisplaced = reader.repairs.has("missing_comma") ||
-      Array.from(reader.closedBeforeMore).some((closer) => rest.includes(closer))
-    return mayBeMisplaced
-      ? { kind: "bracket_mismatch", offset: at, expected: "end" }
-      : foundBy(reader, value, start, [["surplus_closers", at]])
+    return repairs.has("missing_comma") || [...closedBeforeMore].some((closer) => rest.includes(closer))
+      ? faultAt("bracket_mismatch", at, "end")
+      : foundBy(scanner, value, start, "surplus_closers", at)
   }
-  const words = isStrict ? skipProseAfter(text, end, peeled) : undefined
-  if (words !== undefined) return foundBy(reader, value, start, [["prose", words]])
-  return { kind: faultAfterObject(rest), offset: at, expected: "end" }
+  const words = isStrict ? skipProseAfter(text, end, around) : undefined
+  if (words !== undefined) return foundBy(scanner, value, start, "prose", words)
+  const kind = rest.includes("{")
+    ? "several_objects"
+    : rest.startsWith(",")
+    ? "bracket_mismatch"
+    : "unexpected_character"
+  return faultAt(kind, at, "end")
 }
 
-const faultAfterObject = (rest: string): FaultKind =>
-  rest.includes("{") ? "several_objects" : rest.startsWith(",") ? "bracket_mismatch" : "unexpected_character"
-
-const readArray = (reader: Reader): Found | Fault => {
-  const { at: start, text } = reader
-  const value = reader.value()
-  reader.blank()
-  if (reader.fault !== undefined) return reader.fault
-  const isEmpty = Array.isArray(value) && value.length === 0 && reader.at === text.length && reader.repairs.size === 0
-  return isEmpty
-    ? foundBy(reader, {}, start, [["no_arguments", start]])
-    : { kind: "array", offset: start, expected: "object" }
+const readArray = (scanner: Scanner): Found | Fault => {
+  const { at: start, repairs, text } = scanner
+  const value = readValue(scanner)
+  const isEmpty = Array.isArray(value) && value.length === 0
+  // After `[]`, a `#` may begin an item.
+  skipBlank(scanner, isEmpty)
+  if (scanner.fault !== undefined) return scanner.fault
+  return isEmpty && scanner.at === text.length && repairs.size === 0
+    ? foundBy(scanner, {}, start, "no_arguments")
+    : faultAt("array", start, "object")
 }
 
 // Reads a JSON string that contains an object. The object must be strict JSON.
-const readQuoted = (reader: Reader, mode: Mode): Found | Fault => {
-  const { at: start, text } = reader
-  const inner = reader.string(text.charCodeAt(start))
+const readQuoted = (scanner: Scanner): Found | Fault => {
+  const { at: start, text } = scanner
+  const inner = readString(scanner)
   // The meaning of a backslash inside single quotes differs between languages.
-  if (text[start] === "'" && /\\(?!')/.test(text.slice(start, reader.at))) {
-    return { kind: "invalid_escape", offset: text.indexOf("\\", start), expected: "double_quotes" }
+  if (text[start] === "'" && /\\(?!')/.test(text.slice(start, scanner.at))) {
+    return faultAt("invalid_escape", text.indexOf("\\", start), "double_quotes")
   }
-  reader.blank()
-  if (inner === undefined || reader.fault !== undefined) return reader.fault ?? noObject(start)
-  return reader.at === text.length
-    ? readInner(reader, inner, [start, start + 1], "double_encoded", mode)
-    : noObject(start)
+  skipBlank(scanner)
+  if (scanner.fault !== undefined) return scanner.fault
+  return inner === undefined || scanner.at < text.length
+    ? noObject(start)
+    : readInner(scanner, inner, start, start + 1, "double_encoded")
 }
 
 // Reads an object in which all quotes are escaped, as if it were the content of a JSON string. An unescaped
 // quote would end that string too early, so it is a fault.
-const readEscaped = (reader: Reader, mode: Mode): Found | Fault => {
-  const { at: start, text } = reader
-  const quoted = new Reader(`"${text.slice(start)}"`, 0, mode)
-  const inner = quoted.string(0x22)
+const readEscaped = (scanner: Scanner): Found | Fault => {
+  const { at: start, limit, text } = scanner
+  const quoted = scannerOf(`"${text.slice(start)}"`, 0, limit)
+  const inner = readString(quoted)
   return inner === undefined || quoted.at < quoted.text.length
-    ? { kind: "invalid_escape", offset: text.indexOf("\\", start), expected: "plain_quotes" }
-    : readInner(reader, inner, [start, start], "escaped_quotes", mode)
+    ? faultAt("invalid_escape", text.indexOf("\\", start), "plain_quotes")
+    : readInner(scanner, inner, start, start, "escaped_quotes")
 }
 
-/** @param places the offset of the enclosing string, and the offset of the first character inside it */
-const readInner = (
-  reader: Reader,
-  inner: string,
-  [start, from]: readonly [number, number],
-  kind: Kind,
-  mode: Mode
-): Found | Fault => {
-  const result = plainly(inner, mode)
+/**
+ * @param start the offset of the enclosing string
+ * @param from the offset of the first character inside it
+ */
+const readInner = (scanner: Scanner, inner: string, start: number, from: number, kind: Kind): Found | Fault => {
+  const result = plainly(inner, { depth: scanner.limit })
   if ("kind" in result) {
     return inner.trimStart().startsWith("{")
-      ? { ...result, offset: offsetInOuter(reader.text, from, result.offset) }
+      ? { ...result, offset: offsetInOuter(scanner.text, from, result.offset) }
       : noObject(start)
   }
   const { hasUnsafeInteger, value } = result
   return isJsonObject(value)
-    ? { ...foundBy(reader, value, 0, [[kind, start]]), source: inner, hasUnsafeInteger }
+    ? { ...foundBy(scanner, value, 0, kind, start), source: inner, hasUnsafeInteger }
     : noObject(start)
 }
 
@@ -166,7 +174,7 @@ const offsetInOuter = (text: string, from: number, units: number): number => {
   return at
 }
 
-const noObject = (offset: number): Fault => ({ kind: "no_object", offset, expected: "object" })
+const noObject = (offset: number): Fault => faultAt("no_object", offset, "object")
 
 // -----------------------------------------------------------------------------
 // Prose around the object
@@ -176,26 +184,27 @@ const noObject = (offset: number): Fault => ({ kind: "no_object", offset, expect
  * Returns the offset of the words after an object, if they are prose. Between a template token and the words,
  * no space is needed.
  */
-const skipProseAfter = (text: string, end: number, peeled: Around): number | undefined => {
-  const tail: Around = { from: end, to: text.length, repairs: [] }
-  while (peelStart(text, tail)) continue
+const skipProseAfter = (text: string, end: number, around: Around): number | undefined => {
+  const tail = aroundOf(text, end)
+  while (peelStart(tail)) continue
   const [token] = tail.repairs
-  if (!isProseAfter(token === undefined ? text.slice(end) : ` ${text.slice(tail.from)}`)) return undefined
-  if (token !== undefined) noteRepair(peeled, ...token)
-  return tail.from
+  if (!isProseAfter(token === undefined ? text.slice(end) : ` ${text.slice(tail.at)}`)) return undefined
+  if (token !== undefined) repaired(around, ...token)
+  return tail.at
 }
 
-const readAfterProse = (reader: Reader, peeled: Around, mode: Mode): Found | Fault => {
-  const { text } = reader
-  const start = text.indexOf("{", peeled.from)
-  if (reader.repairs.size > 0 || !isProseBefore(text.slice(peeled.from, start))) return noObject(reader.at)
-  const inner = new Reader(text, start, mode)
-  const value = inner.value()
-  if (inner.fault !== undefined) return inner.fault
-  const rest = text.slice(inner.at)
-  if (rest.includes("{")) return { kind: "several_objects", offset: inner.at, expected: "end" }
+const readAfterProse = (scanner: Scanner, around: Around): Found | Fault => {
+  const { at: words, limit, repairs, text } = scanner
+  const start = text.indexOf("{", around.at)
+  if (repairs.size > 0 || !isProseBefore(text.slice(around.at, start))) return noObject(words)
+  const inner = scannerOf(text, start, limit)
+  const value = readValue(inner)
+  const { at, fault } = inner
+  if (fault !== undefined) return fault
+  const rest = text.slice(at)
+  if (rest.includes("{")) return faultAt("several_objects", at, "end")
   return isJsonObject(value) && inner.repairs.size === 0 &&
-      (rest.trim() === "" || skipProseAfter(text, inner.at, peeled) !== undefined)
-    ? foundBy(inner, value, start, [["prose", reader.at]])
-    : noObject(reader.at)
+      (rest.trim() === "" || skipProseAfter(text, at, around) !== undefined)
+    ? foundBy(inner, value, start, "prose", words)
+    : noObject(words)
 }

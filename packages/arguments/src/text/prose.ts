@@ -6,8 +6,7 @@
  */
 
 // Signs of structure, markup or code, and control characters. Text with any of them is not prose.
-const foreign =
-  /["{}[\]<>=\\\u0000-\u0008\u000b\u000c\u000e-\u001f]|[\p{L}\p{N}_]\(|^[ \t]*[a-z_$][\w.$-]*[ \t]*:[ \t]*\S/mu
+const foreign = /["{}[\]<>=\\\0-\x08\v\f\x0e-\x1f]|[\p{L}\p{N}_]\(|^[ \t]*[a-z_$][\w.$-]*[ \t]*:[ \t]*\S/mu
 const ellipsis = /\.{3}|…/
 // Words that join a value to what is before or after it, in some language.
 const joiningBefore = /(?:^|\s)(?:and|await|else|false|if|in|new|none|not|null|or|return|true|typeof|yield)[ \t]*$/
@@ -21,7 +20,7 @@ const containsWord = /[\p{L}\p{Extended_Pictographic}`]|^\s*\d+[.)]\s*$/u
 // A single word may be a function that takes the object, or a key whose value is the object. Keys begin with
 // a lower-case letter, and labels usually do not.
 const endsWithName = /(?:^|\n)[ \t]*(?:-[ \t]*)?([\p{Ll}_$][\p{L}\p{N}.$_-]*)(?:[ \t]*:\s*|[ \t]+)$/u
-const namesOfArguments = new Set(["arguments", "args", "parameters", "params", "input", "json"])
+const nameOfArguments = /^(?:arguments|args|parameters|params|input|json)$/
 
 const separatedAfter = /^(?:\s|$|[.!?;`*_]+(?:\s|$))/
 const beginsWithWord = /^(?:[\p{L}\p{Extended_Pictographic}`*_(—–]|\d+[.)]\s)/u
@@ -36,7 +35,7 @@ export const isProseBefore = (text: string): boolean => {
   const name = endsWithName.exec(text)?.[1]
   return isProse(text) && !beginsWithNull.test(text) && containsWord.test(text) && separatedBefore.test(text) &&
     !unfinished.test(text.trimEnd()) &&
-    !joiningBefore.test(text) && (name === undefined || namesOfArguments.has(name))
+    !joiningBefore.test(text) && (name === undefined || nameOfArguments.test(name))
 }
 
 /** True if the text after an object is plainly prose. */

@@ -5,295 +5,236 @@
  * comment, single quotes, Python's constants, and a key without quotes. Each of these is a repair. Everything
  * else is a fault, and reading ends at the first fault.
  *
- * The reader never backtracks, so its time is linear in the length of the text. `Mode.depth` limits its
+ * The reader never backtracks, so its time is linear in the length of the text. `Scanner.limit` limits its
  * recursion.
  *
  * After a fault, everything that was read before it is kept: an incomplete container has its complete parts.
  */
-import { define, type Json, type Path } from "../json.ts"
+import { type Json, partAt, type Path } from "../json.ts"
+import { getOrInsert, newMap } from "../memo.ts"
 import { deepest } from "../options.ts"
 import { excerpt } from "./excerpt.ts"
-import { isFaithful, isPrototypeKey, parseOrUndefined } from "./faithful.ts"
-import type { Expected, Fault, FaultKind } from "./fault.ts"
-import { identifier, isQuote, Lexer, type Mode, operator, quotes, reservedWords } from "./lexer.ts"
+import { isContainer, isFaithful, isPrototypeKey, parseOrUndefined } from "./faithful.ts"
+import { type Fault, faultAt, type FaultKind } from "./fault.ts"
+import {
+  anyQuote,
+  ellipsis,
+  identifier,
+  isReserved,
+  isStringNext,
+  operator,
+  readScalar,
+  readString,
+  skipBlank
+} from "./lexer.ts"
+import { type Container, fail, match, type NumberTokens, repaired, type Scanner, scannerOf, sees } from "./scanner.ts"
 
-type Container = Array<Json> | Record<string, Json>
-
-/** The source texts of numbers, by container and key. */
-export type NumberTokens = Map<object, Map<string | number, string>>
-
-const [plus, comma, minus, colon] = [0x2b, 0x2c, 0x2d, 0x3a]
-const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]
-
-const digit = /\d/y
+const mayFollowKey = /[\s:/#=,}\]]|$/y
 const blockComments = /\/\*[^]*?\*\//g
-const beginsWithComma = /["'\u2018\u2019\u201c\u201d][ \t\r\n]*,/y
-const mayFollowKey = /[\s:/#=,}\]]/
+const beginsWithComma = /["'‘’“”][ \t\r\n]*,/y
+const keyStart = /["'‘“\p{ID_Start}$_]/uy
+const itemStart = /["'‘“\p{ID_Start}$_\d{]/uy
 
-export class Reader extends Lexer {
-  /**
-   * The closing brackets after which more values follow. If one of them came too early, the end of the text
-   * seems to have a surplus bracket.
-   */
-  readonly closedBeforeMore = new Set<string>()
-  /** The source texts of numbers that JavaScript would write differently. */
-  readonly tokens: NumberTokens = new Map()
-  /** The path of the value that is being read, or was just read. */
-  readonly path: Array<string | number> = []
+/** Reads one value. After a fault, it returns the complete part of the value, or `undefined`. */
+export const readValue = (scanner: Scanner): Json | undefined => {
+  const { at, text } = scanner
+  const first = text[at]
+  if (first === "{") return readObject(scanner)
+  if (first === "[") return readArray(scanner)
+  const value = readScalar(scanner)
+  return value === Infinity || value === -Infinity ? fail(scanner, "invalid_number", at, "finite") : value
+}
 
-  /** Reads one value. After a fault, it returns the complete part of the value, or `undefined`. */
-  value(): Json | undefined {
-    const { at, text } = this
-    const unit = text.charCodeAt(at)
-    switch (unit) {
-      case openBrace:
-        return this.object()
-      case openBracket:
-        return this.array()
+const readObject = (scanner: Scanner): Record<string, Json> => {
+  const holder: Record<string, Json> = {}
+  if (!enter(scanner, "}")) return holder
+  for (;;) {
+    const keyAt = scanner.at
+    const key = readKey(scanner)
+    if (key === undefined) return holder
+    skipColon(scanner)
+    const valueAt = scanner.at
+    const value = readValue(scanner)
+    if (value !== undefined) setMember(scanner, holder, key, value, keyAt, valueAt)
+    if (!hasNext(scanner, "}", value)) return holder
+  }
+}
+
+const readArray = (scanner: Scanner): Array<Json> => {
+  const holder: Array<Json> = []
+  if (!enter(scanner, "]")) return holder
+  for (;;) {
+    const valueAt = scanner.at
+    const value = readValue(scanner)
+    if (value !== undefined) {
+      rememberToken(scanner, holder, holder.length, value, valueAt)
+      holder.push(value)
     }
-    if (isQuote(unit)) {
-      this.shape = "string"
-      return this.string(unit)
-    }
-    if (unit === minus || unit >= 0x30 && unit <= 0x39) return this.number()
-    return this.word()
+    if (!hasNext(scanner, "]", value)) return holder
   }
+}
 
-  private object(): Record<string, Json> {
-    const holder: Record<string, Json> = {}
-    if (!this.enter(closeBrace)) return this.leave(holder)
-    do {
-      const keyAt = this.at
-      this.path.length = this.depth - 1
-      const key = this.key()
-      if (key === undefined || this.fault !== undefined) return holder
-      this.path.push(key)
-      if (!this.colon()) return holder
-      const valueAt = this.at
-      const value = this.value()
-      if (value !== undefined) this.set(holder, key, value, keyAt, valueAt)
-    } while (this.hasNext(closeBrace))
-    return this.leave(holder)
+/** Enters a container. Returns whether it has any content. If not, its closing bracket is also read. */
+export const enter = (scanner: Scanner, closer: string): boolean => {
+  const { at, depth, limit } = scanner
+  if (depth === limit) fail(scanner, "too_deep", at, "levels", String(limit))
+  else {
+    scanner.depth++
+    scanner.at++
+    skipBlank(scanner, closer === "]")
   }
+  return scanner.fault === undefined && !leaves(scanner, closer)
+}
 
-  private array(): Array<Json> {
-    const holder: Array<Json> = []
-    if (!this.enter(closeBracket)) return this.leave(holder)
-    do {
-      const valueAt = this.at
-      this.path.length = this.depth - 1
-      // If the text ends before the array's first item, the path leads to the array itself.
-      if (holder.length > 0 || valueAt < this.text.length) this.path.push(holder.length)
-      const value = this.value()
-      if (value !== undefined) {
-        this.rememberToken(holder, holder.length, value, valueAt)
-        holder.push(value)
-      }
-    } while (this.hasNext(closeBracket))
-    return this.leave(holder)
+/** Moves past the closing bracket of a container, if it is next. Returns whether it is. */
+const leaves = (scanner: Scanner, closer: string): boolean => {
+  const isClosed = scanner.text[scanner.at] === closer
+  if (isClosed) {
+    scanner.at++
+    scanner.depth--
   }
+  return isClosed
+}
 
-  /** Enters a container. Returns whether it has any content. */
-  private enter(closer: number): boolean {
-    const { depth } = this.mode
-    if (this.depth === depth) return this.failed("too_deep", this.at, "levels", String(depth))
-    this.depth++
-    this.at++
-    this.isValueNext = closer === closeBracket
-    this.blank()
-    return this.fault === undefined && this.text.charCodeAt(this.at) !== closer
-  }
-
-  /** Moves past the closing bracket of a container, if the container was read to its end. */
-  private leave<C extends Container>(holder: C): C {
-    if (this.fault === undefined) {
-      this.at++
-      this.depth--
-      this.path.length = this.depth
-      this.shape = "container"
-    }
-    return holder
-  }
-
-  /** Moves on from a value. Returns true if another value follows, and false if the closing bracket does. */
-  private hasNext(closer: number): boolean {
-    if (this.fault !== undefined) return false
-    const end = this.at
-    this.isValueNext = false
-    this.blank(this.shape === "number")
-    if (this.fault !== undefined) return false
-    const unit = this.text.charCodeAt(this.at)
-    if (unit === closer) return false
-    const last = this.shape
-    if (unit !== comma) {
-      if (last === "container") this.closedBeforeMore.add(this.text.charAt(end - 1))
-      return this.withoutComma(closer, end)
-    }
-    const commaAt = this.at++
-    this.isValueNext = closer === closeBracket
-    this.blank()
-    if (this.fault !== undefined) return false
-    if (this.text.charCodeAt(this.at) === closer) {
-      this.repaired("trailing_comma", commaAt)
+/** Moves on from a value in a container. Returns whether another value follows. If not, the container was left. */
+export const hasNext = (scanner: Scanner, closer: string, last: Json | undefined): boolean => {
+  const { at: end, text } = scanner
+  skipBlank(scanner, false, typeof last === "number")
+  if (leaves(scanner, closer)) return false
+  const { at } = scanner
+  if (text[at] === ",") {
+    scanner.at++
+    skipBlank(scanner, closer === "]")
+    if (leaves(scanner, closer)) {
+      repaired(scanner, "trailing_comma", at)
       return false
     }
-    if (last === "container") this.closedBeforeMore.add(this.text.charAt(end - 1))
-    return true
-  }
+  } else acceptMissingComma(scanner, closer, last, end)
+  if (isContainer(last)) scanner.closedBeforeMore.add(text[end - 1]!)
+  return scanner.fault === undefined
+}
 
-  private set(
-    holder: Record<string, Json>,
-    key: string,
-    value: Json,
-    keyAt: number,
-    valueAt: number
-  ): void {
-    if (this.mode.isStrict === true) {
-      // As in `JSON.parse`, the last value of a key is used, and no key is special.
-      define(holder, key, value)
-      return
+const setMember = (
+  scanner: Scanner,
+  holder: Record<string, Json>,
+  key: string,
+  value: Json,
+  keyAt: number,
+  valueAt: number
+): void => {
+  if (isPrototypeKey(key, value)) return fail(scanner, "prototype_key", keyAt, "another_key", excerpt(key))
+  if (Object.hasOwn(holder, key)) {
+    const { fault, tokens } = scanner
+    const earlier = tokenIn(tokens, holder, key)
+    const token = typeof value === "number" ? scanner.text.slice(valueAt, scanner.at) : undefined
+    // Two spellings may stand for the same number, as long as no digits were lost.
+    const isNumber = typeof value === "number" && Object.is(holder[key], value) &&
+      Number.isSafeInteger(Math.trunc(value))
+    if (fault === undefined && !isNumber && !(token === earlier && isSame(tokens, holder[key], value))) {
+      return fail(scanner, "duplicate_key", keyAt, "key_once", excerpt(key))
     }
-    if (isPrototypeKey(key, value)) {
-      this.failed("prototype_key", keyAt, "another_key", excerpt(key))
-      return
-    }
-    if (Object.hasOwn(holder, key)) {
-      const earlier = this.tokenOf(holder, key)
-      const token = typeof value === "number" ? this.text.slice(valueAt, this.at) : undefined
-      // Two spellings may stand for the same number, as long as no digits were lost.
-      const isNumber = typeof value === "number" && Object.is(holder[key], value) &&
-        Number.isSafeInteger(Math.trunc(value))
-      if (this.fault === undefined && !isNumber && !this.isSame(holder[key], value, earlier, token)) {
-        this.failed("duplicate_key", keyAt, "key_once", excerpt(key))
-        return
-      }
-      this.repaired("duplicate_key", keyAt)
-      if (token !== earlier) {
-        this.storeToken(holder, key, "")
-        return
-      }
-    }
-    this.rememberToken(holder, key, value, valueAt)
-    holder[key] = value
+    repaired(scanner, "duplicate_key", keyAt)
+    if (token !== earlier) return storeToken(tokens, holder, key, "")
   }
+  rememberToken(scanner, holder, key, value, valueAt)
+  holder[key] = value
+}
 
-  private rememberToken(holder: Container, key: string | number, value: Json, from: number): void {
-    if (typeof value !== "number") return
-    const token = this.text.slice(from, this.at)
-    if (token !== String(value)) this.storeToken(holder, key, token)
+const rememberToken = (
+  { at, text, tokens }: Scanner,
+  holder: Container,
+  key: string | number,
+  value: Json,
+  from: number
+): void => {
+  if (typeof value !== "number") return
+  const token = text.slice(from, at)
+  if (token !== String(value)) storeToken(tokens, holder, key, token)
+}
+
+const storeToken = (tokens: NumberTokens, holder: Container, key: string | number, token: string): void => {
+  getOrInsert(tokens, holder, newMap<string | number, string>).set(key, token)
+}
+
+/**
+ * True if two values are the same. Equal numbers must also have the same spelling, because the spelling may
+ * matter.
+ */
+const isSame = (tokens: NumberTokens, a: Json | undefined, b: Json | undefined): boolean => {
+  if (!isContainer(a) || !isContainer(b)) return a === b
+  const keys = Object.keys(a)
+  return Array.isArray(a) === Array.isArray(b) && keys.length === Object.keys(b).length && keys.every((name) => {
+    const key = Array.isArray(a) ? Number(name) : name
+    return Object.hasOwn(b, name) && tokenIn(tokens, a, key) === tokenIn(tokens, b, key) &&
+      isSame(tokens, Reflect.get(a, name), Reflect.get(b, name))
+  })
+}
+
+// -----------------------------------------------------------------------------
+// Keys and colons
+// -----------------------------------------------------------------------------
+
+export const readKey = (scanner: Scanner): string | undefined => {
+  if (isStringNext(scanner)) return readString(scanner)
+  const { at } = scanner
+  const name = match(scanner, identifier)
+  if (name === undefined || isReserved(name)) return failWithoutKey(scanner, at)
+  repaired(scanner, "unquoted_key", at)
+  if (sees(scanner, mayFollowKey)) return name
+  return sees(scanner, anyQuote)
+    ? fail(scanner, "unescaped_quote", at, "key")
+    : fail(scanner, "unquoted_key", scanner.at, "key")
+}
+
+const failWithoutKey = (scanner: Scanner, at: number): undefined => {
+  const first = scanner.text[at]
+  if (sees(scanner, ellipsis)) return fail(scanner, "ellipsis", at, "nothing_left_out")
+  if (first === ",") return fail(scanner, "missing_value", at, "member")
+  if (first === "]") return fail(scanner, "bracket_mismatch", at, "closer", "}")
+  const isStructure = first === "{" || first === "[" || first === ":"
+  return fail(scanner, isStructure ? "unexpected_character" : "unquoted_key", at, "key")
+}
+
+export const skipColon = (scanner: Scanner): void => {
+  const { at: end, text } = scanner
+  skipBlank(scanner)
+  const { at } = scanner
+  if (text[at] === ":") {
+    scanner.at++
+    skipBlank(scanner, true)
+  } else {
+    // If a letter follows directly, the quote before it did not end the key.
+    const isInText = at === end && sees(scanner, identifier)
+    fail(scanner, isInText || sees(scanner, anyQuote) ? "unescaped_quote" : "missing_colon", at, "colon")
   }
+}
 
-  private storeToken(holder: Container, key: string | number, token: string): void {
-    const tokens = this.tokens.get(holder) ?? new Map<string | number, string>()
-    this.tokens.set(holder, tokens.set(key, token))
+// -----------------------------------------------------------------------------
+// A value without a comma after it
+// -----------------------------------------------------------------------------
+
+const acceptMissingComma = (scanner: Scanner, closer: string, last: Json | undefined, end: number): void => {
+  const { at, text } = scanner
+  const first = text[at]
+  const isQuote = sees(scanner, anyQuote)
+  const failed = (kind: FaultKind): void => fail(scanner, kind, at, "comma_or_closer", closer)
+  if (sees(scanner, ellipsis)) return fail(scanner, "ellipsis", at, "nothing_left_out")
+  if (first === "}" || first === "]") return failed("bracket_mismatch")
+  if (typeof last === "string") {
+    return failed(first === "+" ? "concatenation" : isQuote && at > end ? "missing_comma" : "unescaped_quote")
   }
-
-  private tokenOf(holder: object, key: string | number): string | undefined {
-    return tokenIn(this.tokens, holder, key)
+  // In `5"`, the quote means inches. A quote before a comma may end a string that lacks its opening quote.
+  if (isQuote && typeof last === "number" && at === end || sees(scanner, beginsWithComma)) {
+    return failed("unescaped_quote")
   }
-
-  /**
-   * True if two values are the same. Equal numbers must also have the same spelling, because the spelling may
-   * matter.
-   */
-  private isSame(
-    a: Json | undefined,
-    b: Json | undefined,
-    tokenA?: string,
-    tokenB?: string
-  ): boolean {
-    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b && tokenA === tokenB
-    const keys = Object.keys(a)
-    return Array.isArray(a) === Array.isArray(b) && keys.length === Object.keys(b).length && keys.every((name) => {
-      const key = Array.isArray(a) ? Number(name) : name
-      return Object.hasOwn(b, name) &&
-        this.isSame(Reflect.get(a, name), Reflect.get(b, name), this.tokenOf(a, key), this.tokenOf(b, key))
-    })
-  }
-
-  // ---------------------------------------------------------------------------
-  // Keys and colons
-  // ---------------------------------------------------------------------------
-
-  private key(): string | undefined {
-    const { at, text } = this
-    const unit = text.charCodeAt(at)
-    if (isQuote(unit)) return this.string(unit)
-    const name = this.match(identifier)
-    if (name === undefined || reservedWords.has(name)) {
-      this.failed(...this.noKey(unit, at))
-      return undefined
-    }
-    if (this.mode.isStrict === true) {
-      this.failed("unquoted_key", at, "key")
-      return undefined
-    }
-    const next = text[this.at]
-    if (next !== undefined && !mayFollowKey.test(next)) {
-      const isQuoted = quotes.test(next)
-      this.failed(isQuoted ? "unescaped_quote" : "unquoted_key", isQuoted ? at : this.at, "key")
-      return undefined
-    }
-    this.repaired("unquoted_key", at)
-    return name
-  }
-
-  private noKey(unit: number, at: number): [kind: FaultKind, offset: number, expected: Expected, of?: string] {
-    if (this.isElided()) return ["ellipsis", at, "nothing_left_out"]
-    if (unit === comma) return ["missing_value", at, "member"]
-    if (unit === closeBracket) return ["bracket_mismatch", at, "closer", "}"]
-    if (unit === openBrace || unit === openBracket || unit === colon) return ["unexpected_character", at, "key"]
-    return ["unquoted_key", at, "key"]
-  }
-
-  private colon(): boolean {
-    const end = this.at
-    this.blank()
-    if (this.fault !== undefined) return false
-    if (this.text.charCodeAt(this.at) !== colon) {
-      // If a letter follows directly, the quote before it did not end the key.
-      const isInText = this.at === end && this.sees(identifier)
-      return this.failed(isInText || this.isQuoteHere() ? "unescaped_quote" : "missing_colon", this.at, "colon")
-    }
-    this.at++
-    this.isValueNext = true
-    this.blank()
-    return this.fault === undefined
-  }
-
-  // ---------------------------------------------------------------------------
-  // A value without a comma after it
-  // ---------------------------------------------------------------------------
-
-  private withoutComma(closer: number, end: number): boolean {
-    const { at } = this
-    const unit = this.text.charCodeAt(at)
-    const orCloser = ["comma_or_closer", String.fromCharCode(closer)] as const
-    if (this.isElided()) return this.failed("ellipsis", at, "nothing_left_out")
-    if (unit === closeBrace || unit === closeBracket) return this.failed("bracket_mismatch", at, ...orCloser)
-    if (this.shape === "string") {
-      const kind = unit === plus
-        ? "concatenation"
-        : this.isQuoteHere() && at > end
-        ? "missing_comma"
-        : "unescaped_quote"
-      return this.failed(kind, at, ...orCloser)
-    }
-    // In `5"`, the quote means inches. A quote before a comma may end a string that lacks its opening quote.
-    const isStray = this.isQuoteHere() && (this.shape === "number" && at === end || this.sees(beginsWithComma))
-    if (isStray) return this.failed("unescaped_quote", at, ...orCloser)
-    // On one line, `1 234` may be one number, `[7] [0]` an access to an item, and two words one string. So in
-    // an array, a comma may be missing only at a line break.
-    const isOnNewLine = this.text.slice(end, at).replace(blockComments, "").includes("\n")
-    const isStart = closer === closeBrace
-      ? isQuote(unit) || this.sees(identifier)
-      : isOnNewLine && (isQuote(unit) || unit === openBrace || this.sees(identifier) || this.sees(digit) ||
-        unit === openBracket && this.shape === "container")
-    if (!isStart) return this.failed(this.sees(operator) ? "expression" : "missing_comma", at, ...orCloser)
-    if (this.mode.isStrict === true) return this.failed("missing_comma", at, ...orCloser)
-    this.repaired("missing_comma", end)
-    return true
-  }
+  // On one line, `1 234` may be one number, `[7] [0]` an access to an item, and two words one string. So in
+  // an array, a comma may be missing only at a line break.
+  const isStart = closer === "}"
+    ? sees(scanner, keyStart)
+    : text.slice(end, at).replace(blockComments, "").includes("\n") &&
+      (sees(scanner, itemStart) || first === "[" && isContainer(last))
+  if (!isStart) return failed(sees(scanner, operator) ? "expression" : "missing_comma")
+  repaired(scanner, "missing_comma", end)
 }
 
 const tokenIn = (tokens: NumberTokens, holder: object, key: string | number): string | undefined => {
@@ -309,43 +250,41 @@ export const numbersOf = (text: string, start: number): (path: Path) => string |
   let cached: { readonly root: Json | undefined; readonly tokens: NumberTokens } | undefined
   return (path) => {
     cached ??= readTokens(text, start)
-    let at: unknown = cached.root
-    for (const key of path.slice(0, -1)) {
-      at = typeof at === "object" && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
-    }
+    const holder = partAt(cached.root, path.slice(0, -1))
     const key = path.at(-1)
-    return typeof at === "object" && at !== null && key !== undefined ? tokenIn(cached.tokens, at, key) : undefined
+    return typeof holder === "object" && holder !== null && key !== undefined
+      ? tokenIn(cached.tokens, holder, key)
+      : undefined
   }
 }
 
 // The text was already read once within its own depth limit, so the largest limit is safe.
 const readTokens = (text: string, start: number) => {
-  const reader = new Reader(text, start, { depth: deepest })
-  reader.blank()
-  return { root: reader.value(), tokens: reader.tokens }
+  const scanner = scannerOf(text, start, deepest)
+  return { root: readRoot(scanner), tokens: scanner.tokens }
+}
+
+/** Reads the first value of a text, after white space and comments. */
+export const readRoot = (scanner: Scanner): Json | undefined => {
+  skipBlank(scanner)
+  return readValue(scanner)
 }
 
 /** Reads strict JSON that has exactly one reading. Returns a fault for any other text. */
 export const plainly = (
   text: string,
-  mode: Mode
+  { depth }: { readonly depth: number }
 ): { readonly value: Json; readonly hasUnsafeInteger: boolean } | Fault => {
-  const faithful = parseFaithfully(text, mode.depth)
-  if (faithful !== undefined) return { value: faithful, hasUnsafeInteger: false }
-  const reader = new Reader(text, 0, mode)
-  reader.blank()
-  const value = reader.value()
-  reader.blank()
-  const { at, fault, hasUnsafeInteger, repairs } = reader
+  // A fast path that nearly always succeeds. If it does not, the error of `JSON.parse` is not used.
+  const parsed = parseOrUndefined(text)
+  if (parsed !== undefined && isFaithful(parsed, text, depth)) return { value: parsed, hasUnsafeInteger: false }
+  const scanner = scannerOf(text, 0, depth)
+  const value = readRoot(scanner)
+  skipBlank(scanner)
+  const { at, fault, hasUnsafeInteger, repairs } = scanner
   if (fault !== undefined) return fault
   const [offset = at] = repairs.values()
   return value === undefined || offset < text.length
-    ? { kind: "unexpected_character", offset, expected: "plain_json" }
+    ? faultAt("unexpected_character", offset, "plain_json")
     : { value, hasUnsafeInteger }
-}
-
-// A fast path that nearly always succeeds. If it does not, the error of `JSON.parse` is not used.
-const parseFaithfully = (text: string, depth: number): Json | undefined => {
-  const value = parseOrUndefined(text)
-  return value !== undefined && isFaithful(value, text, depth) ? value : undefined
 }

@@ -1,99 +1,85 @@
 /** Meaningless wrapping around an argument text: a byte order mark, a code fence, template tokens. */
+import { newMap } from "../memo.ts"
 import type { TextRepairKind } from "../repair.ts"
+import { isSpace } from "./lexer.ts"
+import { match, repaired, sees } from "./scanner.ts"
 
-/** The part of the text that remains (`from`, `to`), and the repairs for the wrapping that was skipped. */
+/** The part of the text that remains (`at`, `to`), and the repairs for the wrapping that was skipped. */
 export interface Around {
-  from: number
+  readonly text: string
+  at: number
   to: number
-  readonly repairs: Array<readonly [TextRepairKind, number]>
+  readonly repairs: Map<TextRepairKind, number>
 }
+
+export const aroundOf = (text: string, at = 0): Around => ({ text, at, to: text.length, repairs: newMap() })
 
 const token =
   /<\|[^<>|{}"\n]{1,64}\|>|<｜[^<>｜{}"\n]{1,64}｜>|<\/?(?:tools?|tool_calls?|functions?|function_calls?|arguments|args|parameters|params|input|json|s|bos|eos|end_of_turn)>/y
-const openingToken = /^<\w/
-const longestToken = 72
-const fence = /`{3,}/y
 // The word after an opening fence. If a line break follows, any word is accepted; directly before the object,
 // only `json`, `json5` and `jsonc`.
+const fence = /`{3,}/y
 const info = /[\w+.-]*[ \t]*(?=\n)|(?:json[5c]?)?[ \t]*/y
 
 /** Removes the wrapping from both ends. */
 export const peel = (text: string): Around => {
-  const peeled: Around = { from: 0, to: text.length, repairs: [] }
+  const around = aroundOf(text)
   let isFenced = false
   for (;;) {
-    if (peelStart(text, peeled) || peelEnd(text, peeled)) continue
-    if (isFenced || !peelFence(text, peeled)) return peeled
+    if (peelStart(around) || peelEnd(around)) continue
+    if (isFenced || !peelFence(around)) return around
     isFenced = true
   }
 }
 
 /** Returns the offset at which the text begins after its wrapping. */
 export const openingOf = (text: string): number => {
-  const peeled = { from: 0, to: text.length, repairs: [] }
-  while (peelStart(text, peeled) || peelOpeningFence(text, peeled)) continue
-  return peeled.from
+  const around = aroundOf(text)
+  while (peelStart(around) || peelOpeningFence(around)) continue
+  return around.at
 }
 
 /** Skips one piece of wrapping at the start. Returns whether there was any. */
-export const peelStart = (text: string, peeled: Around): boolean => {
-  skipSpace(text, peeled)
-  if (peeled.from === 0 && text.startsWith("\ufeff")) {
-    peeled.repairs.push(["byte_order_mark", 0])
-    peeled.from = 1
-    return true
-  }
-  const end = endOf(token, text, peeled.from)
-  if (end === undefined || end > peeled.to) return false
-  noteRepair(peeled, "template_token", peeled.from)
-  peeled.from = end
+export const peelStart = (around: Around): boolean => {
+  const { text, to } = around
+  while (around.at < to && isSpace(text.charCodeAt(around.at))) around.at++
+  const { at } = around
+  const isMark = at === 0 && text[0] === "\ufeff"
+  if (!isMark && (!sees(around, token) || token.lastIndex > to)) return false
+  repaired(around, isMark ? "byte_order_mark" : "template_token", at)
+  around.at = isMark ? 1 : token.lastIndex
   return true
 }
 
-const peelEnd = (text: string, peeled: Around): boolean => {
-  while (peeled.to > peeled.from && isSpace(text.charCodeAt(peeled.to - 1))) peeled.to--
-  if (text[peeled.to - 1] !== ">") return false
-  const start = text.lastIndexOf("<", peeled.to - 1)
-  if (start < peeled.from || peeled.to - start > longestToken || endOf(token, text, start) !== peeled.to) return false
+const peelEnd = (around: Around): boolean => {
+  const { at: from, text } = around
+  while (around.to > from && isSpace(text.charCodeAt(around.to - 1))) around.to--
+  const { to } = around
+  const at = text[to - 1] === ">" ? text.lastIndexOf("<", to - 1) : -1
   // An opening token at the end means that the text was cut off.
-  if (openingToken.test(text.slice(start, peeled.to))) return false
-  noteRepair(peeled, "template_token", start)
-  peeled.to = start
+  const isOpening = /\w/.test(text.charAt(at + 1))
+  if (at < from || isOpening || !sees({ at, text }, token) || token.lastIndex !== to) return false
+  repaired(around, "template_token", at)
+  around.to = at
   return true
 }
 
-const peelFence = (text: string, peeled: Around): boolean => {
-  const opened = endOf(fence, text, peeled.from)
-  if (opened === undefined) return false
-  const ticks = text.slice(peeled.from, opened)
-  const closing = peeled.to - ticks.length
+const peelFence = (around: Around): boolean => {
+  const { at, text, to } = around
+  if (!sees(around, fence)) return false
+  const opened = fence.lastIndex
+  const ticks = text.slice(at, opened)
+  const closing = to - ticks.length
   if (closing < opened || !text.startsWith(ticks, closing) || text[closing - 1] === "`") return false
-  peelOpeningFence(text, peeled)
-  peeled.to = closing
+  peelOpeningFence(around)
+  around.to = closing
   return true
 }
 
-const peelOpeningFence = (text: string, peeled: Around): boolean => {
-  const opened = endOf(fence, text, peeled.from)
-  if (opened === undefined) return false
-  noteRepair(peeled, "code_fence", peeled.from)
-  peeled.from = endOf(info, text, opened) ?? opened
+const peelOpeningFence = (around: Around): boolean => {
+  const { at } = around
+  if (match(around, fence) === undefined) return false
+  repaired(around, "code_fence", at)
+  match(around, info)
   return true
-}
-
-/** Records a repair, unless one of the same kind is already recorded. */
-export const noteRepair = ({ repairs }: Around, kind: TextRepairKind, offset: number): void => {
-  if (!repairs.some(([existing]) => existing === kind)) repairs.push([kind, offset])
-}
-
-const skipSpace = (text: string, peeled: Around): void => {
-  while (peeled.from < peeled.to && isSpace(text.charCodeAt(peeled.from))) peeled.from++
-}
-
-const isSpace = (unit: number): boolean => unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09
-
-/** Returns the end of a sticky pattern's match at an offset; `undefined` if the pattern does not match there. */
-export const endOf = (pattern: RegExp, text: string, at: number): number | undefined => {
-  pattern.lastIndex = at
-  return pattern.test(text) ? pattern.lastIndex : undefined
 }

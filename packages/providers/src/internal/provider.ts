@@ -8,7 +8,7 @@
  * before the reply has begun is retried here, on a schedule. A stream that has begun is not retried, because
  * its first text may already have been shown.
  */
-import type { Names } from "@fallible/arguments/sentence"
+import type { Names } from "@fallible/arguments/internal"
 import { Model, ModelFailure, RetryPolicy } from "@fallible/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"

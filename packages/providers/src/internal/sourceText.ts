@@ -1,4 +1,4 @@
-import { sources } from "@fallible/arguments"
+import { sources } from "@fallible/arguments/internal"
 import type * as Schema from "effect/Schema"
 
 /** A step of a path that stands for any index. */

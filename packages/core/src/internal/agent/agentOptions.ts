@@ -1,5 +1,5 @@
 /* The options of an agent, checked: the compiler checks most of them, but it does not check plain JavaScript. */
-import { didYouMean } from "@fallible/arguments"
+import { didYouMean } from "@fallible/arguments/internal"
 import * as Predicate from "effect/Predicate"
 import type { Limits } from "../../Limits.ts"
 import type * as Toolkit from "../../Toolkit.ts"

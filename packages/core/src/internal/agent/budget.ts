@@ -1,5 +1,5 @@
 /* What the limits of a run permit, and what a model reads about them. `Limits` describes them. */
-import { demandKnown, type Names } from "@fallible/arguments/sentence"
+import { demandKnown, type Names } from "@fallible/arguments/internal"
 import * as Duration from "effect/Duration"
 import { Limit, type Limits } from "../../Limits.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"

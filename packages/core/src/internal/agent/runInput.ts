@@ -1,7 +1,7 @@
 /*
  * Checks the input of a run before anything runs: a program may have parsed stored input without decoding it.
  */
-import { type Names, unknownOption } from "@fallible/arguments/sentence"
+import { type Names, unknownOption } from "@fallible/arguments/internal"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Postponement, RunRefused, Suspension } from "../../AgentFailure.ts"

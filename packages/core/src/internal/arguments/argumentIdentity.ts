@@ -6,7 +6,7 @@
  * omitted default and the same value written out. If something is lost on the way, or made up, the arguments are
  * compared as they were written.
  */
-import { hasSecrets } from "@fallible/arguments"
+import { hasSecrets } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"

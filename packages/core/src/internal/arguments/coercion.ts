@@ -2,7 +2,8 @@
  * Repairs of values, and issues of a decoder, for an Effect schema. `@fallible/arguments` does both for a JSON Schema: this
  * module supplies that JSON Schema, which is also the one that the model sees, and the issues of Effect's decoder.
  */
-import { coerce as coerceJson, type Coerced, explain, type Origin } from "@fallible/arguments"
+import type { Origin } from "@fallible/arguments"
+import { coerce as coerceJson, type Coerced, explainWith } from "@fallible/arguments/internal"
 import type * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import type { FieldIssue } from "../../ToolFailure.ts"
@@ -26,7 +27,7 @@ export const fieldIssues = (
   value: unknown,
   show: (value: unknown) => string = excerpt
 ): ReadonlyArray<FieldIssue> =>
-  explain(asJson(value), undefined, { findings: findingsOf(issue), show })?.issues.map(toFieldIssue) ?? []
+  explainWith(asJson(value), undefined, findingsOf(issue), { show })?.issues.map(toFieldIssue) ?? []
 
-// Without a schema, `explain` reads only those parts of the value that the findings point to.
+// Without a schema, `explainWith` reads only those parts of the value that the findings point to.
 const asJson = (value: unknown) => value as Schema.Json

@@ -6,7 +6,8 @@
  * a pattern with flags. These checks are reported as the corresponding JSON Schema keywords. Effect's
  * formatter walks an issue and can return only strings, so each string is a {@link Fact} as JSON.
  */
-import type { Finding, JsonSchema } from "@fallible/arguments"
+import type { JsonSchema } from "@fallible/arguments"
+import type { Finding } from "@fallible/arguments/internal"
 import * as Predicate from "effect/Predicate"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { cut, oneLine } from "../value/text.ts"

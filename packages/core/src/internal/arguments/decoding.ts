@@ -1,14 +1,5 @@
-import {
-  fits,
-  hasSecrets,
-  message,
-  numberAt,
-  type Options,
-  type Origin,
-  read,
-  type Readable,
-  type Unreadable
-} from "@fallible/arguments"
+import { message, numberAt, type Options, type Origin, read, type Readable, type Unreadable } from "@fallible/arguments"
+import { fits, hasSecrets } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"

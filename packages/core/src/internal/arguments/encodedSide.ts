@@ -14,7 +14,7 @@
  * annotations object, which is the same wherever such a schema is used. If an author transforms a
  * `Schema.String`, the schema is shown as the author wrote it.
  */
-import { numberPattern } from "@fallible/arguments"
+import { numberPattern } from "@fallible/arguments/internal"
 import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

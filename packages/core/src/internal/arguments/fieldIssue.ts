@@ -1,4 +1,5 @@
-import { explain, type Issue, type JsonSchema, type Misfit, type Origin } from "@fallible/arguments"
+import type { Issue, JsonSchema, Misfit, Origin } from "@fallible/arguments"
+import { explainWith } from "@fallible/arguments/internal"
 import type * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import type { FieldIssue } from "../../ToolFailure.ts"
@@ -15,7 +16,7 @@ export const misfitOf = (
   value: Schema.Json,
   schema: JsonSchema,
   how: Origin & { readonly written?: Origin & { readonly value: Schema.Json } }
-): Misfit | undefined => explain(value, schema, { ...how, findings: issue === undefined ? [] : findingsOf(issue) })
+): Misfit | undefined => explainWith(value, schema, issue === undefined ? [] : findingsOf(issue), how)
 
 /**
  * Converts an issue to the form that failures carry.

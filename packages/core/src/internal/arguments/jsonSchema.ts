@@ -1,4 +1,4 @@
-import { numberPattern } from "@fallible/arguments"
+import { numberPattern } from "@fallible/arguments/internal"
 import { memoize } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"

@@ -2,7 +2,8 @@
  * The secrets in the arguments of calls. They go only to the handler, and back to the model that wrote them. Whoever else
  * sees a call sees it masked: see `ToolCall.shown`.
  */
-import { hasSecrets, mask, maskedText } from "@fallible/arguments"
+import { maskedText } from "@fallible/arguments"
+import { hasSecrets, mask } from "@fallible/arguments/internal"
 import type * as Schema from "effect/Schema"
 import type { ToolCall } from "../../ToolCall.ts"
 import { schemaOf } from "./jsonSchema.ts"

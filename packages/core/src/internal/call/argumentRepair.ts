@@ -1,4 +1,4 @@
-import { textRepairKinds, valueRepairKinds } from "@fallible/arguments"
+import { textRepairKinds, valueRepairKinds } from "@fallible/arguments/internal"
 import * as Schema from "effect/Schema"
 import { FieldIssue } from "../../ToolFailure.ts"
 import { namedStruct } from "../value/namedStruct.ts"

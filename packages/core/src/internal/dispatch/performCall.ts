@@ -1,5 +1,5 @@
 /* Runs one tool call. `Dispatch` describes the stages. */
-import { hasSecrets } from "@fallible/arguments"
+import { hasSecrets } from "@fallible/arguments/internal"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -10,7 +10,7 @@
  * A fixer is asked about what the policies have left over. If they end with a failure although the handler's last word was
  * a rejection of its arguments, the fixer is asked about that rejection, whatever they have made of it.
  */
-import { hasSecrets } from "@fallible/arguments"
+import { hasSecrets } from "@fallible/arguments/internal"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

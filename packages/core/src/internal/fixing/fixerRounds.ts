@@ -1,7 +1,7 @@
 /*
  * Asks one fixer, in one call, until its answer can be used or one of its limits is reached.
  */
-import { hasSecrets } from "@fallible/arguments"
+import { hasSecrets } from "@fallible/arguments/internal"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

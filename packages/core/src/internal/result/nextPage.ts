@@ -2,7 +2,7 @@
  * Finds out whether a result has a next page, either from the fields of the result or from its number
  * of items. Also finds the arguments that request the next page.
  */
-import { explain, hasSecrets } from "@fallible/arguments"
+import { explain, hasSecrets } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"

@@ -1,4 +1,5 @@
-import { coerce, declaredParts, fits, type JsonSchema as AnyJsonSchema, masked, partAt } from "@fallible/arguments"
+import { type JsonSchema as AnyJsonSchema, masked } from "@fallible/arguments"
+import { coerce, declaredParts, fits, partAt } from "@fallible/arguments/internal"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -149,15 +150,17 @@ const isList = (json: Schema.Json): json is Schema.JsonArray => Array.isArray(js
 const pathsOf = (issues: ReadonlyArray<FieldIssue>): ReadonlySet<string> =>
   new Set(issues.map(({ path }) => path.join()))
 
-// A number that is no longer exact has lost digits, and its text would hide that.
-const coerced = (json: Schema.Json, schema: AnyJsonSchema): Schema.Json => {
-  const { repairs, value } = coerce(json, schema)
-  const hasLostDigits = repairs.some(({ kind, path }) => {
-    const part = kind === "number_for_text" ? partAt(json, path) : undefined
-    return typeof part === "number" && Number.isInteger(part) && !Number.isSafeInteger(part)
-  })
-  return hasLostDigits ? json : value
-}
+// A handler's number is what it is, and has no other source. But a whole number beyond the safe range has lost digits, and its
+// text would hide that.
+const coerced = (json: Schema.Json, schema: AnyJsonSchema): Schema.Json =>
+  coerce(json, schema, {
+    numberAt: (path) => {
+      const part = partAt(json, path)
+      return typeof part === "number" && (!Number.isInteger(part) || Number.isSafeInteger(part))
+        ? String(part)
+        : undefined
+    }
+  }).value
 
 // A type without a JSON form cannot be read back.
 const visible = (

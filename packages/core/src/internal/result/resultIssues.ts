@@ -6,7 +6,8 @@
  * `expected "open" | "closed"` needs to see the value that came instead. That value is quoted, unless
  * the schema marks it, or a value that contains it, as secret.
  */
-import { partAt, type Path } from "@fallible/arguments"
+import type { Path } from "@fallible/arguments"
+import { partAt } from "@fallible/arguments/internal"
 import * as SchemaAST from "effect/SchemaAST"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import type { FieldIssue } from "../../ToolFailure.ts"

@@ -2,7 +2,7 @@
  * Describes a result that does not fit its tool's schema. The result may be secret. So a description names the
  * fields of the result, and quotes only those values that the issues quote (`resultIssues`).
  */
-import { partAt } from "@fallible/arguments"
+import { partAt } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import { cut, firstIssue, oneLine } from "../value/text.ts"

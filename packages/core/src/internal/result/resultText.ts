@@ -1,7 +1,8 @@
 /*
  * Detects whether the text of a result was cut off, and formats a path in a result.
  */
-import { parse, type Path } from "@fallible/arguments"
+import type { Path } from "@fallible/arguments"
+import { parse } from "@fallible/arguments/internal"
 import { excerpt } from "../value/text.ts"
 
 /**

@@ -2,8 +2,7 @@
  * What is checked of a definition when a tool is made. The compiler checks most of it, but it does not check plain
  * JavaScript. Each message begins with its subject, says what is wrong, and what to write instead.
  */
-import { didYouMean, hasSecrets } from "@fallible/arguments"
-import { demandKnown, type Names } from "@fallible/arguments/sentence"
+import { demandKnown, didYouMean, hasSecrets, type Names } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"

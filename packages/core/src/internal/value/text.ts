@@ -1,8 +1,8 @@
 /** Formats text for a model: bounded, and on one line. Shortened text says how much was cut. */
-import { kind as kindOf } from "@fallible/arguments/sentence"
+import { kind as kindOf } from "@fallible/arguments/internal"
 import { isPromise } from "./untrusted.ts"
 
-export { cut, excerpt, list, oneLine, utf8Length } from "@fallible/arguments/sentence"
+export { cut, excerpt, list, oneLine, utf8Length } from "@fallible/arguments/internal"
 
 /** The longest detail of a failure in a report, in characters: a report may hold many failures. */
 export const maxDetail = 1000

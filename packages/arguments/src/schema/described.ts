@@ -1,0 +1,47 @@
+/** Which paths of a value a JSON Schema describes, in any of its forms. */
+import { isNumber, isObject, type JsonSchema, type Path } from "../json.ts"
+import { allowsKind, documentOf, innerOf, maxTurns } from "./document.ts"
+
+/** True if some form of the schema describes the value at a path, or allows any value at a place on the way. */
+export const describes = (root: JsonSchema, path: Path): boolean => {
+  const steps = along(root, path)
+  const key = path[steps.length - 1]
+  return key === undefined || steps.at(-1)!.some((node) => isOpen(node, key))
+}
+
+/** True if a path of the schema leads through a union. */
+export const isInUnion = (root: JsonSchema, path: Path): boolean =>
+  along(root, path).slice(0, path.length).some((nodes) => nodes.length > 1)
+
+// Returns all forms at each step of a path, as far as the schema describes the path.
+const along = (root: JsonSchema, path: Path): ReadonlyArray<ReadonlyArray<JsonSchema>> => {
+  const steps = [formsOf(root, [root])]
+  for (const key of path) {
+    const next = formsOf(root, steps.at(-1)!.map((node) => innerOf(node, key)).filter(isObject))
+    if (next.length === 0) break
+    steps.push(next)
+  }
+  return steps
+}
+
+// Returns these schemas and, if one is a union, its members and their own members. A recursive schema has new
+// members at each level, so the depth is limited.
+const formsOf = (root: JsonSchema, schemas: ReadonlyArray<JsonSchema>): ReadonlyArray<JsonSchema> => {
+  const { flat, members } = documentOf(root)
+  const all = new Set<JsonSchema>()
+  const collect = (schema: JsonSchema, depth: number): void => {
+    const node = flat(schema)
+    if (all.has(node) || depth === maxTurns) return
+    all.add(node)
+    for (const member of members(node) ?? []) collect(member, depth + 1)
+  }
+  for (const schema of schemas) collect(schema, 0)
+  return Array.from(all)
+}
+
+// True for a schema that says nothing of the parts of its values.
+const isOpen = (schema: JsonSchema, key: string | number): boolean =>
+  Object.keys(schema).every((keyword) => documenting.has(keyword) || keyword === "type") &&
+  allowsKind(schema, isNumber(key) ? [] : {})
+
+const documenting: ReadonlySet<string> = new Set(["$defs", "definitions", "description", "examples", "title"])
