@@ -4,14 +4,14 @@
  * @module-tag slow
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
-import { coerce, decode, type Json, type JsonSchema } from "@fallible/arguments"
+import { decode, fit, type Json, type JsonSchema } from "@fallible/arguments"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { runInNewContext } from "node:vm"
 import { Worker } from "node:worker_threads"
 import { gzipSync } from "node:zlib"
-import { bundled } from "../support/bundled.ts"
+import { bundled, bundledAlone } from "../support/bundled.ts"
 import { root } from "../support/program.ts"
 
 const rowsOf = (name: string): ReadonlyArray<{ readonly [key: string]: Json }> =>
@@ -28,11 +28,11 @@ const inWorker = `
   const kept = new Set([...workerData.kept, "globalThis"])
   for (const name of Object.getOwnPropertyNames(globalThis)) if (!kept.has(name)) delete globalThis[name]
   const left = ["process", "Buffer", "setTimeout", "URL", "TextEncoder", "console", "fetch"].filter((name) => name in globalThis)
-  const { coerce, decode } = (0, eval)(workerData.bundle + ";Arguments")
+  const { decode, fit } = (0, eval)(workerData.bundle + ";Arguments")
   parentPort.postMessage(JSON.stringify({
     left,
     policy: workerData.policy.map((text) => decode(text, {}, { prose: true })),
-    drifts: workerData.drifts.map(({ value, schema }) => coerce(value, schema))
+    drifts: workerData.drifts.map(({ value, schema }) => fit(value, schema))
   }))
 `
 
@@ -48,6 +48,16 @@ describe("bundled and minified", () => {
     assert.isAtMost(gzipSync(bundle).length, 40 * 1024)
     assert.isAtMost(Buffer.byteLength(bundle), 84 * 1024)
   })
+
+  it.live.each([["decode", 72], ["read", 26]] as const)(
+    "has at most this many KiB for %s: %i",
+    ([one, most]) =>
+      Effect.gen(function*() {
+        const code = yield* Effect.promise(() => bundledAlone("arguments", one))
+        assert.isAbove(code.length, 10_000)
+        assert.isAtMost(Buffer.byteLength(code), most * 1024)
+      })
+  )
 
   it.live("runs with only the globals of ECMAScript, with the same results", () =>
     Effect.promise(() =>
@@ -70,7 +80,7 @@ describe("bundled and minified", () => {
       const here = {
         left: [],
         policy: policy.map((text) => decode(text, {}, { prose: true })),
-        drifts: drifts.map(({ schema, value }) => coerce(value, schemaOf(schema)))
+        drifts: drifts.map(({ schema, value }) => fit(value, schemaOf(schema)))
       }
       assert.deepStrictEqual<unknown>(there, JSON.parse(JSON.stringify(here)))
     })))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coerce } from "@fallible/arguments"
+import { coerce } from "@fallible/arguments/internal"
 import { coerced, refused } from "../support/coercing.ts"
 
 describe("Coercion", () => {

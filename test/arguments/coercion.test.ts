@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coerce, fits, type Origin } from "@fallible/arguments"
+import type { Origin } from "@fallible/arguments"
+import { coerce, fits } from "@fallible/arguments/internal"
 import type { Schema } from "effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as fc from "fast-check"

@@ -4,7 +4,8 @@
  * mode. Neither suite is in this repository.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { explain, fits, inspect, type Json, type JsonSchema, parse } from "@fallible/arguments"
+import { inspect, type Json, type JsonSchema } from "@fallible/arguments"
+import { explain, fits, parse } from "@fallible/arguments/internal"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { strictFault } from "../../packages/arguments/src/text/strict.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coerce } from "@fallible/arguments"
+import { coerce } from "@fallible/arguments/internal"
 import { closed, coerced, expected, integer, notes, refused, string } from "../support/coercing.ts"
 
 describe("Coercion", () => {
@@ -57,7 +57,9 @@ describe("Coercion", () => {
     it("of open objects are renamed only if the declared key is missing", () => {
       const open = { type: "object", properties: { userId: integer, note: string }, required: ["userId"] }
       assert.deepStrictEqual(coerced({ user_id: 1 }, open), [{ userId: 1 }, "RENAMED_KEY"])
-      assert.deepStrictEqual(coerced({ userId: 1, Note: 5 }, open), [{ userId: 1, Note: 5 }])
+      assert.deepStrictEqual(coerced({ userId: 1, Note: "5" }, open), [{ userId: 1, note: "5" }, "RENAMED_KEY"])
+      assert.deepStrictEqual(coerced({ userId: 1, note: "a", Note: "b" }, open), [{ userId: 1, note: "a", Note: "b" }])
+      assert.deepStrictEqual(coerced({ userId: 1, other: 5 }, open), [{ userId: 1, other: 5 }])
     })
 
     it("are quoted so that the difference is visible", () => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coerce, fits } from "@fallible/arguments"
+import { coerce, fits } from "@fallible/arguments/internal"
 import type { Schema } from "effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import { closed, integer, strings } from "../support/coercing.ts"
@@ -68,11 +68,8 @@ describe("Coercion", () => {
           check({ v: text }, closed({ v: schema })).map(({ path }) => path)
         assert.deepStrictEqual(misfits({ type: "array", items: integer }), [["v"]])
         assert.deepStrictEqual(misfits({ enum: ["a", "b"] }), [["v"]])
-        // Words may be a single item.
-        assert.deepStrictEqual(
-          misfits({ anyOf: [integer, strings, { type: "object" }] }),
-          text.startsWith("a") ? [] : [["v"]]
-        )
+        // Words may be a single item, or no number.
+        assert.deepStrictEqual(misfits({ anyOf: [integer, strings, { type: "object" }] }), [["v"]])
       }
     })
   })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coerce } from "@fallible/arguments"
+import { coerce } from "@fallible/arguments/internal"
 import type { Schema } from "effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import { closed, expected, integer, string } from "../support/coercing.ts"
@@ -23,8 +23,8 @@ describe("Coercion", () => {
       ["celcius", { enum: ["celsius", "kelvin"] }, "\"celsius\" | \"kelvin\". Did you mean \"celsius\"?"],
       ["x", { anyOf: [{ type: "number" }, { type: "null" }] }, "number | null"],
       ["1,000", { type: "number" }, "number. Write 1000, without quotes."],
-      ["$5", { type: "integer" }, "integer. Write 5, without quotes."],
-      ["fifty", { type: "number" }, "number. Write it in digits."]
+      ["$5", { type: "integer" }, "integer. Write the number alone, in the unit of this field, without quotes."],
+      ["fifty", { type: "number" }, "number. Write it in the digits 0 to 9, without quotes."]
     ])("of %j: %j is not %s", (value, schema, words) => {
       assert.deepStrictEqual(expected(value, schema), [["", words]])
     })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coerce } from "@fallible/arguments"
+import { coerce } from "@fallible/arguments/internal"
 import { closed, coerced, expected, integer, notes, numberAt, refused, string } from "../support/coercing.ts"
 
 describe("Coercion", () => {
@@ -39,7 +39,7 @@ describe("Coercion", () => {
           "9007199254740993",
           "1_000",
           "0b1",
-          ".5",
+          "..5",
           "5.",
           "--1",
           "١"
@@ -52,9 +52,13 @@ describe("Coercion", () => {
     })
 
     it("refuses a group of three digits after a dot, which may be thousands, and names both readings", () => {
-      for (const text of ["1.500", "150.000", "-1.500", "12.345", "0.500", "1.000"]) {
+      for (const text of ["1.500", "150.000", "-1.500", "12.345", "1.000"]) {
         refused(text, { type: "number" })
         refused(text, integer)
+      }
+      // No group of thousands begins with a 0.
+      for (const [text, number] of [["0.500", 0.5], ["0.125", 0.125], [".5", 0.5], ["-.250", -0.25]] as const) {
+        assert.deepStrictEqual(coerced(text, { type: "number" }), [number, "text_for_number"])
       }
       refused("150.000", { enum: [150, 7] })
       assert.deepStrictEqual(expected("-1.500", { type: "number" }), [[
@@ -88,7 +92,7 @@ describe("Coercion", () => {
     it("reads no boolean as a number, and no number as a boolean", () => {
       refused(true, { type: "number" })
       refused(1, { type: "boolean" })
-      for (const text of ["yes", "on", "1", " true", "T"]) refused(text, { type: "boolean" })
+      for (const text of ["yes", "on", "1", "true.", "T"]) refused(text, { type: "boolean" })
     })
   })
 
@@ -116,7 +120,8 @@ describe("Coercion", () => {
       const issues = refused({ list }, { type: "object" }, origin)
       assert.deepStrictEqual(issues, [{
         path: ["list", 0],
-        expected: "a whole number of at most 9007199254740991, or a text where one is accepted",
+        expected:
+          "a whole number of at most 9007199254740991, or a text where one is accepted. Write it in double quotes.",
         actual: "9007199254740993"
       }])
       refused({ list }, { type: "object", additionalProperties: { type: "array" } }, origin)

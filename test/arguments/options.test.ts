@@ -1,21 +1,17 @@
 /** The options and results of the functions of `@fallible/arguments`. `rules.test.ts` tests the rules. */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  coerce,
   decode,
-  explain,
-  type Finding,
   fit,
   type Json,
   type JsonSchema,
   message,
   numberAt,
   type Options,
-  parse,
   preview,
-  read,
-  sources
+  read
 } from "@fallible/arguments"
+import { coerce, explainWith, type Finding, parse, sources } from "@fallible/arguments/internal"
 
 const weather: JsonSchema = {
   type: "object",
@@ -249,6 +245,29 @@ describe("limits", () => {
   })
 })
 
+describe("preview", () => {
+  it.each(
+    [
+      ["{\"a\":\"Dear", { a: "Dear" }],
+      ["{\"a\":\"Dear \\", { a: "Dear " }],
+      ["{\"a\":\"Dear \\u00e", { a: "Dear " }],
+      ["{\"a\":\"\\\\", { a: "\\" }],
+      ["{\"a\":\"", { a: "" }],
+      ["{'a':['x', 'y", { a: ["x", "y"] }],
+      ["{“a”:“x", { a: "x" }],
+      ["{\"a\":1", {}],
+      ["{\"a\":tru", {}],
+      ["{\"a\":1,\"ke", { a: 1 }],
+      ["{\"a\":1,\"ke\"", { a: 1 }],
+      ["{\"a\":\"x\" @ \"y", { a: "x" }],
+      ["", {}],
+      ["no", {}]
+    ] as const
+  )("of %s is %j", (text, soFar) => {
+    assert.deepStrictEqual<unknown>(preview(text).soFar, soFar)
+  })
+})
+
 describe("explain", () => {
   const schema = { type: "object", properties: { id: { type: "string", maxLength: 8 }, days: { type: "integer" } } }
 
@@ -258,7 +277,7 @@ describe("explain", () => {
       { path: ["days"], kind: "type", expected: "a number" },
       { path: ["more"], kind: "check", expected: "a prime" }
     ]
-    const issues = explain({ id: "123456789", days: "x", more: 4 }, schema, { findings })?.issues ?? []
+    const issues = explainWith({ id: "123456789", days: "x", more: 4 }, schema, findings)?.issues ?? []
     assert.deepStrictEqual(issues.map(({ expected, kind, path }) => [path[0], kind, expected]), [
       ["id", "bound", "'P-' and four digits"],
       ["days", "type", "integer"],
@@ -268,8 +287,8 @@ describe("explain", () => {
 
   it("reports only another validator's issues if there is no schema", () => {
     const findings: ReadonlyArray<Finding> = [{ path: ["a"], kind: "check", expected: "a prime" }]
-    assert.strictEqual(message(explain({ a: 4 }, undefined, { findings })!), "'a': expected a prime, got 4.")
-    assert.isUndefined(explain({ a: 4 }, undefined))
+    assert.strictEqual(message(explainWith({ a: 4 }, undefined, findings)!), "'a': expected a prime, got 4.")
+    assert.isUndefined(explainWith({ a: 4 }, undefined, []))
   })
 })
 

@@ -3,18 +3,8 @@
  * sentences that a model reads about them, so a change of a sentence shows in the diff.
  */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  coerce,
-  faultKinds,
-  fit,
-  type Json,
-  type JsonSchema,
-  message,
-  numberAt,
-  read,
-  textRepairKinds,
-  valueRepairKinds
-} from "@fallible/arguments"
+import { fit, type Json, type JsonSchema, message, numberAt, read } from "@fallible/arguments"
+import { coerce, faultKinds, textRepairKinds, valueRepairKinds } from "@fallible/arguments/internal"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "../support/program.ts"
@@ -80,9 +70,11 @@ describe("the rules", () => {
   })
 
   it.each(coercions)("%s: %s for %s, however often", (_kind, schema, text) => {
-    const { value } = written(text)
+    const { numberAt, value } = written(text)
     const many = { type: "array", items: { type: "object", properties: { v: schemaOf(schema) }, required: ["v"] } }
-    const result = coerce(Array.from({ length: 2_500 }, () => ({ v: value })), many)
+    const result = coerce(Array.from({ length: 2_500 }, () => ({ v: value })), many, {
+      numberAt: (path) => numberAt(path.slice(2))
+    })
     assert.isTrue(result.fits)
     assert.isAtMost(result.repairs.length, 40)
   })

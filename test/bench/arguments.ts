@@ -8,7 +8,7 @@
  * ahead, look back or retry. The last part checks that time is linear in the drifts of a value, in its
  * schema, and in the notes of a call.
  */
-import { coerce } from "@fallible/arguments"
+import { coerce } from "@fallible/arguments/internal"
 import { Dispatch, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as Arguments from "@fallible/core/Arguments"
 import * as Effect from "effect/Effect"

@@ -8,7 +8,7 @@
  * Run it with `pnpm fuzz`. Arguments: the number of texts (default: 1,000,000), a seed (default: a new one,
  * which is printed) and the number of pairs (default: 400,000).
  */
-import { coerce } from "@fallible/arguments"
+import { coerce } from "@fallible/arguments/internal"
 import * as Arguments from "@fallible/core/Arguments"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

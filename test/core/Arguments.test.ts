@@ -308,13 +308,13 @@ describe("Arguments", () => {
         const refused = Result.getOrThrow(Result.flip(decode(text, parameters, sideEffect)))
         assert.deepInclude({ ...refused }, {
           code: "invalid_json",
-          detail: "The arguments cannot be read. There are words around them.",
+          detail: "The arguments cannot be read. There are words around them, near `I will NOT call it w…`.",
           fault: { kind: "prose", offset: 0, line: 1, column: 1 }
         })
         for (
           const [around, offset] of [
             ["{\"id\":5}</tool_call>\nDone.", 21],
-            ["// not yet\n{\"id\":5}", 0]
+            ["Not yet:\n{\"id\":5}", 0]
           ] as const
         ) {
           const { fault } = Result.getOrThrow(Result.flip(decode(around, parameters, sideEffect)))
@@ -345,19 +345,21 @@ describe("Arguments", () => {
   })
 
   describe("preview", () => {
-    it("shows the complete members", () => {
+    it("shows the members that are written", () => {
       const text = "{\"a\":\"x\",\"b\":[1,{\"c\":true,\"d\":25}],\"e\":\"y\"}"
       const seen = Array.from(
         new Set(Array.from(text, (_, end) => JSON.stringify(Arguments.preview(text.slice(0, end)).soFar)))
       )
       assert.deepStrictEqual(seen, [
         "{}",
+        "{\"a\":\"\"}",
         "{\"a\":\"x\"}",
         "{\"a\":\"x\",\"b\":[]}",
         "{\"a\":\"x\",\"b\":[1]}",
         "{\"a\":\"x\",\"b\":[1,{}]}",
         "{\"a\":\"x\",\"b\":[1,{\"c\":true}]}",
         "{\"a\":\"x\",\"b\":[1,{\"c\":true,\"d\":25}]}",
+        "{\"a\":\"x\",\"b\":[1,{\"c\":true,\"d\":25}],\"e\":\"\"}",
         "{\"a\":\"x\",\"b\":[1,{\"c\":true,\"d\":25}],\"e\":\"y\"}"
       ])
     })

@@ -6,7 +6,7 @@ import { detail, refusal } from "../support/parsing.ts"
 
 const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<string>]> = [
   ["array", ["[{\"a\":1}]", "[{\"a\":1},{\"a\":2}]", "[1]", "[[]]", "[] []"]],
-  ["bareword", ["{\"a\":b}", "{\"a\":hello world}", "{\"a\":nil}", "{\"a\":truefalse}", "{\"a\":TRUE}", "{\"a\":$x}"]],
+  ["bareword", ["{\"a\":b}", "{\"a\":hello world}", "{\"a\":nil}", "{\"a\":truefalse}", "{\"a\":tRUE}", "{\"a\":$x}"]],
   ["bracket_mismatch", [
     "{\"a\":1]",
     "{\"a\":[1}",
@@ -73,7 +73,6 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
   ["invalid_escape", [
     "{\"p\":\"C:\\Users\"}",
     "{\"a\":\"\\x41\"}",
-    "{\"a\":\"it\\'s\"}",
     "{\"a\":\"\\u12g4\"}",
     "'{\"a\":\"C:\\\\temp\"}'",
     "{'a':'x\\/y'}"
@@ -86,7 +85,6 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":01}",
     "{\"a\":-01}",
     "{\"a\":+1}",
-    "{\"a\":.5}",
     "{\"a\":5.}",
     "{\"a\":1_000}",
     "{\"a\":0x10}",
@@ -117,6 +115,20 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":1,,\"b\":2}",
     "{\"a\":undefined}"
   ]],
+  ["call", [
+    "print(1)",
+    "rm({\"path\":\"/\"})",
+    "[get_weather(city=\"Paris\"), get_time()]",
+    "(\"a\", \"b\")",
+    "({\"a\":1})"
+  ]],
+  ["markup", [
+    "<parameter name=\"a\">1</parameter>",
+    "<parameter=a>{\"b\":1}</parameter>",
+    "<function=rm><parameter=path>/</parameter></function>",
+    "<think>I call it.</think>{\"a\":1}",
+    "<call>{\"a\":1}</call>"
+  ]],
   ["no_object", [
     "hello",
     "12345",
@@ -124,10 +136,8 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "\"Paris\"",
     "\"\"",
     "I cannot do that.",
-    "print(1)",
     "a=1, b=2",
     "a: 1\nb: 2",
-    "rm({\"path\":\"/\"})",
     "rm ( {\"path\":\"/\"} )",
     "rm {\"path\":\"/\"}",
     "args={\"a\":1}",
@@ -140,8 +150,6 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "- b:\n  {\"a\":1}",
     "a: 1\nb: {\"c\":2}",
     "Here: {a:1}",
-    "<parameter name=\"a\">1</parameter>",
-    "<parameter=a>{\"b\":1}</parameter>",
     "\"a\":{\"b\":1}}",
     "\"[1]\"",
     JSON.stringify(JSON.stringify("{\"a\":1}")),
@@ -299,7 +307,8 @@ describe("Arguments", () => {
         _tag: "SchemaMismatch",
         side: "arguments",
         code: "invalid_json",
-        hint: "Write a backslash as \\\\. Send the complete arguments again, as one JSON object.",
+        hint:
+          "Write a backslash as \\\\, or leave it out if it is not part of the text. Send the complete arguments again, as one JSON object.",
         issues: [{
           path: [],
           expected: "an escape of JSON, such as \\n or \\\\",

@@ -5,7 +5,7 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { coerce, fits } from "@fallible/arguments"
+import { coerce, fits } from "@fallible/arguments/internal"
 import * as Arguments from "@fallible/core/Arguments"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Result, Schema } from "effect"
@@ -204,7 +204,8 @@ describe("of strict JSON", () => {
           for (
             const changed of [text.slice(0, at) + text.slice(at + 1), text.slice(0, at) + text[at] + text.slice(at)]
           ) {
-            if (strict(changed) !== undefined) continue
+            // An escaped quote that lost its quote may now escape an apostrophe.
+            if (strict(changed) !== undefined || changed.includes("\\'")) continue
             Result.match(read(changed), {
               onFailure: () => {},
               onSuccess: (got) => assert.deepStrictEqual(got.value, value, changed)
@@ -325,6 +326,7 @@ describe("of JSON as models write it", () => {
 
 /** True if one value may be a partial reading of another. */
 const agrees = (soFar: unknown, whole: unknown): boolean => {
+  if (typeof soFar === "string" && typeof whole === "string") return whole.startsWith(soFar)
   if (!isContainer(soFar) || !isContainer(whole)) return Object.is(soFar, whole)
   if (Array.isArray(soFar) !== Array.isArray(whole)) return false
   return (!Array.isArray(soFar) || !Array.isArray(whole) || soFar.length <= whole.length) &&

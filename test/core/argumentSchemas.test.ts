@@ -115,7 +115,7 @@ describe("Coercion", () => {
           ]])
         }
         for (const n of ["0", "-1.50", "6e23"]) assert.deepStrictEqual(refusals(parameters, { n }), [])
-        assert.deepStrictEqual(coerced({ n: 12.5 }, shown), [{ n: "12.5" }, "NUMBER_FOR_TEXT"])
+        assert.deepStrictEqual(coerced({ n: 12 }, shown), [{ n: "12" }, "NUMBER_FOR_TEXT"])
       }
     })
 

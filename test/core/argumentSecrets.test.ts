@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coerce, hasSecrets } from "@fallible/arguments"
+import { coerce, hasSecrets } from "@fallible/arguments/internal"
 import * as Arguments from "@fallible/core/Arguments"
 import { Result, Schema } from "effect"
 import { misfitOf } from "../../packages/core/src/internal/arguments/fieldIssue.ts"

@@ -51,7 +51,7 @@ describe("A6 wrong keys", () => {
       for (
         const part of [
           "'nightz': no such key. Did you mean 'nights'?",
-          "'guest': no such key. Did you mean 'guestName'?",
+          "'guest': no such key.",
           "'nights': expected integer from 1 to 14, got nothing.",
           "'guestName': expected string, got nothing.",
           "Expected keys: 'city', 'nights', 'guestName', 'breakfast'."
@@ -89,13 +89,13 @@ describe("A7 type drift", () => {
   it.effect("that is plausible is undone with a note to the model", () =>
     Effect.gen(function*() {
       const { call, given } = watched()
-      const { told } = yield* call({ city: "new-york", nights: "2.0", guestName: 7, breakfast: "" })
+      const { told } = yield* call({ city: "new-york", nights: "2.0", guestName: 7, breakfast: null })
       assert.deepStrictEqual(given, [{ city: "New York", nights: 2, guestName: "7" }])
       const { notes, value }: { readonly value: unknown; readonly notes: ReadonlyArray<string> } = JSON.parse(told)
       assert.strictEqual(value, "ordered")
-      assert.strictEqual(notes.length, 4)
+      assert.strictEqual(notes.length, 3)
       for (const note of notes) {
-        assert.match(note, /^'(city|nights|guestName|breakfast)'/)
+        assert.match(note, /^'(city|nights|guestName)'/)
         assert.isBelow(note.length, 200)
       }
     }))

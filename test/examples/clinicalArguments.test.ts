@@ -19,7 +19,7 @@ const wrong: ReadonlyArray<readonly [what: string, tool: string, args: object | 
     /^'patientId': expected 'P-' and four digits/
   ],
   ["no id", "get_patient", {}, /^'patientId': expected string matching \^P-\\d\{4\}\$, got nothing\./],
-  ["a key that is none", "get_patient", { patient: "P-1001" }, /'patient': no such key\. Did you mean 'patientId'\?/],
+  ["a key that is none", "get_patient", { patient: "P-1001" }, /'patient': no such key\. Expected keys: 'patientId'/],
   [
     "a name of nothing but blanks",
     "get_drug_facts",

@@ -257,7 +257,7 @@ describe("the JSON key counter", () => {
         "   8 of 35 characters  {}",
         "  16 of 35 characters  {\"name\":\"Ada\"}",
         "  24 of 35 characters  {\"name\":\"Ada\"}",
-        "  32 of 35 characters  {\"name\":\"Ada\",\"titles\":[]}",
+        "  32 of 35 characters  {\"name\":\"Ada\",\"titles\":[\"Note\"]}",
         "  35 of 35 characters  {\"name\":\"Ada\",\"titles\":[\"Note\"]}"
       ])
     }))
