@@ -17,9 +17,13 @@ const folder = join(root, "test/.scratch/snippets")
 const documents = [
   ...globSync("packages/*/src/**/*.ts", { cwd: root }),
   ...globSync("packages/*/*.md", { cwd: root }),
+  ...globSync("packages/*/docs/*.md", { cwd: root }),
   ...globSync("*.md", { cwd: root }),
   ...globSync("docs/*.md", { cwd: root })
 ].toSorted()
+
+/** The pages of a package: all blocks of a page are one program, because the last ones try what the first one shows. */
+const isPage = (document: string) => /^packages\/\w+\/docs\//.test(document)
 
 /** Imports the first function of this name that a guide shows. Each guide gets a folder of its own. */
 export const importShown = async (document: string, name: string): Promise<unknown> => {
@@ -37,7 +41,7 @@ export const importShown = async (document: string, name: string): Promise<unkno
 export const writeSnippets = (): ReadonlyArray<Snippet> => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const snippets = documents.flatMap((document) => snippetsIn(document, readFileSync(join(root, document), "utf8")))
+  const snippets = documents.flatMap(programsIn)
   const files = snippets.map(({ at, code }) => ({ at, code, file: join(folder, `${at.replace(/\W+/g, "-")}.ts`) }))
   for (const { code, file } of files) writeFileSync(file, withChecks(code))
   writeFileSync(join(folder, "package.json"), "{ \"type\": \"module\" }")
@@ -68,8 +72,17 @@ export const writeSnippets = (): ReadonlyArray<Snippet> => {
 
 export const tsconfig = join(folder, "tsconfig.json")
 
+/** Returns the programs of a document: each of its examples, or all examples of a page together. */
+export const programsIn = (document: string): ReadonlyArray<Omit<Snippet, "file">> => {
+  const snippets = snippetsIn(document, readFileSync(join(root, document), "utf8"))
+  const [first] = snippets
+  return first === undefined || !isPage(document)
+    ? snippets
+    : [{ at: first.at, code: snippets.map(({ code }) => code).join("\n") }]
+}
+
 /** Returns the `ts` blocks of a Markdown document, or of the docstrings of a source file. */
-const snippetsIn = (document: string, text: string): ReadonlyArray<Omit<Snippet, "file">> =>
+export const snippetsIn = (document: string, text: string): ReadonlyArray<Omit<Snippet, "file">> =>
   Array.from(
     text.matchAll(document.endsWith(".md") ? /^```ts\n([\s\S]*?)^```$/gm : /^ *\* ```ts\n([\s\S]*?)^ *\* ```$/gm),
     ({ 1: block = "", index }) => ({
