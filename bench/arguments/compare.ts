@@ -1,6 +1,6 @@
 /**
  * Compares readers of broken JSON: the values that they read from the same texts, and their cost. Prints
- * two Markdown tables.
+ * three Markdown tables.
  *
  * The readers have different purposes. jsonrepair repairs documents for people. partial-json and
  * best-effort-json-parser show JSON that is still streaming, so completing a cut-off text is their job. The
@@ -10,13 +10,14 @@
  * calls come from `toolcalls_valid.json`, in the folder that `FALLIBLE_CORPORA` names, or else in
  * `../shared/corpora` beside the repository. Without that file, some calls of our own are used.
  */
+import { Ajv } from "ajv"
 import * as BestEffort from "best-effort-json-parser"
 import { jsonrepair } from "jsonrepair"
 import { existsSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { isDeepStrictEqual } from "node:util"
 import * as PartialJson from "partial-json"
-import { decode } from "../../packages/arguments/src/index.ts"
+import { Arguments, decode, message } from "../../packages/arguments/src/index.ts"
 import { median, timed } from "../../test/support/measure.ts"
 
 /** Returns the value of a text, or throws. */
@@ -219,4 +220,90 @@ console.log(`\nNanoseconds of CPU a character, Node ${process.version}.\n`)
 table(
   ["text", ...Object.keys(readers)],
   texts.map((text) => [text.name, ...costsOf(text)])
+)
+
+// -----------------------------------------------------------------------------
+// Small calls
+// -----------------------------------------------------------------------------
+
+const schema = {
+  type: "object",
+  properties: {
+    city: { type: "string" },
+    days: { type: "integer", minimum: 1, maximum: 14 },
+    unit: { type: "string", enum: ["celsius", "fahrenheit"] }
+  },
+  required: ["city"],
+  additionalProperties: false
+}
+const forecast = Arguments.of(schema)
+const validate = new Ajv({ allErrors: true }).compile(schema)
+
+const checkers: { readonly [name: string]: (text: string) => unknown } = {
+  "JSON.parse": (text) => JSON.parse(text),
+  "@fallible/arguments": (text) => {
+    const decoded = forecast.decode(text)
+    return decoded.ok ? decoded.value : message(decoded.refusal)
+  },
+  "JSON.parse and ajv": (text) => validate(JSON.parse(text)) || validate.errors,
+  "jsonrepair and ajv": (text) => validate(JSON.parse(jsonrepair(text))) || validate.errors
+}
+
+const smallCalls = {
+  valid: "{\"city\":\"Paris\",\"days\":3,\"unit\":\"celsius\"}",
+  "a number as text": "{\"city\":\"Paris\",\"days\":\"3\",\"unit\":\"celsius\"}",
+  "out of bounds": "{\"city\":\"Paris\",\"days\":30,\"unit\":\"celsius\"}",
+  "three mistakes": "{\"town\":\"Paris\",\"days\":\"x\",\"unit\":\"kelvin\"}",
+  "cut off": "{\"city\":\"Paris\",\"days\":3,\"unit\":\"cel"
+}
+
+const costOf = (checker: (text: string) => unknown, text: string) => {
+  const run = () => outcome(checker, text)
+  const runs = runsOf(run)
+  // The compiler takes a while to know so much code.
+  for (let round = 0; round < 40; round++) timed(run, runs)
+  return median(Array.from({ length: rounds }, () => timed(run, runs) / runs))
+}
+
+const unit = costOf(JSON.parse, smallCalls.valid)
+console.log(`\nA small call, relative to JSON.parse of the valid one (${(1000 * unit).toFixed(0)} ns).\n`)
+table(
+  ["call", ...Object.keys(checkers)],
+  Object.entries(smallCalls).map(([name, text]) => [
+    name,
+    ...Object.values(checkers).map((checker) => (costOf(checker, text) / unit).toFixed(1))
+  ])
+)
+
+// A union of many members without a tag, none of which fits: the worst case of a schema. Each schema is new.
+const unionOf = (count: number) => ({
+  type: "object",
+  properties: {
+    items: {
+      type: "array",
+      items: {
+        anyOf: Array.from({ length: count }, (_, index) => ({
+          type: "object",
+          properties: { [`f${index}`]: { type: "integer" }, x: { type: "integer" } },
+          required: ["x"]
+        }))
+      }
+    }
+  }
+})
+const [written, items] = [
+  JSON.stringify(unionOf(8_000)),
+  JSON.stringify({ items: Array.from({ length: 200 }, () => ({ x: "z" })) })
+]
+const parsing = median(Array.from({ length: 9 }, () => timed(() => [JSON.parse(written), JSON.parse(items)])))
+const deciding = median(
+  Array.from({ length: 3 }, () => {
+    const union: object = JSON.parse(written)
+    return timed(() => decode(items, union))
+  })
+)
+console.log(
+  `\n200 items that fit none of 8,000 members of a union: ${
+    (deciding / parsing).toFixed(0)
+  } times JSON.parse of schema and text.`
 )

@@ -1,6 +1,7 @@
 /** Coerces values to schemas, and returns the results, the notes or the refusals. */
 import { assert } from "@effect/vitest"
-import { coerce, type Origin } from "@fallible/arguments"
+import type { Origin } from "@fallible/arguments"
+import { coerce } from "@fallible/arguments/internal"
 import type { Schema } from "effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import { misfits } from "./misfits.ts"

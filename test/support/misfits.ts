@@ -1,4 +1,5 @@
-import { explain, type Explaining, type Json, type JsonSchema } from "@fallible/arguments"
+import type { Json, JsonSchema } from "@fallible/arguments"
+import { explain, type Explaining } from "@fallible/arguments/internal"
 
 /** Returns the issues of a value without their kinds: path, expectation with advice, and actual value. */
 export const misfits = (value: Json, schema: JsonSchema, origin?: Explaining) =>

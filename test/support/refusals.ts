@@ -1,4 +1,4 @@
-import { coerce } from "@fallible/arguments"
+import { coerce } from "@fallible/arguments/internal"
 import * as Arguments from "@fallible/core/Arguments"
 import { Result, Schema } from "effect"
 import { misfitOf } from "../../packages/core/src/internal/arguments/fieldIssue.ts"
