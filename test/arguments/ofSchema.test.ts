@@ -39,6 +39,46 @@ describe("a schema of a library", () => {
     assert.deepStrictEqual(trip.unchecked, [])
   })
 
+  it("judges what its JSON Schema cannot say: flags of a pattern, a text that is trimmed", () => {
+    const codes = Arguments.of(z.object({
+      code: z.string().regex(/^[a-z]+$/i),
+      note: z.string().trim().max(3).optional(),
+      n: z.int().optional()
+    }))
+    assert.deepStrictEqual(said(codes.decode("{'code':'ABC','note':' abc ','n':'5'}")), {
+      code: "ABC",
+      note: "abc",
+      n: 5
+    })
+    assert.deepStrictEqual(said(codes.fit({ code: "ABC", n: "5" })), { code: "ABC", n: 5 })
+    // What the library refuses, too, is told in the words of the JSON Schema.
+    assert.strictEqual(
+      said(codes.decode("{\"code\":\"A1\"}")),
+      "'code': expected string matching ^[a-z]+$, got \"A1\"."
+    )
+    assert.strictEqual(
+      said(codes.decode("{\"code\":\"ABC\",\"n\":\"x\"}")),
+      [
+        "'code': expected string matching ^[a-z]+$, got \"ABC\".",
+        "'n': expected integer, got \"x\"."
+      ].join(" ")
+    )
+  })
+
+  it("is told in one line, whatever it says", () => {
+    const standard = (issues: ReadonlyArray<{ readonly message: string }>) => ({
+      "~standard": {
+        version: 1 as const,
+        vendor: "mine",
+        validate: () => ({ issues }),
+        jsonSchema: { input: () => ({ type: "object" }) }
+      }
+    })
+    assert.strictEqual(said(Arguments.of(standard([])).decode("{}")), "the arguments: the value is not valid, got {}.")
+    const long = said(Arguments.of(standard([{ message: `one\ntwo${"!".repeat(1_000)}` }])).decode("{}"))
+    assert.match(String(long), /^the arguments: one two!{293}… \(707 more characters\), got \{\}\.$/)
+  })
+
   it("keeps a secret out of its own words", () => {
     const login = Arguments.of(z.object({
       pin: z.string().meta({ writeOnly: true }).refine((pin) => pin.length > 9, {

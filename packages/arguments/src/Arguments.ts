@@ -1,15 +1,16 @@
 /** The arguments of one tool: everything that this package does, for one schema that is checked once. */
 import { checkOptions, limitsOf } from "./checkedOptions.ts"
-import { type Decoded, decoded, type Fitted, fitted } from "./fit.ts"
-import { isJsonObject, type Json, type JsonObject, type JsonSchema, partAt } from "./json.ts"
+import { coerce, type Decoded, decoded, type Fitted, fitted } from "./fit.ts"
+import { isJsonObject, type Json, type JsonObject, type JsonSchema, partAt, type Path } from "./json.ts"
 import { noOptions, type Options } from "./options.ts"
 import { plain } from "./plain.ts"
-import { type Preview, preview, type Readable, readText, type Refused, refusedFor } from "./read.ts"
+import { numberAt, type Preview, preview, type Readable, readText, type Refused, refusedFor } from "./read.ts"
 import type { Misfit, Refusal, Unreadable } from "./refusal.ts"
 import { allowsKind, documentOf } from "./schema/document.ts"
 import { inspect, type KeywordAt, SchemaRefused, usable } from "./schema/inspect.ts"
 import { isStandardSchema, type StandardIssue, type StandardSchema } from "./schema/standard.ts"
 import { hasSecrets, secretsOf } from "./secret.ts"
+import { cut, oneLine } from "./text/excerpt.ts"
 import { asValue, kindOf, show } from "./value.ts"
 
 /** The arguments of one tool, with the type `A`. */
@@ -42,7 +43,8 @@ export interface Arguments<out A = unknown> {
  * The schema is a JSON Schema, or a schema of zod (4.2 and later), Valibot, ArkType or another library that implements
  * Standard Schema and Standard JSON Schema. A value is then fitted to the library's JSON Schema, and validated by the
  * library. So the value has the library's type, with its defaults and transformations, and its own checks are issues of
- * the kind `validator`.
+ * the kind `validator`. Where the types fit and only a bound or a format of the JSON Schema does not, the library decides:
+ * its pattern may ignore case, and it may trim a text first.
  *
  * The type of a JSON Schema's value is `JsonObject`. `Arguments.of<Trip>(schema)` claims another one, which nobody checks.
  *
@@ -84,7 +86,7 @@ const of: {
   }
   const isSecret = options.secrets !== undefined && options.secrets.length > 0 || hasSecrets(json)
   const { formats } = options
-  const validated = (fit: Decoded | Fitted | Refused<Refusal>): never => {
+  const validated = (fit: Decoded<Json> | Fitted | Refused<Refusal>, refused?: Refused<Refusal>): never => {
     if (!fit.ok) return asTyped(fit)
     if (!isJsonObject(fit.value)) return asTyped({ ok: false, refusal: notAnObject(fit.value) })
     if (library === undefined) return asTyped(fit)
@@ -100,15 +102,31 @@ const of: {
     return asTyped(
       validation.issues === undefined
         ? { ...fit, value: validation.value }
-        : { ok: false, refusal: refusalBy(validation.issues, fit.value, json, options) }
+        : refused ?? { ok: false, refusal: refusalBy(validation.issues, fit.value, json, options) }
     )
   }
+  // A JSON Schema cannot say all that a library can: a pattern may ignore case, and a text may be trimmed before its length
+  // counts. So a value of the right types and choices is the library's to judge.
+  const isLibrarys = ({ refusal }: Refused<Refusal>): boolean =>
+    library !== undefined && refusal.kind === "misfit" &&
+    refusal.issues.every(({ kind }) => kind === "bound" || kind === "format")
   return {
     schema: json,
     // A library checks everything itself.
     unchecked: library === undefined ? inspect(json, formats === undefined ? {} : { formats }).unchecked : [],
-    decode: (text) => validated(decoded(text, json, options)),
-    fit: (value) => validated(fitted(plain(value ?? {}), json, options)),
+    decode: (text) => {
+      const fit = decoded(text, json, options)
+      const readable = fit.ok || !isLibrarys(fit) ? undefined : readText(text, options)
+      if (fit.ok || readable === undefined || !("ok" in readable)) return validated(fit)
+      const origin = { ...options, numberAt: (path: Path) => numberAt(readable, path) }
+      const { repairs, value } = coerce(readable.value, json, origin)
+      return validated({ ok: true, value, repairs: [...readable.repairs, ...repairs] }, fit)
+    },
+    fit: (given) => {
+      const value = plain(given ?? {})
+      const fit = fitted(value, json, options)
+      return fit.ok || !isLibrarys(fit) ? validated(fit) : validated({ ok: true, ...coerce(value, json, options) }, fit)
+    },
     read: (text) => {
       const readable = readText(text, options)
       return "ok" in readable ? readable : refusedFor(text, readable, isSecret)
@@ -140,6 +158,8 @@ const notAnObject = (value: Json): Misfit => ({
   issues: [{ kind: "type", path: [], expected: "object", actual: show(value) }]
 })
 
+const notValid = "the value is not valid"
+
 const refusalBy = (
   issues: ReadonlyArray<StandardIssue>,
   value: Json,
@@ -148,10 +168,12 @@ const refusalBy = (
 ): Misfit => {
   const isSecret = secretsOf(schema, options)
   const { issues: limit } = limitsOf(options)
+  // A library that refuses a value without a reason refuses it all the same.
+  const told: ReadonlyArray<StandardIssue> = issues.length === 0 ? [{ message: notValid }] : issues
   return {
     kind: "misfit",
     alternatives: [],
-    issues: issues.slice(0, limit).map(({ message, path: written = [] }) => {
+    issues: told.slice(0, limit).map(({ message, path: written = [] }) => {
       const path = written.map((part) => {
         const key = typeof part === "object" ? part.key : part
         return typeof key === "number" ? key : String(key)
@@ -159,8 +181,8 @@ const refusalBy = (
       const received = asValue(partAt(value, path))
       // The library's words may quote the value.
       return isSecret(path)
-        ? { kind: "validator", path, expected: "the value is not valid", actual: kindOf(received) }
-        : { kind: "validator", path, expected: message, actual: show(received) }
+        ? { kind: "validator", path, expected: notValid, actual: kindOf(received) }
+        : { kind: "validator", path, expected: oneLine(cut(message, 300)), actual: show(received) }
     })
   }
 }
