@@ -55,7 +55,7 @@ export const didYouMean = (name: string, candidates: Iterable<string>): string |
 }
 
 /**
- * Returns the one candidate of which a name is a misspelling: one letter is missing, surplus, wrong or swapped with its
+ * Returns the one candidate that a name misspells: one letter is missing, surplus, wrong or swapped with its
  * neighbour, in a word of four letters or more, and not the first. `lastName` is no misspelling of `firstName`, nor
  * `include` of `exclude`.
  */

@@ -86,7 +86,7 @@ const keyAdvice = (
   return keyMeant(key, keys, parent)
 }
 
-/** Returns a question about the declared key of which the written one is a misspelling, if there is one. */
+/** Returns a question about the declared key that the written one misspells, if there is one. */
 export const keyMeant = (written: string, keys: ReadonlyArray<string>, parent: unknown): string | undefined => {
   const loose = loosely(written)
   const respelt = keys.find((key) => loosely(key) === loose)

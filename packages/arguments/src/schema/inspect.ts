@@ -48,7 +48,7 @@ export interface Inspection {
  *
  * - keywords with the wrong content (`type: "int"`, `required: true`)
  * - references that lead out of the schema or nowhere
- * - objects that are no JSON Schema: a schema of zod, or a tool that has the schema in `inputSchema`
+ * - objects that are not a JSON Schema: a schema of zod, or a tool that has the schema in `inputSchema`
  * - schemas with more than 100,000 parts or 1,000 levels, or with more than 200 that apply to one value, each inside the one
  *   before (`$ref`, `allOf`)
  * - patterns that cannot be matched in linear time, inside `not`, `if`, `oneOf` or `contains`: ignoring them
