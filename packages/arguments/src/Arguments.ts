@@ -9,7 +9,7 @@ import type { Misfit, Refusal, Unreadable } from "./refusal.ts"
 import { allowsKind, documentOf } from "./schema/document.ts"
 import { inspect, type KeywordAt, SchemaRefused, usable } from "./schema/inspect.ts"
 import { isStandardSchema, type StandardIssue, type StandardSchema } from "./schema/standard.ts"
-import { hasSecrets, secretsOf } from "./secret.ts"
+import { mayHoldSecrets, secretsOf } from "./secret.ts"
 import { cut, oneLine } from "./text/excerpt.ts"
 import { asValue, kindOf, show } from "./value.ts"
 
@@ -84,7 +84,7 @@ const of: {
       why: "arguments are an object, which it does not allow"
     }])
   }
-  const isSecret = options.secrets !== undefined && options.secrets.length > 0 || hasSecrets(json)
+  const isSecret = mayHoldSecrets(json, options)
   const { formats } = options
   const validated = (fit: Decoded<Json> | Fitted | Refused<Refusal>, refused?: Refused<Refusal>): never => {
     if (!fit.ok) return asTyped(fit)

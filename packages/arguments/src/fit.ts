@@ -23,7 +23,7 @@ import type { Repair, ValueRepair } from "./repair.ts"
 import { checksWith } from "./schema/check.ts"
 import { type Conformance, conformanceTo } from "./schema/conformance.ts"
 import { usable } from "./schema/inspect.ts"
-import { hasSecrets, secretsOf } from "./secret.ts"
+import { mayHoldSecrets, secretsOf } from "./secret.ts"
 import { isJson, kindOf, mark, type NumberAt, pathOf, show } from "./value.ts"
 
 /** The result for a value that fits, perhaps after repairs. */
@@ -239,8 +239,7 @@ export const decoded = (
 ): Decoded | Refused<Refusal> => {
   const readable = readText(text, options)
   if (!("ok" in readable)) {
-    // If the schema has secrets, no part of an unreadable text is quoted.
-    return refusedFor(text, readable, options.secrets !== undefined && options.secrets.length > 0 || hasSecrets(schema))
+    return refusedFor(text, readable, mayHoldSecrets(schema, options))
   }
   const { value } = readable
   // Nearly all values fit as they are.

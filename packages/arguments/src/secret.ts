@@ -11,7 +11,7 @@ import { foldName } from "./value.ts"
  * option `secrets` declare which values are secret.
  */
 export const secretsOf = (schema: JsonSchema, { secrets = [] }: Pick<Options, "secrets">): (path: Path) => boolean => {
-  if (secrets.length === 0 && !hasSecrets(schema)) return never
+  if (!mayHoldSecrets(schema, { secrets })) return never
   const { at } = documentOf(schema)
   return (path) =>
     isSecretAt(schema, path) ||
@@ -23,6 +23,10 @@ export const secretsOf = (schema: JsonSchema, { secrets = [] }: Pick<Options, "s
 }
 
 const never = () => false
+
+/** True if the schema or the option `secrets` declares a secret. Then no part of an unreadable text is quoted. */
+export const mayHoldSecrets = (schema: JsonSchema, { secrets = [] }: Pick<Options, "secrets">): boolean =>
+  secrets.length > 0 || hasSecrets(schema)
 
 // A key in a different spelling may be renamed to the declared key, so its value is just as secret.
 const isSpelledAs = (key: string, written: string): boolean => key === written || foldName(key) === foldName(written)

@@ -13,6 +13,7 @@ import { choicesOf, longestChoice } from "../schema/document.ts"
 import {
   foldName,
   groupBy,
+  isHeld,
   isList,
   isNumberToken,
   isUnsafe,
@@ -137,7 +138,7 @@ const numberOf = (written: string): number | undefined => {
   if (!isNumberToken(text) || mayBeGrouped(text)) return undefined
   const value = Number(text)
   const hasExponent = /e/i.test(text)
-  if (!Number.isFinite(value) || !hasExponent && Math.abs(value) > Number.MAX_SAFE_INTEGER) return undefined
+  if (!Number.isFinite(value) || !hasExponent && !isHeld(value)) return undefined
   if (value === 0) return /[1-9]/.test(text.replace(/e.*/i, "")) ? undefined : 0
   return value
 }
@@ -200,6 +201,7 @@ export const isNothing = (text: string): boolean => text.length < 40 && nothing.
 
 const nothing =
   /^(?:\(?(?:null|none|nil|undefined|nan|n\.?\/?a\.?|nothing|empty|unknown|tbd|not applicable|no \w+)\)?\.?|[-–—]*)$/i
+
 /** True for a text with two words that are no plain words, such as addresses, paths and flags. They are two items. */
 export const isSeveral = (text: string): boolean =>
   text.length > longestItem || text.split(/\s+/).filter((word) => /[\d@#=/]|\S[.:]\S|^-/.test(word)).length > 1 ||

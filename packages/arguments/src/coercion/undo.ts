@@ -33,6 +33,7 @@ import { spellingsOf, wrapperOf } from "../schema/mistakenKeys.ts"
 import { plainly } from "../text/reader.ts"
 import {
   foldName,
+  isHeld,
   isList,
   isRecord,
   isUnsafe,
@@ -388,8 +389,9 @@ type Memories = Map<object, Memory>
 
 const mayBeJson = /^\s*(?:\[\s*(?:["[\]{\-\dtfn]|$)|\{\s*(?:["}]|$))/
 
-// A reading that no other member gives, and that is doubtful all the same: the value may be meant for another member whose type
-// it has, and whose bounds or choices it breaks. So may the items of a list, which may have a bracket too many. A text beside a list may be meant for a member that is no list.
+// A reading that no other member gives, and that is doubtful all the same: the value may be meant for another member whose
+// type it has, and whose bounds or choices it breaks. So may the items of a list, which may have a bracket too many. A
+// text beside a list may be meant for a member that is not a list.
 const isDoubtful = ({ repairs, value }: Undone, members: ReadonlyArray<JsonSchema>): boolean => {
   const isWhole = "kind" in repairs
   return (isWhole || isList(value)) && flatten(repairs).some(({ from, kind, place }) =>
@@ -402,7 +404,7 @@ const isDoubtful = ({ repairs, value }: Undone, members: ReadonlyArray<JsonSchem
 // True if a member takes values of the type of this value, other than by converting them.
 const allowsOwnKind = (member: JsonSchema, from: Value): boolean => {
   const value = isUnsafe(from) ? Number(from.token) : from
-  const isLost = isUnsafe(from) && Math.abs(Number(from.token)) > Number.MAX_SAFE_INTEGER
+  const isLost = isUnsafe(from) && !isHeld(Number(from.token))
   return !isString(value) && !isLost && allowsKind(member, value)
 }
 

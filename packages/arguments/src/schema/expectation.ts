@@ -3,7 +3,7 @@ import { distinct, isNumber, isObject, isString, type JsonSchema } from "../json
 import { memoize, newMap } from "../memo.ts"
 import * as Suggestion from "../suggestion.ts"
 import { cut, excerpt, list, oneLine } from "../text/excerpt.ts"
-import { isNumberToken, isUnsafe, type Value } from "../value.ts"
+import { isHeld, isNumberToken, isUnsafe, type Value } from "../value.ts"
 import { boundsAt, numberPattern } from "./check.ts"
 import { choicesOf, declaredBy, type Document, extraOf, requiredOf } from "./document.ts"
 
@@ -65,7 +65,7 @@ const knownIn: (document: Document) => Map<unknown, string | undefined> = memoiz
 const limitFor = (value: Value | undefined): Limit | undefined => {
   const token = isUnsafe(value) ? value.token : value
   if (!isNumber(token) && !(isString(token) && isNumberToken(token))) return undefined
-  if (Math.abs(Number(token)) <= Number.MAX_SAFE_INTEGER) return undefined
+  if (isHeld(Number(token))) return undefined
   return {
     keyword: Number(token) > 0 ? "maximum" : "minimum",
     types: isNumber(token) || /e/i.test(token) ? ["integer"] : ["integer", "number"]
