@@ -83,6 +83,11 @@ describe("Coercion", () => {
       )
     }))
 
+    const uncovered: [JsonSchema.JsonSchema, Schema.Json] = [
+      { type: "object", properties: { userId: integer, b: { type: "array", items: string } } },
+      { b: "red", args: { userId: "1" } }
+    ]
+
     it("does not change a value that fits, mutates nothing, and adds no issue", () => {
       fc.assert(
         fc.property(schema, value, (schema, value) => {
@@ -95,12 +100,15 @@ describe("Coercion", () => {
             // If no field moved, every issue after coercion is at a place with an issue before.
             if (repairs.some(({ kind }) => kind === "renamed_key" || kind === "wrapper")) return
             const before = misfits(value, schema)
-            for (const { path } of misfits(result, schema)) {
+            const after = misfits(result, schema)
+            // Mistaken keys are looked for in a value in which nothing else is wrong. So coercion may uncover them.
+            if (after.every(({ expected }) => expected === "no such key")) return
+            for (const { path } of after) {
               assert.isTrue(before.some((misfit) => path.slice(0, misfit.path.length).join() === misfit.path.join()))
             }
           }
         }),
-        { numRuns: 3_000 }
+        { numRuns: 3_000, examples: [uncovered] }
       )
     })
 
