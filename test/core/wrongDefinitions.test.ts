@@ -53,30 +53,30 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
   [
     "parameters that are JSON Schema",
     defined({ parameters: { type: "object", properties: {} } }),
-    "The parameters of 'read' must be a Schema; got an object. Write it like Schema.Struct({ id: Schema.String })."
+    "The parameters of 'read' must be a Schema; got an object. It is a JSON Schema: pass Parameters.fromJsonSchema(schema)."
   ],
   [
     "parameters of another library",
     defined({ parameters: zodLike }),
-    "The parameters of 'read' must be a Schema; got an object. It is a schema of zod. Write it with effect's Schema."
+    "The parameters of 'read' must be a Schema; got an object. It is a schema of zod, which writes its JSON Schema since version 4.2. Update it."
   ],
   [
     "parameters that are a string",
     defined({ parameters: Schema.String }),
-    "The parameters of 'read' have the type 'string'; a model can only send an object. " +
-    "Put the value in a field: Schema.Struct({ value: … })."
+    "The parameters of 'read' have the type \"string\"; a model can only send an object. " +
+    "Put the value in a field: Parameters.inField(\"value\", schema)."
   ],
   [
     "parameters that are an array",
     defined({ parameters: Schema.Array(Id) }),
-    "The parameters of 'read' have the type 'array'; a model can only send an object. " +
-    "Put the value in a field: Schema.Struct({ value: … })."
+    "The parameters of 'read' have the type \"array\"; a model can only send an object. " +
+    "Put the value in a field: Parameters.inField(\"value\", schema)."
   ],
   [
     "parameters that are a union of objects",
     defined({ parameters: Schema.Union([Id, Schema.Struct({ name: Schema.String })]) }),
     "The parameters of 'read' are a union, which model providers refuse. " +
-    "Put the union in a field: Schema.Struct({ request: Schema.Union([…]) })."
+    "Put the union in a field: Parameters.inField(\"request\", schema)."
   ],
   [
     "a success that is missing",
@@ -214,8 +214,8 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
   [
     "a toolkit of a tool that was changed later",
     () => Toolkit.make({ ...tool, parameters: Schema.Int } as Untyped),
-    "The parameters of 'read' have the type 'integer'; a model can only send an object. " +
-    "Put the value in a field: Schema.Struct({ value: … })."
+    "The parameters of 'read' have the type \"integer\"; a model can only send an object. " +
+    "Put the value in a field: Parameters.inField(\"value\", schema)."
   ],
   [
     "an agent without options",

@@ -9,9 +9,10 @@ import type { Misfit, Refusal, Unreadable } from "./refusal.ts"
 import { allowsKind, documentOf } from "./schema/document.ts"
 import { inspect, type KeywordAt, SchemaRefused, usable } from "./schema/inspect.ts"
 import { isStandardSchema, type StandardIssue, type StandardSchema } from "./schema/standard.ts"
-import { mayHoldSecrets, secretsOf } from "./secret.ts"
+import { mayHoldSecrets, quotesSecret, secretsOf } from "./secret.ts"
 import { cut, oneLine } from "./text/excerpt.ts"
 import { asValue, kindOf, show } from "./value.ts"
+import { notValid } from "./words.ts"
 
 /** The arguments of one tool, with the type `A`. */
 export interface Arguments<out A = unknown> {
@@ -158,8 +159,6 @@ const notAnObject = (value: Json): Misfit => ({
   issues: [{ kind: "type", path: [], expected: "object", actual: show(value) }]
 })
 
-const notValid = "the value is not valid"
-
 const refusalBy = (
   issues: ReadonlyArray<StandardIssue>,
   value: Json,
@@ -180,7 +179,7 @@ const refusalBy = (
       })
       const received = asValue(partAt(value, path))
       // The library's words may quote the value.
-      return isSecret(path)
+      return isSecret(path) || mayHoldSecrets(schema, options) && quotesSecret(message, value, isSecret)
         ? { kind: "validator", path, expected: notValid, actual: kindOf(received) }
         : { kind: "validator", path, expected: oneLine(cut(message, 300)), actual: show(received) }
     })

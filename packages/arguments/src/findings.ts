@@ -8,13 +8,18 @@ import { isInUnion } from "./schema/described.ts"
 import { type Document, documentOf } from "./schema/document.ts"
 import { describe } from "./schema/expectation.ts"
 import { Gathered, within } from "./schema/gathered.ts"
+import { hasSecrets, quotesSecret } from "./secret.ts"
 import { asValue, pathOf, placeOf } from "./value.ts"
+import { notValid } from "./words.ts"
 
 /** A report about one field from another validator: a decoder, a filter or a brand. */
 export interface Finding {
   readonly path: Path
-  /** `key`: a key is missing or unexpected. `type`: the value has the wrong type. `check`: anything else. */
-  readonly kind: "key" | "type" | "check"
+  /**
+   * `key`: a key is missing or unexpected. `type`: the value has the wrong type. `validator`: a library refused it, and
+   * `expected` has a sentence of its own. `check`: anything else.
+   */
+  readonly kind: "key" | "type" | "check" | "validator"
   /** The expectation, in a few words; `""` if `keywords` express all of it. */
   readonly expected: string
   /**
@@ -59,7 +64,7 @@ class Field {
   // A validator checks a value only if its keys and types are right. So if there is a check, the other
   // findings come from other members of a union, and do not matter.
   get #relevant(): ReadonlyArray<Finding> {
-    const checks = this.#findings.filter(({ kind }) => kind === "check")
+    const checks = this.#findings.filter(({ kind }) => kind === "check" || kind === "validator")
     return checks.length > 0 ? checks : this.#findings
   }
 }
@@ -126,13 +131,13 @@ export const explainWith = (
   const settledUnions = new ByPath<true>()
   if (findings.length > 0) { for (const place of unions) settledUnions.set(pathOf(place), true) }
   const unexplained = reported.all.filter(({ kind, path }) =>
-    !isCovered(path) && !settledUnions.hasAlong(path) && !(kind !== "check" && isInUnion(root, path))
+    !isCovered(path) && !settledUnions.hasAlong(path) && !((kind === "key" || kind === "type") && isInUnion(root, path))
   )
   const rest = new Gathered<Issue>(limit)
   for (const finding of unexplained.length === 0 && groups.length === 0 ? reported.all : unexplained) {
     const { path } = finding
     rest.count(placeOf(path))?.push(
-      issueFrom(finding, root, json, isSecret(path), actual(path, asValue(partAt(marked, path))))
+      issueFrom(finding, root, json, isSecret, actual(path, asValue(partAt(marked, path))))
     )
   }
   return refusalOf(examined, [...groups, ...rest.groups()])
@@ -152,14 +157,26 @@ const expectation = (
 }
 
 // Turns a finding that only the other validator has reported into an issue.
-const issueFrom = (finding: Field, schema: JsonSchema, value: Json, isSecret: boolean, actual: string): Issue => {
+const issueFrom = (
+  finding: Field,
+  schema: JsonSchema,
+  value: Json,
+  isSecretAt: (path: Path) => boolean,
+  actual: string
+): Issue => {
   const { keywords, kind, path } = finding
+  const isSecret = isSecretAt(path)
   const document = documentOf(schema)
   const received = partAt(value, path)
   if (kind === "key" && received !== undefined) {
     const parent = path.slice(0, -1)
     const advice = keyMeant(String(path.at(-1)), keysAt(schema, parent), partAt(value, parent))
     return { kind: "unknown_key", path, expected: noSuchKey, actual, ...(advice === undefined ? {} : { advice }) }
+  }
+  if (kind === "validator") {
+    // A library's words may quote any part of the value.
+    const isQuoted = isSecret || hasSecrets(schema) && quotesSecret(finding.expected, value, isSecretAt)
+    return { kind, path, expected: isQuoted ? notValid : finding.expected, actual }
   }
   const described = describe(document.at(path), document)
   // The other validator's words are not used if they quote a secret.

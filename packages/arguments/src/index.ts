@@ -11,6 +11,6 @@ export { numberAt, type Preview, preview, read, type Readable, type Refused } fr
 export type { Issue, IssueKind, Misfit, Refusal, Unreadable } from "./refusal.ts"
 export type { Repair, TextRepair, TextRepairKind, ValueRepair, ValueRepairKind } from "./repair.ts"
 export { inspect, type Inspection, type KeywordAt, SchemaRefused } from "./schema/inspect.ts"
-export type { StandardSchema, Validation } from "./schema/standard.ts"
+export type { StandardSchema, Validation, WriteJsonSchema } from "./schema/standard.ts"
 export type { FaultKind } from "./text/fault.ts"
 export { message } from "./words.ts"

@@ -2,7 +2,8 @@
 import { entriesOf, isArray, isContainer, isNumber, isObject, type JsonSchema, keysOf, type Path } from "./json.ts"
 import { memoize } from "./memo.ts"
 import type { Options } from "./options.ts"
-import { documentOf, innerOf } from "./schema/document.ts"
+import { documentOf, innerOf, propertiesOf } from "./schema/document.ts"
+import { allSchemas } from "./schema/keyword.ts"
 import { reachable } from "./schema/reachable.ts"
 import { foldName } from "./value.ts"
 
@@ -48,6 +49,14 @@ const isSecretAt = (schema: JsonSchema, path: Path): boolean => {
 /** True if any part of a schema is marked as secret: as `writeOnly`, or with the format `password`. */
 export const hasSecrets: (schema: object) => boolean = memoize((root) => holdsMark(root, (part) => Object.values(part)))
 
+/** Returns the keys, at any depth, whose values are secret or hold a secret. */
+export const secretKeysIn = (root: JsonSchema): ReadonlySet<string> => {
+  if (!hasSecrets(root)) return new Set()
+  const { holds } = secrecyOf(root)
+  const properties = Array.from(allSchemas(root)).flatMap((schema) => entriesOf(propertiesOf(schema)))
+  return new Set(properties.flatMap(([key, schema]) => isObject(schema) && holds(new Set([schema])) ? [key] : []))
+}
+
 // True if one of these objects and arrays is marked, beginning with the first.
 const holdsMark = (first: object, partsOf: (of: object) => ReadonlyArray<unknown>): boolean =>
   Array.from(reachable([first], (of) => partsOf(of).filter(isContainer))).some((part) =>
@@ -56,6 +65,21 @@ const holdsMark = (first: object, partsOf: (of: object) => ReadonlyArray<unknown
 
 // Core turns `Redacted` into `writeOnly`. Schemas from elsewhere use either form.
 const isMarked = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
+
+/** True if a text contains a secret of a value, as the words of a library may. */
+export const quotesSecret = (
+  text: string,
+  value: unknown,
+  isSecret: (path: Path) => boolean,
+  path: Path = []
+): boolean => {
+  if (isContainer(value)) {
+    return entriesOf(value).some(([key, part]) =>
+      quotesSecret(text, part, isSecret, [...path, isArray(value) ? Number(key) : key])
+    )
+  }
+  return value !== "" && text.includes(String(value)) && isSecret(path)
+}
 
 /** All schemas of a document that may apply to one part of a value, including conditional ones. */
 export type Applicable = ReadonlySet<JsonSchema>

@@ -297,3 +297,6 @@ const describeIssue = ({ actual, advice, expected, kind, more, path }: Issue): s
     : `${expectation}, got ${actual}`
   return `${name}: ${what}.${advice === undefined ? "" : ` ${advice}`}`
 }
+
+/** What is said of a value that a library refuses, if its own words may not be shown. */
+export const notValid = "the value is not valid"

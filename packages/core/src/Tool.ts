@@ -16,6 +16,7 @@
  *
  * @since 0.1.0
  */
+import type { StandardSchema } from "@fallible/arguments"
 import type { Names } from "@fallible/arguments/internal"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -24,7 +25,7 @@ import { dual } from "effect/Function"
 import type * as Option from "effect/Option"
 import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import type { Source } from "./CallEvent.ts"
 import type { Certainty, Doubt } from "./Certainty.ts"
@@ -65,7 +66,9 @@ import {
   demandIdentity,
   demandParts,
   demands,
-  demandSettles
+  demandSettles,
+  type Schemas,
+  schemasOf
 } from "./internal/tool/definition.ts"
 import type { Advice, PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
 import {
@@ -86,6 +89,7 @@ import {
 } from "./internal/tool/toolParts.ts"
 import { finite, positive } from "./internal/value/numberOption.ts"
 import { byMethod, namedRequests } from "./internal/wire/actingRequests.ts"
+import type { Parameters } from "./Parameters.ts"
 import * as Policy from "./Policy.ts"
 import type { RunReport } from "./RunReport.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -211,14 +215,17 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
 export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer<Params>> {
   /** The description that the model reads. */
   readonly description: string
-  /** The schema of the arguments. Default: no arguments. */
-  readonly parameters?: Schema.ConstraintDecoder<Params>
+  /**
+   * The schema of the arguments: Effect's, one of zod (4.2 and later), Valibot, ArkType or another library with Standard
+   * Schema, or `Parameters.fromJsonSchema`. Default: no arguments.
+   */
+  readonly parameters?: Parameters<Params>
   /**
    * The schema of the handler's result. The handler returns the result in its decoded form. The model reads
    * the JSON form. What has no JSON form in the schema is written as `JSON.stringify` writes it: with `Schema.Unknown`,
-   * a handler may return whatever its libraries return.
+   * a handler may return whatever its libraries return. A schema of another library must not transform values.
    */
-  readonly success: Schema.ConstraintCodec<A, unknown>
+  readonly success: Schema.ConstraintCodec<A, unknown> | StandardSchema<A>
   /**
    * What happens to a result that does not match `success`. With `"show"`, it is read as arguments are: a number in a text,
    * null for a field that may be absent. What still does not match is shown as received, except for secrets and fields that
@@ -503,7 +510,7 @@ export const make = <
   demandParts(name, definition, handler, fields)
   return makeTool<Name, A, Handled, Params, Word>(
     name,
-    definition,
+    { ...definition, ...schemasOf<A, Params>(name, definition) },
     handler,
     (runHandler) => withOwnFiber(runHandler(false), runHandler(true))
   )
@@ -584,15 +591,16 @@ export const promise = <
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell],
     ["A tool's 'refuses' is a list of classes", Array.isArray(refuses) && refuses.every(Predicate.isFunction), refuses]
   ])
+  const schemas = schemasOf<A, Params>(name, definition)
   const asEffectHandler = handlerOfPromise(
     `The handler of '${name}'`,
     handler,
     { tell, refuses, reads: isIdempotent(definition.sideEffect ?? "non_idempotent") },
-    definition.parameters
+    schemas.parameters
   )
   return makeTool<Name, A, ReturnType<typeof asEffectHandler>, Params, Word>(
     name,
-    { ...definition, uninterruptible: true },
+    { ...definition, ...schemas, uninterruptible: true },
     asEffectHandler,
     (runHandler) => withOwnFiber(runOnAfterInterrupt(runHandler(true)), runHandler(true))
   )
@@ -649,7 +657,7 @@ const makeTool = <
   Word extends keyof Definition<unknown>
 >(
   name: Name,
-  definition: Definition<A, Params> & Having<Word>,
+  definition: Omit<Definition<A, Params>, keyof Schemas<A, Params>> & Schemas<A, Params> & Having<Word>,
   handler: (params: Params) => Handled,
   wrapHandler: WrapHandler<Params>
 ): Tool<
@@ -697,7 +705,7 @@ const makeTool = <
       noteStart(scope)
       return (isHere ? runAnswerHere : runAnswer)(label, asOwnEffect(handler(params)), insteadOfAsync)
     })
-  const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
+  const { parameters } = definition
   const runContract = (isHere: boolean) =>
     keepContract({ ...definition, name, parameters, sideEffect }, runHandler(isHere))
   return assemble({
@@ -1585,9 +1593,6 @@ function isDataFirst([first]: ArrayLike<unknown> & Iterable<unknown>): boolean {
 // type parameter.
 const asOwnEffect = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>
   handled as Effect.Effect<Effect.Success<Handled>, Effect.Error<Handled>, Effect.Services<Handled>>
-
-// Used only if the definition has no `parameters`. `Params` then has its default, `{}`.
-const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as Schema.ConstraintDecoder<Params>
 
 /**
  * Makes the combinator of a policy. The declared type of the combinator says how it changes a tool's type. The policy has the

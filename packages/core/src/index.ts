@@ -12,7 +12,7 @@
  * | what a run returns and tells  | `Answer`, `RunReport`, `ToolOutcome`, `CallFacts`, `AgentEvent`, `CallEvent`, `ClientEvent`, `RunHandle` |
  * | options of an agent           | `Limits`, `LoopGuard`, `ResultSize`, `Rendering`, `ModelRecovery`, `Journal`                       |
  * | policies with services        | `CircuitBreaker`, `RateLimit`, `LastKnown`, `RetryBudget`, `Deadline`                              |
- * | tools                         | `Arguments`, `HttpFailure`, `SideEffect`, `Certainty`, `WireRequest`, `Suggestion`                 |
+ * | tools                         | `Arguments`, `Parameters`, `HttpFailure`, `SideEffect`, `Certainty`, `WireRequest`, `Suggestion`                 |
  * | operations                    | `ToolHealth`, `Availability`, `Explanation`                                                        |
  *
  * @since 0.1.0

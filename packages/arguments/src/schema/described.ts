@@ -1,6 +1,7 @@
 /** Which paths of a value a JSON Schema describes, in any of its forms. */
 import { isNumber, isObject, type JsonSchema, type Path } from "../json.ts"
-import { allowsKind, documentOf, innerOf, maxTurns } from "./document.ts"
+import { allowsKind, choicesOf, declaredBy, documentOf, innerOf, maxTurns, propertiesOf, valueAt } from "./document.ts"
+import { allSchemas } from "./keyword.ts"
 
 /** True if some form of the schema describes the value at a path, or allows any value at a place on the way. */
 export const describes = (root: JsonSchema, path: Path): boolean => {
@@ -12,6 +13,16 @@ export const describes = (root: JsonSchema, path: Path): boolean => {
 /** True if a path of the schema leads through a union. */
 export const isInUnion = (root: JsonSchema, path: Path): boolean =>
   along(root, path).slice(0, path.length).some((nodes) => nodes.length > 1)
+
+/** Returns the choices that a schema lists for a key of its value; `undefined` if it does not declare the key. */
+export const choicesFor = (root: JsonSchema, key: string): ReadonlyArray<unknown> | undefined => {
+  const declared = formsOf(root, [root]).map((form) => valueAt(propertiesOf(form), key)).filter(isObject)
+  return declared.length === 0 ? undefined : formsOf(root, declared).flatMap((form) => choicesOf(form) ?? [])
+}
+
+/** Returns all keys that a schema declares, at any depth. */
+export const keysDeclaredIn = (root: JsonSchema): ReadonlySet<string> =>
+  new Set(Array.from(allSchemas(root)).flatMap(declaredBy))
 
 // Returns all forms at each step of a path, as far as the schema describes the path.
 const along = (root: JsonSchema, path: Path): ReadonlyArray<ReadonlyArray<JsonSchema>> => {

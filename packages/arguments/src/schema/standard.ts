@@ -12,12 +12,18 @@ export interface StandardSchema<out Output = unknown> {
     readonly validate: (value: unknown) => Validation<Output> | Promise<Validation<Output>>
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
     readonly jsonSchema: {
-      readonly input: (
-        options: { readonly target: "draft-2020-12"; readonly libraryOptions?: Record<string, unknown> | undefined }
-      ) => object
+      /** Writes the JSON Schema of a value before it is validated. */
+      readonly input: WriteJsonSchema
+      /** Writes the JSON Schema of a value after it was validated. */
+      readonly output?: WriteJsonSchema
     }
   }
 }
+
+/** Throws for a schema that JSON Schema cannot express. */
+export type WriteJsonSchema = (
+  options: { readonly target: "draft-2020-12"; readonly libraryOptions?: Record<string, unknown> | undefined }
+) => object
 
 /** What a Standard Schema says about a value. */
 export type Validation<Output> =

@@ -6,7 +6,7 @@
  * omitted default and the same value written out. If something is lost on the way, or made up, the arguments are
  * compared as they were written.
  */
-import { hasSecrets } from "@fallible/arguments/internal"
+import { hasSecrets, withDefaults } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
@@ -21,6 +21,7 @@ import { canonical } from "../value/canonical.ts"
 import { attempt, isPromise } from "../value/untrusted.ts"
 import * as Coercion from "./coercion.ts"
 import { holds } from "./encodedSide.ts"
+import { type Foreign, foreignOf } from "./foreignSchema.ts"
 import { schemaOf } from "./jsonSchema.ts"
 
 /** The fields of a tool that the identity of its calls depends on. */
@@ -97,11 +98,25 @@ const declaredBy = ({ identity, name }: Identified, params: unknown): string | u
 // A default may be random, or the time. So the arguments are decoded once more: what is made up differs, or takes an
 // Effect. Otherwise one text would be another call each time.
 const wholeOf = (tool: Identified, params: unknown, text: string | undefined): string => {
+  const foreign = foreignOf(tool.parameters)
+  if (foreign !== undefined) return wholeOfForeign(tool, params, text, foreign)
   const { decodeAtOnce, isMapped } = codecOf(tool.parameters)
   const isMadeUp = () => !isSame(params, decodeAtOnce(asWritten(tool, text)))
   const encoded = isMapped && isMadeUp() ? undefined : encodedText(tool, params)
   return encoded ?? canonical(asWritten(tool, text)) ?? `${text}`
 }
+
+// Another library's schema has no encoder. So the arguments are compared as JSON, after repairs. Defaults are filled in if the
+// arguments decode to the same then: what a JSON Schema calls a default may be made up for each call, or be missing.
+const wholeOfForeign = (tool: Identified, params: unknown, text: string | undefined, foreign: Foreign): string => {
+  const json = asWritten(tool, text)
+  const filled = attempt(() => withDefaults(asJson(json), foreign.jsonSchema ?? {})) ?? json
+  const isFilledIn = filled !== json && isSame(params, codecOf(tool.parameters).decodeAtOnce(filled))
+  return canonical(isFilledIn ? filled : json) ?? `${text}`
+}
+
+// It was parsed from a text. A text that is not JSON has no defaults.
+const asJson = (json: unknown) => json as Schema.Json
 
 // Returns the encoded parameters as canonical text; `undefined` if encoding fails or loses something.
 const encodedText = ({ parameters }: Identified, params: unknown): string | undefined => {

@@ -12,6 +12,8 @@ import { findingsOf } from "./decoderFindings.ts"
 import { toFieldIssue } from "./fieldIssue.ts"
 import { schemaOf } from "./jsonSchema.ts"
 
+export type { Coerced } from "@fallible/arguments/internal"
+
 /** Repairs the parts of a value that do not fit a schema but can be read in only one way. */
 export const coerce = (value: Schema.Json, parameters: Schema.Constraint, origin: Origin = {}): Coerced =>
   coerceJson(value, schemaOf(parameters), origin)

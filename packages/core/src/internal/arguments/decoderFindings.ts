@@ -12,6 +12,7 @@ import * as Predicate from "effect/Predicate"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { cut, oneLine } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
+import { ofLibrary } from "./standardSchema.ts"
 
 /** A finding without its path. */
 type Fact = Omit<Finding, "path">
@@ -44,7 +45,8 @@ const factOfLeaf = (leaf: SchemaIssue.Leaf): Fact => {
   if (leaf._tag === "MissingKey" || leaf._tag === "UnexpectedKey") return { kind: "key", expected: "" }
   const words = SchemaIssue.defaultLeafHook(leaf)
   if (leaf._tag === "InvalidType") return { kind: "type", expected: plain(words) }
-  return leaf._tag === "InvalidValue" ? check(words) : check(words, false)
+  if (leaf._tag !== "InvalidValue") return check(words, false)
+  return leaf.annotations?.[ofLibrary] === true ? { kind: "validator", expected: plain(words) } : check(words)
 }
 
 const factOfCheck = (failed: SchemaIssue.Filter): Fact | undefined => {

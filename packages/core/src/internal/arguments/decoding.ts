@@ -12,6 +12,7 @@ import { excerpt } from "../value/text.ts"
 import * as Coercion from "./coercion.ts"
 import * as DispatchFailure from "./dispatchFailure.ts"
 import { misfitOf, toFieldIssue } from "./fieldIssue.ts"
+import { type Foreign, foreignIn } from "./foreignSchema.ts"
 import { isStricter, schemaOf, takesNothing } from "./jsonSchema.ts"
 
 /**
@@ -62,6 +63,7 @@ export const decodeText = <Params>(
   const acts = target.sideEffect !== undefined && target.sideEffect !== "none"
   const parsed = read(text, acts ? contract.acting : contract.reading)
   if (!parsed.ok) return Effect.fail(new Undecoded(unreadable(parsed.refusal)))
+  if (contract.foreign !== undefined) return decodeForeign(contract, contract.foreign, target, parsed)
   const { isExact, repairs, value } = parsed
   if ((contract.isStricter || !isExact) && !fits(value, contract.jsonSchema, originOf(parsed))) {
     return corrected(contract, target, parsed)
@@ -75,6 +77,11 @@ export const decodeText = <Params>(
 
 const originOf = (text: Readable): Origin => ({ numberAt: (path) => numberAt(text, path) })
 
+// A repair may move values, so a path may no longer lead to the same value in the text. No repaired value has lost digits, so
+// none needs to be shown as it is in the text.
+const shownAs = (text: Readable, { repairs }: Pick<Coercion.Coerced, "repairs">) =>
+  repairs.length === 0 ? originOf(text) : { numberAt: () => "", written: { ...originOf(text), value: text.value } }
+
 // -----------------------------------------------------------------------------
 // Contracts: compiled parameter schemas, cached
 // -----------------------------------------------------------------------------
@@ -83,6 +90,8 @@ interface Contract<Params> {
   readonly decode: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly decodeAll: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly jsonSchema: JsonSchema.JsonSchema
+  /** Present if the whole schema is one of another library, or a JSON Schema. */
+  readonly foreign: Foreign | undefined
   /** True if the JSON Schema is stricter than the decoder. If so, the JSON Schema is checked first. */
   readonly isStricter: boolean
   /** How texts are parsed for a read-only tool. */
@@ -107,6 +116,7 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
     decode: (value) => runContained(decode(value)),
     decodeAll: (value) => runContained(decodeAll(value)),
     jsonSchema: schema,
+    foreign: foreignIn(parameters.ast),
     // With an empty struct, Effect's decoder accepts any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),
     reading: { prose: true, secrets },
@@ -127,13 +137,8 @@ const corrected = <Params>(
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
   const { fits, repairs, value } = Coercion.coerce(text.value, parameters, originOf(text))
   const refused = (issue?: SchemaIssue.Issue) => {
-    const origin = originOf(text)
-    // A repair may move values, so a path may no longer lead to the same value in the text. No
-    // repaired value has lost digits, so none needs to be shown as it is in the text.
-    const shownOrigin = repairs.length === 0
-      ? origin
-      : { numberAt: () => "", written: { ...origin, value: text.value } }
-    return Effect.fail(new Undecoded(misfit(misfitOf(issue, value, jsonSchema, shownOrigin)), text))
+    const origin = shownAs(text, { repairs })
+    return Effect.fail(new Undecoded(misfit(misfitOf(issue, value, jsonSchema, origin)), text))
   }
   return Effect.matchEffect(decodeAll(value), {
     onFailure: refused,
@@ -143,6 +148,43 @@ const corrected = <Params>(
         : Effect.succeed({ params, repairs: [...text.repairs, ...repairs] })
   })
 }
+
+/*
+ * Fits the value to the JSON Schema, and lets the library validate it, once.
+ *
+ * A JSON Schema cannot say all that a library can: a pattern may ignore case, and a text may be trimmed before its length
+ * counts. So a value of which only bounds and formats do not fit is the library's to judge.
+ */
+const decodeForeign = <Params>(
+  { jsonSchema }: Contract<Params>,
+  { validate }: Foreign,
+  { parameters }: Target<Params>,
+  text: Readable
+): Effect.Effect<Decoded<Params>, Undecoded> => {
+  const origin = originOf(text)
+  const fit: Coercion.Coerced = fits(text.value, jsonSchema, origin)
+    ? { value: text.value, repairs: [], fits: true }
+    : Coercion.coerce(text.value, parameters, origin)
+  const shownOrigin = shownAs(text, fit)
+  const refused = (issue?: SchemaIssue.Issue) =>
+    Effect.fail(new Undecoded(misfit(misfitOf(issue, fit.value, jsonSchema, shownOrigin)), text))
+  const isJudged = fit.fits ||
+    validate !== undefined && hasOnlyBounds(misfitOf(undefined, fit.value, jsonSchema, shownOrigin))
+  if (!isJudged) return refused()
+  const decoded = validate === undefined
+    ? Effect.succeed(fit.value)
+    : runContained(Effect.suspend(() => validate(fit.value)))
+  return decoded.pipe(
+    Effect.mapEager((params) => ({ params: asParams<Params>(params), repairs: [...text.repairs, ...fit.repairs] })),
+    Effect.catchEager(refused)
+  )
+}
+
+const hasOnlyBounds = (refusal: ReturnType<typeof misfitOf>): boolean =>
+  refusal === undefined || refusal.issues.every(({ kind }) => kind === "bound" || kind === "format")
+
+// The schema that was validated has this type.
+const asParams = <Params>(params: unknown) => params as Params
 
 // -----------------------------------------------------------------------------
 // Refusals

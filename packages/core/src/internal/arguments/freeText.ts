@@ -27,7 +27,7 @@ export const hasFreeText: (parameters: Schema.Constraint) => boolean = memoize((
 )
 
 const isFreeIn = (root: JsonSchema.JsonSchema): boolean => {
-  const definitions = Predicate.isObject(root["$defs"]) ? root["$defs"] : {}
+  const definitions: { readonly [name: string]: unknown } = { ...Object(root["definitions"]), ...Object(root["$defs"]) }
   const seen = new Set<unknown>()
   const isFree = (node: unknown): boolean => {
     // `true` and a missing schema allow any value, `false` none.

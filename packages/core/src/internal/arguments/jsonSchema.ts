@@ -1,15 +1,18 @@
-import { numberPattern } from "@fallible/arguments/internal"
+import { numberPattern, toolSchema } from "@fallible/arguments/internal"
 import { memoize } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { encodedSide } from "./encodedSide.ts"
+import { foreignOf } from "./foreignSchema.ts"
 
 /**
  * Makes the JSON Schema of a tool's parameters for a model. It describes an object without further
  * keys, and contains all of its definitions (`$defs`).
  */
 export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
+  const foreign = foreignOf(parameters)
+  if (foreign !== undefined) return toolSchema(foreign.jsonSchema ?? {}, true)
   const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(parameters), { onExcessProperty: "error" })
   // Effect describes an empty struct as any value except null.
   const root = "not" in schema ? { properties: {}, additionalProperties: false } : finite(schema)
@@ -26,15 +29,20 @@ export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
  */
 export const whyUnusable = (shown: JsonSchema.JsonSchema): string | undefined => {
   const { type } = shown
-  if (type !== "object") {
-    return `have the type '${
-      String(type)
-    }'; a model can only send an object. Put the value in a field: Schema.Struct({ value: … }).`
+  if ("anyOf" in shown || "oneOf" in shown) {
+    return `are a union, which model providers refuse. ${inField("union", "request")}`
   }
-  return "anyOf" in shown || "oneOf" in shown
-    ? "are a union, which model providers refuse. Put the union in a field: Schema.Struct({ request: Schema.Union([…]) })."
+  if (type !== "object") {
+    const has = type === undefined ? "have no type" : `have the type ${JSON.stringify(type)}`
+    return `${has}; a model can only send an object. ${inField("value", "value")}`
+  }
+  return "allOf" in shown
+    ? `are combined by 'allOf', which model providers refuse. ${inField("value", "value")}`
     : undefined
 }
+
+const inField = (what: string, field: string): string =>
+  `Put the ${what} in a field: Parameters.inField("${field}", schema).`
 
 /**
  * Returns the result of {@link shown} from a cache. All callers share that object: do not change it,
@@ -49,6 +57,7 @@ export const schemaOf: (parameters: Schema.Constraint) => JsonSchema.JsonSchema 
  * "NaN" and "Infinity" for a number. It also accepts any string that JavaScript can read as a date or as a number.
  */
 export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Constraint): boolean =>
+  foreignOf(parameters) !== undefined ||
   hasWithin(
     shown,
     ({ format, pattern }) => format === "date" || format === "date-time" || pattern === numberPattern

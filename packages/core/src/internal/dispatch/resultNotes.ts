@@ -14,13 +14,13 @@ import * as SchemaAST from "effect/SchemaAST"
 import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import { decodeText } from "../arguments/decoding.ts"
-import { holds } from "../arguments/encodedSide.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { hasNothing } from "../result/emptiness.ts"
 import { noteOnPage, pageIn, pagingOf } from "../result/fullPage.ts"
 import { isFurther } from "../result/nextPage.ts"
-import { encodedOf, isDeclaredData, noteOnReported, reportedIn } from "../result/reportedFailure.ts"
+import { isDeclaredData, noteOnReported, reportedIn } from "../result/reportedFailure.ts"
 import { hasRule } from "../result/resultContract.ts"
+import { fieldNames } from "../result/resultSchema.ts"
 import { tokenOf } from "../tool/toolParts.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
@@ -165,16 +165,9 @@ const requires = ({ parameters }: Tool.Any, words: ReadonlyArray<string>): boole
 }
 
 /** The names of all fields that a result may have, at any depth, in words. */
-const fieldsOf = memoize((success: Tool.Any["success"]): ReadonlySet<string> => {
-  const names = new Set<string>()
-  holds(encodedOf(success), (ast) => {
-    if (SchemaAST.isObjects(ast)) {
-      for (const { name } of ast.propertySignatures) names.add(wordsOf(String(name)).join(" "))
-    }
-    return false
-  })
-  return names
-})
+const fieldsOf = memoize((success: Tool.Any["success"]): ReadonlySet<string> =>
+  new Set(Array.from(fieldNames(success), (name) => wordsOf(name).join(" ")))
+)
 
 // "customerIds" and "customer_id" are the same words.
 const wordsOf = (name: string): ReadonlyArray<string> =>

@@ -7,15 +7,12 @@
  */
 import { describe } from "@fallible/errors"
 import * as Duration from "effect/Duration"
-import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
-import * as Schema from "effect/Schema"
-import * as SchemaAST from "effect/SchemaAST"
+import type * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
 import { SemanticGarbage, ToolUnavailable } from "../../ToolFailure.ts"
-import { holds, isSecret } from "../arguments/encodedSide.ts"
-import { attempt } from "../value/untrusted.ts"
 import { hasNothing } from "./emptiness.ts"
+import { choicesOfField, secretFields } from "./resultSchema.ts"
 
 /** The field of a result that reports a failure. */
 export interface Reported {
@@ -49,27 +46,9 @@ interface Declaring {
 
 /** Whether the field is data, by the declaration of its tool. */
 export const isDeclaredData = ({ sideEffect, success }: Declaring, { field, value }: Reported): boolean => {
-  const types = typesOf(encodedOf(success), field)
-  return sideEffect === "none" ? types.length > 0 : types.some((type) => isOneOf(type, value))
+  const choices = choicesOfField(success, field)
+  return choices !== undefined && (sideEffect === "none" || choices.includes(value))
 }
-
-/** Returns the encoded side of a success schema. A schema without a JSON form declares nothing. */
-export const encodedOf = memoize((success: Schema.ConstraintCodec<unknown, unknown>): SchemaAST.AST =>
-  attempt(() => SchemaAST.toEncoded(Schema.toCodecJson(success).ast)) ?? SchemaAST.unknown
-)
-
-const typesOf = (ast: SchemaAST.AST, field: string): ReadonlyArray<SchemaAST.AST> => {
-  if (SchemaAST.isUnion(ast)) return ast.types.flatMap((type) => typesOf(type, field))
-  if (SchemaAST.isSuspend(ast)) return typesOf(ast.thunk(), field)
-  return SchemaAST.isObjects(ast)
-    ? ast.propertySignatures.flatMap(({ name, type }) => name === field ? [type] : [])
-    : []
-}
-
-const isOneOf = (ast: SchemaAST.AST, value: unknown): boolean =>
-  SchemaAST.isUnion(ast)
-    ? ast.types.some((type) => isOneOf(type, value))
-    : SchemaAST.isLiteral(ast) && ast.literal === value
 
 /** Returns the note on a result that reports a failure. It is true even if the field is data. */
 export const noteOnReported = ({ field, isPartial, value }: Reported): string => {
@@ -91,18 +70,6 @@ export const wordsIn = (result: unknown, success: Schema.Constraint): string => 
   const places = [open("error", error), open("errors", Array.isArray(errors) ? errors[0] : undefined), result]
   return places.map((place) => sentenceIn(place, secret)).find((text) => text !== "") ?? ""
 }
-
-/** The names of all fields that are secret, or hold a secret. */
-const secretFields = memoize((success: Schema.Constraint): ReadonlySet<string> => {
-  const names = new Set<string>()
-  holds(success.ast, (ast) => {
-    if (SchemaAST.isObjects(ast)) {
-      for (const { name, type } of ast.propertySignatures) if (holds(type, isSecret)) names.add(String(name))
-    }
-    return false
-  })
-  return names
-})
 
 const sentenceIn = (value: unknown, secret: ReadonlySet<string>): string => {
   const found = Predicate.isObject(value)

@@ -11,6 +11,7 @@
  * The checks run after the execution. By then, the call has recorded that an acting tool (one with side
  * effects) has taken effect. So a failed check does not count as a refusal, and no policy runs the tool again.
  */
+import type { JsonSchema as AnyJsonSchema } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -29,6 +30,7 @@ import {
   type ToolFailure,
   type ToolUnavailable
 } from "../../ToolFailure.ts"
+import { foreignOf } from "../arguments/foreignSchema.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { note } from "../call/note.ts"
 import { IllTyped, requireSync } from "../call/runUserCode.ts"
@@ -451,7 +453,12 @@ const asDurationInput = (input: unknown) => input as Duration.Input
 // If a schema does not list its fields, any name is accepted.
 const isFieldOf = (schema: unknown) => (name: unknown): boolean => {
   if (!Predicate.isString(name)) return false
+  const foreign = Schema.isSchema(schema) ? foreignOf(schema) : undefined
+  if (foreign !== undefined) return mayHaveKey(foreign.jsonSchema ?? {}, name)
   const ast = Schema.isSchema(schema) ? SchemaAST.toType(schema.ast) : undefined
   return ast === undefined || !SchemaAST.isObjects(ast) || ast.indexSignatures.length > 0 ||
     ast.propertySignatures.some((property) => property.name === name)
 }
+
+const mayHaveKey = ({ additionalProperties, properties }: AnyJsonSchema, name: string): boolean =>
+  Predicate.isObject(properties) && Object.hasOwn(properties, name) || additionalProperties !== false

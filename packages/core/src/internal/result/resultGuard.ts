@@ -1,22 +1,23 @@
 import { type JsonSchema as AnyJsonSchema, masked } from "@fallible/arguments"
-import { coerce, declaredParts, fits, partAt } from "@fallible/arguments/internal"
+import { coerce, declaredParts, fits, hasSecrets, partAt } from "@fallible/arguments/internal"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { identity, memoize } from "effect/Function"
-import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { encodedSide, holds, isSecret } from "../arguments/encodedSide.ts"
+import { holds, isSecret } from "../arguments/encodedSide.ts"
+import { foreignOf } from "../arguments/foreignSchema.ts"
 import { isExit, runContained } from "../fiber/runContained.ts"
 import { isJsonObject, type PlainJson, plainJson } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
 import { resultIssues } from "./resultIssues.ts"
 import { lineOf, logMismatch } from "./resultMismatchLog.ts"
 import { hasTransformation, ResultParts } from "./resultParts.ts"
+import { resultSchemaOf } from "./resultSchema.ts"
 import { isCutOff } from "./resultText.ts"
 
 /**
@@ -110,7 +111,7 @@ const read = (
   issue: SchemaIssue.Issue,
   parts: ResultParts
 ): Effect.Effect<Guarded, DispatchFailure.Mismatch> => {
-  const { found: schema } = jsonSchemaOf(tool.success)
+  const schema = resultSchemaOf(tool.success)
   const wrong = visible(resultIssues(issue, json), parts)
   // A single item may stand without its list. What does not fit as a list, either, is something else.
   const listed = wrong.reduce(asList, json)
@@ -187,20 +188,12 @@ const codecOf = memoize((success: Schema.ConstraintCodec<unknown, unknown>) => {
     encode: contained(SchemaParser.encodeUnknownEffect(codec, { errors: "all" })),
     decode: contained(SchemaParser.decodeUnknownEffect(codec, { errors: "all" })),
     /** Masks the secrets of a result that fits. Most results have none. */
-    mask: holds(success.ast, isSecret)
+    mask: holds(success.ast, isSecret) || hasSecrets(foreignOf(success)?.jsonSchema ?? {})
       // If nothing says where the secrets are, the whole result is one.
-      ? ((json) => masked(json, jsonSchemaOf(success).found ?? { writeOnly: true }, true)) satisfies Mask
+      ? ((json) => masked(json, resultSchemaOf(success) ?? { writeOnly: true }, true)) satisfies Mask
       : identity
   }
 })
-
-// Most tools never need it. Some schemas have none.
-const jsonSchemaOf = memoize((success: Schema.Constraint) => ({
-  found: attempt((): JsonSchema.JsonSchema => {
-    const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(Schema.toCodecJson(success)))
-    return { ...schema, $defs: definitions }
-  })
-}))
 
 const mismatched = (
   tool: Guardian,
@@ -213,7 +206,7 @@ const mismatched = (
   if (issues.length === 0) {
     return Effect.succeed({ json: mask(json), notes, isEncoded: false })
   }
-  const { found: schema } = jsonSchemaOf(tool.success)
+  const schema = resultSchemaOf(tool.success)
   const shown = schema === undefined || tool.onMismatch === "refuse" ? undefined : shownParts(json, schema)
   if (shown === undefined) return refused(tool, issues, json, issue)
   const lines = issues.map((issue) => lineOf(issue, json))

@@ -4,6 +4,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaParser from "effect/SchemaParser"
 import { holds } from "../arguments/encodedSide.ts"
+import { foreignIn } from "../arguments/foreignSchema.ts"
 import { type Path, plainJson } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
 
@@ -79,8 +80,9 @@ export class ResultParts {
   }
 }
 
+// Of another library's schema, only its validation knows the type.
 const isOfType = (ast: SchemaAST.AST, value: unknown): boolean =>
-  attempt(() => Schema.is(Schema.make(ast))(value)) === true
+  foreignIn(ast) === undefined && attempt(() => Schema.is(Schema.make(ast))(value)) === true
 
 const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false

@@ -2,15 +2,19 @@
  * What is checked of a definition when a tool is made. The compiler checks most of it, but it does not check plain
  * JavaScript. Each message begins with its subject, says what is wrong, and what to write instead.
  */
+import { SchemaRefused, type StandardSchema } from "@fallible/arguments"
 import { demandKnown, didYouMean, hasSecrets, type Names } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
+import { foreignOf, holdsForeign } from "../arguments/foreignSchema.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
+import { forResults, parametersFrom, resultsFrom } from "../arguments/schemaSource.ts"
+import { standardSchemaIn, vendorOf } from "../arguments/standardSchema.ts"
 import type { Demand } from "../result/resultContract.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
-import { attempt, isPromise } from "../value/untrusted.ts"
+import { isA, isPromise } from "../value/untrusted.ts"
 import { whyNoPattern } from "../wire/actingRequests.ts"
 
 const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempotent_by_key", "non_idempotent"]
@@ -48,7 +52,7 @@ export const demandParts = <Definition>(
     )
   }
   demandKnown(`Tool '${name}'`, definition, names)
-  const { description, parameters, success } = definition
+  const { description } = definition
   if (!Predicate.isString(description)) {
     throw new TypeError(
       `The description of '${name}' must be a string; got ${
@@ -56,12 +60,7 @@ export const demandParts = <Definition>(
       }. Write one sentence: the model reads it to choose a tool.`
     )
   }
-  if (parameters !== undefined) {
-    const schema = demandSchema(`The parameters of '${name}'`, parameters)
-    const why = whyUnusable(schemaOf(schema))
-    if (why !== undefined) throw new TypeError(`The parameters of '${name}' ${why}`)
-  }
-  demandSchema(`The success of '${name}'`, success)
+  schemasOf(name, definition)
   if (!Predicate.isFunction(handler)) {
     const got = Effect.isEffect(handler) ? "an Effect" : isPromise(handler) ? "a promise" : undefined
     throw new TypeError(
@@ -80,26 +79,77 @@ const adviceOnName = (name: unknown): string => {
   return better === "" ? "" : ` Rename it, for example to '${better}'.`
 }
 
-const demandSchema = (what: string, value: unknown): Schema.Constraint => {
+/** The schemas of a tool, as Effect schemas. */
+export interface Schemas<A, Params> {
+  readonly parameters: Schema.ConstraintDecoder<Params>
+  readonly success: Schema.ConstraintCodec<A, unknown>
+}
+
+/** Returns the schemas of a definition. Throws a `TypeError` if one of them cannot be used. */
+export const schemasOf = <A, Params>(
+  name: string,
+  { parameters, success }: { readonly parameters?: unknown; readonly success?: unknown }
+): Schemas<A, Params> => {
+  const what = `The parameters of '${name}'`
+  const taken = parameters === undefined ? noParameters : ownSchema(what, parameters, parametersFrom)
+  if (holdsForeign(taken)) {
+    throw new TypeError(`${what} have a field that is not a schema of effect's. Make the whole of it with one library.`)
+  }
+  const why = whyUnusable(schemaOf(taken))
+  if (why !== undefined) throw new TypeError(`${what} ${why}`)
+  return asSchemas({
+    parameters: taken,
+    success: forResults(ownSchema(`The success of '${name}'`, success, resultsFrom))
+  })
+}
+
+const noParameters = Schema.Struct({})
+
+// The types are those of the definition, which the compiler has checked.
+const asSchemas = <A, Params>(
+  schemas: { readonly parameters: Schema.Constraint; readonly success: Schema.Constraint }
+) => schemas as Schemas<A, Params>
+
+const ownSchema = (
+  what: string,
+  value: unknown,
+  from: (library: StandardSchema) => Schema.Constraint
+): Schema.Constraint => {
   if (Schema.isSchema(value)) return value
-  throw new TypeError(`${what} must be a Schema; got ${kind(value)}. ${adviceOnSchema(value)}`)
+  const library = standardSchemaIn(value)
+  if (library === undefined) {
+    throw new TypeError(`${what} must be a Schema; got ${kind(value)}. ${adviceOnSchema(value)}`)
+  }
+  try {
+    return from(library)
+  } catch (error) {
+    if (!isA(SchemaRefused)(error)) throw error
+    const [first] = error.keywords
+    const place = first === undefined || first.path.length === 0 ? "" : `${first.path.join("/")}: `
+    throw new TypeError(`${what} cannot be used: ${place}${first?.why}.`, { cause: error })
+  }
 }
 
 const adviceOnSchema = (value: unknown): string => {
   if (isConstructor(value)) return `Write Schema.${value.name}.`
-  const vendor = attempt(() => vendorOf(value))
-  if (Predicate.isString(vendor)) return `It is a schema of ${cut(oneLine(vendor), 40)}. Write it with effect's Schema.`
+  const vendor = vendorOf(value)
+  if (vendor !== undefined) return `It is a schema of ${vendor}, ${adviceOnLibrary[vendor] ?? withoutJsonSchema}.`
   const fields = Predicate.isObject(value) ? Object.entries(value) : []
+  const isJsonSchema = ["$ref", "$schema", "properties"].some((key) => fields.some(([name]) => name === key)) ||
+    fields.some(([key, type]) => key === "type" && Predicate.isString(type))
+  if (isJsonSchema) return "It is a JSON Schema: pass Parameters.fromJsonSchema(schema)."
   if (!fields.some(([, field]) => Schema.isSchema(field))) return "Write it like Schema.Struct({ id: Schema.String })."
   const keys = fields.slice(0, 3).map(([key]) => `${cut(oneLine(key), 40)}: …`)
   return `Wrap it: Schema.Struct({ ${[...keys, ...(fields.length > 3 ? ["…"] : [])].join(", ")} }).`
 }
 
-// Other libraries' schemas name their library, as Standard Schema says.
-const vendorOf = (value: unknown): unknown =>
-  Predicate.hasProperty(value, "~standard") && Predicate.hasProperty(value["~standard"], "vendor")
-    ? value["~standard"].vendor
-    : undefined
+const withoutJsonSchema = "which does not write its JSON Schema. Make one, and pass Parameters.fromJsonSchema(schema)"
+
+const adviceOnLibrary: Readonly<Record<string, string>> = {
+  zod: "which writes its JSON Schema since version 4.2. Update it",
+  valibot: "which writes its JSON Schema by toStandardJsonSchema(schema) of @valibot/to-json-schema. Pass that",
+  arktype: "which writes its JSON Schema since version 2.1.28. Update it"
+}
 
 const isConstructor = (value: unknown): value is { readonly name: string } =>
   value === String || value === Number || value === Boolean
@@ -227,8 +277,15 @@ export const demandIdentity = (
   name: string,
   { identity, parameters, sideEffect }: Identifiable
 ): void => {
-  if (sideEffect !== "idempotent_by_key" || Predicate.isFunction(identity)) return
+  if (Predicate.isFunction(identity)) return
   const what = "the arguments that identify the effect, such as ({ order }) => order"
+  const foreign = parameters === undefined ? undefined : foreignOf(parameters)
+  if (foreign !== undefined && foreign.encode === undefined && sideEffect !== "none" && identity === undefined) {
+    throw new TypeError(
+      `'${name}' needs an 'identity', because its parameters transform values, which cannot be undone: ${what}, or "all".`
+    )
+  }
+  if (sideEffect !== "idempotent_by_key") return
   if (identity === undefined) throw new TypeError(`'${name}' needs an 'identity': ${what}, or "all".`)
   // A key leaves the process, so it must not be made from a secret.
   if (parameters === undefined || !hasSecrets(schemaOf(parameters))) return

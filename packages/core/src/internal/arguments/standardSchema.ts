@@ -1,0 +1,141 @@
+/*
+ * Schemas of other libraries, by the Standard Schema interface (https://standardschema.dev): what they say about a value, and
+ * the JSON Schemas that they write.
+ *
+ * A library runs its user's code. So it may throw, never answer, answer with anything, or change the value that it is given.
+ * Whatever it does, it ends no more than one call.
+ */
+import type { JsonSchema as AnyJsonSchema, StandardSchema } from "@fallible/arguments"
+import { describesSame, isStandardSchema, quotesSecret } from "@fallible/arguments/internal"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import type * as SchemaIssue from "effect/SchemaIssue"
+import { IllTyped, noun } from "../call/runUserCode.ts"
+import { withinTime } from "../fiber/withinTime.ts"
+import { plainJson } from "../value/plainJson.ts"
+import { cut, oneLine } from "../value/text.ts"
+import { attempt, isPromise } from "../value/untrusted.ts"
+import { type Convert, issueFrom } from "./foreignSchema.ts"
+
+/** Returns a value as a schema of another library; `undefined` if it is none, or cannot write its JSON Schema. */
+export const standardSchemaIn = (value: unknown): StandardSchema | undefined =>
+  // The schemas of ArkType are functions.
+  attempt(() => Object(value) === value && isStandardSchema(Object(value)) ? value as StandardSchema : undefined)
+
+/** Returns the library of a schema that is not Effect's; `undefined` if the value names none. */
+export const vendorOf = (value: unknown): string | undefined => {
+  const vendor = attempt((): unknown =>
+    Predicate.hasProperty(value, "~standard") && Predicate.hasProperty(value["~standard"], "vendor")
+      ? value["~standard"].vendor
+      : undefined
+  )
+  return Predicate.isString(vendor) ? cut(oneLine(vendor), 40) : undefined
+}
+
+// -----------------------------------------------------------------------------
+// JSON Schemas
+// -----------------------------------------------------------------------------
+
+/** The JSON Schemas of values before and after a validation; for each that cannot be written, the reason. */
+export interface Written {
+  readonly input: AnyJsonSchema | Error
+  readonly output: AnyJsonSchema | Error
+}
+
+export const writtenBy = (library: StandardSchema): Written => {
+  const write = (side: "input" | "output"): AnyJsonSchema | Error => {
+    try {
+      const written: unknown = library["~standard"].jsonSchema[side]?.({ target: "draft-2020-12" })
+      return Predicate.isObject(written) ? written : new IllTyped(`it wrote ${noun(written)}`)
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error))
+    }
+  }
+  return { input: write("input"), output: write("output") }
+}
+
+/** True if what is validated may differ from what was written, other than by a default. */
+export const isTransforming = ({ input, output }: Written): boolean => {
+  // A type that JSON does not have, such as a Date, is not transformed.
+  if (input instanceof Error) return !(output instanceof Error)
+  return output instanceof Error || !describesSame(input, output)
+}
+
+// -----------------------------------------------------------------------------
+// Validation
+// -----------------------------------------------------------------------------
+
+/** How long an asynchronous validation may take, in milliseconds. */
+const longest = 30_000
+
+/**
+ * Returns the decoder of a library's schema.
+ *
+ * @param mayQuote whether the library's words may be used if they quote the value; default: they may
+ */
+export const validatorOf = (library: StandardSchema, mayQuote = true): Convert => {
+  const who = `The validation of a ${vendorOf(library) ?? ""} schema`
+  const threw = (cause: unknown) => new Error(`${who} threw.`, { cause })
+  const wordsFor = (value: unknown) => (message: unknown): string =>
+    !Predicate.isString(message) || message.trim() === "" || !mayQuote && quotes(message, value)
+      ? "a valid value"
+      : message
+  return (value) => {
+    try {
+      const validation: unknown = library["~standard"].validate(value)
+      if (!isPromise(validation)) return judged(who, validation, wordsFor(value))
+      const ended = Effect.tryPromise({ try: () => asPromise(validation), catch: threw })
+      return withinTime(
+        Effect.flatMap(Effect.orDie(ended), (validation) => judged(who, validation, wordsFor(value))),
+        longest,
+        { who, late: () => Effect.die(new Error(`${who} took longer than ${longest / 1000} seconds.`)) }
+      )
+    } catch (error) {
+      return Effect.die(threw(error))
+    }
+  }
+}
+
+const asPromise = (thenable: unknown) => thenable as Promise<unknown>
+
+// What a library answers may be anything, so each part of it is read with care.
+const judged = (
+  who: string,
+  validation: unknown,
+  words: (message: unknown) => string
+): Effect.Effect<unknown, SchemaIssue.Issue> =>
+  attempt(() => {
+    if (!Predicate.isObject(validation)) return undefined
+    const { issues, value } = validation
+    if (issues === undefined || issues === null) {
+      return "value" in validation ? Effect.succeed(value) : undefined
+    }
+    return Array.isArray(issues) ? Effect.fail(issueFrom(issues.slice(0, mostIssues).map(issueOf(words)))) : undefined
+  }) ?? Effect.die(
+    new IllTyped(`${who} returned ${noun(validation)}, which has neither a 'value' nor a list of 'issues'.`)
+  )
+
+const mostIssues = 100
+
+const issueOf = (words: (message: unknown) => string) => (issue: unknown) => {
+  const { message, path }: { readonly message?: unknown; readonly path?: unknown } = Object(issue)
+  return {
+    path: (Array.isArray(path) ? path : []).map(keyOf),
+    annotations: { message: words(message), [ofLibrary]: true }
+  }
+}
+
+/** True if a text contains a part of the value. */
+const quotes = (text: string, value: unknown): boolean =>
+  attempt(() => quotesSecret(text, plainJson(value).json, () => true)) ?? true
+
+const keyOf = (segment: unknown): PropertyKey => {
+  const key = Predicate.hasProperty(segment, "key") ? segment.key : segment
+  return Predicate.isNumber(key) ? key : String(key)
+}
+
+/**
+ * Marks the words of a library. They stand for what a JSON Schema cannot say. Where it says the same, its own words are the
+ * same for all libraries.
+ */
+export const ofLibrary = "~fallible/ofLibrary"
