@@ -50,6 +50,8 @@ export const ofFailure = (failure: Unanswered): Problem => {
       return make(508, "no_progress", "The assistant made no progress. Ask in other words.")
     case "RunStopped":
       return make(403, "stopped", "The assistant may not do this. Ask a person at the support desk.")
+    case "OutputRefused":
+      return make(502, "no_valid_answer", "The language model gave no valid answer. Ask again.")
     case "RunHalted":
       return make(503, "not_recorded", "The assistant cannot record its work. Ask again later.")
     case "RunRefused":

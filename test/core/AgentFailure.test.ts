@@ -214,6 +214,14 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
       ...run
     })
   ],
+  OutputRefused: [
+    new AgentFailure.OutputRefused({
+      detail: "The model gave no valid answer: 'days': expected integer, got \"x\".",
+      text: "{\"days\":\"x\"}",
+      issues: [{ path: ["days"], expected: "integer", actual: "\"x\"" }],
+      ...run
+    })
+  ],
   RunPostponed: [
     new AgentFailure.RunPostponed({
       detail: "Asked too often.",

@@ -28,7 +28,11 @@ const piece = (message: object) => line(message, { done: false })
 
 const shown = (provider: typeof openAi, body: string) =>
   parts.pipe(
-    Effect.map((all) => all.map((part) => part._tag === "TextDelta" ? part.text : [part.reply.text])),
+    Effect.map((all) =>
+      all.flatMap((part): ReadonlyArray<string | ReadonlyArray<string>> =>
+        part._tag === "TextDelta" ? [part.text] : part._tag === "Replied" ? [[part.reply.text]] : []
+      )
+    ),
     Effect.provide(serving(provider)([FakeModelServer.raw(body)]))
   )
 

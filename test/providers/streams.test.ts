@@ -46,7 +46,7 @@ describe("a requested stream", () => {
   it.effect("may be answered with a whole reply", () =>
     Effect.gen(function*() {
       const all = yield* parts
-      assert.deepStrictEqual(all.map((part) => part._tag === "TextDelta" ? part.text : part.reply.text), [
+      assert.deepStrictEqual(all.map((part) => part._tag === "Replied" ? part.reply.text : part.text), [
         "Hello.",
         "Hello."
       ])

@@ -22,13 +22,15 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Postponement, Suspension } from "./AgentFailure.ts"
-import type { Answer } from "./Answer.ts"
+import type { Answer, Untyped } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { problemIn, problemInLimits } from "./internal/agent/agentOptions.ts"
 import { type Budget, makeBudget } from "./internal/agent/budget.ts"
+import { finalAnswerName, type Output, outputOf } from "./internal/agent/finalAnswer.ts"
 import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
+import { canWrite } from "./internal/agent/question.ts"
 import { Rereads } from "./internal/agent/rereads.ts"
 import { Account } from "./internal/agent/runAccount.ts"
 import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
@@ -59,13 +61,14 @@ import type { Limits } from "./Limits.ts"
 import * as LoopGuard from "./LoopGuard.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
 import type { ModelRecovery } from "./ModelRecovery.ts"
+import type { Parameters } from "./Parameters.ts"
 import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
 import * as ResultSize from "./ResultSize.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type { RunHandle, RunProgress } from "./RunHandle.ts"
 import type * as Tool from "./Tool.ts"
-import type { ToolFailure } from "./ToolFailure.ts"
+import type { SchemaMismatch, SemanticGarbage, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import * as Toolkit from "./Toolkit.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -75,16 +78,40 @@ import * as Transcript from "./Transcript.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options<out T extends Tool.Any, out R = never, out F = undefined> {
+export interface Options<
+  out T extends Tool.Any,
+  out R = never,
+  out F = undefined,
+  in out A = Untyped,
+  out R2 = never
+> {
   /** The text of the system message. Default: no system message. */
   readonly instructions?: string
   readonly toolkit: Toolkit.Toolkit<T>
+  /**
+   * The schema of the answer: Effect's, one of zod (4.2 and later), Valibot, ArkType or another library with Standard Schema,
+   * or `Parameters.fromJsonSchema`. The run then ends with an `Answer<A>`, whose `value` is typed.
+   *
+   * A model with `structuredOutput` writes the answer as JSON. Any other calls the tool `final_answer`, which the agent offers
+   * it; if it writes JSON instead, that is read, too. The answer is read and repaired as arguments are. If it does not fit, the
+   * model is told why, at most twice. Then the run ends with `OutputRefused`. Default: the answer is a text.
+   */
+  readonly output?: Parameters<A>
+  /**
+   * Checks an answer that fits the `output`, as `Guard.check` checks a value: it returns `undefined` if the answer is good, and
+   * a failure if it is not. It may also return an Effect, which succeeds with the one or the other, or fails. The model is told
+   * of the failure, as if the answer did not fit. Inside, `ToolCall.ask` asks the user, and `ToolCall.stop` ends the run.
+   * Default: no check.
+   */
+  readonly checkOutput?: (
+    value: NoInfer<A>
+  ) => Effect.Effect<SemanticGarbage | void, SchemaMismatch | SemanticGarbage | ToolUnavailable, R2> | undefined
   /** The limits of a run. Default: 30 turns, and no other limit. */
   readonly limits?: Limits
   /**
    * What happens when a limit is reached, or when the run is stuck: the run fails (`LimitReached`, `LoopDetected`), or
    * the model is asked once more, without tools, for the best answer from what is known. `Answer.concluded` marks
-   * such an answer. Default: `"fail"`.
+   * such an answer. If it does not fit the `output`, the run fails. Default: `"fail"`.
    */
   readonly onLimit?: "fail" | "conclude"
   /**
@@ -225,18 +252,18 @@ export type RunOptions = RunSettings & RunScope & {
 }
 
 /**
- * An agent. `T` is the union of the types of its tools. `R` is the union of the services that its policies and
- * fixers require.
+ * An agent. `T` is the union of the types of its tools. `R` is the union of the services that its policies, its
+ * fixers and the check of its answers require. `A` is the type of its answer's `value`, if it has an `output`.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Agent<out T extends Tool.Any, out R = never> {
+export interface Agent<out T extends Tool.Any, out R = never, A = Untyped> {
   /** Runs the agent on a question. */
   readonly run: (
     question: Question,
     options?: RunOptions
-  ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
+  ) => Effect.Effect<Answer<A>, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /**
    * Like `run`, but returns the events of the run as a stream. The stream ends with `RunEnded`, or fails.
@@ -245,7 +272,7 @@ export interface Agent<out T extends Tool.Any, out R = never> {
   readonly stream: (
     question: Question,
     options?: RunOptions
-  ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
+  ) => Stream.Stream<AgentEvent<A>, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /**
    * Resumes a run that waits for its user: the call that asked the question runs again, and gets the reply. If
@@ -258,12 +285,12 @@ export interface Agent<out T extends Tool.Any, out R = never> {
       suspension: Suspension,
       reply: string,
       options?: RunSettings
-    ): Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
+    ): Effect.Effect<Answer<A>, AgentFailure, Model | Tool.Requirements<T> | R>
     /** Goes on with a run that was postponed: the model is asked again, at once. */
     (
       postponement: Postponement,
       options?: RunSettings
-    ): Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
+    ): Effect.Effect<Answer<A>, AgentFailure, Model | Tool.Requirements<T> | R>
   }
 
   /** Like `resume`, but returns the events from that point on as a stream. */
@@ -272,11 +299,11 @@ export interface Agent<out T extends Tool.Any, out R = never> {
       suspension: Suspension,
       reply: string,
       options?: RunSettings
-    ): Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
+    ): Stream.Stream<AgentEvent<A>, AgentFailure, Model | Tool.Requirements<T> | R>
     (
       postponement: Postponement,
       options?: RunSettings
-    ): Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
+    ): Stream.Stream<AgentEvent<A>, AgentFailure, Model | Tool.Requirements<T> | R>
   }
 }
 
@@ -289,7 +316,7 @@ export interface Agent<out T extends Tool.Any, out R = never> {
  * @category utility types
  * @since 0.1.0
  */
-export type Requirements<A extends Agent<Tool.Any, unknown>> = Effect.Services<ReturnType<A["run"]>>
+export type Requirements<A extends Pick<Agent<Tool.Any, unknown>, "run">> = Effect.Services<ReturnType<A["run"]>>
 
 /**
  * Makes an agent from its options.
@@ -313,9 +340,15 @@ export type Requirements<A extends Agent<Tool.Any, unknown>> = Effect.Services<R
  * @category constructors
  * @since 0.1.0
  */
-export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | undefined, R = never>(
-  options: Options<T, R, F>
-): Agent<T, R | NeededBy<F>> => {
+export const make = <
+  T extends Tool.Any,
+  const F extends Fixers<T["name"]> | undefined,
+  R = never,
+  A = Untyped,
+  R2 = never
+>(
+  options: Options<T, R, F, A, R2>
+): Agent<T, R | NeededBy<F> | R2, A> => {
   const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
   demandKnown("Agent.make", options, names)
@@ -325,7 +358,8 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
   const { results } = options
   const usualSize = results === "whole" ? undefined : ResultSize.make(results)
-  const own = equipped(options)
+  const output = options.output === undefined ? undefined : outputOf(options.output, options.checkOutput)
+  const own = withAnswer(equipped(options), output)
   const acting = Array.from(own.tools.values()).filter(({ sideEffect }) => !isIdempotent(sideEffect))
   const isUnkeyed = acting.some(({ sideEffect }) => sideEffect === "non_idempotent")
   const masks = masksOf(own.tools.values(), [readMoreName])
@@ -392,6 +426,9 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
       offersAvailable: options.offer === "available",
       // A copy: a model may change what it is given.
       modelOptions: { ...options.modelOptions, ...modelOptions },
+      output,
+      isStructured: output !== undefined && canWrite({ model }, own.tools.size - 1),
+      given: { value: undefined },
       modelRetry: options.modelRetry ?? unlessProviderRetried,
       onModelFailure: options.onModelFailure,
       tracker: undefined,
@@ -486,14 +523,14 @@ export const make = <T extends Tool.Any, const F extends Fixers<T["name"]> | und
         (run) => resume(run, waiting, asReply(reply))
       )
 
-  return {
+  return asAgent({
     run: (question, options) => start(question, options)(undefined),
     stream: (question, options) => streamed(start(question, options)),
     resume: (waiting: Suspension | Postponement, reply?: string | RunSettings, options?: RunSettings) =>
       resumed(waiting, reply, options)(undefined),
     resumeStream: (waiting: Suspension | Postponement, reply?: string | RunSettings, options?: RunSettings) =>
       streamed(resumed(waiting, reply, options))
-  }
+  })
 }
 
 const isPostponement = (waiting: Suspension | Postponement): waiting is Postponement =>
@@ -502,7 +539,7 @@ const isPostponement = (waiting: Suspension | Postponement): waiting is Postpone
 // `refusalOfContinuation` refuses anything but a string.
 const asReply = (reply: unknown) => reply as string
 
-const names: Names<Options<Tool.Any, unknown, unknown>> = {
+const names: Names<Options<Tool.Any, unknown, unknown, never, unknown>> = {
   instructions: true,
   toolkit: true,
   limits: true,
@@ -516,7 +553,9 @@ const names: Names<Options<Tool.Any, unknown, unknown>> = {
   rendering: true,
   modelOptions: true,
   modelRetry: true,
-  onModelFailure: true
+  onModelFailure: true,
+  output: true,
+  checkOutput: true
 }
 
 /** Returns a value, or the message of the error that making it throws. */
@@ -539,10 +578,28 @@ const instructed = (transcript: Transcript.Transcript, instructions: string | un
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
+// An agent with an `output` ends its runs only with typed answers.
+const asAgent = <T extends Tool.Any, R, A>(agent: Agent<T, R>) => agent as unknown as Agent<T, R, A>
+
+// The tool that gives the answer has neither policies nor fixers, and needs only the services of its check, which are part of
+// the agent's type.
+const withAnswer = <T extends Tool.Any>(
+  toolkit: Toolkit.Toolkit<T>,
+  output: Output | undefined
+): Toolkit.Toolkit<T> => {
+  if (output === undefined) return toolkit
+  if (toolkit.tools.has(finalAnswerName)) {
+    throw new TypeError(`An agent with an 'output' gives its answer by the tool '${finalAnswerName}'. Rename yours.`)
+  }
+  return asToolkit(Toolkit.make(...toolkit.tools.values(), output.tool))
+}
+
+const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>
+
 // Adds the agent's policies and fixers to its tools. The services that these require are part of `Agent<T,
 // R>`, not of the tools' types.
 const equipped = <T extends Tool.Any, R>(
-  { fixers = {}, policies, toolkit }: Options<T, R, Fixers | undefined>
+  { fixers = {}, policies, toolkit }: Pick<Options<T, R, Fixers | undefined>, "fixers" | "policies" | "toolkit">
 ): Toolkit.Toolkit<T> => {
   const tools = Array.from(toolkit.tools.values())
   const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))

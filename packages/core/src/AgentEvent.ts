@@ -80,9 +80,24 @@ export class TextDelta
 {}
 
 /**
+ * The part of a typed answer that the model has written so far, for display alone: keys may be missing, and the whole answer
+ * may still be refused. The typed value comes in `RunEnded`. Emitted if the agent has an `output`, each time the text has
+ * grown by some percent.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class AnswerPreview extends namedStruct<AnswerPreview>()({
+  _tag: Schema.tag("AnswerPreview"),
+  ...inTurn,
+  soFar: Schema.Json
+}) {}
+
+/**
  * The model failed, and is asked again after the `wait`. Discard the text of this turn so far.
  *
- * The event also follows a `ModelReplied` whose reply is not an answer, with the code `call_as_text`, `plan` or `empty_reply`.
+ * The event also follows a `ModelReplied` whose reply is not an answer, with the code `call_as_text`, `plan`, `empty_reply` or
+ * `invalid_answer`.
  * The model is then asked in the next turn. Discard that text, too.
  *
  * @category models
@@ -201,6 +216,7 @@ export class RunEnded
 export const schema = Schema.Union([
   TurnStarted,
   TextDelta,
+  AnswerPreview,
   ModelRetried,
   ModelReplied,
   CallStarted,
@@ -212,14 +228,15 @@ export const schema = Schema.Union([
 ])
 
 /**
- * One event of a run.
+ * One event of a run. `A` is the type of the answer's `value`, if the agent has an `output`.
  *
  * @category models
  * @since 0.1.0
  */
-export type AgentEvent =
+export type AgentEvent<A = Answer.Untyped> =
   | TurnStarted
   | TextDelta
+  | AnswerPreview
   | ModelRetried
   | ModelReplied
   | CallStarted
@@ -227,7 +244,7 @@ export type AgentEvent =
   | CallEnded
   | LoopNoticed
   | LimitReached
-  | RunEnded
+  | (RunEnded & { readonly answer: Answer.Answer<A> })
 
 /**
  * What clients may see of the calls of a run, besides their progress.
@@ -308,6 +325,8 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
       return { _tag: event._tag, ...turnOf(event), ...stepOf(event) }
     case "TextDelta":
       return { _tag: event._tag, ...turnOf(event), text: event.text }
+    case "AnswerPreview":
+      return { _tag: event._tag, ...turnOf(event), soFar: event.soFar }
     case "ModelRetried": {
       const { attempt, failure, wait } = event
       return { _tag: event._tag, ...turnOf(event), attempt, code: shortCode(failure.code), wait }

@@ -10,6 +10,7 @@
  * | `LoopDetected` | the model repeated calls that add nothing          | simplify the question, or give it better tools     |
  * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`          |
  * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
+ * | `OutputRefused` | the model gave no answer that fits the `output`   | read the `issues`; continue from the `transcript`  |
  * | `RunHalted`    | the journal of the run failed                      | repair the journal, and run again with it          |
  * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
  *
@@ -267,6 +268,35 @@ export class RunStopped extends RunFailure<RunFields & { readonly reason: string
   )
 }
 
+const OutputRefusedFields = stored({
+  _tag: Schema.tag("OutputRefused"),
+  text: Schema.String,
+  issues: Schema.Array(FieldIssue)
+})
+
+/**
+ * The model gave no answer that fits the agent's `output` and passes its check, although it was told twice what is wrong.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class OutputRefused extends RunFailure<
+  RunFields & {
+    /** The model's last answer, as it was written. */
+    readonly text: string
+    /** What is wrong with it, field by field. Empty if its check refused it, or if nothing of it could be read. */
+    readonly issues: ReadonlyArray<FieldIssue>
+  }
+> {
+  readonly _tag = "OutputRefused"
+
+  /** The schema of this failure. It encodes to plain JSON with a version number. */
+  static readonly schema: Schema.Codec<OutputRefused, Schema.JsonObject> = codec(
+    OutputRefusedFields,
+    () => OutputRefused
+  )
+}
+
 const RunHaltedFields = stored({ _tag: Schema.tag("RunHalted"), step: Schema.String })
 
 /**
@@ -329,6 +359,7 @@ export type AgentFailure =
   | LoopDetected
   | RunSuspended
   | RunStopped
+  | OutputRefused
   | RunHalted
   | RunRefused
 
@@ -365,6 +396,7 @@ export const schema: Schema.Codec<AgentFailure, Schema.JsonObject> = Schema.Unio
   LoopDetected.schema,
   RunSuspended.schema,
   RunStopped.schema,
+  OutputRefused.schema,
   RunHalted.schema,
   RunRefused.schema
 ])

@@ -8,15 +8,21 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import { NodeInspectSymbol } from "effect/Inspectable"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as CallFacts from "./CallFacts.ts"
+import { outputOf, valueIn } from "./internal/agent/finalAnswer.ts"
 import { summary } from "./internal/agent/runSummary.ts"
 import { answerBefore } from "./internal/agent/storedBefore.ts"
 import { attempt } from "./internal/value/untrusted.ts"
 import { withVersion } from "./internal/value/versioned.ts"
 import { Limit } from "./Limits.ts"
+import type { Parameters } from "./Parameters.ts"
 import { RunReport } from "./RunReport.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -80,13 +86,34 @@ export const LooksLike = Schema.Literals(["call_as_text", "plan"])
 export type LooksLike = typeof LooksLike.Type
 
 /**
- * The answer of a run, with the run's transcript, report and facts.
+ * The answer of a run, with the run's transcript, report and facts. An agent with an `output` gives an `Answer<A>`, which also
+ * has the typed `value`.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Answer {
-  /** The model's last text. */
+export type Answer<A = Untyped> = Fields & ([A] extends [Untyped] ? unknown : { readonly value: A })
+
+/**
+ * Stands for the type of an answer that has no `value`.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export interface Untyped {
+  readonly [untyped]: never
+}
+
+declare const untyped: unique symbol
+
+/**
+ * What every answer has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Fields {
+  /** The model's last text. If the agent has an `output`, it is the answer as JSON; a string is not quoted. */
   readonly text: string
   /** True if the text was cut off at the maximum number of tokens in a reply. */
   readonly truncated: boolean
@@ -146,7 +173,7 @@ export interface Answer {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (fields: Answer): Answer => Object.assign(new Printed(), fields)
+export const make = <A extends Fields>(fields: A): A => Object.assign(new Printed(), fields)
 
 // The methods of a class are not enumerable. So an answer has no fields but its data, and equals its decoded form.
 class Printed {
@@ -181,7 +208,8 @@ class Printed {
  * @category conversions
  * @since 0.1.0
  */
-export const shown = (answer: Answer): Answer => make({ ...answer, transcript: Transcript.shown(answer.transcript) })
+export const shown = <A extends Fields>(answer: A): A =>
+  make({ ...answer, transcript: Transcript.shown(answer.transcript) })
 
 // -----------------------------------------------------------------------------
 // Schemas
@@ -228,3 +256,50 @@ export const schema: Schema.Codec<Answer, Schema.JsonObject> = stored.pipe(
     SchemaTransformation.transform<Answer, typeof stored.Type>({ decode: make, encode: (answer) => ({ ...answer }) })
   )
 )
+
+/**
+ * Returns the schema of a typed answer. It encodes to the same JSON as {@link schema}. The `value` is decoded from the `text`,
+ * and is not checked again.
+ *
+ * @param output the `output` of the agent
+ * @example
+ * ```ts
+ * import { Agent, Toolkit } from "@fallible/core"
+ * import * as Answer from "@fallible/core/Answer"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import { Effect, Schema } from "effect"
+ *
+ * const output = Schema.Struct({ days: Schema.Int })
+ * const run = Agent.make({ toolkit: Toolkit.empty, output }).run("How long?")
+ * const answer = Effect.runSync(Effect.provide(run, ScriptedModel.layer([ScriptedModel.text("{\"days\":3}")])))
+ *
+ * const stored = JSON.stringify(answer)
+ * const decoded = Schema.decodeUnknownSync(Answer.schemaFor(output))(JSON.parse(stored))
+ * decoded.value // => { days: 3 }
+ * ```
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schemaFor = <A>(output: Parameters<A>): Schema.Codec<Answer<A>, Schema.JsonObject> => {
+  const typed = outputOf<A, never>(output, undefined)
+  return schema.pipe(
+    Schema.decodeTo(
+      Schema.declare((value): value is Answer<A> => isFields(value) && Predicate.hasProperty(value, "value"), {
+        expected: "an Answer with a value"
+      }),
+      {
+        decode: SchemaGetter.transformEffect((answer) =>
+          Effect.mapBoth(valueIn(typed, answer.text), {
+            onSuccess: (value) => asTyped<A>(make({ ...answer, value })),
+            onFailure: ({ failure }) => new SchemaIssue.InvalidValue({ message: failure.detail })
+          })
+        ),
+        encode: SchemaGetter.transform((answer: Answer<A>): Answer => answer)
+      }
+    )
+  )
+}
+
+// The value was decoded by the schema that has the type.
+const asTyped = <A>(answer: unknown) => answer as Answer<A>

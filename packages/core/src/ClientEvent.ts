@@ -51,9 +51,23 @@ export class TextDelta
 {}
 
 /**
+ * The part of a typed answer that the model has written so far, for display alone. The whole answer is the `text` of
+ * `RunEnded`, as JSON.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class AnswerPreview extends namedStruct<AnswerPreview>()({
+  _tag: Schema.tag("AnswerPreview"),
+  ...inTurn,
+  soFar: Schema.Json
+}) {}
+
+/**
  * The model failed, and is asked again after the `wait`, in milliseconds. Discard the text of this turn so far.
  *
- * The event also follows a `ModelReplied` whose text is not an answer, with the code `call_as_text`, `plan` or `empty_reply`.
+ * The event also follows a `ModelReplied` whose text is not an answer, with the code `call_as_text`, `plan`, `empty_reply`
+ * or `invalid_answer`.
  *
  * @category models
  * @since 0.1.0
@@ -206,6 +220,7 @@ export class RunFailed extends namedStruct<RunFailed>()({
     "LoopDetected",
     "RunSuspended",
     "RunStopped",
+    "OutputRefused",
     "RunHalted",
     "RunRefused"
   ]),
@@ -238,6 +253,7 @@ export class RunFailed extends namedStruct<RunFailed>()({
 export const schema = Schema.Union([
   TurnStarted,
   TextDelta,
+  AnswerPreview,
   ModelRetried,
   ModelReplied,
   CallStarted,
@@ -258,6 +274,7 @@ export const schema = Schema.Union([
 export type ClientEvent =
   | TurnStarted
   | TextDelta
+  | AnswerPreview
   | ModelRetried
   | ModelReplied
   | CallStarted

@@ -11,6 +11,7 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import type * as JsonSchema from "effect/JsonSchema"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
@@ -61,6 +62,11 @@ export interface Options {
   /** Whether a reply may have several calls. */
   readonly parallelCalls?: boolean
   /**
+   * The JSON Schema of an object that the reply's text must be. An agent with an `output` sets it, if the model has
+   * `structuredOutput`.
+   */
+  readonly output?: JsonSchema.JsonSchema
+  /**
    * Extra fields for the body of the provider's request, passed on unchanged. They override all other fields
    * except `stream`.
    */
@@ -109,13 +115,15 @@ export class Reply extends namedStruct<Reply>()({
 }) {}
 
 /**
- * A piece of a streamed reply. A stream ends with exactly one `Replied`, which holds the whole reply.
+ * A piece of a streamed reply. A stream ends with exactly one `Replied`, which holds the whole reply. The arguments of a call
+ * may come in pieces, each with the 0-based position of the call; what was written so far is only for display.
  *
  * @category models
  * @since 0.1.0
  */
 export type Part =
   | { readonly _tag: "TextDelta"; readonly text: string }
+  | { readonly _tag: "ArgumentsDelta"; readonly call: number; readonly tool: string; readonly text: string }
   | { readonly _tag: "Replied"; readonly reply: Reply }
 
 // -----------------------------------------------------------------------------
@@ -147,6 +155,7 @@ const ModelFailureFields = Schema.Struct({
  * | `empty_reply`       | the reply had neither text nor a call, three times in a row          | yes          |
  * | `call_as_text`      | the reply had a tool call written as text; only in reports and events | yes         |
  * | `plan`              | the reply only said what comes next; only in reports and events      | yes          |
+ * | `invalid_answer`    | the answer does not fit the `output`; only in reports and events     | yes          |
  * | `max_tokens`        | the reply used up its maximum number of tokens before any text       | no           |
  * | `refused`           | the model, or a content filter, refused to answer                    | no           |
  * | `context_overflow`  | the conversation is longer than the model can read                   | no           |
@@ -213,6 +222,11 @@ export class Model extends Context.Service<Model, {
   readonly stream: (request: Request) => Stream.Stream<Part, ModelFailure>
   /** The size of the model's context window, in tokens. It says how big results may be (`ResultSize`). Default: not known. */
   readonly contextWindow?: number
+  /**
+   * Whether the model can be made to write its text by a JSON Schema (`Options.output`): `"always"`, or only in a request
+   * that offers no tools. Default: it cannot, so an agent with an `output` offers it the tool `final_answer`.
+   */
+  readonly structuredOutput?: "always" | "without_tools"
 }>()("@fallible/core/Model") {}
 
 /**
@@ -232,9 +246,10 @@ export class Model extends Context.Service<Model, {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Pick<Model["Service"], "respond" | "contextWindow">): Model["Service"] =>
+export const make = (options: Omit<Model["Service"], "stream">): Model["Service"] =>
   Model.of({
     ...(options.contextWindow === undefined ? {} : { contextWindow: options.contextWindow }),
+    ...(options.structuredOutput === undefined ? {} : { structuredOutput: options.structuredOutput }),
     respond: options.respond,
     stream: (request) =>
       Stream.flatMap(Stream.fromEffect(options.respond(request)), (reply) =>
@@ -250,7 +265,7 @@ export const make = (options: Pick<Model["Service"], "respond" | "contextWindow"
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: Pick<Model["Service"], "respond" | "contextWindow">): Layer.Layer<Model> =>
+export const layer = (options: Omit<Model["Service"], "stream">): Layer.Layer<Model> =>
   Layer.succeed(Model, make(options))
 
 // -----------------------------------------------------------------------------

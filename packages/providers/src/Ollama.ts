@@ -25,7 +25,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Endpoint from "./internal/endpoint.ts"
 import * as FromEnv from "./internal/fromEnv.ts"
-import { isObject } from "./internal/json.ts"
+import { asJson, isObject } from "./internal/json.ts"
 import * as Failures from "./internal/modelFailures.ts"
 import * as Outgoing from "./internal/outgoingMessages.ts"
 import * as Provider from "./internal/provider.ts"
@@ -69,7 +69,7 @@ export interface Options extends Settings {
 export const make = (options: Options): Effect.Effect<Model.Model["Service"], never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
     demandKnown("Ollama", options, names)
-    return Provider.make(formatFor(options.contextWindow), serverOf(options), client, options)
+    return Provider.make(formatFor(options.contextWindow), serverOf(options), client, options, "without_tools")
   })
 
 const names: Names<Options> = { ...Provider.settingNames, model: true, host: true, apiKey: true }
@@ -181,6 +181,8 @@ const encode = (
       ...(contextWindow === undefined ? {} : { num_ctx: contextWindow }),
       ...(isObject(own) ? own : {})
     },
+    // Ollama makes the model write by the schema, and nothing else: it could call no tool.
+    ...(options.output === undefined ? {} : { format: asJson(options.output) }),
     ...provider,
     stream
   })

@@ -24,7 +24,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Endpoint from "./internal/endpoint.ts"
 import * as FromEnv from "./internal/fromEnv.ts"
-import { isObjectText } from "./internal/json.ts"
+import { asJson, isObjectText } from "./internal/json.ts"
 import * as Failures from "./internal/modelFailures.ts"
 import * as Outgoing from "./internal/outgoingMessages.ts"
 import * as Provider from "./internal/provider.ts"
@@ -54,6 +54,12 @@ export interface Options extends Settings {
   readonly baseUrl?: string
   /** The key, sent as a bearer token. Default: none, which is right for most local servers. */
   readonly apiKey?: Redacted.Redacted
+  /**
+   * Whether the server takes a JSON Schema for the text of a reply (`response_format: { type: "json_schema" }`), also beside
+   * tools. OpenAI's does; many others refuse it, or ignore it. An agent with an `output` uses it. Default: `false`, so such an
+   * agent offers the model the tool `final_answer`.
+   */
+  readonly structuredOutput?: boolean
 }
 
 /**
@@ -69,10 +75,17 @@ export interface Options extends Settings {
 export const make = (options: Options): Effect.Effect<Model.Model["Service"], never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
     demandKnown("OpenAi", options, names)
-    return Provider.make(format, serverOf(options), client, options)
+    const { structuredOutput = false } = options
+    return Provider.make(format, serverOf(options), client, options, structuredOutput ? "always" : undefined)
   })
 
-const names: Names<Options> = { ...Provider.settingNames, model: true, baseUrl: true, apiKey: true }
+const names: Names<Options> = {
+  ...Provider.settingNames,
+  model: true,
+  baseUrl: true,
+  apiKey: true,
+  structuredOutput: true
+}
 
 /**
  * Provides a model behind Chat Completions: {@link make} as a layer.
@@ -147,6 +160,9 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
     ...(tools.length === 0 ? {} : { tools: tools.map(Outgoing.definition), ...encodeChoice(options) }),
     ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
     ...encodeMostTokens(options, server),
+    ...(options.output === undefined ? {} : {
+      response_format: { type: "json_schema", json_schema: { name: "answer", schema: asJson(options.output) } }
+    }),
     ...(stream ? { stream_options: { include_usage: true } } : {}),
     ...options.provider,
     stream

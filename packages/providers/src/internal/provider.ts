@@ -54,7 +54,8 @@ export const make = (
   format: Format,
   server: Failures.Server,
   client: HttpClient.HttpClient,
-  { contextWindow, retry = RetryPolicy.transient, streamTimeout = "1 hour", timeout = "5 minutes" }: Settings
+  { contextWindow, retry = RetryPolicy.transient, streamTimeout = "1 hour", timeout = "5 minutes" }: Settings,
+  structuredOutput?: Model.Model["Service"]["structuredOutput"]
 ): Model.Model["Service"] => {
   if (contextWindow !== undefined && !(Number.isSafeInteger(contextWindow) && contextWindow > 0)) {
     throw new TypeError(`A 'contextWindow' must be a whole number of tokens above zero; got ${contextWindow}.`)
@@ -69,6 +70,7 @@ export const make = (
 
   return {
     ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...(structuredOutput === undefined ? {} : { structuredOutput }),
     respond: (request) =>
       open(request, false).pipe(
         Effect.flatMap((response) => textOf(server, response)),
@@ -247,7 +249,10 @@ const partsOf = (
     const addPiece = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
       const text = assembly.add(piece)
       form = "later"
-      const parts: ReadonlyArray<Model.Part> = text === "" ? [] : [{ _tag: "TextDelta", text }]
+      const parts: ReadonlyArray<Model.Part> = [
+        ...(text === "" ? [] : [{ _tag: "TextDelta" as const, text }]),
+        ...assembly.argumentsIn(piece)
+      ]
       return piece.done ? Effect.map(emitReply, (last) => [...parts, ...last]) : Effect.succeed(parts)
     }
     const read = (text: string) =>

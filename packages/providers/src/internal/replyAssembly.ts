@@ -89,6 +89,20 @@ export class Assembly {
     return hasFields(message) ? text + this.#addMessage(message, finish !== undefined) : text
   }
 
+  /** Returns the pieces of arguments in a piece that was added, for display. */
+  argumentsIn({ delta = {} }: Chunk): ReadonlyArray<Model.Part> {
+    const pieces = callsAt(delta)
+    if (pieces.length === 0) return none
+    const calls = callsAt(this.#message)
+    return pieces.flatMap((piece): ReadonlyArray<Model.Part> => {
+      const { index } = piece
+      const at = typeof index === "number" ? calls.findLastIndex((call) => call["index"] === index) : calls.length - 1
+      const text = stringAt(functionOf(piece), "arguments")
+      const tool = stringAt(functionOf(calls[at] ?? {}), "name")
+      return text === "" ? [] : [{ _tag: "ArgumentsDelta", call: at, tool, text }]
+    })
+  }
+
   #addMessage(message: Fields, isLast: boolean): string {
     const isWhole = this.#hasDeltas || (isLast && repeats(this.#message, message))
     const text = textOf({ message })
@@ -106,6 +120,8 @@ export class Assembly {
     return { message: this.#message, usage: this.#usage, finish: this.#finish, done: true }
   }
 }
+
+const none: ReadonlyArray<never> = []
 
 const hasFields = (message: Fields): boolean => Object.keys(message).length > 0
 

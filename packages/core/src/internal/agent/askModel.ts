@@ -18,6 +18,7 @@ import { runContainedCall, type Watcher } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { runUnwatched } from "../wire/places.ts"
+import type { Output } from "./finalAnswer.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
@@ -26,6 +27,7 @@ import { notifyRetry, recoverReply } from "./recoverReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 import type { RequestResults } from "./shorterTranscript.ts"
+import { StreamedAnswer } from "./streamedAnswer.ts"
 
 /** The parts of a run that are needed to ask its model. */
 export interface Asking extends RunContext {
@@ -37,6 +39,8 @@ export interface Asking extends RunContext {
   readonly watch: ((event: Happened) => void) | undefined
   /** What masks the secrets in the calls of a reply. */
   readonly masks: Masks | undefined
+  /** What typed answers need. Absent if the agent has no `output`. */
+  readonly output: Output | undefined
 }
 
 // -----------------------------------------------------------------------------
@@ -221,12 +225,22 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
   // Suspended, so that the model is called in the fiber of the request.
   get #sent(): Effect.Effect<Asked, Model.ModelFailure> {
     return Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> => {
-      const { model, watch } = this.#run
+      const { model, output, watch } = this.#run
       const request = { transcript: this.#transcript, tools: this.#tools, options: this.#options }
       return watch === undefined
         ? requireEffect("The model's respond", model.respond(request))
-        : runStream(model.stream(request), (text) => watch({ _tag: "TextDelta", turn: this.#turn, text }))
+        : runStream(model.stream(request), this.#watcher(watch, output))
     })
+  }
+
+  #watcher(watch: (event: Happened) => void, output: Output | undefined): (part: Piece) => void {
+    const answer = output === undefined
+      ? undefined
+      : new StreamedAnswer(output, (soFar) => watch({ _tag: "AnswerPreview", turn: this.#turn, soFar }))
+    return (part) => {
+      if (part._tag === "TextDelta") watch({ _tag: "TextDelta", turn: this.#turn, text: part.text })
+      answer?.add(part)
+    }
   }
 
   // If the agent runs in a handler, a request to its model says nothing of what that handler does.
@@ -290,7 +304,9 @@ const failAt = ({ retryAfter }: Model.ModelFailure, end: Unanswered): Effect.Eff
     ? Effect.fail(end)
     : Effect.flatMap(Clock.currentTimeMillis, (at) => Effect.fail({ ...end, at }))
 
-const runStream = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) => {
+type Piece = Exclude<Model.Part, { readonly _tag: "Replied" }>
+
+const runStream = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onPiece: (piece: Piece) => void) => {
   if (!Stream.isStream(parts)) {
     heedPromise("The model", parts)
     return Effect.die(new IllTyped(`The model's stream must be a Stream; got ${kind(parts)}.`))
@@ -301,7 +317,7 @@ const runStream = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText:
       if (typeof part.text !== "string") {
         throw new IllTyped(`The text of a part of the model's stream must be a string; got ${kind(part.text)}.`)
       }
-      onText(part.text)
+      onPiece(part)
       return reply
     }),
     (reply) => reply === undefined ? Effect.fail(cutOff) : Effect.succeed(reply)

@@ -93,6 +93,8 @@ const messageOf = (failure: AgentFailure): string => {
       return "The question needs your reply."
     case "RunStopped":
       return "A tool stopped the run."
+    case "OutputRefused":
+      return "The model gave no valid answer. Ask again."
     case "RunHalted":
       return "The run cannot be recorded. Ask again later."
     case "RunRefused":

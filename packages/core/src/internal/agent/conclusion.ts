@@ -5,15 +5,20 @@
 import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer, Concluded } from "../../Answer.ts"
+import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
+import { checkText } from "./answerText.ts"
 import { askToConclude, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
+import { finalAnswerName, givingTo, type Output } from "./finalAnswer.ts"
 import { lastQuestionOf } from "./question.ts"
 import {
   answerOf,
   type Ending,
   markedAnswer,
   ofRun,
+  runStopped,
+  typedAnswer,
   type Unfinished,
   withLedger,
   withModelFailures,
@@ -21,6 +26,7 @@ import {
 } from "./runEndings.ts"
 import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
+import { runCalls } from "./turnCalls.ts"
 import { looksLike } from "./unfinishedReply.ts"
 
 /** Ends a run that cannot go on: with its failure, or with a last answer of the model. */
@@ -41,12 +47,17 @@ export const concludeRun = <T extends Tool.Any>(
         const late = withRetries(run, state)
         return unanswered(run, late, withLedger(ended, late))
       }
-      const { calls: _, native: __, ...reply } = isReplyAlone(asked) ? asked : asked.reply
+      const whole = isReplyAlone(asked) ? asked : asked.reply
+      const { calls: _, native: __, ...reply } = whole
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied({ ...reply, calls: [] }) }
       run.usage.now(replied.account)
       const concluded = reasonOf(ended)
       const last = { ...reply, calls: [] }
+      if (run.output !== undefined) {
+        const stopReason = isFallback(asked) ? "fallback" : "concluded"
+        return concludeTyped(run, replied, whole, run.output, withLedger(ended, replied), { stopReason, concluded })
+      }
       if (isFallback(asked)) return Effect.succeed(answerOf(replied, last, { stopReason: "fallback", concluded }))
       if (isBlank(reply.text)) return unanswered(run, replied, withLedger(ended, replied))
       const ending: Ending = { stopReason: "concluded", concluded }
@@ -58,13 +69,41 @@ export const concludeRun = <T extends Tool.Any>(
   })
 }
 
+// The last answer fits the agent's `output` and passes its check, or the run ends with its failure.
+const concludeTyped = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  reply: Reply,
+  output: Output,
+  failure: AgentFailure.AgentFailure,
+  ending: Ending
+): Effect.Effect<Answer, AgentFailure.AgentFailure, Tool.Requirements<T>> => {
+  const calls = reply.calls.filter(({ name }) => name === finalAnswerName)
+  const given = calls.length > 0
+    ? Effect.map(
+      givingTo(run.given, runCalls(run, state, { ...reply, calls })),
+      (called) => ({ ...called, call: calls[0]! })
+    )
+    : checkText(run, state, reply, output)
+  return Effect.flatMap(given, ({ call, facts, outcomes: [outcome] }) => {
+    const after = { ...state, facts }
+    return outcome?._tag === "Completed"
+      ? typedAnswer(run, after, { ...reply, calls }, call, ending)
+      : outcome?._tag === "Stopped"
+      ? Effect.fail(runStopped(after, outcome.reason))
+      : Effect.fail(failure)
+  })
+}
+
 // A text that does not look like an answer is the answer if the model cannot be asked for a better one.
 const unanswered = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   failure: AgentFailure.AgentFailure
 ): Effect.Effect<Answer, AgentFailure.AgentFailure> =>
-  state.questioned === undefined ? Effect.fail(failure) : markedAnswer(run, state, state.questioned)
+  state.questioned === undefined || run.output !== undefined
+    ? Effect.fail(failure)
+    : markedAnswer(run, state, state.questioned)
 
 /** True if the model may be asked once more. Only the limit of calls may be exceeded, and that of tokens by this reply. */
 const canConclude = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): boolean => {

@@ -24,9 +24,11 @@ import { withShown } from "../arguments/secretArguments.ts"
 import { logFailure } from "../call/failureLogLine.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
+import { checkText, correctionOf, invalidAnswer } from "./answerText.ts"
 import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
+import { answerIn, finalAnswerName, givingTo, isTooEarly, maxCorrections, type Output } from "./finalAnswer.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelEntry.ts"
 import { offeredNames, questionOf } from "./question.ts"
@@ -41,7 +43,9 @@ import {
   loopDetected,
   markedAnswer,
   ofRun,
+  outputRefused,
   runHalted,
+  typedAnswer,
   withModelFailures,
   withRetries
 } from "./runEndings.ts"
@@ -66,7 +70,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   if (usedUp !== undefined) return concludeRun(run, state, limitReached(run, state, usedUp))
   return Effect.matchEffect(askInTime(run, state, questionOf(run, state)), {
     onFailure: ({ at, failure, failures }) =>
-      state.questioned === undefined || failure.code === "defect" || isPostponed(failure)
+      state.questioned === undefined || run.output !== undefined || failure.code === "defect" || isPostponed(failure)
         ? endedByModel(run, state, failure, failures, at)
         // What was questioned may have been the answer, so it is not lost.
         : markedAnswer(run, withModelFailures(run, state, failures), state.questioned),
@@ -82,11 +86,14 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       run.usage.now(replied.account, reply.calls.length)
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.
-        if (state.account.calls > run.budget.calls) {
+        if (state.account.calls > run.budget.calls && !givesAnswer(run, reply)) {
           return concludeRun(run, replied, limitReached(run, replied, ofRun(run, "calls")))
         }
         run.tracker?.calls(replied, reply)
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
+      }
+      if (run.output !== undefined && !isBlank(reply.text)) {
+        return afterAnswerText(run, replied, reply, run.output, isFallback(asked))
       }
       if (isFallback(asked)) return Effect.succeed(answerOf(replied, reply, { stopReason: "fallback" }))
       return afterText(run, replied, reply, isReplyAlone(asked) ? 1 : asked.failures.at(-1)?.attempts)
@@ -101,7 +108,10 @@ const afterCalls = <T extends Tool.Any>(
   reply: Reply,
   calls: Effect.Effect<Called, never, Tool.Requirements<T>>
 ): Loop<T, Answer> =>
-  Effect.flatMap(calls, ({ facts, outcomes }) => proceed(run, { ...before, facts }, reply, outcomes))
+  Effect.flatMap(
+    run.output === undefined ? calls : givingTo(run.given, calls),
+    ({ facts, outcomes }) => proceed(run, { ...before, facts }, reply, outcomes)
+  )
 
 const proceed = <T extends Tool.Any>(
   run: Run<T>,
@@ -120,7 +130,9 @@ const proceed = <T extends Tool.Any>(
     postponed: 0,
     blanks: 0,
     questioned: undefined,
-    hasQuestioned: state.hasQuestioned
+    hasQuestioned: state.hasQuestioned,
+    refused: undefined,
+    refusals: state.refusals
   }
   // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
@@ -128,6 +140,9 @@ const proceed = <T extends Tool.Any>(
     const fault = run.halt?.fault
     if (fault !== undefined) return Effect.fail(runHalted(fault, next))
     return haltedBy(run, state, next, reply, outcomes) ??
+      (run.output === undefined
+        ? undefined
+        : afterAnswer(run, { ...state, account: next.account }, next, reply, outcomes)) ??
       (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
   }
   return faults.length === 0
@@ -139,6 +154,27 @@ const proceed = <T extends Tool.Any>(
       ),
       Effect.suspend(rest)
     )
+}
+
+const givesAnswer = <T extends Tool.Any>({ output }: Run<T>, { calls }: Reply): boolean =>
+  output !== undefined && calls.every(({ name }) => name === finalAnswerName)
+
+// Ends the run if the model has called `final_answer`, and nothing is wrong with the answer, or too often something was.
+const afterAnswer = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  next: State,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+): Loop<T, Answer> | undefined => {
+  const answer = answerIn(reply, outcomes)
+  if (answer === undefined) return undefined
+  const { call, outcome } = answer
+  if (outcome._tag === "Completed") return typedAnswer(run, state, reply, call, { stopReason: "answered" })
+  if (outcome._tag !== "Failed" || isTooEarly(reply.calls)) return undefined
+  return next.refusals === maxCorrections
+    ? Effect.fail(outputRefused(next, call.arguments, outcome.failure))
+    : Effect.suspend(() => turn(run, { ...next, refusals: next.refusals + 1 }))
 }
 
 /**
@@ -214,6 +250,41 @@ const afterText = <T extends Tool.Any>(run: Run<T>, state: State, reply: Reply, 
       hasQuestioned: true
     })
 }
+
+// A text in place of a call of `final_answer`. To ask for a better one costs a turn.
+const afterAnswerText = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  reply: Reply,
+  output: Output,
+  isFallback: boolean
+): Loop<T, Answer> =>
+  Effect.flatMap(checkText(run, state, reply, output), ({ asCall, call, facts, outcomes }): Loop<T, Answer> => {
+    const after = { ...state, facts }
+    const [outcome] = outcomes
+    if (outcome?._tag === "Completed") {
+      return typedAnswer(run, after, reply, call, { stopReason: isFallback ? "fallback" : "answered" })
+    }
+    // The check has asked the user, or stopped the run.
+    if (outcome?._tag !== "Failed") return proceed(run, after, asCall, outcomes)
+    const kind = looksLike(reply.text, offeredNames(run, state))
+    if (kind !== undefined && !state.hasQuestioned && !isFallback && run.usage.usedUp === undefined) {
+      return askAgain(run, after, lookalikes[kind], 1, {
+        blanks: 0,
+        questioned: { reply, looksLike: kind },
+        hasQuestioned: true
+      })
+    }
+    if (isFallback || state.refusals === maxCorrections) {
+      return Effect.fail(outputRefused(after, reply.text, outcome.failure))
+    }
+    return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
+      blanks: 0,
+      questioned: undefined,
+      refused: { reply, why: correctionOf(run, call, outcome) },
+      refusals: state.refusals + 1
+    })
+  })
 
 const askAgain = <T extends Tool.Any>(
   run: Run<T>,

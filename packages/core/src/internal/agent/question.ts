@@ -5,7 +5,9 @@ import { mustCall, type Options } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { Definition } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
+import { schemaOf } from "../arguments/jsonSchema.ts"
 import type { Question } from "./askModel.ts"
+import { finalAnswerName, type Output } from "./finalAnswer.ts"
 import { assistantMessage } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 
@@ -20,18 +22,33 @@ export const questionOf = <T extends Tool.Any>(run: Run<T>, state: State): Quest
 
 /** Returns the last question of a run that is concluded. */
 export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, state: State, why: string): Question => {
-  const request = `${why} Do not call tools. Give the best answer from what you know, and say what is missing.`
+  const { modelOptions, output, toolkit } = run
+  const byCall = output !== undefined && !canWrite(run, 0)
+  const request = byCall
+    ? `${why} Call ${finalAnswerName} now, and no other tool. Give the best answer from what you know.`
+    : `${why} Do not call tools. Give the best answer from what you know, and say what is missing.`
   // The transcript of the run does not contain this request.
   return {
     transcript: sent(run, state).append({ role: "user", text: request }),
     step: "/last",
-    tools: [],
-    options: withoutChoice(run.modelOptions)
+    tools: byCall ? toolkit.definitions.filter(({ name }) => name === finalAnswerName) : [],
+    options: output === undefined || byCall
+      ? withoutChoice(modelOptions)
+      : withSchema(withoutChoice(modelOptions), output)
   }
 }
 
+/** True if a model can write its answer by a JSON Schema, in a request that offers so many tools. */
+export const canWrite = ({ model: { structuredOutput } }: Pick<Run<Tool.Any>, "model">, tools: number): boolean =>
+  structuredOutput === "always" || structuredOutput === "without_tools" && tools === 0
+
+const withSchema = (options: Options, { tool }: Output): Options => ({ ...options, output: schemaOf(tool.parameters) })
+
 // After a reply that is not an answer. The transcript of the run contains neither that reply nor this request.
-const withRequest = (transcript: Transcript, { blanks, questioned }: State): Transcript => {
+const withRequest = (transcript: Transcript, { blanks, questioned, refused }: State): Transcript => {
+  if (refused !== undefined) {
+    return transcript.append(assistantMessage(refused.reply), { role: "user", text: refused.why })
+  }
   if (questioned !== undefined) {
     const { looksLike, reply } = questioned
     return transcript.append(assistantMessage(reply), { role: "user", text: requests[looksLike] })
@@ -53,13 +70,14 @@ const sent = <T extends Tool.Any>({ request }: Run<T>, { resultLength, transcrip
   request.of(transcript, resultLength)
 
 const offered = <T extends Tool.Any>(
-  { offersAvailable, toolkit, usage }: Run<T>,
+  { isStructured, offersAvailable, toolkit, usage }: Run<T>,
   { loop: { withdrawn } }: State
 ): Question["tools"] => {
   const { spentTools } = usage
-  const isAnyHidden = withdrawn.length + spentTools.length > 0
-  const remaining = (tools: ReadonlyArray<Definition>) =>
-    isAnyHidden ? tools.filter(({ name }) => !withdrawn.includes(name) && !spentTools.includes(name)) : tools
+  const isAnyHidden = isStructured || withdrawn.length + spentTools.length > 0
+  const isHidden = ({ name }: Definition) =>
+    withdrawn.includes(name) || spentTools.includes(name) || isStructured && name === finalAnswerName
+  const remaining = (tools: ReadonlyArray<Definition>) => isAnyHidden ? tools.filter((tool) => !isHidden(tool)) : tools
   if (offersAvailable) return Effect.map(Availability.offered(toolkit), remaining)
   return isAnyHidden ? Effect.succeed(remaining(toolkit.definitions)) : toolkit.definitions
 }
@@ -75,8 +93,17 @@ export const offeredNames = <T extends Tool.Any>(
 }
 
 // If the model had to call a tool in every turn, it could never answer. So `toolChoice` is dropped after a call.
-const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options =>
-  account.calls > 0 && mustCall(modelOptions) ? withoutChoice(modelOptions) : modelOptions
+const optionsFor = <T extends Tool.Any>(
+  { isStructured, modelOptions, output }: Run<T>,
+  { account }: State
+): Options => {
+  if (output === undefined || isStructured) {
+    const options = account.calls > 0 && mustCall(modelOptions) ? withoutChoice(modelOptions) : modelOptions
+    return output === undefined ? options : withSchema(options, output)
+  }
+  // The answer is a call, too.
+  return account.calls > 0 && typeof modelOptions.toolChoice === "object" ? withoutChoice(modelOptions) : modelOptions
+}
 
 const withoutChoice = (options: Options): Options => {
   const { toolChoice: _, ...others } = options

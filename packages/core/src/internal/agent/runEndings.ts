@@ -8,6 +8,8 @@ import { JournalFailure } from "../../Journal.ts"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as RunReport from "../../RunReport.ts"
 import type * as Tool from "../../Tool.ts"
+import type { ToolCall } from "../../ToolCall.ts"
+import type { ToolFailure } from "../../ToolFailure.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { logFailure } from "../call/failureLogLine.ts"
 import { handedOn } from "../dispatch/lateDoubt.ts"
@@ -18,6 +20,7 @@ import { oneLine } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { describeLimit } from "./budget.ts"
 import type { Fault } from "./enclosingStep.ts"
+import { textOf as answerText, valueOf } from "./finalAnswer.ts"
 import type { Recording } from "./journalStep.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
@@ -43,6 +46,48 @@ export const answerOf = ({ account, facts, transcript }: State, reply: Reply, en
     transcript: transcript.append(assistantMessage(reply)),
     report: account.report,
     facts: handedOn(facts)
+  })
+
+/**
+ * Ends a run with a typed answer.
+ *
+ * @param reply what the model wrote. If it called `final_answer`, the transcript has the text of the answer in its place: a
+ * call to a tool that nobody has would be of no use to whoever continues the conversation
+ */
+export const typedAnswer = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  reply: Reply,
+  call: ToolCall,
+  ending: Ending
+): Effect.Effect<Answer.Answer, AgentFailure.AgentFailure> => {
+  const { given, output } = run
+  if (output === undefined) return Effect.succeed(answerOf(state, reply, ending))
+  const text = answerText(output, call)
+  const { account, facts, transcript } = state
+  return Effect.mapBoth(valueOf(output, call, given), {
+    onSuccess: (value) =>
+      Answer.make({
+        text,
+        value,
+        truncated: reply.truncated ?? false,
+        ...ending,
+        transcript: transcript.append(assistantMessage(reply.calls.length === 0 ? reply : { text, calls: [] })),
+        report: account.report,
+        facts: handedOn(facts)
+      }),
+    // The check has passed before, in another process.
+    onFailure: ({ failure }) => outputRefused(state, call.arguments, failure)
+  })
+}
+
+/** The failure of a run whose model gave no valid answer. */
+export const outputRefused = (state: State, text: string | undefined, failure: ToolFailure) =>
+  new AgentFailure.OutputRefused({
+    detail: `The model gave no valid answer: ${oneLine(failure.detail)}`,
+    text: text ?? "",
+    issues: failure._tag === "SchemaMismatch" ? failure.issues ?? [] : [],
+    ...progressOf(state)
   })
 
 /** What is wrong with a reply, by what it looks like in place of an answer. */
@@ -261,7 +306,8 @@ export const haltedBy = <T extends Tool.Any>(
     : Effect.fail(runSuspended(run, state, next, reply, outcomes, suspended.question))
 }
 
-const runStopped = (state: State, reason: string) =>
+/** The end of a run that a tool stopped. */
+export const runStopped = (state: State, reason: string) =>
   new AgentFailure.RunStopped({ detail: `A tool stopped the run: ${reason}`, reason, ...progressOf(state) })
 
 const runSuspended = <T extends Tool.Any>(

@@ -12,6 +12,7 @@ import type { ToolOutcome } from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import type { Masks } from "../arguments/secretArguments.ts"
 import type { Budget } from "./budget.ts"
+import type { Given, Output } from "./finalAnswer.ts"
 import type { KeptResults } from "./keptResults.ts"
 import { type LoopState, noLoop } from "./loopGuard.ts"
 import type { PolledResults } from "./polledResults.ts"
@@ -56,6 +57,12 @@ export interface Run<T extends Tool.Any> extends RunContext {
   /** True if the model is offered only the tools that are available now. */
   readonly offersAvailable: boolean
   readonly modelOptions: Options
+  /** What typed answers need. Absent if the agent has no `output`. */
+  readonly output: Output | undefined
+  /** True if the model writes its answer as a text, by a JSON Schema. Otherwise it calls `final_answer`. */
+  readonly isStructured: boolean
+  /** The value of the answer. */
+  readonly given: Given
   /** The schedule by which the model is asked again after a transient failure. */
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
   /** Decides what happens after a failure of the model. By default, only a transient failure is retried. */
@@ -106,6 +113,22 @@ export interface State {
   readonly questioned: Questioned | undefined
   /** True if a text was questioned in this run. It happens once. */
   readonly hasQuestioned: boolean
+  /** The latest text, if it is not an answer of the agent's `output`, and why. It is not in the transcript. */
+  readonly refused: Refused | undefined
+  /** How many answers did not fit the agent's `output`. */
+  readonly refusals: number
+}
+
+/**
+ * A text that is not an answer of the agent's `output`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Refused {
+  readonly reply: Reply
+  /** What is wrong with it, as the model reads it. */
+  readonly why: string
 }
 
 /**
@@ -135,5 +158,7 @@ export const initialState = (transcript: Transcript, facts: CallFacts.CallFacts)
   postponed: 0,
   blanks: 0,
   questioned: undefined,
-  hasQuestioned: false
+  hasQuestioned: false,
+  refused: undefined,
+  refusals: 0
 })

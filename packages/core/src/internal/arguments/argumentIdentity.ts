@@ -65,6 +65,9 @@ export const textAgain = (tool: Identified, params: unknown, text: string | unde
   return isExact ? JSON.stringify(json) : text
 }
 
+/** Returns arguments as JSON: read, and coerced by the schema. */
+export const fittedJson = (tool: Identified, text: string | undefined): unknown => asWritten(tool, text)
+
 /**
  * Returns the intended effect of a tool that runs inside another call. The tool's idempotency key is
  * made from this effect or, if this is `undefined`, from the tool's place in the outer call.

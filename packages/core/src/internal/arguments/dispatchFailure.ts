@@ -160,6 +160,29 @@ export const notRun = (tool: string) =>
   })
 
 /**
+ * Creates the failure for an answer that came together with other calls.
+ */
+export const answeredTooEarly = (tool: string) =>
+  unavailable({
+    code: "not_run",
+    detail: "This answer was not taken: it was written before the results of the other calls.",
+    hint: `Read their results. Then call ${tool} alone.`,
+    transient: true,
+    outcome: "not_executed"
+  })
+
+/**
+ * Creates the failure for an answer that was cut off at the maximum number of tokens.
+ */
+export const answerCutOff = (length: number) =>
+  invalidJson({
+    detail: "The answer was cut off at the maximum number of tokens of a reply.",
+    advice: "Write a shorter answer.",
+    issue: { path: [], expected: "a whole answer", actual: "a part of one" },
+    fault: { kind: "cut_off", offset: length, line: 1, column: length + 1 }
+  })
+
+/**
  * Creates the failure for a call whose run was interrupted.
  */
 export const interrupted = (tool: string, outcome?: Certainty) =>

@@ -91,10 +91,7 @@ export const schemasOf = <A, Params>(
   { parameters, success }: { readonly parameters?: unknown; readonly success?: unknown }
 ): Schemas<A, Params> => {
   const what = `The parameters of '${name}'`
-  const taken = parameters === undefined ? noParameters : ownSchema(what, parameters, parametersFrom)
-  if (holdsForeign(taken)) {
-    throw new TypeError(`${what} have a field that is not a schema of effect's. Make the whole of it with one library.`)
-  }
+  const taken = parameters === undefined ? noParameters : argumentSchema(what, parameters)
   const why = whyUnusable(schemaOf(taken))
   if (why !== undefined) throw new TypeError(`${what} ${why}`)
   return asSchemas({
@@ -104,6 +101,13 @@ export const schemasOf = <A, Params>(
 }
 
 const noParameters = Schema.Struct({})
+
+/** Returns the schema of what a model writes as an Effect schema. Throws a `TypeError` if it cannot be used. */
+export const argumentSchema = (what: string, value: unknown): Schema.Constraint => {
+  const own = ownSchema(what, value, parametersFrom)
+  if (!holdsForeign(own)) return own
+  throw new TypeError(`${what}: a field has a schema that is not Effect's. Write all of it with one library.`)
+}
 
 // The types are those of the definition, which the compiler has checked.
 const asSchemas = <A, Params>(

@@ -1,0 +1,62 @@
+/*
+ * A text in place of a call of `final_answer`. It is checked as such a call. If it is not the answer, the model is told why.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { ModelFailure, type Reply } from "../../Model.ts"
+import type * as Tool from "../../Tool.ts"
+import type { ToolCall } from "../../ToolCall.ts"
+import type { ToolFailure } from "../../ToolFailure.ts"
+import type * as ToolOutcome from "../../ToolOutcome.ts"
+import * as DispatchFailure from "../arguments/dispatchFailure.ts"
+import { answeringReply, finalAnswerName, givingTo, type Output } from "./finalAnswer.ts"
+import { renderOutcome } from "./messages.ts"
+import type { Run, State } from "./runState.ts"
+import { type Called, runCalls } from "./turnCalls.ts"
+
+/** A text as a call, and what became of the call. */
+export interface AnsweredText extends Called {
+  readonly asCall: Reply
+  readonly call: ToolCall
+}
+
+/** Checks a text as the answer of a run. Nobody sees the call: the model made none. */
+export const checkText = <T extends Tool.Any>(
+  run: Run<T>,
+  state: Pick<State, "facts" | "loop" | "turn">,
+  reply: Reply,
+  output: Output
+): Effect.Effect<AnsweredText, never, Tool.Requirements<T>> => {
+  const asCall = answeringReply(output, reply)
+  const [call] = asCall.calls
+  // A number that was cut off is another number.
+  return reply.truncated === true
+    ? Effect.succeed({ facts: state.facts, outcomes: [cutOff(reply.text)], asCall, call })
+    : Effect.map(givingTo(run.given, runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
+      ...called,
+      asCall,
+      call
+    }))
+}
+
+const cutOff = (text: string): ToolOutcome.Failed => ({
+  _tag: "Failed",
+  failure: DispatchFailure.answerCutOff(text.length),
+  stage: "decode",
+  certainty: "not_executed",
+  attempts: 0,
+  handled: [],
+  waited: Duration.zero
+})
+
+/** What is wrong with a reply whose text is not the answer. */
+export const invalidAnswer = ({ detail }: ToolFailure): ModelFailure =>
+  new ModelFailure({ code: "invalid_answer", detail: `The answer is not valid: ${detail}`, transient: true })
+
+/** Returns what the model is told of a text that is not the answer. */
+export const correctionOf = <T extends Tool.Any>(run: Run<T>, call: ToolCall, outcome: ToolOutcome.Failed): string => {
+  const why = renderOutcome(run, outcome, call, [])
+  return run.isStructured
+    ? `Your last reply is not a valid answer. Reply with the corrected answer alone, as JSON.\n${why}`
+    : `Your last reply is not the final answer. To give it, call ${finalAnswerName}.\n${why}`
+}

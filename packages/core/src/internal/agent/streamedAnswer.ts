@@ -1,0 +1,48 @@
+import { preview } from "@fallible/arguments"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import type { Part } from "../../Model.ts"
+import { finalAnswerName, type Output } from "./finalAnswer.ts"
+
+/** The part of a typed answer that a model has written so far. */
+export class StreamedAnswer {
+  readonly #field: string | undefined
+  readonly #show: (soFar: Schema.Json) => void
+  #text = ""
+  /** The position of the call that gives the answer, if there is one. */
+  #call: number | undefined
+  /** The length of the text at which it is shown next. Each look reads all of the text. */
+  #next = 1
+  #shown = ""
+
+  constructor({ field }: Output, show: (soFar: Schema.Json) => void) {
+    this.#field = field
+    this.#show = show
+  }
+
+  add(part: Exclude<Part, { readonly _tag: "Replied" }>): void {
+    if (part._tag === "ArgumentsDelta") {
+      if (part.tool !== finalAnswerName || this.#call !== undefined && part.call !== this.#call) return
+      // Words before the call are not the answer.
+      if (this.#call === undefined) this.#text = ""
+      this.#call = part.call
+    } else if (this.#call !== undefined) return
+    this.#text += part.text
+    if (this.#text.length < this.#next) return
+    this.#next = Math.ceil(this.#text.length * growth)
+    const { soFar } = preview(this.#text)
+    const answer = this.#field === undefined ? soFar : fieldOf(soFar, this.#field)
+    const shown = answer === undefined ? "" : JSON.stringify(answer)
+    if (shown === "" || shown === "{}" || shown === this.#shown) return
+    this.#shown = shown
+    this.#show(asJson(answer))
+  }
+}
+
+const growth = 1.05
+
+const fieldOf = (value: unknown, field: string): unknown =>
+  Predicate.hasProperty(value, field) ? value[field] : undefined
+
+// A preview is JSON, and has a type that no tool accepts.
+const asJson = (soFar: unknown) => soFar as Schema.Json
