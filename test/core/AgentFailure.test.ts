@@ -327,6 +327,7 @@ describe("AgentFailure.schema", () => {
       AgentFailure.LoopDetected.schema,
       AgentFailure.RunSuspended.schema,
       AgentFailure.RunStopped.schema,
+      AgentFailure.OutputRefused.schema,
       AgentFailure.RunHalted.schema,
       AgentFailure.RunRefused.schema
     ]
