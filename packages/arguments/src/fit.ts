@@ -181,6 +181,9 @@ export const fits = (value: unknown, from: object, { formats = noFormats, number
   return conformanceTo(schema, marked, checks).fits(marked, schema)
 }
 
+/** True for a value that fits a schema. False means that this takes a closer look. The schema must be a usable one. */
+export const surelyFits = (value: Json, schema: JsonSchema): boolean => checksWith(noFormats).surely(value, schema)
+
 const none: ReadonlyArray<never> = []
 
 /** The result for an argument text that was read and fits its schema. */

@@ -98,26 +98,25 @@ const sureTestFor = (schema: JsonSchema, check: Check, sureTest: (schema: JsonSc
   }
   const { complaintOf, declared } = check
   const properties = propertiesOf(schema)
+  const required = new Set(requiredOf(schema))
   const tests = new Map(declared.map((key) => [key, testOf(properties[key])]))
-  const required = requiredOf(schema)
   const spellings = new Set(declared.map(loosely))
   const [itemTest, extraTest] = [testOf(items), testOf(extra)]
-  const isSureKey = (key: string, value: Value, depth: number): boolean => {
-    const test = tests.get(key)
-    if (test) return test(value, depth)
-    return extra !== false && key.length <= 40 && !isWrapper(key) && !spellings.has(loosely(key)) &&
-      extraTest(value, depth)
-  }
+  const isDoubtful = (key: string): boolean => key.length > 40 || isWrapper(key) || spellings.has(loosely(key))
   return (value, depth) => {
-    if (complaintOf(value) !== undefined) return false
+    if (complaintOf(value)) return false
     if (!isContainer(value)) return !isNumber(value) || isHeld(value)
     if (depth >= deepest) return false
     if (isList(value)) return value.every((item) => itemTest(item, depth + 1))
     if (!isRecord(value)) return false
-    for (const key of required) if (!hasKey(value, key)) return false
-    const keys = keysOf(value)
-    for (const key of keys) if (!isSureKey(key, value[key]!, depth + 1)) return false
-    return true
+    let missing = required.size
+    // Faster than a list of the keys. An inherited key is an undeclared one.
+    for (const key in value) {
+      const test = tests.get(key)
+      if (!test && isDoubtful(key) || !(test ?? extraTest)(value[key]!, depth + 1)) return false
+      if (required.has(key)) missing--
+    }
+    return missing === 0
   }
 }
 
@@ -140,17 +139,15 @@ const checkFor = (schema: JsonSchema, formats: Formats): Check["complaintOf"] =>
     schema["uniqueItems"] === true ? isWithoutDuplicates : undefined
   ])
   const record = all(countChecks<Record>("Properties", schema, (value) => keysOf(value).length))
-  return (value) => {
-    if ((bitOf(value) & allowed) === 0) return "type"
-    if (!isChoice(value)) return "choice"
-    if (isString(value)) return text(value)
-    const isWithin = isNumber(value)
-      ? number(value)
-      : isList(value)
-      ? list(value)
-      : !isRecord(value) || record(value)
-    return isWithin ? undefined : "bound"
-  }
+  const complaintOnType = (value: Value) => (bitOf(value) & allowed) === 0 ? "type" : undefined
+  // Most schemas say nothing of a value but its type and its parts.
+  const isPlain = text === noComplaint && [isChoice, number, list, record].every((test) => test === pass)
+  if (isPlain) return complaintOnType
+  const isWithin = (value: Value) =>
+    isNumber(value) ? number(value) : isList(value) ? list(value) : !isRecord(value) || record(value)
+  return (value) =>
+    complaintOnType(value) ??
+      (!isChoice(value) ? "choice" : isString(value) ? text(value) : isWithin(value) ? undefined : "bound")
 }
 
 // -----------------------------------------------------------------------------
@@ -178,7 +175,7 @@ const bitOf = (value: Value): number => {
 }
 
 const choiceCheck = (choices: ReadonlyArray<unknown> | undefined): (value: Value) => boolean => {
-  if (!choices) return () => true
+  if (!choices) return pass
   const simple = new Set(choices)
   const containers = new Set(choices.filter(isContainer).map((choice) => canonical(choice)))
   return (value) => simple.has(value) || containers.size > 0 && isContainer(value) && containers.has(canonical(value))
@@ -190,9 +187,12 @@ const choiceCheck = (choices: ReadonlyArray<unknown> | undefined): (value: Value
 
 type Test<A> = (value: A) => boolean
 
+const pass = () => true
+const noComplaint = () => undefined
+
 const all = <A>(optional: ReadonlyArray<Test<A> | undefined>): Test<A> => {
   const tests = optional.filter((test) => test !== undefined)
-  const [only = () => true] = tests
+  const [only = pass] = tests
   return tests.length < 2 ? only : (value) => tests.every((test) => test(value))
 }
 
@@ -209,6 +209,7 @@ const textCheck = (schema: JsonSchema, formats: Formats): (text: string) => Comp
     ...countChecks<string>("Length", schema, codePoints),
     isNumberForm ? undefined : matched
   ])
+  if (isForm === pass && isWithin === pass) return noComplaint
   return (text) => !isForm(text) ? "format" : isWithin(text) ? undefined : "bound"
 }
 

@@ -27,7 +27,7 @@ import { pathOf, type Place, placeIn } from "../value.ts"
 import { declaredBy, declares, type Document, documentOf, requiredOf } from "./document.ts"
 import { isEqual } from "./equal.ts"
 import { SchemaRefused, usable } from "./inspect.ts"
-import { allSchemas, inPlace, isAnnotation, schemasIn } from "./keyword.ts"
+import { allSchemas, inPlace, isAnnotation, schemasIn, words } from "./keyword.ts"
 import { reachable } from "./reachable.ts"
 
 /**
@@ -88,6 +88,19 @@ const withoutDefaults = (schema: object): unknown => {
   }
   return copied(schema, changes)
 }
+
+/** Returns a JSON Schema without its bounds, patterns and formats, for values that another validator checks for these. */
+export const withoutBounds = (schema: JsonSchema): JsonSchema => {
+  const changes: Changes = newMap()
+  for (const inner of allSchemas(schema)) changes.set(inner, unbounded)
+  return asSchema(copied(schema, changes))
+}
+
+const unbounded: JsonSchema = Object.fromEntries(
+  words(
+    "exclusiveMaximum exclusiveMinimum format maxItems maxLength maxProperties maximum minItems minLength minProperties minimum multipleOf pattern uniqueItems"
+  ).map((keyword) => [keyword, undefined])
+)
 
 // -----------------------------------------------------------------------------
 // The root

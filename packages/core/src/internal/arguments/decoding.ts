@@ -1,13 +1,14 @@
 import { message, numberAt, type Options, type Origin, read, type Readable, type Unreadable } from "@fallible/arguments"
-import { fits, hasSecrets } from "@fallible/arguments/internal"
+import { fits, hasSecrets, surelyFits, withoutBounds } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { Repair } from "../../ToolOutcome.ts"
-import { runContained } from "../fiber/runContained.ts"
+import { isExit, runContained } from "../fiber/runContained.ts"
 import { excerpt } from "../value/text.ts"
 import * as Coercion from "./coercion.ts"
 import * as DispatchFailure from "./dispatchFailure.ts"
@@ -92,6 +93,8 @@ interface Contract<Params> {
   readonly jsonSchema: JsonSchema.JsonSchema
   /** Present if the whole schema is one of another library, or a JSON Schema. */
   readonly foreign: Foreign | undefined
+  /** The JSON Schema without what a library checks itself. */
+  readonly quick: JsonSchema.JsonSchema
   /** True if the JSON Schema is stricter than the decoder. If so, the JSON Schema is checked first. */
   readonly isStricter: boolean
   /** How texts are parsed for a read-only tool. */
@@ -111,12 +114,14 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   const decodeAll = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" })
   // If the schema holds a secret, no part of an unreadable text is quoted.
   const secrets = hasSecrets(schema) ? [[]] : []
+  const foreign = foreignIn(parameters.ast)
   const contract: Contract<Params> = {
     // Stops at the first error: collecting all errors takes three times as long.
     decode: (value) => runContained(decode(value)),
     decodeAll: (value) => runContained(decodeAll(value)),
     jsonSchema: schema,
-    foreign: foreignIn(parameters.ast),
+    foreign,
+    quick: foreign?.validate === undefined ? schema : withoutBounds(schema),
     // With an empty struct, Effect's decoder accepts any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),
     reading: { prose: true, secrets },
@@ -131,14 +136,14 @@ const asContractOf = <Params>(contract: Contract<unknown>) => contract as Contra
 
 // Coerces the value and decodes it again. If it still does not fit, fails with one issue for each field.
 const corrected = <Params>(
-  { decodeAll, isStricter, jsonSchema }: Contract<Params>,
+  contract: Contract<Params>,
   { parameters }: Target<Params>,
   text: Readable
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
+  const { decodeAll, isStricter } = contract
   const { fits, repairs, value } = Coercion.coerce(text.value, parameters, originOf(text))
   const refused = (issue?: SchemaIssue.Issue) => {
-    const origin = shownAs(text, { repairs })
-    return Effect.fail(new Undecoded(misfit(misfitOf(issue, value, jsonSchema, origin)), text))
+    return Effect.fail(refusedBy(contract, issue, text, { repairs, value }))
   }
   return Effect.matchEffect(decodeAll(value), {
     onFailure: refused,
@@ -150,41 +155,66 @@ const corrected = <Params>(
 }
 
 /*
- * Fits the value to the JSON Schema, and lets the library validate it, once.
+ * Fits the value to the JSON Schema, and lets the library validate it.
  *
  * A JSON Schema cannot say all that a library can: a pattern may ignore case, and a text may be trimmed before its length
- * counts. So a value of which only bounds and formats do not fit is the library's to judge.
+ * counts. So a value of which only bounds and formats do not fit is the library's to judge. Nearly all values are of the right
+ * types, and valid: they take the short way.
  */
 const decodeForeign = <Params>(
-  { jsonSchema }: Contract<Params>,
+  contract: Contract<Params>,
   { validate }: Foreign,
+  target: Target<Params>,
+  text: Readable
+): Effect.Effect<Decoded<Params>, Undecoded> => {
+  const { value } = text
+  if (!text.isExact || !surelyFits(value, contract.quick)) return fitted(contract, validate, target, text)
+  if (validate === undefined) return Effect.succeed(decodedAs(value, text.repairs))
+  const validated = validate(value)
+  // Nearly all values are valid, and nearly all libraries answer at once.
+  if (isExit(validated) && Exit.isSuccess(validated)) return Effect.succeed(decodedAs(validated.value, text.repairs))
+  return Effect.matchEffect(validated, {
+    onSuccess: (params) => Effect.succeed(decodedAs<Params>(params, text.repairs)),
+    onFailure: (issue) =>
+      fits(value, contract.jsonSchema)
+        ? Effect.fail(refusedBy(contract, issue, text, { value, repairs: none }))
+        : fitted(contract, validate, target, text)
+  })
+}
+
+const fitted = <Params>(
+  contract: Contract<Params>,
+  validate: Foreign["validate"],
   { parameters }: Target<Params>,
   text: Readable
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
-  const origin = originOf(text)
-  const fit: Coercion.Coerced = fits(text.value, jsonSchema, origin)
-    ? { value: text.value, repairs: [], fits: true }
-    : Coercion.coerce(text.value, parameters, origin)
-  const shownOrigin = shownAs(text, fit)
-  const refused = (issue?: SchemaIssue.Issue) =>
-    Effect.fail(new Undecoded(misfit(misfitOf(issue, fit.value, jsonSchema, shownOrigin)), text))
-  const isJudged = fit.fits ||
-    validate !== undefined && hasOnlyBounds(misfitOf(undefined, fit.value, jsonSchema, shownOrigin))
-  if (!isJudged) return refused()
-  const decoded = validate === undefined
-    ? Effect.succeed(fit.value)
-    : runContained(Effect.suspend(() => validate(fit.value)))
-  return decoded.pipe(
-    Effect.mapEager((params) => ({ params: asParams<Params>(params), repairs: [...text.repairs, ...fit.repairs] })),
-    Effect.catchEager(refused)
+  const fit = Coercion.coerce(text.value, parameters, originOf(text))
+  const misfit = fit.fits ? undefined : misfitOf(undefined, fit.value, contract.jsonSchema, shownAs(text, fit))
+  const repairs = [...text.repairs, ...fit.repairs]
+  if (misfit !== undefined && (validate === undefined || !hasOnlyBounds(misfit))) {
+    return Effect.fail(refusedBy(contract, undefined, text, fit))
+  }
+  if (validate === undefined) return Effect.succeed(decodedAs(fit.value, repairs))
+  return validate(fit.value).pipe(
+    Effect.mapEager((params) => decodedAs<Params>(params, repairs)),
+    Effect.catchEager((issue) => Effect.fail(refusedBy(contract, issue, text, fit)))
   )
 }
 
-const hasOnlyBounds = (refusal: ReturnType<typeof misfitOf>): boolean =>
-  refusal === undefined || refusal.issues.every(({ kind }) => kind === "bound" || kind === "format")
+const none: ReadonlyArray<never> = []
 
-// The schema that was validated has this type.
-const asParams = <Params>(params: unknown) => params as Params
+const refusedBy = (
+  { jsonSchema }: Contract<unknown>,
+  issue: SchemaIssue.Issue | undefined,
+  text: Readable,
+  fit: Pick<Coercion.Coerced, "repairs" | "value">
+): Undecoded => new Undecoded(misfit(misfitOf(issue, fit.value, jsonSchema, shownAs(text, fit))), text)
+
+// The schema that the value fits, or that validated it, has the type.
+const decodedAs = <Params>(params: unknown, repairs: ReadonlyArray<Repair>) => ({ params, repairs }) as Decoded<Params>
+
+const hasOnlyBounds = ({ issues }: NonNullable<ReturnType<typeof misfitOf>>): boolean =>
+  issues.every(({ kind }) => kind === "bound" || kind === "format")
 
 // -----------------------------------------------------------------------------
 // Refusals

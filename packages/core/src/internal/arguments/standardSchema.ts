@@ -80,21 +80,30 @@ export const validatorOf = (library: StandardSchema, mayQuote = true): Convert =
     !Predicate.isString(message) || message.trim() === "" || !mayQuote && quotes(message, value)
       ? "a valid value"
       : message
+  const judge = (value: unknown, validation: unknown): Effect.Effect<unknown, SchemaIssue.Issue> => {
+    if (!isPromise(validation)) return judged(who, validation, wordsFor(value))
+    const ended = Effect.tryPromise({ try: () => asPromise(validation), catch: threw })
+    return withinTime(
+      Effect.flatMap(Effect.orDie(ended), (validation) => judged(who, validation, wordsFor(value))),
+      longest,
+      { who, late: () => Effect.die(new Error(`${who} took longer than ${longest / 1000} seconds.`)) }
+    )
+  }
   return (value) => {
     try {
       const validation: unknown = library["~standard"].validate(value)
-      if (!isPromise(validation)) return judged(who, validation, wordsFor(value))
-      const ended = Effect.tryPromise({ try: () => asPromise(validation), catch: threw })
-      return withinTime(
-        Effect.flatMap(Effect.orDie(ended), (validation) => judged(who, validation, wordsFor(value))),
-        longest,
-        { who, late: () => Effect.die(new Error(`${who} took longer than ${longest / 1000} seconds.`)) }
-      )
+      // Nearly all values are valid.
+      return isValid(validation) ? Effect.succeed(validation.value) : judge(value, validation)
     } catch (error) {
       return Effect.die(threw(error))
     }
   }
 }
+
+const isValid = (validation: unknown): validation is { readonly value: unknown } =>
+  typeof validation === "object" && validation !== null && "value" in validation &&
+  (!("issues" in validation) || validation.issues === undefined || validation.issues === null) &&
+  !("then" in validation)
 
 const asPromise = (thenable: unknown) => thenable as Promise<unknown>
 
@@ -106,10 +115,8 @@ const judged = (
 ): Effect.Effect<unknown, SchemaIssue.Issue> =>
   attempt(() => {
     if (!Predicate.isObject(validation)) return undefined
-    const { issues, value } = validation
-    if (issues === undefined || issues === null) {
-      return "value" in validation ? Effect.succeed(value) : undefined
-    }
+    if (isValid(validation)) return Effect.succeed(validation.value)
+    const { issues } = validation
     return Array.isArray(issues) ? Effect.fail(issueFrom(issues.slice(0, mostIssues).map(issueOf(words)))) : undefined
   }) ?? Effect.die(
     new IllTyped(`${who} returned ${noun(validation)}, which has neither a 'value' nor a list of 'issues'.`)
