@@ -4,9 +4,9 @@
  *
  * It looks up the orders of the customer in the question, follows the pages that it is told of, asks for less if it is
  * told to, and adds up what it has. If it is told not to repeat the call, and has no better one, it says why it has no
- * answer.
+ * answer. If it is offered `final_answer`, it calls that, and writes the total as a text, as weak models do.
  */
-import { Model, type Transcript } from "@fallible/core"
+import { Model, type Toolkit, type Transcript } from "@fallible/core"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -15,26 +15,30 @@ import * as Schema from "effect/Schema"
 export const notice = "A stand-in plays the model: a small planner in this process. No language model is asked."
 
 export const layer: Layer.Layer<Model.Model> = Model.layer({
-  respond: ({ transcript }) => Effect.sync(() => reply({ messages: Array.from(transcript) }))
+  respond: ({ tools, transcript }) => Effect.sync(() => reply({ messages: Array.from(transcript), tools }))
 })
 
+interface Request {
+  readonly messages: ReadonlyArray<Transcript.Message>
+  readonly tools: ReadonlyArray<Toolkit.Definition>
+}
+
 /** Returns the model's next message. */
-export const reply = (
-  { messages }: { readonly messages: ReadonlyArray<Transcript.Message> }
-): Model.Reply => {
+export const reply = ({ messages, tools }: Request): Model.Reply => {
+  const isTyped = tools.some(({ name }) => name === "final_answer")
   const start = messages.findIndex(({ role }) => role === "user")
   const question = messages[start]
   const who = nameIn(question?.role === "user" ? question.text : "")
   const steps = stepsOf(messages.slice(start + 1))
   const last = steps.at(-1)
   if (last === undefined) return call(steps.length, "search_orders", { customer: who })
-  return next(last, steps) ?? call(steps.length, last.tool, last.args)
+  return next(last, steps, isTyped) ?? call(steps.length, last.tool, last.args)
 }
 
-const next = (last: Step, steps: ReadonlyArray<Step>): Model.Reply | undefined => {
+const next = (last: Step, steps: ReadonlyArray<Step>, isTyped: boolean): Model.Reply | undefined => {
   const { args, text, tool } = last
   const said = Option.getOrUndefined(readFailure(text))
-  if (said === undefined) return tool === "find_customer" ? byId(text, steps) : answer(steps)
+  if (said === undefined) return tool === "find_customer" ? byId(text, steps) : answer(steps, isTyped)
   const advice = `${said.hint ?? ""} ${said.retry}`
   if (said.next !== undefined) return call(steps.length, tool, said.next)
   if (/smaller 'limit'/.test(advice) && args["limit"] === undefined) {
@@ -51,16 +55,16 @@ const byId = (text: string, steps: ReadonlyArray<Step>): Model.Reply | undefined
   return customer === undefined ? undefined : call(steps.length, "search_orders", { customer })
 }
 
-const answer = (steps: ReadonlyArray<Step>): Model.Reply | undefined => {
+const answer = (steps: ReadonlyArray<Step>, isTyped: boolean): Model.Reply | undefined => {
   const orders = steps.flatMap(({ text }) => ordersIn(text))
   if (orders.length === 0) return undefined
   const cents = orders.reduce((sum, order) => sum + order.cents, 0)
   const open = orders.filter(({ status }) => status === "open").length
-  return say(
-    `${orders[0]?.customer} has ${orders.length} orders, ${open} of them open. They cost ${
-      (cents / 100).toFixed(2)
-    } in all.`
-  )
+  const customer = orders[0]?.customer
+  const total = (cents / 100).toFixed(2)
+  return isTyped
+    ? call(steps.length, "final_answer", { customer, orders: orders.length, open, total })
+    : say(`${customer} has ${orders.length} orders, ${open} of them open. They cost ${total} in all.`)
 }
 
 // -----------------------------------------------------------------------------

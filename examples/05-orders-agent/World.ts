@@ -19,6 +19,15 @@ export const OrdersPage = Schema.Struct({
 })
 export interface OrdersPage extends Schema.Schema.Type<typeof OrdersPage> {}
 
+/** The typed answer: what a customer has spent. */
+export const Spending = Schema.Struct({
+  customer: Schema.String,
+  orders: Schema.Int,
+  open: Schema.Int,
+  total: Schema.Finite
+})
+export interface Spending extends Schema.Schema.Type<typeof Spending> {}
+
 export const Customer = Schema.Struct({ id: Schema.String, name: Schema.String })
 export interface Customer extends Schema.Schema.Type<typeof Customer> {}
 

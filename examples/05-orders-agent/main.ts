@@ -5,6 +5,7 @@
  *     pnpm example orders --plain --max-turns 17
  *     pnpm example orders "What did Ada Rowe spend?" --upstream up
  *     pnpm example orders --upstream up --all-pages
+ *     pnpm example orders --upstream up --typed
  *     pnpm example orders --upstream nonsense --show-messages
  *     pnpm example orders --upstream empty --quiet
  */

@@ -64,6 +64,8 @@ export const readable = <R>({ agent, epilogue, messages, notice, question, repli
     }
     yield* print(plain(notice), plain(""), plain(`Question: ${question}`), plain(""))
     yield* Conversation.run(agent, question, view, replies).pipe(
+      // A typed answer is a call, so its text was not streamed.
+      Effect.tap((answer) => "value" in answer ? print(plain(""), plain(answer.text)) : Effect.void),
       Effect.tap(({ report }) => end(Trace.totals(report))),
       Effect.tapError((failure) =>
         Effect.gen(function*() {

@@ -68,6 +68,19 @@ for (const [wire, env] of wires) {
         })
       }))
 
+    it.live("gives its answer as data with --typed, by one call of final_answer", () =>
+      Effect.gen(function*() {
+        const { text, ...end } = yield* played(env, "--upstream", "up", "--typed")
+        assert.deepStrictEqual(JSON.parse(text), { customer: "c-17", orders: 64, open: 16, total: 664 })
+        assert.deepStrictEqual(end, { code: 0, replies: 3, calls: 3, failures: ["more_pages"] })
+      }))
+
+    it.live("has no typed answer if the service answers with nonsense", () =>
+      Effect.gen(function*() {
+        const { code, text } = yield* played(env, "--upstream", "empty", "--typed")
+        assert.deepStrictEqual([code, text], [1, "OutputRefused"])
+      }))
+
     it.live("asks once what is answered with nonsense, and says why it has no answer", () =>
       Effect.gen(function*() {
         const codes = {
