@@ -396,6 +396,8 @@ export const make = <
       ? undefined
       : new KeptResults(resultSize)
     if (earlier !== undefined) kept?.expect(earlier)
+    // A copy: a model may change what it is given.
+    const together = { ...options.modelOptions, ...modelOptions }
     // Written out: an object that is spread from another one is larger.
     const { around, halt, hasRetryBudget, journal, onEvent, place, prefix, retried, time, usage } = context
     return {
@@ -424,10 +426,10 @@ export const make = <
       onDoubt: options.onDoubt ?? "refuse",
       guard,
       offersAvailable: options.offer === "available",
-      // A copy: a model may change what it is given.
-      modelOptions: { ...options.modelOptions, ...modelOptions },
+      modelOptions: together,
       output,
-      isStructured: output !== undefined && canWrite({ model }, own.tools.size - 1),
+      isStructured: output !== undefined &&
+        canWrite({ model }, together.toolChoice === "none" ? 0 : own.tools.size - 1),
       given: { value: undefined },
       modelRetry: options.modelRetry ?? unlessProviderRetried,
       onModelFailure: options.onModelFailure,

@@ -6,10 +6,10 @@ import * as Effect from "effect/Effect"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolCall } from "../../ToolCall.ts"
-import type { ToolFailure } from "../../ToolFailure.ts"
+import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { answeringReply, finalAnswerName, givingTo, type Output } from "./finalAnswer.ts"
+import { answeringReply, finalAnswerName, givingTo, type Output, saysNothing } from "./finalAnswer.ts"
 import { renderOutcome } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { type Called, runCalls } from "./turnCalls.ts"
@@ -23,25 +23,29 @@ export interface AnsweredText extends Called {
 /** Checks a text as the answer of a run. Nobody sees the call: the model made none. */
 export const checkText = <T extends Tool.Any>(
   run: Run<T>,
-  state: Pick<State, "facts" | "loop" | "turn">,
+  state: State,
   reply: Reply,
   output: Output
 ): Effect.Effect<AnsweredText, never, Tool.Requirements<T>> => {
   const asCall = answeringReply(output, reply)
   const [call] = asCall.calls
+  const refused = (failure: SchemaMismatch) =>
+    Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], asCall, call })
   // A number that was cut off is another number.
-  return reply.truncated === true
-    ? Effect.succeed({ facts: state.facts, outcomes: [cutOff(reply.text)], asCall, call })
-    : Effect.map(givingTo(run.given, runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
-      ...called,
-      asCall,
-      call
-    }))
+  if (reply.truncated === true) return refused(DispatchFailure.answerCutOff(reply.text.length))
+  if (saysNothing(output, reply.text)) return refused(DispatchFailure.answeredNothing())
+  // If the run is interrupted here, its check may have acted.
+  run.tracker?.calls(state, asCall)
+  return Effect.map(givingTo(run.given, runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
+    ...called,
+    asCall,
+    call
+  }))
 }
 
-const cutOff = (text: string): ToolOutcome.Failed => ({
+const refusedUnread = (failure: SchemaMismatch): ToolOutcome.Failed => ({
   _tag: "Failed",
-  failure: DispatchFailure.answerCutOff(text.length),
+  failure,
   stage: "decode",
   certainty: "not_executed",
   attempts: 0,

@@ -10,7 +10,7 @@ import type * as Tool from "../../Tool.ts"
 import { checkText } from "./answerText.ts"
 import { askToConclude, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
-import { finalAnswerName, givingTo, type Output } from "./finalAnswer.ts"
+import { finalAnswerName, givingTo, type Output, withOneAnswer } from "./finalAnswer.ts"
 import { lastQuestionOf } from "./question.ts"
 import {
   answerOf,
@@ -56,7 +56,7 @@ export const concludeRun = <T extends Tool.Any>(
       const last = { ...reply, calls: [] }
       if (run.output !== undefined) {
         const stopReason = isFallback(asked) ? "fallback" : "concluded"
-        return concludeTyped(run, replied, whole, run.output, withLedger(ended, replied), { stopReason, concluded })
+        return concludeTyped(run, replied, whole, run.output, ended, { stopReason, concluded })
       }
       if (isFallback(asked)) return Effect.succeed(answerOf(replied, last, { stopReason: "fallback", concluded }))
       if (isBlank(reply.text)) return unanswered(run, replied, withLedger(ended, replied))
@@ -75,23 +75,32 @@ const concludeTyped = <T extends Tool.Any>(
   state: State,
   reply: Reply,
   output: Output,
-  failure: AgentFailure.AgentFailure,
+  ended: Unfinished,
   ending: Ending
 ): Effect.Effect<Answer, AgentFailure.AgentFailure, Tool.Requirements<T>> => {
-  const calls = reply.calls.filter(({ name }) => name === finalAnswerName)
-  const given = calls.length > 0
-    ? Effect.map(
-      givingTo(run.given, runCalls(run, state, { ...reply, calls })),
-      (called) => ({ ...called, call: calls[0]! })
-    )
-    : checkText(run, state, reply, output)
-  return Effect.flatMap(given, ({ call, facts, outcomes: [outcome] }) => {
-    const after = { ...state, facts }
+  const answering = withOneAnswer({ ...reply, calls: reply.calls.filter(({ name }) => name === finalAnswerName) })
+  const [call] = answering.calls
+  if (call === undefined && isBlank(reply.text) && ending.stopReason !== "fallback") {
+    return Effect.fail(withLedger(ended, state))
+  }
+  const given = call === undefined
+    ? checkText(run, state, reply, output)
+    : Effect.suspend(() => {
+      run.tracker?.calls(state, answering)
+      return Effect.map(givingTo(run.given, runCalls(run, state, answering)), (called) => ({
+        ...called,
+        asCall: answering,
+        call
+      }))
+    })
+  return Effect.flatMap(given, ({ asCall, call, facts, outcomes }) => {
+    const [outcome] = outcomes
+    const after = { ...state, facts, account: state.account.ended(state.turn, asCall, outcomes) }
     return outcome?._tag === "Completed"
-      ? typedAnswer(run, after, { ...reply, calls }, call, ending)
+      ? typedAnswer(run, after, answering, call, ending)
       : outcome?._tag === "Stopped"
       ? Effect.fail(runStopped(after, outcome.reason))
-      : Effect.fail(failure)
+      : Effect.fail(withLedger(ended, after))
   })
 }
 

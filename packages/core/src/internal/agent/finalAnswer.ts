@@ -4,9 +4,10 @@
  * So an answer is read, repaired and validated as any arguments are, and its check can refuse it, ask the user or stop the
  * run, as a handler can. An answer that the model writes as a text takes the same way: it becomes such a call.
  */
-import { read } from "@fallible/arguments"
+import { numberAt, read, type Readable } from "@fallible/arguments"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Reply } from "../../Model.ts"
@@ -16,7 +17,9 @@ import type { ToolCall } from "../../ToolCall.ts"
 import { isToolFailure, type SchemaMismatch, type SemanticGarbage, type ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { fittedJson } from "../arguments/argumentIdentity.ts"
+import { coerce } from "../arguments/coercion.ts"
 import { decodeText, type Undecoded } from "../arguments/decoding.ts"
+import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
@@ -39,12 +42,15 @@ export interface Output {
   readonly tool: Tool.Any
   /** The only key of the arguments, if the answer itself is not an object. */
   readonly field: string | undefined
+  /** True if the answer is a string, whatever it looks like. */
+  readonly isText: boolean
 }
 
 /** Makes what an agent needs for its typed answers. Throws a `TypeError` if the schema cannot be used. */
 export const outputOf = <A, R>(output: Parameters.Parameters<A>, check: Check<A, R> | undefined): Output => {
   const own = asDecoder<A>(argumentSchema("The output of an agent", output))
-  const field = whyUnusable(schemaOf(own)) === undefined ? undefined : "answer"
+  const schema = named(schemaOf(own))
+  const field = whyUnusable(schema) === undefined ? undefined : "answer"
   const parameters = field === undefined ? own : Parameters.inField(field, own)
   const tool = Tool.make(finalAnswerName, {
     description: "Gives the final answer. Call it once, alone, when you have the answer.",
@@ -52,7 +58,28 @@ export const outputOf = <A, R>(output: Parameters.Parameters<A>, check: Check<A,
     success: Schema.Null,
     sideEffect: "none"
   }, (value: A) => Effect.as(Effect.andThen(checked(value, check), keep(value)), null))
-  return { tool: exemptFromLimits(tool), field }
+  return { tool: exemptFromLimits(tool), field, isText: isString(tool, field) }
+}
+
+const isString = ({ parameters }: Tool.Any, field: string | undefined): boolean => {
+  if (field === undefined) return false
+  const schema = schemaOf(parameters)
+  const { properties } = named(schema)
+  const answer = Predicate.hasProperty(properties, field) ? properties[field] : undefined
+  return Predicate.isObject(answer) && named(answer, schema)["type"] === "string"
+}
+
+// A schema with a name is only a reference to its definition.
+const named = (schema: JsonSchema.JsonSchema, root = schema, hops = 8): JsonSchema.JsonSchema => {
+  const { $ref } = schema
+  const name = Predicate.isString($ref) ? /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec($ref)?.[1] : undefined
+  if (name === undefined || hops === 0) return schema
+  const key = decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~")
+  const definition =
+    [root["$defs"], root["definitions"]].flatMap((definitions) =>
+      Predicate.hasProperty(definitions, key) && Predicate.isObject(definitions[key]) ? [definitions[key]] : []
+    )[0]
+  return definition === undefined ? schema : named(definition, root, hops - 1)
 }
 
 const asDecoder = <A>(schema: Schema.Constraint) => schema as Schema.ConstraintDecoder<A>
@@ -99,16 +126,20 @@ export const valueOf = (
     ? Effect.map(decodeText(text, tool), ({ params }) => params)
     : Effect.succeed(given.value.of)
 
-/** Decodes an answer that was kept as text. */
-export const valueIn = (output: Output, text: string): Effect.Effect<unknown, Undecoded> =>
-  Effect.map(decodeText(argumentsOf(output, text), output.tool), ({ params }) => params)
+/** Decodes an answer that was kept as {@link textOf} returns it. */
+export const valueIn = ({ field, isText, tool }: Output, text: string): Effect.Effect<unknown, Undecoded> => {
+  const args = field === undefined ? text : isText ? inField(field, JSON.stringify(text)) : inField(field, text)
+  return Effect.map(decodeText(args, tool), ({ params }) => params)
+}
 
-/** Returns the answer as text: as JSON, or as it is if it is a string. */
-export const textOf = ({ field, tool }: Output, { arguments: text }: ToolCall): string => {
+/** Returns the answer as text: as JSON, or as it is if the output is a string. */
+export const textOf = ({ field, isText, tool }: Output, { arguments: text }: ToolCall): string => {
   const json = fittedJson(tool, text)
   const answer = field !== undefined && Predicate.hasProperty(json, field) ? json[field] : json
-  return Predicate.isString(answer) ? answer : JSON.stringify(answer)
+  return isText && Predicate.isString(answer) ? answer : JSON.stringify(answer)
 }
+
+const inField = (field: string, json: string): string => `{${JSON.stringify(field)}:${json}}`
 
 // -----------------------------------------------------------------------------
 // Calls
@@ -124,10 +155,26 @@ export const answerIn = (
   return call === undefined || outcome === undefined ? undefined : { call, outcome }
 }
 
-/** True if a reply gives its answer together with other calls, or gives several answers. */
-export const isTooEarly = (calls: ReadonlyArray<ToolCall>): boolean =>
-  calls.length > 1 &&
-  calls.some(({ arguments: text, name }) => name !== finalAnswerName || text !== calls[0]?.arguments)
+/** True if all calls of a reply give answers. */
+export const isAnswer = (calls: ReadonlyArray<ToolCall>): boolean =>
+  calls.length > 0 && calls.every(({ name }) => name === finalAnswerName)
+
+/** Returns why an answer is not taken if it comes together with other calls. */
+export const refusalBeside = (calls: ReadonlyArray<ToolCall>): DispatchFailure.DispatchFailure | undefined =>
+  calls.length === 1
+    ? undefined
+    : isAnswer(calls)
+    ? DispatchFailure.answeredTwice(finalAnswerName)
+    : DispatchFailure.answeredTooEarly(finalAnswerName)
+
+/** Returns a reply that gives its answer once, if it gives only this answer. */
+export const withOneAnswer = (reply: Reply): Reply => {
+  const { calls } = reply
+  const [first] = calls
+  return calls.length > 1 && isAnswer(calls) && calls.every((call) => call.arguments === first?.arguments)
+    ? { ...reply, calls: calls.slice(0, 1) }
+    : reply
+}
 
 /** Returns a reply that gives its text as the answer, by a call. */
 export const answeringReply = (output: Output, reply: Reply): Reply & { readonly calls: readonly [ToolCall] } => ({
@@ -135,25 +182,54 @@ export const answeringReply = (output: Output, reply: Reply): Reply & { readonly
   calls: [{ id: finalAnswerName, name: finalAnswerName, arguments: argumentsOf(output, reply.text) }]
 })
 
-// An answer that is not an object may be written with its key, or without.
-const argumentsOf = ({ field, tool }: Output, text: string): string => {
+/** True if all of a text is the answer, as it is. */
+export const isInWords = (output: Output, { arguments: args }: ToolCall, text: string): boolean =>
+  output.field !== undefined && args === inField(output.field, JSON.stringify(text))
+
+/** True if a text says nothing: read as arguments, it would be an object without keys. */
+export const saysNothing = ({ field }: Output, text: string): boolean =>
+  field === undefined && /^\s*(?:null)?\s*$/.test(text)
+
+// An answer that is not an object may be written with its key, or without. A string may be written with quotes, or without.
+const argumentsOf = (output: Output, text: string): string => {
+  const { field, isText, tool } = output
   if (field === undefined) return text
-  if (hasKey(text, field)) return text
-  const bare = /^\s*```(?:json)?\s([^]*)```\s*$/.exec(text)?.[1] ?? text
-  const inField = `{${JSON.stringify(field)}:${bare}}`
-  return takesText(tool, field) && !/^\s*"/.test(bare) || !hasKey(inField, field)
-    ? JSON.stringify({ [field]: text })
-    : inField
+  const bare = withoutFence(text)
+  const quoted = inField(field, JSON.stringify(text))
+  if (isText) {
+    // All of a text is the answer, also if it quotes an answer. But what begins as one, and does not end, is cut off.
+    if (keyed(bare, field, false) !== undefined || hasBegun(bare, field)) return bare
+    return isJsonString(bare, field) ? inField(field, bare) : quoted
+  }
+  const whole = inField(field, bare)
+  const readable = (looksLikeJson(bare) ? [text, whole] : [text, whole, quoted]).flatMap((args) => {
+    const value = keyed(args, field, true)
+    if (value === undefined) return []
+    const fitted = coerce(value.value, tool.parameters, { numberAt: (path) => numberAt(value, path) })
+    // Words in place of a list are not a list with these words.
+    return args !== text && isPut(value.value[field], fitted.value, field) ? [] : [{ args, fits: fitted.fits }]
+  })
+  return (readable.find(({ fits }) => fits) ?? readable[0])?.args ?? bare
 }
 
-const hasKey = (text: string, key: string): boolean => {
-  const readable = read(text, { prose: true })
-  return readable.ok && Object.hasOwn(readable.value, key)
+// True if an answer was put in a list or in an object.
+const isPut = (answer: unknown, fitted: unknown, field: string): boolean =>
+  !isNested(answer) && Predicate.hasProperty(fitted, field) && isNested(fitted[field])
+
+const isNested = (value: unknown): boolean => typeof value === "object" && value !== null
+
+const withoutFence = (text: string): string => /^\s*```(?:json)?\s([^]*?)(?:```\s*)?$/.exec(text)?.[1] ?? text
+
+/** Reads a text as an object that has this key, and no other. */
+const keyed = (text: string, key: string, prose: boolean): Readable | undefined => {
+  const readable = read(text, { prose })
+  return readable.ok && Object.keys(readable.value).join() === key ? readable : undefined
 }
 
-// A text that is an answer may look like a number.
-const takesText = ({ parameters }: Tool.Any, field: string): boolean => {
-  const { properties } = schemaOf(parameters)
-  const answer = Predicate.hasProperty(properties, field) ? properties[field] : undefined
-  return Predicate.hasProperty(answer, "type") && answer.type === "string"
-}
+const hasBegun = (text: string, field: string): boolean =>
+  new RegExp(`^\\s*\\{\\s*"${field}"\\s*:`).test(text) || /^\s*"(?:[^"\\]|\\[^])*\\?$/.test(text)
+
+const isJsonString = (text: string, field: string): boolean =>
+  /^\s*"(?:[^"\\]|\\[^])*"\s*$/.test(text) && keyed(inField(field, text), field, false) !== undefined
+
+const looksLikeJson = (text: string): boolean => /^\s*[{["]/.test(text)

@@ -16,7 +16,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
-import type { Answer } from "../../Answer.ts"
+import type { Answer, LooksLike } from "../../Answer.ts"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
@@ -28,7 +28,16 @@ import { checkText, correctionOf, invalidAnswer } from "./answerText.ts"
 import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
-import { answerIn, finalAnswerName, givingTo, isTooEarly, maxCorrections, type Output } from "./finalAnswer.ts"
+import {
+  answerIn,
+  answeringReply,
+  givingTo,
+  isAnswer,
+  isInWords,
+  maxCorrections,
+  type Output,
+  withOneAnswer
+} from "./finalAnswer.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelEntry.ts"
 import { offeredNames, questionOf } from "./question.ts"
@@ -79,20 +88,21 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
         const late = withRetries(run, state)
         return concludeRun(run, late, limitReached(run, late, ofRun(run, "elapsed")))
       }
-      const reply = isReplyAlone(asked) ? asked : asked.reply
+      const received = isReplyAlone(asked) ? asked : asked.reply
+      const reply = run.output === undefined ? received : withOneAnswer(received)
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied(reply) }
       run.retried.length = 0
       run.usage.now(replied.account, reply.calls.length)
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.
-        if (state.account.calls > run.budget.calls && !givesAnswer(run, reply)) {
+        if (state.account.calls > run.budget.calls && !(run.output !== undefined && isAnswer(reply.calls))) {
           return concludeRun(run, replied, limitReached(run, replied, ofRun(run, "calls")))
         }
         run.tracker?.calls(replied, reply)
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
       }
-      if (run.output !== undefined && !isBlank(reply.text)) {
+      if (run.output !== undefined && (isFallback(asked) || !isBlank(reply.text))) {
         return afterAnswerText(run, replied, reply, run.output, isFallback(asked))
       }
       if (isFallback(asked)) return Effect.succeed(answerOf(replied, reply, { stopReason: "fallback" }))
@@ -156,9 +166,6 @@ const proceed = <T extends Tool.Any>(
     )
 }
 
-const givesAnswer = <T extends Tool.Any>({ output }: Run<T>, { calls }: Reply): boolean =>
-  output !== undefined && calls.every(({ name }) => name === finalAnswerName)
-
 // Ends the run if the model has called `final_answer`, and nothing is wrong with the answer, or too often something was.
 const afterAnswer = <T extends Tool.Any>(
   run: Run<T>,
@@ -171,7 +178,7 @@ const afterAnswer = <T extends Tool.Any>(
   if (answer === undefined) return undefined
   const { call, outcome } = answer
   if (outcome._tag === "Completed") return typedAnswer(run, state, reply, call, { stopReason: "answered" })
-  if (outcome._tag !== "Failed" || isTooEarly(reply.calls)) return undefined
+  if (outcome._tag !== "Failed" || !isAnswer(reply.calls)) return undefined
   return next.refusals === maxCorrections
     ? Effect.fail(outputRefused(next, call.arguments, outcome.failure))
     : Effect.suspend(() => turn(run, { ...next, refusals: next.refusals + 1 }))
@@ -235,7 +242,7 @@ const afterText = <T extends Tool.Any>(run: Run<T>, state: State, reply: Reply, 
   const { blanks, hasQuestioned, questioned } = state
   if (isBlank(reply.text)) {
     // The model has nothing better.
-    if (questioned !== undefined) return markedAnswer(run, state, questioned)
+    if (questioned !== undefined && run.output === undefined) return markedAnswer(run, state, questioned)
     return blanks === 2
       ? endedByModel(run, state, emptyReplies, [lastOf(emptyReplies, state.turn, blanks + 1)])
       : askAgain(run, state, emptyReply, blanks + 1, { blanks: blanks + 1 })
@@ -258,23 +265,33 @@ const afterAnswerText = <T extends Tool.Any>(
   reply: Reply,
   output: Output,
   isFallback: boolean
-): Loop<T, Answer> =>
-  Effect.flatMap(checkText(run, state, reply, output), ({ asCall, call, facts, outcomes }): Loop<T, Answer> => {
-    const after = { ...state, facts }
+): Loop<T, Answer> => {
+  const kind = isFallback ? undefined : looksLike(reply.text, offeredNames(run, state))
+  const question = (state: State, kind: LooksLike) =>
+    askAgain(run, state, lookalikes[kind], 1, {
+      blanks: 0,
+      questioned: { reply, looksLike: kind },
+      hasQuestioned: true,
+      refused: undefined
+    })
+  const isQuestionable = !state.hasQuestioned && run.usage.usedUp === undefined
+  const isWords = isInWords(output, answeringReply(output, reply).calls[0], reply.text)
+  // Any words fit an output that is a string.
+  if (kind !== undefined && isQuestionable && isWords) return question(state, kind)
+  return Effect.flatMap(checkText(run, state, reply, output), ({ asCall, call, facts, outcomes }): Loop<T, Answer> => {
     const [outcome] = outcomes
-    if (outcome?._tag === "Completed") {
-      return typedAnswer(run, after, reply, call, { stopReason: isFallback ? "fallback" : "answered" })
-    }
     // The check has asked the user, or stopped the run.
-    if (outcome?._tag !== "Failed") return proceed(run, after, asCall, outcomes)
-    const kind = looksLike(reply.text, offeredNames(run, state))
-    if (kind !== undefined && !state.hasQuestioned && !isFallback && run.usage.usedUp === undefined) {
-      return askAgain(run, after, lookalikes[kind], 1, {
-        blanks: 0,
-        questioned: { reply, looksLike: kind },
-        hasQuestioned: true
+    if (outcome?._tag !== "Completed" && outcome?._tag !== "Failed") {
+      return proceed(run, { ...state, facts }, asCall, outcomes)
+    }
+    const after = { ...state, facts, account: state.account.checked(state.turn, asCall, outcome) }
+    if (outcome._tag === "Completed") {
+      return typedAnswer(run, after, reply, call, {
+        stopReason: isFallback ? "fallback" : "answered",
+        ...(kind !== undefined && isWords ? { looksLike: kind } : {})
       })
     }
+    if (kind !== undefined && isQuestionable) return question(after, kind)
     if (isFallback || state.refusals === maxCorrections) {
       return Effect.fail(outputRefused(after, reply.text, outcome.failure))
     }
@@ -285,6 +302,7 @@ const afterAnswerText = <T extends Tool.Any>(
       refusals: state.refusals + 1
     })
   })
+}
 
 const askAgain = <T extends Tool.Any>(
   run: Run<T>,
