@@ -375,7 +375,7 @@ export const make = <
     if (limits === undefined) return budget
     const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
     const together: Limits = { ...options.limits, ...Object.fromEntries(given) }
-    const problem = problemInLimits(together, own, options.results)
+    const problem = problemInLimits(together, options.toolkit, options.results)
     return problem ?? attemptToMake(() => makeBudget(together))
   }
 

@@ -70,7 +70,7 @@ export class InCall extends namedStruct<InCall>()({
 export class TurnStarted extends namedStruct<TurnStarted>()({ _tag: Schema.tag("TurnStarted"), ...ofStep }) {}
 
 /**
- * A piece of the model's text.
+ * A piece of the model's text. If the agent has an `output` with secrets, there are none.
  *
  * @category models
  * @since 0.1.0
@@ -373,12 +373,12 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "LimitReached":
       return { _tag: event._tag, ...turnOf(event), limit: event.limit }
     case "RunEnded": {
-      const { at, answer: { concluded, looksLike, text, truncated }, run } = event
+      const { at, answer: { concluded, looksLike, shown, text, truncated }, run } = event
       return {
         _tag: event._tag,
         run,
         at,
-        text,
+        text: shown ?? text,
         truncated,
         ...(concluded === undefined ? {} : { concluded }),
         ...(looksLike === undefined ? {} : { looksLike })

@@ -27,7 +27,7 @@ export const checkText = <T extends Tool.Any>(
   reply: Reply,
   output: Output
 ): Effect.Effect<AnsweredText, never, Tool.Requirements<T>> => {
-  const asCall = answeringReply(output, reply)
+  const asCall = answerOf(run, output, reply)
   const [call] = asCall.calls
   const refused = (failure: SchemaMismatch) =>
     Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], asCall, call })
@@ -41,6 +41,13 @@ export const checkText = <T extends Tool.Any>(
     asCall,
     call
   }))
+}
+
+const answerOf = <T extends Tool.Any>({ masks }: Run<T>, output: Output, reply: Reply) => {
+  const [call] = answeringReply(output, reply).calls
+  const shown = call.arguments === undefined ? undefined : masks?.get(call.name)?.(call.arguments)
+  const calls = [shown === undefined ? call : { ...call, shown }] as const
+  return { text: "", calls }
 }
 
 const refusedUnread = (failure: SchemaMismatch): ToolOutcome.Failed => ({

@@ -8,9 +8,10 @@ import type { Answer, Concluded } from "../../Answer.ts"
 import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import { checkText } from "./answerText.ts"
-import { askToConclude, isBlank, timeIsUp } from "./askInTime.ts"
+import { askToConclude, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { finalAnswerName, givingTo, type Output, withOneAnswer } from "./finalAnswer.ts"
+import { isBlank } from "./modelReply.ts"
 import { lastQuestionOf } from "./question.ts"
 import {
   answerOf,

@@ -4,7 +4,8 @@
  * So an answer is read, repaired and validated as any arguments are, and its check can refuse it, ask the user or stop the
  * run, as a handler can. An answer that the model writes as a text takes the same way: it becomes such a call.
  */
-import { numberAt, read, type Readable } from "@fallible/arguments"
+import { masked, maskedText, numberAt, read, type Readable } from "@fallible/arguments"
+import { hasSecrets, mask } from "@fallible/arguments/internal"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
@@ -24,6 +25,7 @@ import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { kind } from "../value/text.ts"
+import { attempt } from "../value/untrusted.ts"
 
 /** The name of the tool with which a model gives its answer. */
 export const finalAnswerName = "final_answer"
@@ -44,6 +46,8 @@ export interface Output {
   readonly field: string | undefined
   /** True if the answer is a string, whatever it looks like. */
   readonly isText: boolean
+  /** True if the answer may have a secret. */
+  readonly isSecret: boolean
 }
 
 /** Makes what an agent needs for its typed answers. Throws a `TypeError` if the schema cannot be used. */
@@ -58,7 +62,12 @@ export const outputOf = <A, R>(output: Parameters.Parameters<A>, check: Check<A,
     success: Schema.Null,
     sideEffect: "none"
   }, (value: A) => Effect.as(Effect.andThen(checked(value, check), keep(value)), null))
-  return { tool: exemptFromLimits(tool), field, isText: isString(tool, field) }
+  return {
+    tool: exemptFromLimits(tool),
+    field,
+    isText: isString(tool, field),
+    isSecret: hasSecrets(schemaOf(parameters))
+  }
 }
 
 const isString = ({ parameters }: Tool.Any, field: string | undefined): boolean => {
@@ -138,6 +147,28 @@ export const textOf = ({ field, isText, tool }: Output, { arguments: text }: Too
   const answer = field !== undefined && Predicate.hasProperty(json, field) ? json[field] : json
   return isText && Predicate.isString(answer) ? answer : JSON.stringify(answer)
 }
+
+/** Returns an answer as it may be shown; `undefined` if its output has no secrets. */
+export const shownText = (output: Output, text: string): string | undefined =>
+  output.isSecret ? shownAnswer(output, argumentsOf(output, text)) : undefined
+
+/** Returns the answer of a call as it may be shown; `undefined` if its output has no secrets. */
+export const shownAnswer = ({ field, isSecret, tool }: Output, args: string | undefined): string | undefined => {
+  if (!isSecret) return undefined
+  const json = maskedText(args ?? "", schemaOf(tool.parameters))
+  const masked = attempt((): unknown => JSON.parse(json)) ?? mask
+  const answer = field !== undefined && Predicate.hasProperty(masked, field) ? masked[field] : masked
+  return Predicate.isString(answer) ? answer : JSON.stringify(answer)
+}
+
+/** Returns the part of an answer that is written so far, without its secrets. */
+export const shownPart = ({ field, isSecret, tool }: Output, soFar: unknown): unknown => {
+  const shown = isSecret ? masked(asJson(soFar), schemaOf(tool.parameters), false) : soFar
+  return field === undefined ? shown : Predicate.hasProperty(shown, field) ? shown[field] : undefined
+}
+
+// It was read from a text.
+const asJson = (value: unknown) => value as Schema.Json
 
 const inField = (field: string, json: string): string => `{${JSON.stringify(field)}:${json}}`
 

@@ -25,7 +25,7 @@ import { logFailure } from "../call/failureLogLine.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { checkText, correctionOf, invalidAnswer } from "./answerText.ts"
-import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
+import { askInTime, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
 import {
@@ -36,10 +36,12 @@ import {
   isInWords,
   maxCorrections,
   type Output,
+  shownText,
   withOneAnswer
 } from "./finalAnswer.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelEntry.ts"
+import { isBlank } from "./modelReply.ts"
 import { offeredNames, questionOf } from "./question.ts"
 import { Account } from "./runAccount.ts"
 import {
@@ -179,8 +181,8 @@ const afterAnswer = <T extends Tool.Any>(
   const { call, outcome } = answer
   if (outcome._tag === "Completed") return typedAnswer(run, state, reply, call, { stopReason: "answered" })
   if (outcome._tag !== "Failed" || !isAnswer(reply.calls)) return undefined
-  return next.refusals === maxCorrections
-    ? Effect.fail(outputRefused(next, call.arguments, outcome.failure))
+  return next.refusals === maxCorrections || isBroken(outcome)
+    ? Effect.fail(outputRefused(next, call.shown ?? call.arguments, outcome.failure))
     : Effect.suspend(() => turn(run, { ...next, refusals: next.refusals + 1 }))
 }
 
@@ -292,8 +294,8 @@ const afterAnswerText = <T extends Tool.Any>(
       })
     }
     if (kind !== undefined && isQuestionable) return question(after, kind)
-    if (isFallback || state.refusals === maxCorrections) {
-      return Effect.fail(outputRefused(after, reply.text, outcome.failure))
+    if (isFallback || state.refusals === maxCorrections || isBroken(outcome)) {
+      return Effect.fail(outputRefused(after, shownText(output, reply.text) ?? reply.text, outcome.failure))
     }
     return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
       blanks: 0,
@@ -303,6 +305,10 @@ const afterAnswerText = <T extends Tool.Any>(
     })
   })
 }
+
+// The model cannot mend the check of its answers.
+const isBroken = ({ failure: { _tag, code } }: ToolOutcome.Failed): boolean =>
+  _tag === "ToolUnavailable" && code === "defect"
 
 const askAgain = <T extends Tool.Any>(
   run: Run<T>,
