@@ -22,6 +22,7 @@ import { coerce } from "../arguments/coercion.ts"
 import { decodeText, type Undecoded } from "../arguments/decoding.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
+import { runAnswer } from "../call/runUserCode.ts"
 import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { kind } from "../value/text.ts"
@@ -93,15 +94,24 @@ const named = (schema: JsonSchema.JsonSchema, root = schema, hops = 8): JsonSche
 
 const asDecoder = <A>(schema: Schema.Constraint) => schema as Schema.ConstraintDecoder<A>
 
-const checked = <A, R>(value: A, check: Check<A, R> | undefined): Effect.Effect<void, Objection, R> =>
-  Effect.flatMap(check?.(value) ?? Effect.void, (found) =>
-    found === undefined
-      ? Effect.void
-      : isToolFailure(found)
-      ? Effect.fail(found)
-      : Effect.die(new TypeError(`The check of an answer succeeded with ${kind(found)}: ${howToAnswer}.`)))
+const checked = <A, R>(value: A, check: Check<A, R> | undefined): Effect.Effect<void, Objection, R> => {
+  const verdict = check?.(value)
+  return verdict === undefined
+    ? Effect.void
+    : Effect.flatMap(
+      runAnswer(label, verdict),
+      (found) => found === undefined ? Effect.void : isToolFailure(found) ? Effect.fail(found) : Effect.die(odd(found))
+    )
+}
 
-const howToAnswer = "succeed with undefined if the answer is good, and with a failure if it is not"
+const label = "The check of an agent's answer"
+
+const odd = (found: unknown) =>
+  new TypeError(
+    `${label} succeeded with ${
+      kind(found)
+    }: succeed with undefined if the answer is good, and with a failure if it is not.`
+  )
 
 // -----------------------------------------------------------------------------
 // The value

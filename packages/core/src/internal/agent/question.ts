@@ -112,7 +112,7 @@ const optionsFor = <T extends Tool.Any>(
     const isMet = toolChoice === "none" || account.calls > 0 && typeof toolChoice === "object"
     return isMet ? withoutChoice(modelOptions) : modelOptions
   }
-  const isMet = account.calls > 0 || toolkit.tools.size === 1 ||
+  const isMet = account.calls > 0 || toolkit.tools.size === 1 || toolChoice === "none" ||
     typeof toolChoice === "object" && toolChoice.tool === finalAnswerName
   return withSchema(isMet ? withoutChoice(modelOptions) : modelOptions, output)
 }
