@@ -1252,3 +1252,10 @@ describe("a postponed run with a typed answer", () => {
       }
     }))
 })
+
+describe("an agent with an output", () => {
+  it("is taken where any agent is", () => {
+    const anyone: Agent.Agent<Tool.Any, unknown> = daysAgent
+    assert.strictEqual(anyone, daysAgent)
+  })
+})

@@ -92,7 +92,11 @@ export type LooksLike = typeof LooksLike.Type
  * @category models
  * @since 0.1.0
  */
-export type Answer<A = Untyped> = Fields & ([A] extends [Untyped] ? unknown : { readonly value: A })
+export type Answer<A = Untyped> = Fields & { readonly [Key in keyof Valued<A>]: Valued<A>[Key] }
+
+// Written as a mapped type, so that an agent whose answers have a value can be used where any agent can: the compiler takes two
+// conditional types for different ones, whatever they come to.
+type Valued<A> = [A] extends [Untyped] ? unknown : { readonly value: A }
 
 /**
  * Stands for the type of an answer that has no `value`.
