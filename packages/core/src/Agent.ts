@@ -111,7 +111,7 @@ export interface Options<
   /**
    * What happens when a limit is reached, or when the run is stuck: the run fails (`LimitReached`, `LoopDetected`), or
    * the model is asked once more, without tools, for the best answer from what is known. `Answer.concluded` marks
-   * such an answer. If it does not fit the `output`, the run fails. Default: `"fail"`.
+   * such an answer. If it does not fit the `output`, or if its check asks the user, the run fails. Default: `"fail"`.
    */
   readonly onLimit?: "fail" | "conclude"
   /**
@@ -430,7 +430,6 @@ export const make = <
       output,
       isStructured: output !== undefined &&
         canWrite({ model }, together.toolChoice === "none" ? 0 : own.tools.size - 1),
-      given: { value: undefined },
       modelRetry: options.modelRetry ?? unlessProviderRetried,
       onModelFailure: options.onModelFailure,
       tracker: undefined,

@@ -9,13 +9,23 @@ import type { ToolCall } from "../../ToolCall.ts"
 import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { answeringReply, finalAnswerName, givingTo, type Output, saysNothing } from "./finalAnswer.ts"
+import { oneLine } from "../value/text.ts"
+import {
+  answeringReply,
+  finalAnswerName,
+  type Given,
+  giving,
+  notGiven,
+  type Output,
+  saysNothing
+} from "./finalAnswer.ts"
 import { renderOutcome } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { type Called, runCalls } from "./turnCalls.ts"
 
 /** A text as a call, and what became of the call. */
 export interface AnsweredText extends Called {
+  readonly given: Given
   readonly asCall: Reply
   readonly call: ToolCall
 }
@@ -30,13 +40,13 @@ export const checkText = <T extends Tool.Any>(
   const asCall = answerOf(run, output, reply)
   const [call] = asCall.calls
   const refused = (failure: SchemaMismatch) =>
-    Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], asCall, call })
+    Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], given: notGiven, asCall, call })
   // A number that was cut off is another number.
   if (reply.truncated === true) return refused(DispatchFailure.answerCutOff(reply.text.length))
   if (saysNothing(output, reply.text)) return refused(DispatchFailure.answeredNothing())
   // If the run is interrupted here, its check may have acted.
   run.tracker?.calls(state, asCall)
-  return Effect.map(givingTo(run.given, runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
+  return Effect.map(giving(runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
     ...called,
     asCall,
     call
@@ -66,8 +76,14 @@ export const invalidAnswer = ({ detail }: ToolFailure): ModelFailure =>
 
 /** Returns what the model is told of a text that is not the answer. */
 export const correctionOf = <T extends Tool.Any>(run: Run<T>, call: ToolCall, outcome: ToolOutcome.Failed): string => {
-  const why = renderOutcome(run, outcome, call, [])
-  return run.isStructured
-    ? `Your last reply is not a valid answer. Reply with the corrected answer alone, as JSON.\n${why}`
-    : `Your last reply is not the final answer. To give it, call ${finalAnswerName}.\n${why}`
+  if (!run.isStructured) {
+    const why = renderOutcome(run, outcome, call, [])
+    return `Your last reply is not the final answer. To give it, call ${finalAnswerName}.\n${why}`
+  }
+  // The advice of a rendering is about calls.
+  const { _tag, detail, hint } = outcome.failure
+  const advice = hint === undefined || _tag === "SchemaMismatch" ? "" : ` ${oneLine(hint)}`
+  return `Your last reply is not a valid answer: ${
+    oneLine(detail)
+  }${advice}\nReply with the corrected answer alone, as JSON.`
 }

@@ -5,12 +5,15 @@
 import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer, Concluded } from "../../Answer.ts"
+import type * as CallFacts from "../../CallFacts.ts"
 import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
+import type { ToolCall } from "../../ToolCall.ts"
+import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { checkText } from "./answerText.ts"
 import { askToConclude, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
-import { finalAnswerName, givingTo, type Output, withOneAnswer } from "./finalAnswer.ts"
+import { finalAnswerName, giving, type Output, withOneAnswer } from "./finalAnswer.ts"
 import { isBlank } from "./modelReply.ts"
 import { lastQuestionOf } from "./question.ts"
 import {
@@ -27,7 +30,7 @@ import {
 } from "./runEndings.ts"
 import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
-import { runCalls } from "./turnCalls.ts"
+import { afterCall, runCalls } from "./turnCalls.ts"
 import { looksLike } from "./unfinishedReply.ts"
 
 /** Ends a run that cannot go on: with its failure, or with a last answer of the model. */
@@ -84,26 +87,41 @@ const concludeTyped = <T extends Tool.Any>(
   if (call === undefined && isBlank(reply.text) && ending.stopReason !== "fallback") {
     return Effect.fail(withLedger(ended, state))
   }
-  const given = call === undefined
+  const calling = call === undefined
     ? checkText(run, state, reply, output)
     : Effect.suspend(() => {
       run.tracker?.calls(state, answering)
-      return Effect.map(givingTo(run.given, runCalls(run, state, answering)), (called) => ({
+      return Effect.map(giving(runCalls(run, state, answering)), (called) => ({
         ...called,
         asCall: answering,
         call
       }))
     })
-  return Effect.flatMap(given, ({ asCall, call, facts, outcomes }) => {
+  return Effect.flatMap(calling, ({ asCall, call, facts, given, outcomes }) => {
     const [outcome] = outcomes
-    const after = { ...state, facts, account: state.account.ended(state.turn, asCall, outcomes) }
+    const after = {
+      ...state,
+      facts: asked(run, facts, call, outcome),
+      account: state.account.ended(state.turn, asCall, outcomes)
+    }
     return outcome?._tag === "Completed"
-      ? typedAnswer(run, after, answering, call, ending)
+      ? typedAnswer(run, after, answering, { call, given }, ending)
       : outcome?._tag === "Stopped"
       ? Effect.fail(runStopped(after, outcome.reason))
       : Effect.fail(withLedger(ended, after))
   })
 }
+
+// Nobody replies to a question of the check: the run ends. What the check did before it asked is known.
+const asked = <T extends Tool.Any>(
+  run: Run<T>,
+  facts: CallFacts.CallFacts,
+  call: ToolCall,
+  outcome: ToolOutcome | undefined
+): CallFacts.CallFacts =>
+  outcome?._tag === "Suspended" && outcome.certainty !== "not_executed"
+    ? afterCall(run, facts, call, { ...outcome, certainty: "unknown" })
+    : facts
 
 // A text that does not look like an answer is the answer if the model cannot be asked for a better one.
 const unanswered = <T extends Tool.Any>(

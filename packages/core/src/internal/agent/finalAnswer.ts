@@ -129,11 +129,18 @@ const keep = (value: unknown): Effect.Effect<void> =>
     if (given !== undefined) given.value = { of: value }
   })
 
-/** Runs calls, one of which may be the answer. */
-export const givingTo = <A, E, R>(given: Given, calls: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-  given.value = undefined
-  return Effect.provideService(calls, current, given)
-}
+/** Runs calls, one of which may be the answer, and returns its value with their outcomes. */
+export const giving = <A extends object, E, R>(
+  calls: Effect.Effect<A, E, R>
+): Effect.Effect<A & { readonly given: Given }, E, R> =>
+  Effect.suspend(() => {
+    // Its own for each group of calls: a check that was given up may still end.
+    const given: Given = { value: undefined }
+    return Effect.map(Effect.provideService(calls, current, given), (called) => ({ ...called, given }))
+  })
+
+/** Of calls that did not run here. */
+export const notGiven: Given = { value: undefined }
 
 /** Returns the value of an answer that was taken. */
 export const valueOf = (

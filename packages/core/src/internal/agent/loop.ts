@@ -31,10 +31,12 @@ import { concludeRun, limitToConclude } from "./conclusion.ts"
 import {
   answerIn,
   answeringReply,
-  givingTo,
+  type Given,
+  giving,
   isAnswer,
   isInWords,
   maxCorrections,
+  notGiven,
   type Output,
   shownText,
   withOneAnswer
@@ -121,15 +123,18 @@ const afterCalls = <T extends Tool.Any>(
   calls: Effect.Effect<Called, never, Tool.Requirements<T>>
 ): Loop<T, Answer> =>
   Effect.flatMap(
-    run.output === undefined ? calls : givingTo(run.given, calls),
-    ({ facts, outcomes }) => proceed(run, { ...before, facts }, reply, outcomes)
+    run.output === undefined ? calls : giving(calls),
+    (called) => proceed(run, { ...before, facts: called.facts }, reply, called.outcomes, givenIn(called))
   )
+
+const givenIn = (called: Called & { readonly given?: Given }): Given => called.given ?? notGiven
 
 const proceed = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   reply: Reply,
-  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  given: Given
 ): Loop<T, Answer> => {
   const { faults, length, messages, verdict } = shownOutcomes(run, state, reply, outcomes)
   const next: State = {
@@ -154,7 +159,7 @@ const proceed = <T extends Tool.Any>(
     return haltedBy(run, state, next, reply, outcomes) ??
       (run.output === undefined
         ? undefined
-        : afterAnswer(run, { ...state, account: next.account }, next, reply, outcomes)) ??
+        : afterAnswer(run, { ...state, account: next.account }, next, reply, outcomes, given)) ??
       (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
   }
   return faults.length === 0
@@ -174,12 +179,13 @@ const afterAnswer = <T extends Tool.Any>(
   state: State,
   next: State,
   reply: Reply,
-  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  given: Given
 ): Loop<T, Answer> | undefined => {
   const answer = answerIn(reply, outcomes)
   if (answer === undefined) return undefined
   const { call, outcome } = answer
-  if (outcome._tag === "Completed") return typedAnswer(run, state, reply, call, { stopReason: "answered" })
+  if (outcome._tag === "Completed") return typedAnswer(run, state, reply, { call, given }, { stopReason: "answered" })
   if (outcome._tag !== "Failed" || !isAnswer(reply.calls)) return undefined
   return next.refusals === maxCorrections || isBroken(outcome)
     ? Effect.fail(outputRefused(next, call.shown ?? call.arguments, outcome.failure))
@@ -280,30 +286,33 @@ const afterAnswerText = <T extends Tool.Any>(
   const isWords = isInWords(output, answeringReply(output, reply).calls[0], reply.text)
   // Any words fit an output that is a string.
   if (kind !== undefined && isQuestionable && isWords) return question(state, kind)
-  return Effect.flatMap(checkText(run, state, reply, output), ({ asCall, call, facts, outcomes }): Loop<T, Answer> => {
-    const [outcome] = outcomes
-    // The check has asked the user, or stopped the run.
-    if (outcome?._tag !== "Completed" && outcome?._tag !== "Failed") {
-      return proceed(run, { ...state, facts }, asCall, outcomes)
-    }
-    const after = { ...state, facts, account: state.account.checked(state.turn, asCall, outcome) }
-    if (outcome._tag === "Completed") {
-      return typedAnswer(run, after, reply, call, {
-        stopReason: isFallback ? "fallback" : "answered",
-        ...(kind !== undefined && isWords ? { looksLike: kind } : {})
+  return Effect.flatMap(
+    checkText(run, state, reply, output),
+    ({ asCall, call, facts, given, outcomes }): Loop<T, Answer> => {
+      const [outcome] = outcomes
+      // The check has asked the user, or stopped the run.
+      if (outcome?._tag !== "Completed" && outcome?._tag !== "Failed") {
+        return proceed(run, { ...state, facts }, asCall, outcomes, given)
+      }
+      const after = { ...state, facts, account: state.account.checked(state.turn, asCall, outcome) }
+      if (outcome._tag === "Completed") {
+        return typedAnswer(run, after, reply, { call, given }, {
+          stopReason: isFallback ? "fallback" : "answered",
+          ...(kind !== undefined && isWords ? { looksLike: kind } : {})
+        })
+      }
+      if (kind !== undefined && isQuestionable) return question(after, kind)
+      if (isFallback || state.refusals === maxCorrections || isBroken(outcome)) {
+        return Effect.fail(outputRefused(after, shownText(output, reply.text) ?? reply.text, outcome.failure))
+      }
+      return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
+        blanks: 0,
+        questioned: undefined,
+        refused: { reply, why: correctionOf(run, call, outcome) },
+        refusals: state.refusals + 1
       })
     }
-    if (kind !== undefined && isQuestionable) return question(after, kind)
-    if (isFallback || state.refusals === maxCorrections || isBroken(outcome)) {
-      return Effect.fail(outputRefused(after, shownText(output, reply.text) ?? reply.text, outcome.failure))
-    }
-    return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
-      blanks: 0,
-      questioned: undefined,
-      refused: { reply, why: correctionOf(run, call, outcome) },
-      refusals: state.refusals + 1
-    })
-  })
+  )
 }
 
 // The model cannot mend the check of its answers.

@@ -20,7 +20,7 @@ import { oneLine } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { describeLimit } from "./budget.ts"
 import type { Fault } from "./enclosingStep.ts"
-import { shownAnswer, textOf as answerText, valueOf } from "./finalAnswer.ts"
+import { type Given, shownAnswer, textOf as answerText, valueOf } from "./finalAnswer.ts"
 import type { Recording } from "./journalStep.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
@@ -58,10 +58,10 @@ export const typedAnswer = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   reply: Reply,
-  call: ToolCall,
+  { call, given }: { readonly call: ToolCall; readonly given: Given },
   ending: Ending
 ): Effect.Effect<Answer.Answer, AgentFailure.AgentFailure> => {
-  const { given, output } = run
+  const { output } = run
   if (output === undefined) return Effect.succeed(answerOf(state, reply, ending))
   const text = answerText(output, call)
   const shown = shownAnswer(output, call.arguments)
