@@ -216,6 +216,43 @@ describe("a typed answer", () => {
       assert.strictEqual(failed(exit)._tag, "OutputRefused")
     }))
 
+  it.effect("may follow what the model thought, or be a call that was written as text", () =>
+    Effect.gen(function*() {
+      const texts = [
+        "<think>\nMaybe {\"days\": 2}?\n</think>\n{\"days\": 3}",
+        "{\"name\":\"final_answer\",\"arguments\":{\"days\":3}}",
+        "<tool_call>{\"name\":\"final_answer\",\"arguments\":\"{\\\"days\\\":3}\"}</tool_call>",
+        "```json\n{\"name\":\"final_answer\",\"parameters\":{\"days\":3}}\n```"
+      ]
+      for (const written of texts) {
+        assert.deepStrictEqual(yield* valueOf(daysAgent, [text(written)]), [{ days: 3 }, 1], written)
+      }
+      const strings = Agent.make({ toolkit: Toolkit.make(look()), output: Schema.String })
+      const said: ReadonlyArray<readonly [string, string]> = [
+        ["<think>Hm.</think>\nThree days.", "Three days."],
+        ["\n<thinking>Hm.</thinking> Three days.", "Three days."],
+        ["{\"name\":\"final_answer\",\"arguments\":{\"answer\":\"Three days.\"}}", "Three days."]
+      ]
+      for (const [written, value] of said) {
+        assert.deepStrictEqual(yield* valueOf(strings, [text(written)]), [value, 1])
+      }
+      const wrong = [
+        "<think>Three",
+        "<think>Three days.</think>",
+        "{\"name\":\"final_answer\",\"arguments\":{\"days\":3"
+      ]
+      for (const written of wrong) {
+        const { exit } = yield* played(daysAgent, () => text(written))
+        assert.strictEqual(refused(exit).text, written)
+      }
+      // What was only thought is no answer.
+      assert.strictEqual(refused((yield* played(strings, () => text("<think>Three da"))).exit).issues.length, 1)
+      assert.strictEqual(
+        refused((yield* played(strings, () => text("<think>Three days.</think>"))).exit).issues.length,
+        1
+      )
+    }))
+
   it.effect("is not made of a text that says nothing, even if all fields may be absent", () =>
     Effect.gen(function*() {
       const output = Schema.Struct({ days: Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.succeed(7))) })
@@ -337,6 +374,9 @@ describe("a typed answer", () => {
       const tooLong = final({ items: ["x".repeat(1024 * 1024)] })
       const { exit } = yield* played(agent, () => tooLong)
       assert.include(refused(exit).detail, "too long")
+      const strings = Agent.make({ toolkit: Toolkit.empty, output: Schema.String, limits: { turns: 1 } })
+      const endless = yield* played(strings, () => text(`"${"x".repeat(20_000_000)}`))
+      assert.strictEqual(failed(endless.exit)._tag, "LimitReached")
     }))
 })
 
@@ -940,6 +980,37 @@ describe("the limits of a run with a typed answer", () => {
       }
     }))
 
+  it.effect("are reached, and nobody replies to a check that asks then", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make({
+        toolkit: Toolkit.make(look()),
+        output: Days,
+        limits: { turns: 2 },
+        onLimit: "conclude",
+        checkOutput: () => Effect.asVoid(ToolCall.ask("Right?"))
+      })
+      for (const [, write, model] of ways) {
+        const { exit } = yield* played(agent, model([call("look"), write({ days: 3 })]))
+        assert.strictEqual(failed(exit)._tag, "LimitReached")
+      }
+    }))
+
+  it.effect("give up a check, whose value is not that of the next answer", () =>
+    Effect.gen(function*() {
+      for (const [, write, model] of ways) {
+        const agent = Agent.make({
+          toolkit: Toolkit.empty,
+          output: Days,
+          limits: { elapsed: "1 minute" },
+          onLimit: "conclude",
+          checkOutput: ({ days }) =>
+            days === 1 ? Effect.uninterruptible(Effect.sleep("57 seconds")) : Effect.sleep("4 seconds")
+        })
+        const { exit } = yield* passing(played(agent, model([write({ days: 1 }), write({ days: 2 })])))
+        if (Exit.isSuccess(exit)) assert.strictEqual(exit.value.text, JSON.stringify(exit.value.value))
+      }
+    }))
+
   it.effect("are not used up by a guard against loops that withdraws the answer", () =>
     Effect.gen(function*() {
       let ran = 0
@@ -1027,6 +1098,19 @@ describe("the request for a typed answer", () => {
       assert.strictEqual(first(yield* optionsOf({ toolChoice: "none" }, structured)), " -")
       const without = (script: ScriptedModel.Script) => structured(script, "without_tools")
       assert.strictEqual(first(yield* optionsOf({ toolChoice: "none" }, without)), " -")
+    }))
+
+  it.effect("corrects a text in words that fit the way in which the model answers", () =>
+    Effect.gen(function*() {
+      const { requests: [, byCall] } = yield* played(daysAgent, [json({ days: "x" }), final({ days: 3 })])
+      assert.match(lastText(byCall!), /^Your last reply is not the final answer. To give it, call final_answer.\n\{/)
+      const { requests: [, byText] } = yield* played(daysAgent, structured([json({ days: "x" }), json({ days: 3 })]))
+      assert.strictEqual(
+        lastText(byText!),
+        "Your last reply is not a valid answer: 'days': expected integer, got \"x\".\nReply with the corrected answer alone, as JSON."
+      )
+      // Both see what they wrote.
+      for (const request of [byCall, byText]) assert.strictEqual(request?.messages.at(-2)?.text, "{\"days\":\"x\"}")
     }))
 
   it.effect("does not require a tool if none is offered", () =>

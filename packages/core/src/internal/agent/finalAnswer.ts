@@ -5,7 +5,7 @@
  * run, as a handler can. An answer that the model writes as a text takes the same way: it becomes such a call.
  */
 import { masked, maskedText, numberAt, read, type Readable } from "@fallible/arguments"
-import { hasSecrets, mask } from "@fallible/arguments/internal"
+import { defaults, hasSecrets, mask } from "@fallible/arguments/internal"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
@@ -27,6 +27,7 @@ import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { kind } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
+import { withoutThought } from "./unfinishedReply.ts"
 
 /** The name of the tool with which a model gives its answer. */
 export const finalAnswerName = "final_answer"
@@ -167,7 +168,7 @@ export const textOf = ({ field, isText, tool }: Output, { arguments: text }: Too
 
 /** Returns an answer as it may be shown; `undefined` if its output has no secrets. */
 export const shownText = (output: Output, text: string): string | undefined =>
-  output.isSecret ? shownAnswer(output, argumentsOf(output, text)) : undefined
+  output.isSecret ? shownAnswer(output, writtenArguments(output, text)) : undefined
 
 /** Returns the answer of a call as it may be shown; `undefined` if its output has no secrets. */
 export const shownAnswer = ({ field, isSecret, tool }: Output, args: string | undefined): string | undefined => {
@@ -227,16 +228,39 @@ export const withOneAnswer = (reply: Reply): Reply => {
 /** Returns a reply that gives its text as the answer, by a call. */
 export const answeringReply = (output: Output, reply: Reply): Reply & { readonly calls: readonly [ToolCall] } => ({
   text: "",
-  calls: [{ id: finalAnswerName, name: finalAnswerName, arguments: argumentsOf(output, reply.text) }]
+  calls: [{ id: finalAnswerName, name: finalAnswerName, arguments: writtenArguments(output, reply.text) }]
 })
 
 /** True if all of a text is the answer, as it is. */
 export const isInWords = (output: Output, { arguments: args }: ToolCall, text: string): boolean =>
-  output.field !== undefined && args === inField(output.field, JSON.stringify(text))
+  output.field !== undefined && args === inField(output.field, JSON.stringify(saidIn(text)))
 
 /** True if a text says nothing: read as arguments, it would be an object without keys. */
-export const saysNothing = ({ field }: Output, text: string): boolean =>
-  field === undefined && /^\s*(?:null)?\s*$/.test(text)
+export const saysNothing = ({ field }: Output, text: string): boolean => {
+  const said = saidIn(text).trim()
+  return said === "" || thought.test(said) || field === undefined && said === "null"
+}
+
+const thought = /^\s*<think(?:ing)?>/
+
+const saidIn = (text: string): string => thought.test(text) ? withoutThought(text.trim()) : text
+
+// A text that is too long is refused as it is: looking at it takes time, and a pattern takes memory.
+const writtenArguments = (output: Output, text: string): string => {
+  if (text.length > defaults.bytes) return text
+  const said = saidIn(text)
+  return writtenCall(said) ?? argumentsOf(output, said)
+}
+
+// A call that the model, or its server, wrote as text. A call that does nothing but answer need not be asked for again.
+const writtenCall = (text: string): string | undefined => {
+  const readable = read(text)
+  if (!readable.ok || !readable.isExact || readable.value["name"] !== finalAnswerName) return undefined
+  const { name: _, ...rest } = readable.value
+  const { arguments: args = rest["parameters"] } = rest
+  if (Object.keys(rest).length !== 1 || args === undefined) return undefined
+  return Predicate.isString(args) ? args : JSON.stringify(args)
+}
 
 // An answer that is not an object may be written with its key, or without. A string may be written with quotes, or without.
 const argumentsOf = (output: Output, text: string): string => {

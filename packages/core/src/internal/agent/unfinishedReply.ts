@@ -16,8 +16,8 @@ export const looksLike = (text: string, tools: ReadonlySet<string>): LooksLike |
   return isCall(said, tools) ? "call_as_text" : isPlan(said, tools) ? "plan" : undefined
 }
 
-// Some servers leave what the model thinks in its text.
-const withoutThought = (text: string): string => {
+/** Returns a text without what the model thought before it, which some servers leave in it. */
+export const withoutThought = (text: string): string => {
   const [, tag] = /^<(think|thinking)>/.exec(text) ?? []
   const end = tag === undefined ? -1 : text.indexOf(`</${tag}>`)
   return end < 0 ? text : text.slice(end + `</${tag}>`.length).trim()
