@@ -172,9 +172,9 @@ describe("types display", () => {
       ],
       ["plain", "Tool<\"plain\", {}, string, never, never>"],
       ["toolkit", "Toolkit<Tool<\"plain\", {}, string, never, never>>"],
-      ["run", "Effect<Answer, AgentFailure, Model | OrdersApi>"],
-      ["stream", "Stream<AgentEvent, AgentFailure, Model | OrdersApi>"],
-      ["event", "AgentEvent"],
+      ["run", "Effect<Answer<Untyped>, AgentFailure, Model | OrdersApi>"],
+      ["stream", "Stream<AgentEvent<Untyped>, AgentFailure, Model | OrdersApi>"],
+      ["event", "AgentEvent<Untyped>"],
       ["callEvent", "CallEvent"],
       ["ended", "CallEnded"],
       ["retried", "FailureHandled & InCall"]

@@ -27,7 +27,7 @@ import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { kind } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
-import { withoutThought } from "./unfinishedReply.ts"
+import { withoutThought } from "./thought.ts"
 
 /** The name of the tool with which a model gives its answer. */
 export const finalAnswerName = "final_answer"
