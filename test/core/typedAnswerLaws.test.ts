@@ -1,6 +1,6 @@
 /** What holds of typed answers, whatever the model writes. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, Model, SemanticGarbage, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { Agent, AgentFailure, Model, SemanticGarbage, Tool, type ToolCall, Toolkit } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Answer from "@fallible/core/Answer"
 import * as Journal from "@fallible/core/Journal"

@@ -1,6 +1,6 @@
 /** Typed answers over real HTTP: what is sent, and how many requests an answer takes. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, type Model, Tool, Toolkit } from "@fallible/core"
+import { Agent, AgentFailure, type Model, SemanticGarbage, Tool, ToolCall, Toolkit } from "@fallible/core"
 import { OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
@@ -18,6 +18,8 @@ const look = Tool.make(
 const withTools = Agent.make({ toolkit: Toolkit.make(look), output: Days })
 const withoutTools = Agent.make({ toolkit: Toolkit.empty, output: Days })
 const listing = Agent.make({ toolkit: Toolkit.empty, output: Schema.Array(Schema.Int) })
+
+const none: Toolkit.Toolkit<typeof look> = Toolkit.empty
 
 const structuredOpenAi: typeof openAi = (url) =>
   OpenAi.layer({ model: "any", baseUrl: `${url}/v1`, structuredOutput: true })
@@ -287,6 +289,37 @@ describe("the request for a typed answer", () => {
         assert.strictEqual(sent[1], last)
       }
     }))
+})
+
+describe("a typed answer that its check asks the user about", () => {
+  for (const { name, provider, write } of setups) {
+    it.effect(`goes on in requests that a server accepts, over ${name}`, () =>
+      Effect.gen(function*() {
+        const agent = Agent.make({
+          toolkit: name.includes("without tools") ? none : Toolkit.make(look),
+          output: Days,
+          checkOutput: ({ days }) =>
+            Effect.flatMap(ToolCall.ask(`${days}?`), (reply) =>
+              reply === "yes"
+                ? Effect.void
+                : Effect.fail(new SemanticGarbage({ code: "no", detail: "The user says no." })))
+        })
+        const ask = <A>(run: Effect.Effect<A, AgentFailure.AgentFailure, Model.Model>) =>
+          Effect.flatMap(Effect.flip(run), (failure) =>
+            failure instanceof AgentFailure.RunSuspended
+              ? Effect.succeed(failure)
+              : Effect.die(failure))
+        const [answer, sent] = yield* Effect.gen(function*() {
+          const first = yield* ask(agent.run("?"))
+          const second = yield* ask(agent.resume(first.suspension, "no"))
+          const third = yield* ask(agent.resume(second.suspension, "no"))
+          return [yield* agent.resume(third.suspension, "yes"), yield* bodies] as const
+        }).pipe(Effect.provide(serving(provider)([1, 2, 3].map((days) => write({ days })))))
+        assert.deepStrictEqual(answer.value, { days: 3 })
+        assert.strictEqual(sent.length, 3)
+        assert.include(JSON.stringify(sent[2]), "The user says no.")
+      }))
+  }
 })
 
 describe("the previews of a typed answer", () => {
