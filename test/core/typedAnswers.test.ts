@@ -1074,6 +1074,19 @@ describe("the request for a typed answer", () => {
       assert.isDefined(requests[0]?.options.output)
     }))
 
+  it.effect("has no other schema than that of the answer", () =>
+    Effect.gen(function*() {
+      const modelOptions = { output: { type: "object" }, temperature: 0 }
+      const agent = Agent.make({ toolkit: Toolkit.make(look()), output: Days, modelOptions })
+      const { requests: [byCall] } = yield* played(agent, [final({ days: 3 })], { modelOptions })
+      assert.deepStrictEqual(byCall?.options, { temperature: 0 })
+      const { requests: [byText] } = yield* played(agent, structured([json({ days: 3 })]), { modelOptions })
+      assert.deepInclude(byText?.options.output, { required: ["days"] })
+      const untyped = Agent.make({ toolkit: Toolkit.make(look()), modelOptions })
+      const { requests: [own] } = yield* played(untyped, [text("{}")])
+      assert.deepStrictEqual(own?.options, modelOptions)
+    }))
+
   it.effect("requires a tool until one was called, and the answer is one", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* optionsOf({ toolChoice: "required" }, tool), [

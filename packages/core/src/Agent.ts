@@ -397,7 +397,11 @@ export const make = <
       : new KeptResults(resultSize)
     if (earlier !== undefined) kept?.expect(earlier)
     // A copy: a model may change what it is given.
-    const together = { ...options.modelOptions, ...modelOptions }
+    const { output: ownSchema, ...others } = { ...options.modelOptions, ...modelOptions }
+    // The schema of a typed answer is the agent's to send, or not.
+    const together: ModelOptions = output !== undefined || ownSchema === undefined
+      ? others
+      : { ...others, output: ownSchema }
     // Written out: an object that is spread from another one is larger.
     const { around, halt, hasRetryBudget, journal, onEvent, place, prefix, retried, time, usage } = context
     return {
