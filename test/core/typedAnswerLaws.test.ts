@@ -6,7 +6,7 @@ import * as Answer from "@fallible/core/Answer"
 import * as Journal from "@fallible/core/Journal"
 import * as RunHandle from "@fallible/core/RunHandle"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Exit, Layer, Schema, Stream } from "effect"
+import { Cause, Effect, Exit, Layer, Logger, Schema, Stream } from "effect"
 import * as fc from "fast-check"
 import { runs } from "../support/runs.ts"
 import { isValid } from "../support/stuck.ts"
@@ -109,6 +109,10 @@ const world = ({ onLimit, output, refuses, replies, turns, way }: Scenario) => {
   return { agent, checked, model: structured, sent }
 }
 
+/** The runs of a law log thousands of refusals. */
+const silently = <A, E>(effect: Effect.Effect<A, E, Model.Model>, model: Layer.Layer<Model.Model>) =>
+  Effect.runPromise(Effect.provide(Effect.exit(effect), Layer.merge(model, Logger.layer([]))))
+
 const asUnknown = (schema: Schema.Constraint) => schema as Schema.ConstraintDecoder<unknown>
 
 const failureOf = (exit: Exit.Exit<unknown, AgentFailure.AgentFailure>) =>
@@ -142,7 +146,7 @@ describe("a typed answer", () => {
         fc.assert(
           fc.asyncProperty(scenarios, async (scenario) => {
             const { agent, checked, model, sent } = world(scenario)
-            const exit = await Effect.runPromise(Effect.provide(Effect.exit(agent.run("?")), model))
+            const exit = await silently(agent.run("?"), model)
             assert.isAtMost(sent.length, scenario.turns)
             const failure = failureOf(exit)
             if (failure !== undefined) {
@@ -181,8 +185,7 @@ describe("a typed answer", () => {
       fc.assert(
         fc.asyncProperty(scenarios, async (scenario) => {
           const plain = world(scenario)
-          const run = <A, E>(effect: Effect.Effect<A, E, Model.Model>, model = plain.model) =>
-            Effect.runPromise(Effect.provide(Effect.exit(effect), model))
+          const run = <A, E>(effect: Effect.Effect<A, E, Model.Model>, model = plain.model) => silently(effect, model)
           const first = await run(plain.agent.run("?", { id: "r" }))
           // How often a scope has run is known to the process.
           const shown = (exit: Exit.Exit<Answer.Answer<unknown>, AgentFailure.AgentFailure>): unknown => {

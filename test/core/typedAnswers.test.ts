@@ -20,7 +20,20 @@ import * as ModelRecovery from "@fallible/core/ModelRecovery"
 import * as Parameters from "@fallible/core/Parameters"
 import * as RunHandle from "@fallible/core/RunHandle"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, Schedule, Schema, Stream } from "effect"
+import {
+  Cause,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  Redacted,
+  Schedule,
+  Schema,
+  Stream
+} from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { inspect } from "node:util"
@@ -568,7 +581,8 @@ describe("no answer is made of a text that was cut off", () => {
     it.effect(`of ${name}`, () =>
       Effect.gen(function*() {
         const agent = Agent.make({ toolkit: Toolkit.empty, output, limits: { turns: 1 } })
-        const isAnswered = (reply: Model.Reply) => Exit.isSuccess(Effect.runSync(played(agent, [reply])).exit)
+        const isAnswered = (reply: Model.Reply) =>
+          Exit.isSuccess(Effect.runSync(Effect.provide(played(agent, [reply]), Logger.layer([]))).exit)
         yield* Effect.void
         fc.assert(
           fc.property(arbitrary, (value) => {
