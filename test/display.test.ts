@@ -173,8 +173,8 @@ describe("types display", () => {
       ["plain", "Tool<\"plain\", {}, string, never, never>"],
       ["toolkit", "Toolkit<Tool<\"plain\", {}, string, never, never>>"],
       ["run", "Effect<Answer, AgentFailure, Model | OrdersApi>"],
-      ["stream", "Stream<AgentEvent, AgentFailure, Model | OrdersApi>"],
-      ["event", "AgentEvent"],
+      ["stream", "Stream<AgentEvent<Answer>, AgentFailure, Model | OrdersApi>"],
+      ["event", "AgentEvent<Answer>"],
       ["callEvent", "CallEvent"],
       ["ended", "CallEnded"],
       ["retried", "FailureHandled & InCall"]

@@ -22,7 +22,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Postponement, Suspension } from "./AgentFailure.ts"
-import type { Answer, Untyped } from "./Answer.ts"
+import type { Answer, Fields, Untyped } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { problemIn, problemInLimits } from "./internal/agent/agentOptions.ts"
 import { type Budget, makeBudget } from "./internal/agent/budget.ts"
@@ -111,7 +111,7 @@ export interface Options<
   /**
    * What happens when a limit is reached, or when the run is stuck: the run fails (`LimitReached`, `LoopDetected`), or
    * the model is asked once more, without tools, for the best answer from what is known. `Answer.concluded` marks
-   * such an answer. If it does not fit the `output`, the run fails. Default: `"fail"`.
+   * such an answer. If it does not fit the `output`, or if its check asks the user, the run fails. Default: `"fail"`.
    */
   readonly onLimit?: "fail" | "conclude"
   /**
@@ -253,17 +253,17 @@ export type RunOptions = RunSettings & RunScope & {
 
 /**
  * An agent. `T` is the union of the types of its tools. `R` is the union of the services that its policies, its
- * fixers and the check of its answers require. `A` is the type of its answer's `value`, if it has an `output`.
+ * fixers and the check of its answers require. `A` is the type of its answers.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Agent<out T extends Tool.Any, out R = never, A = Untyped> {
+export interface Agent<out T extends Tool.Any, out R = never, out A extends Fields = Answer> {
   /** Runs the agent on a question. */
   readonly run: (
     question: Question,
     options?: RunOptions
-  ) => Effect.Effect<Answer<A>, AgentFailure, Model | Tool.Requirements<T> | R>
+  ) => Effect.Effect<A, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /**
    * Like `run`, but returns the events of the run as a stream. The stream ends with `RunEnded`, or fails.
@@ -285,12 +285,12 @@ export interface Agent<out T extends Tool.Any, out R = never, A = Untyped> {
       suspension: Suspension,
       reply: string,
       options?: RunSettings
-    ): Effect.Effect<Answer<A>, AgentFailure, Model | Tool.Requirements<T> | R>
+    ): Effect.Effect<A, AgentFailure, Model | Tool.Requirements<T> | R>
     /** Goes on with a run that was postponed: the model is asked again, at once. */
     (
       postponement: Postponement,
       options?: RunSettings
-    ): Effect.Effect<Answer<A>, AgentFailure, Model | Tool.Requirements<T> | R>
+    ): Effect.Effect<A, AgentFailure, Model | Tool.Requirements<T> | R>
   }
 
   /** Like `resume`, but returns the events from that point on as a stream. */
@@ -348,7 +348,7 @@ export const make = <
   R2 = never
 >(
   options: Options<T, R, F, A, R2>
-): Agent<T, R | NeededBy<F> | R2, A> => {
+): Agent<T, R | NeededBy<F> | R2, Answer<A>> => {
   const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
   demandKnown("Agent.make", options, names)
@@ -375,7 +375,7 @@ export const make = <
     if (limits === undefined) return budget
     const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
     const together: Limits = { ...options.limits, ...Object.fromEntries(given) }
-    const problem = problemInLimits(together, own, options.results)
+    const problem = problemInLimits(together, options.toolkit, options.results)
     return problem ?? attemptToMake(() => makeBudget(together))
   }
 
@@ -396,6 +396,12 @@ export const make = <
       ? undefined
       : new KeptResults(resultSize)
     if (earlier !== undefined) kept?.expect(earlier)
+    // A copy: a model may change what it is given.
+    const { output: ownSchema, ...others } = { ...options.modelOptions, ...modelOptions }
+    // The schema of a typed answer is the agent's to send, or not.
+    const together: ModelOptions = output !== undefined || ownSchema === undefined
+      ? others
+      : { ...others, output: ownSchema }
     // Written out: an object that is spread from another one is larger.
     const { around, halt, hasRetryBudget, journal, onEvent, place, prefix, retried, time, usage } = context
     return {
@@ -424,11 +430,10 @@ export const make = <
       onDoubt: options.onDoubt ?? "refuse",
       guard,
       offersAvailable: options.offer === "available",
-      // A copy: a model may change what it is given.
-      modelOptions: { ...options.modelOptions, ...modelOptions },
+      modelOptions: together,
       output,
-      isStructured: output !== undefined && canWrite({ model }, own.tools.size - 1),
-      given: { value: undefined },
+      isStructured: output !== undefined &&
+        canWrite({ model }, together.toolChoice === "none" ? 0 : own.tools.size - 1),
       modelRetry: options.modelRetry ?? unlessProviderRetried,
       onModelFailure: options.onModelFailure,
       tracker: undefined,
@@ -579,7 +584,7 @@ const instructed = (transcript: Transcript.Transcript, instructions: string | un
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
 // An agent with an `output` ends its runs only with typed answers.
-const asAgent = <T extends Tool.Any, R, A>(agent: Agent<T, R>) => agent as unknown as Agent<T, R, A>
+const asAgent = <T extends Tool.Any, R, A extends Fields>(agent: Agent<T, R>) => agent as unknown as Agent<T, R, A>
 
 // The tool that gives the answer has neither policies nor fixers, and needs only the services of its check, which are part of
 // the agent's type.

@@ -70,7 +70,7 @@ export class InCall extends namedStruct<InCall>()({
 export class TurnStarted extends namedStruct<TurnStarted>()({ _tag: Schema.tag("TurnStarted"), ...ofStep }) {}
 
 /**
- * A piece of the model's text.
+ * A piece of the model's text. If the agent has an `output` with secrets, there are none.
  *
  * @category models
  * @since 0.1.0
@@ -228,12 +228,12 @@ export const schema = Schema.Union([
 ])
 
 /**
- * One event of a run. `A` is the type of the answer's `value`, if the agent has an `output`.
+ * One event of a run. `A` is the type of the agent's answers.
  *
  * @category models
  * @since 0.1.0
  */
-export type AgentEvent<A = Answer.Untyped> =
+export type AgentEvent<A extends Answer.Fields = Answer.Answer> =
   | TurnStarted
   | TextDelta
   | AnswerPreview
@@ -244,7 +244,7 @@ export type AgentEvent<A = Answer.Untyped> =
   | CallEnded
   | LoopNoticed
   | LimitReached
-  | (RunEnded & { readonly answer: Answer.Answer<A> })
+  | (RunEnded & { readonly answer: A })
 
 /**
  * What clients may see of the calls of a run, besides their progress.
@@ -373,12 +373,12 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "LimitReached":
       return { _tag: event._tag, ...turnOf(event), limit: event.limit }
     case "RunEnded": {
-      const { at, answer: { concluded, looksLike, text, truncated }, run } = event
+      const { at, answer: { concluded, looksLike, shown, text, truncated }, run } = event
       return {
         _tag: event._tag,
         run,
         at,
-        text,
+        text: shown ?? text,
         truncated,
         ...(concluded === undefined ? {} : { concluded }),
         ...(looksLike === undefined ? {} : { looksLike })

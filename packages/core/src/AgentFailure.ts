@@ -275,14 +275,15 @@ const OutputRefusedFields = stored({
 })
 
 /**
- * The model gave no answer that fits the agent's `output` and passes its check, although it was told twice what is wrong.
+ * The model gave no answer that fits the agent's `output` and passes its check, although it was told twice what is wrong. Or
+ * the check has an error of its own, of which the model is not told.
  *
  * @category failures
  * @since 0.1.0
  */
 export class OutputRefused extends RunFailure<
   RunFields & {
-    /** The model's last answer, as it was written. */
+    /** The model's last answer, as it was written, but with `"<redacted>"` in place of secrets. */
     readonly text: string
     /** What is wrong with it, field by field. Empty if its check refused it, or if nothing of it could be read. */
     readonly issues: ReadonlyArray<FieldIssue>

@@ -144,7 +144,7 @@ export const make = <A extends Fields>(fields: A): A => Object.assign(new Printe
 // The methods of a class are not enumerable. So an answer has no fields but its data, and equals its decoded form.
 class Printed {
   toString(this: Answer): string {
-    const { concluded, looksLike, report, stopReason, text, truncated } = this
+    const { concluded, looksLike, report, shown, stopReason, text, truncated } = this
     const marks = [
       stopReason,
       ...(concluded === undefined ? [] : [concluded]),
@@ -153,7 +153,7 @@ class Printed {
     ]
     const heading = `Answer (${marks.join(", ")})`
     // An answer may have been made by plain JavaScript, with any fields.
-    return attempt(() => summary(heading, text, report)) ?? heading
+    return attempt(() => summary(heading, shown ?? text, report)) ?? heading
   }
 
   // Effect's loggers call a `toJSON` without parameters. This one has a parameter, so that they print the text.
@@ -167,7 +167,8 @@ class Printed {
 }
 
 /**
- * Returns an answer as it may be shown: with `"<redacted>"` in place of the secrets in its transcript (`Transcript.shown`).
+ * Returns an answer as it may be shown: with `"<redacted>"` in place of the secrets in its text, and in its transcript
+ * (`Transcript.shown`).
  *
  * When to use: before you encode an answer for people to read. A run that continues needs the answer's own transcript.
  *
@@ -175,7 +176,7 @@ class Printed {
  * @since 0.1.0
  */
 export const shown = <A extends Fields>(answer: A): A =>
-  make({ ...answer, transcript: Transcript.shown(answer.transcript) })
+  make({ ...answer, text: answer.shown ?? answer.text, transcript: Transcript.shown(answer.transcript) })
 
 // -----------------------------------------------------------------------------
 // Schemas
@@ -183,6 +184,7 @@ export const shown = <A extends Fields>(answer: A): A =>
 
 const stored = withVersion("an answer", 7, {
   text: Schema.String,
+  shown: Schema.optionalKey(Schema.String),
   truncated: Schema.Boolean,
   stopReason: StopReason,
   concluded: Schema.optionalKey(Concluded),
@@ -225,7 +227,7 @@ export const schema: Schema.Codec<Answer, Schema.JsonObject> = stored.pipe(
 
 /**
  * Returns the schema of a typed answer. It encodes to the same JSON as {@link schema}. The `value` is decoded from the `text`,
- * and is not checked again.
+ * and is not checked again. An answer that was stored without its secrets cannot be decoded.
  *
  * @param output the `output` of the agent
  * @example
@@ -256,16 +258,20 @@ export const schemaFor = <A>(output: Parameters<A>): Schema.Codec<Answer<A>, Sch
       }),
       {
         decode: SchemaGetter.transformEffect((answer) =>
-          Effect.mapBoth(valueIn(typed, answer.text), {
-            onSuccess: (value) => asTyped<A>(make({ ...answer, value })),
-            onFailure: ({ failure }) => new SchemaIssue.InvalidValue({ message: failure.detail })
-          })
+          typed.isSecret && answer.text === answer.shown
+            ? Effect.fail(new SchemaIssue.InvalidValue({ message: withoutSecrets }))
+            : Effect.mapBoth(valueIn(typed, answer.text), {
+              onSuccess: (value) => asTyped<A>(make({ ...answer, value })),
+              onFailure: ({ failure }) => new SchemaIssue.InvalidValue({ message: failure.detail })
+            })
         ),
         encode: SchemaGetter.transform((answer: Answer<A>): Answer => answer)
       }
     )
   )
 }
+
+const withoutSecrets = "The answer was stored without its secrets. Encode it by its schema, which keeps them."
 
 // The value was decoded by the schema that has the type.
 const asTyped = <A>(answer: unknown) => answer as Answer<A>

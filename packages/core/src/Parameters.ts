@@ -63,10 +63,11 @@ export type Parameters<A> = Schema.ConstraintDecoder<A> | StandardSchema<A>
  * @category constructors
  * @since 0.1.0
  */
-export const fromJsonSchema = <A = Schema.JsonObject>(
-  schema: object,
-  options: JsonSchemaOptions = {}
-): Schema.Codec<NoInfer<A>> => {
+export const fromJsonSchema: {
+  // Two signatures: with one, the compiler would claim the type that the place around the call asks for.
+  (schema: object, options?: JsonSchemaOptions): Schema.Codec<Schema.JsonObject>
+  <A>(schema: object, options?: JsonSchemaOptions): Schema.Codec<A>
+} = <A>(schema: object, options: JsonSchemaOptions = {}): Schema.Codec<A> => {
   demandKnown("Parameters.fromJsonSchema", options, names)
   return schemaFromJson<A>(schema, options)
 }

@@ -15,13 +15,27 @@ interface Unchecked {
   readonly onDoubt?: unknown
   readonly onLimit?: unknown
   readonly onModelFailure?: unknown
+  readonly output?: unknown
+  readonly checkOutput?: unknown
   readonly rendering?: unknown
   readonly results?: unknown
 }
 
 /** Returns what is wrong with the options of an agent; `undefined` if nothing is. */
 export const problemIn = (
-  { instructions, limits, loopGuard, onDoubt, onLimit, onModelFailure, rendering, results, toolkit }: Unchecked
+  {
+    checkOutput,
+    instructions,
+    limits,
+    loopGuard,
+    onDoubt,
+    onLimit,
+    onModelFailure,
+    output,
+    rendering,
+    results,
+    toolkit
+  }: Unchecked
 ): string | undefined => {
   if (!Predicate.hasProperty(toolkit, "definitions")) {
     return `An agent needs a Toolkit; got ${kind(toolkit)}. Write: Agent.make({ toolkit: Toolkit.make(…) }).`
@@ -40,6 +54,12 @@ export const problemIn = (
   }
   if (!Predicate.isUndefined(onModelFailure) && !Predicate.isFunction(onModelFailure)) {
     return `An agent's onModelFailure must be a function; got ${kind(onModelFailure)}.`
+  }
+  if (!Predicate.isUndefined(checkOutput) && !Predicate.isFunction(checkOutput)) {
+    return `An agent's checkOutput must be a function; got ${kind(checkOutput)}.`
+  }
+  if (!Predicate.isUndefined(checkOutput) && Predicate.isUndefined(output)) {
+    return "An agent's checkOutput checks its typed answer, so it needs an 'output', the schema of the answer."
   }
   if (!Predicate.isUndefined(results) && results !== "whole" && !Predicate.isObject(results)) {
     return `An agent's results must be limits or "whole"; got ${excerpt(results)}.`

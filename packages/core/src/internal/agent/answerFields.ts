@@ -14,8 +14,10 @@ import type * as Transcript from "../../Transcript.ts"
  * @since 0.1.0
  */
 export interface Answer {
-  /** The model's last text. If the agent has an `output`, it is the answer as JSON; a string is not quoted. */
+  /** The model's last text. If the agent has an `output`, it is the answer as JSON, or as it is if the `output` is a string. */
   readonly text: string
+  /** The text with `"<redacted>"` in place of its secrets. Present if the agent's `output` has secrets (`writeOnly`). */
+  readonly shown?: string
   /** True if the text was cut off at the maximum number of tokens in a reply. */
   readonly truncated: boolean
   /** How the run ended: only an `"answered"` run has the model's own text, and is finished unless it has `looksLike`. */

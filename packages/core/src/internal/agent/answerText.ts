@@ -6,16 +6,26 @@ import * as Effect from "effect/Effect"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolCall } from "../../ToolCall.ts"
-import type { ToolFailure } from "../../ToolFailure.ts"
+import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { answeringReply, finalAnswerName, givingTo, type Output } from "./finalAnswer.ts"
+import { oneLine } from "../value/text.ts"
+import {
+  answeringReply,
+  finalAnswerName,
+  type Given,
+  giving,
+  notGiven,
+  type Output,
+  saysNothing
+} from "./finalAnswer.ts"
 import { renderOutcome } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { type Called, runCalls } from "./turnCalls.ts"
 
 /** A text as a call, and what became of the call. */
 export interface AnsweredText extends Called {
+  readonly given: Given
   readonly asCall: Reply
   readonly call: ToolCall
 }
@@ -23,25 +33,36 @@ export interface AnsweredText extends Called {
 /** Checks a text as the answer of a run. Nobody sees the call: the model made none. */
 export const checkText = <T extends Tool.Any>(
   run: Run<T>,
-  state: Pick<State, "facts" | "loop" | "turn">,
+  state: State,
   reply: Reply,
   output: Output
 ): Effect.Effect<AnsweredText, never, Tool.Requirements<T>> => {
-  const asCall = answeringReply(output, reply)
+  const asCall = answerOf(run, output, reply)
   const [call] = asCall.calls
+  const refused = (failure: SchemaMismatch) =>
+    Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], given: notGiven, asCall, call })
   // A number that was cut off is another number.
-  return reply.truncated === true
-    ? Effect.succeed({ facts: state.facts, outcomes: [cutOff(reply.text)], asCall, call })
-    : Effect.map(givingTo(run.given, runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
-      ...called,
-      asCall,
-      call
-    }))
+  if (reply.truncated === true) return refused(DispatchFailure.answerCutOff(reply.text.length))
+  if (saysNothing(output, reply.text)) return refused(DispatchFailure.answeredNothing())
+  // If the run is interrupted here, its check may have acted.
+  run.tracker?.calls(state, asCall)
+  return Effect.map(giving(runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
+    ...called,
+    asCall,
+    call
+  }))
 }
 
-const cutOff = (text: string): ToolOutcome.Failed => ({
+const answerOf = <T extends Tool.Any>({ masks }: Run<T>, output: Output, reply: Reply) => {
+  const [call] = answeringReply(output, reply).calls
+  const shown = call.arguments === undefined ? undefined : masks?.get(call.name)?.(call.arguments)
+  const calls = [shown === undefined ? call : { ...call, shown }] as const
+  return { text: "", calls }
+}
+
+const refusedUnread = (failure: SchemaMismatch): ToolOutcome.Failed => ({
   _tag: "Failed",
-  failure: DispatchFailure.answerCutOff(text.length),
+  failure,
   stage: "decode",
   certainty: "not_executed",
   attempts: 0,
@@ -55,8 +76,14 @@ export const invalidAnswer = ({ detail }: ToolFailure): ModelFailure =>
 
 /** Returns what the model is told of a text that is not the answer. */
 export const correctionOf = <T extends Tool.Any>(run: Run<T>, call: ToolCall, outcome: ToolOutcome.Failed): string => {
-  const why = renderOutcome(run, outcome, call, [])
-  return run.isStructured
-    ? `Your last reply is not a valid answer. Reply with the corrected answer alone, as JSON.\n${why}`
-    : `Your last reply is not the final answer. To give it, call ${finalAnswerName}.\n${why}`
+  if (!run.isStructured) {
+    const why = renderOutcome(run, outcome, call, [])
+    return `Your last reply is not the final answer. To give it, call ${finalAnswerName}.\n${why}`
+  }
+  // The advice of a rendering is about calls.
+  const { _tag, detail, hint } = outcome.failure
+  const advice = hint === undefined || _tag === "SchemaMismatch" ? "" : ` ${oneLine(hint)}`
+  return `Your last reply is not a valid answer: ${
+    oneLine(detail)
+  }${advice}\nReply with the corrected answer alone, as JSON.`
 }

@@ -31,6 +31,3 @@ const within = <A, E>(millis: number, asked: Effect.Effect<A, E>): Effect.Effect
   const late = () => Effect.succeed<typeof timeIsUp>(timeIsUp)
   return millis === 0 ? late() : withinTime(asked, millis, { late })
 }
-
-/** True if a reply has no text. */
-export const isBlank = (text: string): boolean => text.trim() === ""

@@ -18,11 +18,11 @@ import { runContainedCall, type Watcher } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { runUnwatched } from "../wire/places.ts"
-import type { Output } from "./finalAnswer.ts"
+import { type Output, shownText } from "./finalAnswer.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
-import { faultOf, isReply, received, shownReply } from "./modelReply.ts"
+import { faultOf, isBlank, isReply, received, shownReply, withText } from "./modelReply.ts"
 import { notifyRetry, recoverReply } from "./recoverReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
@@ -180,8 +180,16 @@ const watchReply = (
     const asked = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
     return Effect.map(Effect.timed(recordReply(run, turn, question, asked)), ([elapsed, asked]) => {
       const replay = beginning.replay()
+      const { output } = run
       const reply = shownReply(isReplyAlone(asked) ? asked : asked.reply)
-      watch({ _tag: "ModelReplied", turn, reply, elapsed, ...replay })
+      const text = output === undefined || isBlank(reply.text) ? undefined : shownText(output, reply.text)
+      watch({
+        _tag: "ModelReplied",
+        turn,
+        reply: text === undefined ? reply : withText(reply, text),
+        elapsed,
+        ...replay
+      })
       return asked
     })
   })
@@ -238,7 +246,10 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
       ? undefined
       : new StreamedAnswer(output, (soFar) => watch({ _tag: "AnswerPreview", turn: this.#turn, soFar }))
     return (part) => {
-      if (part._tag === "TextDelta") watch({ _tag: "TextDelta", turn: this.#turn, text: part.text })
+      // A piece of an answer may be a piece of its secret.
+      if (part._tag === "TextDelta" && output?.isSecret !== true) {
+        watch({ _tag: "TextDelta", turn: this.#turn, text: part.text })
+      }
       answer?.add(part)
     }
   }

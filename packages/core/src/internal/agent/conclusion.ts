@@ -5,12 +5,16 @@
 import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer, Concluded } from "../../Answer.ts"
+import type * as CallFacts from "../../CallFacts.ts"
 import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
+import type { ToolCall } from "../../ToolCall.ts"
+import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { checkText } from "./answerText.ts"
-import { askToConclude, isBlank, timeIsUp } from "./askInTime.ts"
+import { askToConclude, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
-import { finalAnswerName, givingTo, type Output } from "./finalAnswer.ts"
+import { finalAnswerName, giving, type Output, withOneAnswer } from "./finalAnswer.ts"
+import { isBlank } from "./modelReply.ts"
 import { lastQuestionOf } from "./question.ts"
 import {
   answerOf,
@@ -26,7 +30,7 @@ import {
 } from "./runEndings.ts"
 import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
-import { runCalls } from "./turnCalls.ts"
+import { afterCall, runCalls } from "./turnCalls.ts"
 import { looksLike } from "./unfinishedReply.ts"
 
 /** Ends a run that cannot go on: with its failure, or with a last answer of the model. */
@@ -56,7 +60,7 @@ export const concludeRun = <T extends Tool.Any>(
       const last = { ...reply, calls: [] }
       if (run.output !== undefined) {
         const stopReason = isFallback(asked) ? "fallback" : "concluded"
-        return concludeTyped(run, replied, whole, run.output, withLedger(ended, replied), { stopReason, concluded })
+        return concludeTyped(run, replied, whole, run.output, ended, { stopReason, concluded })
       }
       if (isFallback(asked)) return Effect.succeed(answerOf(replied, last, { stopReason: "fallback", concluded }))
       if (isBlank(reply.text)) return unanswered(run, replied, withLedger(ended, replied))
@@ -75,25 +79,49 @@ const concludeTyped = <T extends Tool.Any>(
   state: State,
   reply: Reply,
   output: Output,
-  failure: AgentFailure.AgentFailure,
+  ended: Unfinished,
   ending: Ending
 ): Effect.Effect<Answer, AgentFailure.AgentFailure, Tool.Requirements<T>> => {
-  const calls = reply.calls.filter(({ name }) => name === finalAnswerName)
-  const given = calls.length > 0
-    ? Effect.map(
-      givingTo(run.given, runCalls(run, state, { ...reply, calls })),
-      (called) => ({ ...called, call: calls[0]! })
-    )
-    : checkText(run, state, reply, output)
-  return Effect.flatMap(given, ({ call, facts, outcomes: [outcome] }) => {
-    const after = { ...state, facts }
+  const answering = withOneAnswer({ ...reply, calls: reply.calls.filter(({ name }) => name === finalAnswerName) })
+  const [call] = answering.calls
+  if (call === undefined && isBlank(reply.text) && ending.stopReason !== "fallback") {
+    return Effect.fail(withLedger(ended, state))
+  }
+  const calling = call === undefined
+    ? checkText(run, state, reply, output)
+    : Effect.suspend(() => {
+      run.tracker?.calls(state, answering)
+      return Effect.map(giving(runCalls(run, state, answering)), (called) => ({
+        ...called,
+        asCall: answering,
+        call
+      }))
+    })
+  return Effect.flatMap(calling, ({ asCall, call, facts, given, outcomes }) => {
+    const [outcome] = outcomes
+    const after = {
+      ...state,
+      facts: asked(run, facts, call, outcome),
+      account: state.account.ended(state.turn, asCall, outcomes)
+    }
     return outcome?._tag === "Completed"
-      ? typedAnswer(run, after, { ...reply, calls }, call, ending)
+      ? typedAnswer(run, after, answering, { call, given }, ending)
       : outcome?._tag === "Stopped"
       ? Effect.fail(runStopped(after, outcome.reason))
-      : Effect.fail(failure)
+      : Effect.fail(withLedger(ended, after))
   })
 }
+
+// Nobody replies to a question of the check: the run ends. What the check did before it asked is known.
+const asked = <T extends Tool.Any>(
+  run: Run<T>,
+  facts: CallFacts.CallFacts,
+  call: ToolCall,
+  outcome: ToolOutcome | undefined
+): CallFacts.CallFacts =>
+  outcome?._tag === "Suspended" && outcome.certainty !== "not_executed"
+    ? afterCall(run, facts, call, { ...outcome, certainty: "unknown" })
+    : facts
 
 // A text that does not look like an answer is the answer if the model cannot be asked for a better one.
 const unanswered = <T extends Tool.Any>(

@@ -4,9 +4,11 @@
  * So an answer is read, repaired and validated as any arguments are, and its check can refuse it, ask the user or stop the
  * run, as a handler can. An answer that the model writes as a text takes the same way: it becomes such a call.
  */
-import { read } from "@fallible/arguments"
+import { masked, maskedText, numberAt, read, type Readable } from "@fallible/arguments"
+import { defaults, hasSecrets, mask } from "@fallible/arguments/internal"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Reply } from "../../Model.ts"
@@ -16,11 +18,16 @@ import type { ToolCall } from "../../ToolCall.ts"
 import { isToolFailure, type SchemaMismatch, type SemanticGarbage, type ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { fittedJson } from "../arguments/argumentIdentity.ts"
+import { coerce } from "../arguments/coercion.ts"
 import { decodeText, type Undecoded } from "../arguments/decoding.ts"
+import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
+import { runAnswer } from "../call/runUserCode.ts"
 import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { kind } from "../value/text.ts"
+import { attempt } from "../value/untrusted.ts"
+import { withoutThought } from "./thought.ts"
 
 /** The name of the tool with which a model gives its answer. */
 export const finalAnswerName = "final_answer"
@@ -39,12 +46,17 @@ export interface Output {
   readonly tool: Tool.Any
   /** The only key of the arguments, if the answer itself is not an object. */
   readonly field: string | undefined
+  /** True if the answer is a string, whatever it looks like. */
+  readonly isText: boolean
+  /** True if the answer may have a secret. */
+  readonly isSecret: boolean
 }
 
 /** Makes what an agent needs for its typed answers. Throws a `TypeError` if the schema cannot be used. */
 export const outputOf = <A, R>(output: Parameters.Parameters<A>, check: Check<A, R> | undefined): Output => {
   const own = asDecoder<A>(argumentSchema("The output of an agent", output))
-  const field = whyUnusable(schemaOf(own)) === undefined ? undefined : "answer"
+  const schema = named(schemaOf(own))
+  const field = whyUnusable(schema) === undefined ? undefined : "answer"
   const parameters = field === undefined ? own : Parameters.inField(field, own)
   const tool = Tool.make(finalAnswerName, {
     description: "Gives the final answer. Call it once, alone, when you have the answer.",
@@ -52,20 +64,55 @@ export const outputOf = <A, R>(output: Parameters.Parameters<A>, check: Check<A,
     success: Schema.Null,
     sideEffect: "none"
   }, (value: A) => Effect.as(Effect.andThen(checked(value, check), keep(value)), null))
-  return { tool: exemptFromLimits(tool), field }
+  return {
+    tool: exemptFromLimits(tool),
+    field,
+    isText: isString(tool, field),
+    isSecret: hasSecrets(schemaOf(parameters))
+  }
+}
+
+const isString = ({ parameters }: Tool.Any, field: string | undefined): boolean => {
+  if (field === undefined) return false
+  const schema = schemaOf(parameters)
+  const { properties } = named(schema)
+  const answer = Predicate.hasProperty(properties, field) ? properties[field] : undefined
+  return Predicate.isObject(answer) && named(answer, schema)["type"] === "string"
+}
+
+// A schema with a name is only a reference to its definition.
+const named = (schema: JsonSchema.JsonSchema, root = schema, hops = 8): JsonSchema.JsonSchema => {
+  const { $ref } = schema
+  const name = Predicate.isString($ref) ? /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec($ref)?.[1] : undefined
+  if (name === undefined || hops === 0) return schema
+  const key = decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~")
+  const definition =
+    [root["$defs"], root["definitions"]].flatMap((definitions) =>
+      Predicate.hasProperty(definitions, key) && Predicate.isObject(definitions[key]) ? [definitions[key]] : []
+    )[0]
+  return definition === undefined ? schema : named(definition, root, hops - 1)
 }
 
 const asDecoder = <A>(schema: Schema.Constraint) => schema as Schema.ConstraintDecoder<A>
 
-const checked = <A, R>(value: A, check: Check<A, R> | undefined): Effect.Effect<void, Objection, R> =>
-  Effect.flatMap(check?.(value) ?? Effect.void, (found) =>
-    found === undefined
-      ? Effect.void
-      : isToolFailure(found)
-      ? Effect.fail(found)
-      : Effect.die(new TypeError(`The check of an answer succeeded with ${kind(found)}: ${howToAnswer}.`)))
+const checked = <A, R>(value: A, check: Check<A, R> | undefined): Effect.Effect<void, Objection, R> => {
+  const verdict = check?.(value)
+  return verdict === undefined
+    ? Effect.void
+    : Effect.flatMap(
+      runAnswer(label, verdict),
+      (found) => found === undefined ? Effect.void : isToolFailure(found) ? Effect.fail(found) : Effect.die(odd(found))
+    )
+}
 
-const howToAnswer = "succeed with undefined if the answer is good, and with a failure if it is not"
+const label = "The check of an agent's answer"
+
+const odd = (found: unknown) =>
+  new TypeError(
+    `${label} succeeded with ${
+      kind(found)
+    }: succeed with undefined if the answer is good, and with a failure if it is not.`
+  )
 
 // -----------------------------------------------------------------------------
 // The value
@@ -83,11 +130,18 @@ const keep = (value: unknown): Effect.Effect<void> =>
     if (given !== undefined) given.value = { of: value }
   })
 
-/** Runs calls, one of which may be the answer. */
-export const givingTo = <A, E, R>(given: Given, calls: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-  given.value = undefined
-  return Effect.provideService(calls, current, given)
-}
+/** Runs calls, one of which may be the answer, and returns its value with their outcomes. */
+export const giving = <A extends object, E, R>(
+  calls: Effect.Effect<A, E, R>
+): Effect.Effect<A & { readonly given: Given }, E, R> =>
+  Effect.suspend(() => {
+    // Its own for each group of calls: a check that was given up may still end.
+    const given: Given = { value: undefined }
+    return Effect.map(Effect.provideService(calls, current, given), (called) => ({ ...called, given }))
+  })
+
+/** Of calls that did not run here. */
+export const notGiven: Given = { value: undefined }
 
 /** Returns the value of an answer that was taken. */
 export const valueOf = (
@@ -99,16 +153,42 @@ export const valueOf = (
     ? Effect.map(decodeText(text, tool), ({ params }) => params)
     : Effect.succeed(given.value.of)
 
-/** Decodes an answer that was kept as text. */
-export const valueIn = (output: Output, text: string): Effect.Effect<unknown, Undecoded> =>
-  Effect.map(decodeText(argumentsOf(output, text), output.tool), ({ params }) => params)
+/** Decodes an answer that was kept as {@link textOf} returns it. */
+export const valueIn = ({ field, isText, tool }: Output, text: string): Effect.Effect<unknown, Undecoded> => {
+  const args = field === undefined ? text : isText ? inField(field, JSON.stringify(text)) : inField(field, text)
+  return Effect.map(decodeText(args, tool), ({ params }) => params)
+}
 
-/** Returns the answer as text: as JSON, or as it is if it is a string. */
-export const textOf = ({ field, tool }: Output, { arguments: text }: ToolCall): string => {
+/** Returns the answer as text: as JSON, or as it is if the output is a string. */
+export const textOf = ({ field, isText, tool }: Output, { arguments: text }: ToolCall): string => {
   const json = fittedJson(tool, text)
   const answer = field !== undefined && Predicate.hasProperty(json, field) ? json[field] : json
+  return isText && Predicate.isString(answer) ? answer : JSON.stringify(answer)
+}
+
+/** Returns an answer as it may be shown; `undefined` if its output has no secrets. */
+export const shownText = (output: Output, text: string): string | undefined =>
+  output.isSecret ? shownAnswer(output, writtenArguments(output, text)) : undefined
+
+/** Returns the answer of a call as it may be shown; `undefined` if its output has no secrets. */
+export const shownAnswer = ({ field, isSecret, tool }: Output, args: string | undefined): string | undefined => {
+  if (!isSecret) return undefined
+  const json = maskedText(args ?? "", schemaOf(tool.parameters))
+  const masked = attempt((): unknown => JSON.parse(json)) ?? mask
+  const answer = field !== undefined && Predicate.hasProperty(masked, field) ? masked[field] : masked
   return Predicate.isString(answer) ? answer : JSON.stringify(answer)
 }
+
+/** Returns the part of an answer that is written so far, without its secrets. */
+export const shownPart = ({ field, isSecret, tool }: Output, soFar: unknown): unknown => {
+  const shown = isSecret ? masked(asJson(soFar), schemaOf(tool.parameters), false) : soFar
+  return field === undefined ? shown : Predicate.hasProperty(shown, field) ? shown[field] : undefined
+}
+
+// It was read from a text.
+const asJson = (value: unknown) => value as Schema.Json
+
+const inField = (field: string, json: string): string => `{${JSON.stringify(field)}:${json}}`
 
 // -----------------------------------------------------------------------------
 // Calls
@@ -124,36 +204,104 @@ export const answerIn = (
   return call === undefined || outcome === undefined ? undefined : { call, outcome }
 }
 
-/** True if a reply gives its answer together with other calls, or gives several answers. */
-export const isTooEarly = (calls: ReadonlyArray<ToolCall>): boolean =>
-  calls.length > 1 &&
-  calls.some(({ arguments: text, name }) => name !== finalAnswerName || text !== calls[0]?.arguments)
+/** True if all calls of a reply give answers. */
+export const isAnswer = (calls: ReadonlyArray<ToolCall>): boolean =>
+  calls.length > 0 && calls.every(({ name }) => name === finalAnswerName)
+
+/** Returns why an answer is not taken if it comes together with other calls. */
+export const refusalBeside = (calls: ReadonlyArray<ToolCall>): DispatchFailure.DispatchFailure | undefined =>
+  calls.length === 1
+    ? undefined
+    : isAnswer(calls)
+    ? DispatchFailure.answeredTwice(finalAnswerName)
+    : DispatchFailure.answeredTooEarly(finalAnswerName)
+
+/** Returns a reply that gives its answer once, if it gives only this answer. */
+export const withOneAnswer = (reply: Reply): Reply => {
+  const { calls } = reply
+  const [first] = calls
+  return calls.length > 1 && isAnswer(calls) && calls.every((call) => call.arguments === first?.arguments)
+    ? { ...reply, calls: calls.slice(0, 1) }
+    : reply
+}
 
 /** Returns a reply that gives its text as the answer, by a call. */
 export const answeringReply = (output: Output, reply: Reply): Reply & { readonly calls: readonly [ToolCall] } => ({
   text: "",
-  calls: [{ id: finalAnswerName, name: finalAnswerName, arguments: argumentsOf(output, reply.text) }]
+  calls: [{ id: finalAnswerName, name: finalAnswerName, arguments: writtenArguments(output, reply.text) }]
 })
 
-// An answer that is not an object may be written with its key, or without.
-const argumentsOf = ({ field, tool }: Output, text: string): string => {
+/** True if all of a text is the answer, as it is. */
+export const isInWords = (output: Output, { arguments: args }: ToolCall, text: string): boolean =>
+  output.field !== undefined && args === inField(output.field, JSON.stringify(saidIn(text)))
+
+/** True if a text says nothing: read as arguments, it would be an object without keys. */
+export const saysNothing = ({ field }: Output, text: string): boolean => {
+  const said = saidIn(text).trim()
+  return said === "" || thought.test(said) || field === undefined && said === "null"
+}
+
+const thought = /^\s*<think(?:ing)?>/
+
+const saidIn = (text: string): string => thought.test(text) ? withoutThought(text.trim()) : text
+
+// A text that is too long is refused as it is: looking at it takes time, and a pattern takes memory.
+const writtenArguments = (output: Output, text: string): string => {
+  if (text.length > defaults.bytes) return text
+  const said = saidIn(text)
+  return writtenCall(said) ?? argumentsOf(output, said)
+}
+
+// A call that the model, or its server, wrote as text. A call that does nothing but answer need not be asked for again.
+const writtenCall = (text: string): string | undefined => {
+  const readable = read(text)
+  if (!readable.ok || !readable.isExact || readable.value["name"] !== finalAnswerName) return undefined
+  const { name: _, ...rest } = readable.value
+  const { arguments: args = rest["parameters"] } = rest
+  if (Object.keys(rest).length !== 1 || args === undefined) return undefined
+  return Predicate.isString(args) ? args : JSON.stringify(args)
+}
+
+// An answer that is not an object may be written with its key, or without. A string may be written with quotes, or without.
+const argumentsOf = (output: Output, text: string): string => {
+  const { field, isText, tool } = output
   if (field === undefined) return text
-  if (hasKey(text, field)) return text
-  const bare = /^\s*```(?:json)?\s([^]*)```\s*$/.exec(text)?.[1] ?? text
-  const inField = `{${JSON.stringify(field)}:${bare}}`
-  return takesText(tool, field) && !/^\s*"/.test(bare) || !hasKey(inField, field)
-    ? JSON.stringify({ [field]: text })
-    : inField
+  const bare = withoutFence(text)
+  const quoted = inField(field, JSON.stringify(text))
+  if (isText) {
+    // All of a text is the answer, also if it quotes an answer. But what begins as one, and does not end, is cut off.
+    if (keyed(bare, field, false) !== undefined || hasBegun(bare, field)) return bare
+    return isJsonString(bare, field) ? inField(field, bare) : quoted
+  }
+  const whole = inField(field, bare)
+  const readable = (looksLikeJson(bare) ? [text, whole] : [text, whole, quoted]).flatMap((args) => {
+    const value = keyed(args, field, true)
+    if (value === undefined) return []
+    const fitted = coerce(value.value, tool.parameters, { numberAt: (path) => numberAt(value, path) })
+    // Words in place of a list are not a list with these words.
+    return args !== text && isPut(value.value[field], fitted.value, field) ? [] : [{ args, fits: fitted.fits }]
+  })
+  return (readable.find(({ fits }) => fits) ?? readable[0])?.args ?? bare
 }
 
-const hasKey = (text: string, key: string): boolean => {
-  const readable = read(text, { prose: true })
-  return readable.ok && Object.hasOwn(readable.value, key)
+// True if an answer was put in a list or in an object.
+const isPut = (answer: unknown, fitted: unknown, field: string): boolean =>
+  !isNested(answer) && Predicate.hasProperty(fitted, field) && isNested(fitted[field])
+
+const isNested = (value: unknown): boolean => typeof value === "object" && value !== null
+
+const withoutFence = (text: string): string => /^\s*```(?:json)?\s([^]*?)(?:```\s*)?$/.exec(text)?.[1] ?? text
+
+/** Reads a text as an object that has this key, and no other. */
+const keyed = (text: string, key: string, prose: boolean): Readable | undefined => {
+  const readable = read(text, { prose })
+  return readable.ok && Object.keys(readable.value).join() === key ? readable : undefined
 }
 
-// A text that is an answer may look like a number.
-const takesText = ({ parameters }: Tool.Any, field: string): boolean => {
-  const { properties } = schemaOf(parameters)
-  const answer = Predicate.hasProperty(properties, field) ? properties[field] : undefined
-  return Predicate.hasProperty(answer, "type") && answer.type === "string"
-}
+const hasBegun = (text: string, field: string): boolean =>
+  new RegExp(`^\\s*\\{\\s*"${field}"\\s*:`).test(text) || /^\s*"(?:[^"\\]|\\[^])*\\?$/.test(text)
+
+const isJsonString = (text: string, field: string): boolean =>
+  /^\s*"(?:[^"\\]|\\[^])*"\s*$/.test(text) && keyed(inField(field, text), field, false) !== undefined
+
+const looksLikeJson = (text: string): boolean => /^\s*[{["]/.test(text)

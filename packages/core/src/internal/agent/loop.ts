@@ -16,7 +16,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as AgentFailure from "../../AgentFailure.ts"
-import type { Answer } from "../../Answer.ts"
+import type { Answer, LooksLike } from "../../Answer.ts"
 import { ModelFailure, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
@@ -25,12 +25,25 @@ import { logFailure } from "../call/failureLogLine.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { checkText, correctionOf, invalidAnswer } from "./answerText.ts"
-import { askInTime, isBlank, timeIsUp } from "./askInTime.ts"
+import { askInTime, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
-import { answerIn, finalAnswerName, givingTo, isTooEarly, maxCorrections, type Output } from "./finalAnswer.ts"
+import {
+  answerIn,
+  answeringReply,
+  type Given,
+  giving,
+  isAnswer,
+  isInWords,
+  maxCorrections,
+  notGiven,
+  type Output,
+  shownText,
+  withOneAnswer
+} from "./finalAnswer.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelEntry.ts"
+import { isBlank } from "./modelReply.ts"
 import { offeredNames, questionOf } from "./question.ts"
 import { Account } from "./runAccount.ts"
 import {
@@ -79,20 +92,21 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
         const late = withRetries(run, state)
         return concludeRun(run, late, limitReached(run, late, ofRun(run, "elapsed")))
       }
-      const reply = isReplyAlone(asked) ? asked : asked.reply
+      const received = isReplyAlone(asked) ? asked : asked.reply
+      const reply = run.output === undefined ? received : withOneAnswer(received)
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied(reply) }
       run.retried.length = 0
       run.usage.now(replied.account, reply.calls.length)
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.
-        if (state.account.calls > run.budget.calls && !givesAnswer(run, reply)) {
+        if (state.account.calls > run.budget.calls && !(run.output !== undefined && isAnswer(reply.calls))) {
           return concludeRun(run, replied, limitReached(run, replied, ofRun(run, "calls")))
         }
         run.tracker?.calls(replied, reply)
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
       }
-      if (run.output !== undefined && !isBlank(reply.text)) {
+      if (run.output !== undefined && (isFallback(asked) || !isBlank(reply.text))) {
         return afterAnswerText(run, replied, reply, run.output, isFallback(asked))
       }
       if (isFallback(asked)) return Effect.succeed(answerOf(replied, reply, { stopReason: "fallback" }))
@@ -109,15 +123,18 @@ const afterCalls = <T extends Tool.Any>(
   calls: Effect.Effect<Called, never, Tool.Requirements<T>>
 ): Loop<T, Answer> =>
   Effect.flatMap(
-    run.output === undefined ? calls : givingTo(run.given, calls),
-    ({ facts, outcomes }) => proceed(run, { ...before, facts }, reply, outcomes)
+    run.output === undefined ? calls : giving(calls),
+    (called) => proceed(run, { ...before, facts: called.facts }, reply, called.outcomes, givenIn(called))
   )
+
+const givenIn = (called: Called & { readonly given?: Given }): Given => called.given ?? notGiven
 
 const proceed = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   reply: Reply,
-  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  given: Given
 ): Loop<T, Answer> => {
   const { faults, length, messages, verdict } = shownOutcomes(run, state, reply, outcomes)
   const next: State = {
@@ -142,7 +159,7 @@ const proceed = <T extends Tool.Any>(
     return haltedBy(run, state, next, reply, outcomes) ??
       (run.output === undefined
         ? undefined
-        : afterAnswer(run, { ...state, account: next.account }, next, reply, outcomes)) ??
+        : afterAnswer(run, { ...state, account: next.account }, next, reply, outcomes, given)) ??
       (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
   }
   return faults.length === 0
@@ -156,24 +173,22 @@ const proceed = <T extends Tool.Any>(
     )
 }
 
-const givesAnswer = <T extends Tool.Any>({ output }: Run<T>, { calls }: Reply): boolean =>
-  output !== undefined && calls.every(({ name }) => name === finalAnswerName)
-
 // Ends the run if the model has called `final_answer`, and nothing is wrong with the answer, or too often something was.
 const afterAnswer = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   next: State,
   reply: Reply,
-  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  given: Given
 ): Loop<T, Answer> | undefined => {
   const answer = answerIn(reply, outcomes)
   if (answer === undefined) return undefined
   const { call, outcome } = answer
-  if (outcome._tag === "Completed") return typedAnswer(run, state, reply, call, { stopReason: "answered" })
-  if (outcome._tag !== "Failed" || isTooEarly(reply.calls)) return undefined
-  return next.refusals === maxCorrections
-    ? Effect.fail(outputRefused(next, call.arguments, outcome.failure))
+  if (outcome._tag === "Completed") return typedAnswer(run, state, reply, { call, given }, { stopReason: "answered" })
+  if (outcome._tag !== "Failed" || !isAnswer(reply.calls)) return undefined
+  return next.refusals === maxCorrections || isBroken(outcome)
+    ? Effect.fail(outputRefused(next, call.shown ?? call.arguments, outcome.failure))
     : Effect.suspend(() => turn(run, { ...next, refusals: next.refusals + 1 }))
 }
 
@@ -235,7 +250,7 @@ const afterText = <T extends Tool.Any>(run: Run<T>, state: State, reply: Reply, 
   const { blanks, hasQuestioned, questioned } = state
   if (isBlank(reply.text)) {
     // The model has nothing better.
-    if (questioned !== undefined) return markedAnswer(run, state, questioned)
+    if (questioned !== undefined && run.output === undefined) return markedAnswer(run, state, questioned)
     return blanks === 2
       ? endedByModel(run, state, emptyReplies, [lastOf(emptyReplies, state.turn, blanks + 1)])
       : askAgain(run, state, emptyReply, blanks + 1, { blanks: blanks + 1 })
@@ -258,33 +273,51 @@ const afterAnswerText = <T extends Tool.Any>(
   reply: Reply,
   output: Output,
   isFallback: boolean
-): Loop<T, Answer> =>
-  Effect.flatMap(checkText(run, state, reply, output), ({ asCall, call, facts, outcomes }): Loop<T, Answer> => {
-    const after = { ...state, facts }
-    const [outcome] = outcomes
-    if (outcome?._tag === "Completed") {
-      return typedAnswer(run, after, reply, call, { stopReason: isFallback ? "fallback" : "answered" })
-    }
-    // The check has asked the user, or stopped the run.
-    if (outcome?._tag !== "Failed") return proceed(run, after, asCall, outcomes)
-    const kind = looksLike(reply.text, offeredNames(run, state))
-    if (kind !== undefined && !state.hasQuestioned && !isFallback && run.usage.usedUp === undefined) {
-      return askAgain(run, after, lookalikes[kind], 1, {
+): Loop<T, Answer> => {
+  const kind = isFallback ? undefined : looksLike(reply.text, offeredNames(run, state))
+  const question = (state: State, kind: LooksLike) =>
+    askAgain(run, state, lookalikes[kind], 1, {
+      blanks: 0,
+      questioned: { reply, looksLike: kind },
+      hasQuestioned: true,
+      refused: undefined
+    })
+  const isQuestionable = !state.hasQuestioned && run.usage.usedUp === undefined
+  const isWords = isInWords(output, answeringReply(output, reply).calls[0], reply.text)
+  // Any words fit an output that is a string.
+  if (kind !== undefined && isQuestionable && isWords) return question(state, kind)
+  return Effect.flatMap(
+    checkText(run, state, reply, output),
+    ({ asCall, call, facts, given, outcomes }): Loop<T, Answer> => {
+      const [outcome] = outcomes
+      // The check has asked the user, or stopped the run.
+      if (outcome?._tag !== "Completed" && outcome?._tag !== "Failed") {
+        return proceed(run, { ...state, facts }, asCall, outcomes, given)
+      }
+      const after = { ...state, facts, account: state.account.checked(state.turn, asCall, outcome) }
+      if (outcome._tag === "Completed") {
+        return typedAnswer(run, after, reply, { call, given }, {
+          stopReason: isFallback ? "fallback" : "answered",
+          ...(kind !== undefined && isWords ? { looksLike: kind } : {})
+        })
+      }
+      if (kind !== undefined && isQuestionable) return question(after, kind)
+      if (isFallback || state.refusals === maxCorrections || isBroken(outcome)) {
+        return Effect.fail(outputRefused(after, shownText(output, reply.text) ?? reply.text, outcome.failure))
+      }
+      return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
         blanks: 0,
-        questioned: { reply, looksLike: kind },
-        hasQuestioned: true
+        questioned: undefined,
+        refused: { reply, why: correctionOf(run, call, outcome) },
+        refusals: state.refusals + 1
       })
     }
-    if (isFallback || state.refusals === maxCorrections) {
-      return Effect.fail(outputRefused(after, reply.text, outcome.failure))
-    }
-    return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
-      blanks: 0,
-      questioned: undefined,
-      refused: { reply, why: correctionOf(run, call, outcome) },
-      refusals: state.refusals + 1
-    })
-  })
+  )
+}
+
+// The model cannot mend the check of its answers.
+const isBroken = ({ failure: { _tag, code } }: ToolOutcome.Failed): boolean =>
+  _tag === "ToolUnavailable" && code === "defect"
 
 const askAgain = <T extends Tool.Any>(
   run: Run<T>,

@@ -33,6 +33,15 @@ export const shownReply = (reply: Reply): Reply => {
   return { ...rest, calls: reply.calls.map(shownCall) }
 }
 
+/** Returns a reply with another text, which its native form does not have. */
+export const withText = (reply: Reply, text: string): Reply => {
+  const { native: _, ...rest } = reply
+  return { ...rest, text }
+}
+
+/** True if a reply has no text. */
+export const isBlank = (text: string): boolean => text.trim() === ""
+
 /**
  * Returns a reply in which every call has a distinct id. Results are matched to calls by id, but models repeat
  * ids, and some send none. A call that is sent twice, with its id, is one call.

@@ -70,13 +70,17 @@ const sent = <T extends Tool.Any>({ request }: Run<T>, { resultLength, transcrip
   request.of(transcript, resultLength)
 
 const offered = <T extends Tool.Any>(
-  { isStructured, offersAvailable, toolkit, usage }: Run<T>,
+  { isStructured, modelOptions, offersAvailable, output, toolkit, usage }: Run<T>,
   { loop: { withdrawn } }: State
 ): Question["tools"] => {
   const { spentTools } = usage
-  const isAnyHidden = isStructured || withdrawn.length + spentTools.length > 0
+  // A provider may not be able to forbid the calls of tools that it offers, and the answer may be a call.
+  const isAnswerAlone = output !== undefined && modelOptions.toolChoice === "none"
+  const isAnyHidden = isStructured || isAnswerAlone || withdrawn.length + spentTools.length > 0
   const isHidden = ({ name }: Definition) =>
-    withdrawn.includes(name) || spentTools.includes(name) || isStructured && name === finalAnswerName
+    output !== undefined && name === finalAnswerName
+      ? isStructured
+      : isAnswerAlone || withdrawn.includes(name) || spentTools.includes(name)
   const remaining = (tools: ReadonlyArray<Definition>) => isAnyHidden ? tools.filter((tool) => !isHidden(tool)) : tools
   if (offersAvailable) return Effect.map(Availability.offered(toolkit), remaining)
   return isAnyHidden ? Effect.succeed(remaining(toolkit.definitions)) : toolkit.definitions
@@ -94,15 +98,23 @@ export const offeredNames = <T extends Tool.Any>(
 
 // If the model had to call a tool in every turn, it could never answer. So `toolChoice` is dropped after a call.
 const optionsFor = <T extends Tool.Any>(
-  { isStructured, modelOptions, output }: Run<T>,
+  { isStructured, modelOptions, output, toolkit }: Run<T>,
   { account }: State
 ): Options => {
-  if (output === undefined || isStructured) {
-    const options = account.calls > 0 && mustCall(modelOptions) ? withoutChoice(modelOptions) : modelOptions
-    return output === undefined ? options : withSchema(options, output)
+  const { toolChoice } = modelOptions
+  if (output === undefined) {
+    return account.calls > 0 && mustCall(modelOptions)
+      ? withoutChoice(modelOptions)
+      : modelOptions
   }
-  // The answer is a call, too.
-  return account.calls > 0 && typeof modelOptions.toolChoice === "object" ? withoutChoice(modelOptions) : modelOptions
+  if (!isStructured) {
+    // The answer is a call, too. With "none", it is the only one on offer.
+    const isMet = toolChoice === "none" || account.calls > 0 && typeof toolChoice === "object"
+    return isMet ? withoutChoice(modelOptions) : modelOptions
+  }
+  const isMet = account.calls > 0 || toolkit.tools.size === 1 || toolChoice === "none" ||
+    typeof toolChoice === "object" && toolChoice.tool === finalAnswerName
+  return withSchema(isMet ? withoutChoice(modelOptions) : modelOptions, output)
 }
 
 const withoutChoice = (options: Options): Options => {

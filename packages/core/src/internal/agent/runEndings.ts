@@ -20,7 +20,7 @@ import { oneLine } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { describeLimit } from "./budget.ts"
 import type { Fault } from "./enclosingStep.ts"
-import { textOf as answerText, valueOf } from "./finalAnswer.ts"
+import { type Given, shownAnswer, textOf as answerText, valueOf } from "./finalAnswer.ts"
 import type { Recording } from "./journalStep.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
@@ -52,39 +52,44 @@ export const answerOf = ({ account, facts, transcript }: State, reply: Reply, en
  * Ends a run with a typed answer.
  *
  * @param reply what the model wrote. If it called `final_answer`, the transcript has the text of the answer in its place: a
- * call to a tool that nobody has would be of no use to whoever continues the conversation
+ * call to a tool that nobody has would be of no use to whoever continues the conversation. A secret is not in it
  */
 export const typedAnswer = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   reply: Reply,
-  call: ToolCall,
+  { call, given }: { readonly call: ToolCall; readonly given: Given },
   ending: Ending
 ): Effect.Effect<Answer.Answer, AgentFailure.AgentFailure> => {
-  const { given, output } = run
+  const { output } = run
   if (output === undefined) return Effect.succeed(answerOf(state, reply, ending))
   const text = answerText(output, call)
+  const shown = shownAnswer(output, call.arguments)
+  const written = reply.calls.length === 0 && shown === undefined ? reply : { text: shown ?? text, calls: [] }
   const { account, facts, transcript } = state
   return Effect.mapBoth(valueOf(output, call, given), {
     onSuccess: (value) =>
       Answer.make({
         text,
+        ...(shown === undefined ? {} : { shown }),
         value,
         truncated: reply.truncated ?? false,
         ...ending,
-        transcript: transcript.append(assistantMessage(reply.calls.length === 0 ? reply : { text, calls: [] })),
+        transcript: transcript.append(assistantMessage(written)),
         report: account.report,
         facts: handedOn(facts)
       }),
     // The check has passed before, in another process.
-    onFailure: ({ failure }) => outputRefused(state, call.arguments, failure)
+    onFailure: ({ failure }) => outputRefused(state, call.shown ?? call.arguments, failure)
   })
 }
 
 /** The failure of a run whose model gave no valid answer. */
 export const outputRefused = (state: State, text: string | undefined, failure: ToolFailure) =>
   new AgentFailure.OutputRefused({
-    detail: `The model gave no valid answer: ${oneLine(failure.detail)}`,
+    detail: failure.code === "defect"
+      ? "The answer was not taken: its check failed with an internal error."
+      : `The model gave no valid answer: ${oneLine(failure.detail)}`,
     text: text ?? "",
     issues: failure._tag === "SchemaMismatch" ? failure.issues ?? [] : [],
     ...progressOf(state)

@@ -12,7 +12,7 @@ import type { ToolOutcome } from "../../ToolOutcome.ts"
 import type { Transcript } from "../../Transcript.ts"
 import type { Masks } from "../arguments/secretArguments.ts"
 import type { Budget } from "./budget.ts"
-import type { Given, Output } from "./finalAnswer.ts"
+import type { Output } from "./finalAnswer.ts"
 import type { KeptResults } from "./keptResults.ts"
 import { type LoopState, noLoop } from "./loopGuard.ts"
 import type { PolledResults } from "./polledResults.ts"
@@ -61,8 +61,6 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly output: Output | undefined
   /** True if the model writes its answer as a text, by a JSON Schema. Otherwise it calls `final_answer`. */
   readonly isStructured: boolean
-  /** The value of the answer. */
-  readonly given: Given
   /** The schedule by which the model is asked again after a transient failure. */
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
   /** Decides what happens after a failure of the model. By default, only a transient failure is retried. */

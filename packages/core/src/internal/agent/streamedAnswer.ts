@@ -1,12 +1,11 @@
 import { preview } from "@fallible/arguments"
-import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { Part } from "../../Model.ts"
-import { finalAnswerName, type Output } from "./finalAnswer.ts"
+import { finalAnswerName, type Output, shownPart } from "./finalAnswer.ts"
 
 /** The part of a typed answer that a model has written so far. */
 export class StreamedAnswer {
-  readonly #field: string | undefined
+  readonly #output: Output
   readonly #show: (soFar: Schema.Json) => void
   #text = ""
   /** The position of the call that gives the answer, if there is one. */
@@ -15,8 +14,8 @@ export class StreamedAnswer {
   #next = 1
   #shown = ""
 
-  constructor({ field }: Output, show: (soFar: Schema.Json) => void) {
-    this.#field = field
+  constructor(output: Output, show: (soFar: Schema.Json) => void) {
+    this.#output = output
     this.#show = show
   }
 
@@ -30,8 +29,7 @@ export class StreamedAnswer {
     this.#text += part.text
     if (this.#text.length < this.#next) return
     this.#next = Math.ceil(this.#text.length * growth)
-    const { soFar } = preview(this.#text)
-    const answer = this.#field === undefined ? soFar : fieldOf(soFar, this.#field)
+    const answer = shownPart(this.#output, preview(this.#text).soFar)
     const shown = answer === undefined ? "" : JSON.stringify(answer)
     if (shown === "" || shown === "{}" || shown === this.#shown) return
     this.#shown = shown
@@ -40,9 +38,6 @@ export class StreamedAnswer {
 }
 
 const growth = 1.05
-
-const fieldOf = (value: unknown, field: string): unknown =>
-  Predicate.hasProperty(value, field) ? value[field] : undefined
 
 // A preview is JSON, and has a type that no tool accepts.
 const asJson = (soFar: unknown) => soFar as Schema.Json

@@ -19,7 +19,7 @@ import { withLateDoubts } from "../dispatch/lateDoubt.ts"
 import { performCall, type PerformOptions } from "../dispatch/performCall.ts"
 import { recordCall } from "../dispatch/recordCalls.ts"
 import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
-import { finalAnswerName, isTooEarly } from "./finalAnswer.ts"
+import { finalAnswerName, refusalBeside } from "./finalAnswer.ts"
 import { joinOutcomes } from "./joinOutcomes.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
@@ -67,8 +67,8 @@ export const runCalls = <T extends Tool.Any>(
     const joins = tool !== undefined && isJoinable(tool)
     const refusal = !isExempt
       ? run.usage.refusal(index, calls.length, call.name)
-      : run.output !== undefined && call.name === finalAnswerName && isTooEarly(calls)
-      ? DispatchFailure.answeredTooEarly(finalAnswerName)
+      : run.output !== undefined && call.name === finalAnswerName
+      ? refusalBeside(calls)
       : undefined
     const refusedInLoop = isExempt ? undefined : loopRefusal(run, loop, call, tool)
     // An interrupted call has an outcome only for those who ask how far the run has come.

@@ -8,19 +8,13 @@
  * answer: an explanation beside a call, or a sentence more than the plan. Only the beginning and the end of a text are read.
  */
 import type { LooksLike } from "../../Answer.ts"
+import { withoutThought } from "./thought.ts"
 
 /** Returns what a text looks like if it does not look like an answer; `undefined` if it does. `tools` are on offer. */
 export const looksLike = (text: string, tools: ReadonlySet<string>): LooksLike | undefined => {
   if (tools.size === 0) return undefined
   const said = withoutThought(text.trim())
   return isCall(said, tools) ? "call_as_text" : isPlan(said, tools) ? "plan" : undefined
-}
-
-// Some servers leave what the model thinks in its text.
-const withoutThought = (text: string): string => {
-  const [, tag] = /^<(think|thinking)>/.exec(text) ?? []
-  const end = tag === undefined ? -1 : text.indexOf(`</${tag}>`)
-  return end < 0 ? text : text.slice(end + `</${tag}>`.length).trim()
 }
 
 // -----------------------------------------------------------------------------

@@ -172,6 +172,28 @@ export const answeredTooEarly = (tool: string) =>
   })
 
 /**
+ * Creates the failure for an answer that came together with a different one.
+ */
+export const answeredTwice = (tool: string) =>
+  unavailable({
+    code: "not_run",
+    detail: "This answer was not taken: the reply gives several answers, which differ.",
+    hint: `Decide on one of them. Then call ${tool} once.`,
+    transient: true,
+    outcome: "not_executed"
+  })
+
+/**
+ * Creates the failure for a text that says nothing.
+ */
+export const answeredNothing = () =>
+  invalidJson({
+    detail: "The reply has no answer.",
+    issue: { path: [], expected: "an answer", actual: "nothing" },
+    fault: { kind: "no_object", offset: 0, line: 1, column: 1 }
+  })
+
+/**
  * Creates the failure for an answer that was cut off at the maximum number of tokens.
  */
 export const answerCutOff = (length: number) =>
