@@ -29,21 +29,31 @@ import { isEqual } from "./equal.ts"
 import { SchemaRefused, usable } from "./inspect.ts"
 import { allSchemas, inPlace, isAnnotation, schemasIn } from "./keyword.ts"
 import { reachable } from "./reachable.ts"
+import { keysIn } from "./reference.ts"
 
 /**
- * Returns a copy of a JSON Schema, as the schema of a tool's arguments. Throws a `SchemaRefused` for a schema that cannot be
- * used, or that JSON cannot write.
+ * Returns a copy of a JSON Schema in which objects that were left open are closed. Throws a `SchemaRefused` for a schema that
+ * cannot be used, or that JSON cannot write.
  *
- * @param isOpen whether objects that were left open stay so
+ * @param isOpen whether they stay open
  */
-export const toolSchema = (schema: object, isOpen = false): JsonSchema => {
+export const closedSchema = (schema: object, isOpen = false): JsonSchema => {
   const whole = asSchema(copied(usable(schema)))
-  const document = documentOf(whole)
   const changes: Changes = newMap()
-  if (!isOpen) { for (const inner of closable(whole, document)) changes.set(inner, { additionalProperties: false }) }
-  const { root, target } = withoutReference(whole, document)
-  const change = changes.get(target)
-  return asSchema(copied(asObject(change === undefined ? root : { ...root, ...change }), changes))
+  if (!isOpen) {
+    for (const inner of closable(whole, documentOf(whole))) changes.set(inner, { additionalProperties: false })
+  }
+  return changes.size === 0 ? whole : asSchema(copied(whole, changes))
+}
+
+/**
+ * Returns a copy of a JSON Schema, as the schema of a tool's arguments: its root is an object, and has no `$ref`.
+ *
+ * When to use: last, when nothing is put around the schema any more. Only arguments are always an object.
+ */
+export const toolSchema = (schema: object): JsonSchema => {
+  const whole = asSchema(copied(usable(schema)))
+  return asSchema(copied(asObject(withoutReference(whole, documentOf(whole)))))
 }
 
 /**
@@ -94,18 +104,16 @@ const withoutDefaults = (schema: object): unknown => {
 // -----------------------------------------------------------------------------
 
 /** Replaces the `$ref` of a root by its target, if nothing beside it says something else about the value. */
-const withoutReference = (whole: JsonSchema, { resolve }: Document) => {
+const withoutReference = (whole: JsonSchema, { resolve }: Document): JsonSchema => {
   let root = whole
-  let target = whole
   for (let hops = 0; hops < mostHops; hops++) {
     const next = resolve(root)
     const { $ref: _, ...beside } = root
     if (!isObject(next) || isString(next["$id"])) break
     if (keysOf(beside).some((keyword) => hasKey(next, keyword) && !isAnnotation(keyword) && !isShared(keyword))) break
     root = { ...next, ...beside }
-    target = next
   }
-  return { root, target }
+  return root
 }
 
 const mostHops = 16
@@ -219,7 +227,7 @@ const movedReferences = (root: JsonSchema, field: string): Changes => {
   )
   for (const schema of own) {
     const { $ref } = schema
-    if (!isString($ref) || $ref !== "#" && !$ref.startsWith("#/") || isShared($ref.split("/")[1] ?? "")) continue
+    if (!isString($ref) || $ref !== "#" && !$ref.startsWith("#/") || isShared(keysIn($ref)[0] ?? "")) continue
     changes.set(schema, { $ref: `${at}${$ref.slice(1)}` })
   }
   return changes

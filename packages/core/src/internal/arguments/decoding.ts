@@ -157,7 +157,7 @@ const corrected = <Params>(
  */
 const decodeForeign = <Params>(
   { jsonSchema }: Contract<Params>,
-  { validate }: Foreign,
+  { isJudged: isOfLibrary, validate }: Foreign,
   { parameters }: Target<Params>,
   text: Readable
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
@@ -169,7 +169,7 @@ const decodeForeign = <Params>(
   const refused = (issue?: SchemaIssue.Issue) =>
     Effect.fail(new Undecoded(misfit(misfitOf(issue, fit.value, jsonSchema, shownOrigin)), text))
   const isJudged = fit.fits ||
-    validate !== undefined && hasOnlyBounds(misfitOf(undefined, fit.value, jsonSchema, shownOrigin))
+    isOfLibrary && hasOnlyBounds(misfitOf(undefined, fit.value, jsonSchema, shownOrigin))
   if (!isJudged) return refused()
   const decoded = validate === undefined
     ? Effect.succeed(fit.value)

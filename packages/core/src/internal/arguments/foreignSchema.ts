@@ -25,14 +25,20 @@ export class Foreign {
   readonly jsonSchema: AnyJsonSchema | undefined
   /** Decodes a value that fits the JSON Schema. Absent if each such value counts as decoded. */
   readonly validate: Convert | undefined
+  /** True if `validate` is a library's, which may judge more kindly than the JSON Schema. */
+  readonly isJudged: boolean
   /** Writes a decoded value as JSON. Absent if the author transforms values, which cannot be undone. */
   readonly encode: Convert | undefined
   /** The same schema for results, if they may have keys that are not declared. */
   readonly forResults: Foreign | undefined
 
-  constructor(parts: Pick<Foreign, "jsonSchema" | "validate" | "encode">, forResults?: Foreign) {
+  constructor(
+    parts: Pick<Foreign, "jsonSchema" | "validate" | "encode"> & Partial<Pick<Foreign, "isJudged">>,
+    forResults?: Foreign
+  ) {
     this.jsonSchema = parts.jsonSchema
     this.validate = parts.validate
+    this.isJudged = parts.isJudged ?? parts.validate !== undefined
     this.encode = parts.encode
     this.forResults = forResults
   }
@@ -98,7 +104,7 @@ export const issueFrom = (
 }
 
 /** Returns a schema whose values stand in the only field of an object. */
-export const foreignInField = (field: string, { encode, jsonSchema = {}, validate }: Foreign): Foreign =>
+export const foreignInField = (field: string, { encode, isJudged, jsonSchema = {}, validate }: Foreign): Foreign =>
   new Foreign({
     jsonSchema: schemaInField(field, jsonSchema),
     validate: (value) => {
@@ -107,5 +113,6 @@ export const foreignInField = (field: string, { encode, jsonSchema = {}, validat
         ? Effect.succeed(inner)
         : Effect.mapError(validate(inner), (issue) => new SchemaIssue.Pointer([field], issue))
     },
+    isJudged,
     encode: encode === undefined ? undefined : (value) => Effect.map(encode(value), (json) => ({ [field]: json }))
   })

@@ -12,7 +12,7 @@ import { foreignOf } from "./foreignSchema.ts"
  */
 export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
   const foreign = foreignOf(parameters)
-  if (foreign !== undefined) return toolSchema(foreign.jsonSchema ?? {}, true)
+  if (foreign !== undefined) return toolSchema(foreign.jsonSchema ?? {})
   const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(parameters), { onExcessProperty: "error" })
   // Effect describes an empty struct as any value except null.
   const root = "not" in schema ? { properties: {}, additionalProperties: false } : finite(schema)

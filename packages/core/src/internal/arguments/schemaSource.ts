@@ -9,7 +9,7 @@ import {
   SchemaRefused,
   type StandardSchema
 } from "@fallible/arguments"
-import { toolSchema } from "@fallible/arguments/internal"
+import { closedSchema } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import type * as Schema from "effect/Schema"
@@ -38,7 +38,7 @@ export const schemaFromJson = <A>(
   schema: object,
   { uncheckedRules = "refuse", unknownKeys = "refuse" }: JsonSchemaOptions
 ): Schema.Codec<A> => {
-  const jsonSchema = toolSchema(schema, unknownKeys === "accept")
+  const jsonSchema = closedSchema(schema, unknownKeys === "accept")
   const unchecked = uncheckedRules === "accept" ? [] : inspect(schema).unchecked.filter(isRule)
   if (unchecked.length > 0) throw new SchemaRefused(unchecked.map(withAdvice))
   return declareForeign(ofJsonSchema(jsonSchema, ofJsonSchema(schema)))
@@ -71,7 +71,7 @@ export const parametersFrom: (library: StandardSchema) => Schema.Codec<unknown> 
   }
   const validate = validatorOf(library)
   const encode = isTransforming(written) ? undefined : validate
-  return declareForeign(new Foreign({ jsonSchema: toolSchema(written.input), validate, encode }))
+  return declareForeign(new Foreign({ jsonSchema: closedSchema(written.input), validate, encode }))
 })
 
 /** Makes the schema of a tool's results from one of another library. Throws a `SchemaRefused` if it cannot be used. */
