@@ -43,15 +43,43 @@ export interface Written {
 }
 
 export const writtenBy = (library: StandardSchema): Written => {
+  const options = { target: "draft-2020-12", libraryOptions: optionsFor[vendorOf(library) ?? ""] } as const
   const write = (side: "input" | "output"): AnyJsonSchema | Error => {
     try {
-      const written: unknown = library["~standard"].jsonSchema[side]?.({ target: "draft-2020-12" })
+      const written: unknown = library["~standard"].jsonSchema[side]?.(options)
       return Predicate.isObject(written) ? written : new IllTyped(`it wrote ${noun(written)}`)
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error))
     }
   }
   return { input: write("input"), output: write("output") }
+}
+
+const notInJson = (): never => {
+  throw new Error("JSON has no such value")
+}
+
+/** What libraries are told, so that they write what can be written, and throw for the rest. */
+const optionsFor: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  // It would allow anything for a Date, and then refuse whatever a model writes.
+  arktype: { fallback: { date: notInJson, domain: notInJson, proto: notInJson } },
+  // It throws for what JSON Schema cannot say. The validation judges that, and changes no text twice.
+  valibot: {
+    ignoreActions: [
+      ...[
+        "brand",
+        "check",
+        "check_items",
+        "every_item",
+        "flavor",
+        "partial_check",
+        "raw_check",
+        "readonly",
+        "some_item"
+      ],
+      ...["normalize", "to_lower_case", "to_upper_case", "trim", "trim_end", "trim_start"]
+    ]
+  }
 }
 
 /** True if what is validated may differ from what was written, other than by a default. */
@@ -105,8 +133,9 @@ const judged = (
   words: (message: unknown) => string
 ): Effect.Effect<unknown, SchemaIssue.Issue> =>
   attempt(() => {
-    if (!Predicate.isObject(validation)) return undefined
-    const { issues, value } = validation
+    // ArkType answers with a list that has its own field `issues`.
+    if (typeof validation !== "object" || validation === null) return undefined
+    const { issues, value }: { readonly issues?: unknown; readonly value?: unknown } = validation
     if (issues === undefined || issues === null) {
       return "value" in validation ? Effect.succeed(value) : undefined
     }
