@@ -28,7 +28,16 @@ const folder = mkdtempSync(join(tmpdir(), "mcp-"))
 const reference = { licence: "MIT AND Apache-2.0" }
 
 const servers: Readonly<Record<string, Start>> = {
+  "@antv/mcp-server-chart": {},
   "@brave/brave-search-mcp-server": { env: { BRAVE_API_KEY: "dummy" }, args: ["--transport", "stdio"] },
+  "@browserbasehq/mcp-server-browserbase": {
+    env: { BROWSERBASE_API_KEY: "bb_dummy", BROWSERBASE_PROJECT_ID: "dummy", GEMINI_API_KEY: "dummy" }
+  },
+  "@circleci/mcp-server-circleci": { env: { CIRCLECI_TOKEN: "dummy" } },
+  "@cyanheads/git-mcp-server": {},
+  "@elastic/mcp-server-elasticsearch": { env: { ES_URL: "http://127.0.0.1:9", ES_API_KEY: "dummy" } },
+  "@mapbox/mcp-server": { env: { MAPBOX_ACCESS_TOKEN: "pk.eyJ1IjoiZHVtbXkifQ.dummy" } },
+  "@mobilenext/mobile-mcp": {},
   "@modelcontextprotocol/server-everything": reference,
   "@modelcontextprotocol/server-filesystem": { ...reference, args: [folder] },
   "@modelcontextprotocol/server-github": {},
@@ -38,6 +47,7 @@ const servers: Readonly<Record<string, Start>> = {
   "@playwright/mcp": { args: ["--caps=vision,pdf,testing"] },
   "@upstash/context7-mcp": {},
   "@wonderwhy-er/desktop-commander": {},
+  "airtable-mcp-server": { env: { AIRTABLE_API_KEY: "pat_dummy" } },
   "chrome-devtools-mcp": { args: ["--no-usage-statistics"] },
   "figma-developer-mcp": { args: ["--stdio", "--figma-api-key=dummy"] },
   "firecrawl-mcp": { env: { FIRECRAWL_API_KEY: "fc-dummy" } },
