@@ -1,5 +1,6 @@
 /** What a model is shown of a JSON Schema, beside what its author wrote. */
 import { assert } from "@effect/vitest"
+import type { JsonSchema } from "@fallible/arguments"
 import { partAt } from "@fallible/arguments/internal"
 
 /**
@@ -18,7 +19,7 @@ export const closedParts = (shown: object, written: object): number => {
     }
     const isClosed = shown["additionalProperties"] === false && !("additionalProperties" in written)
     if (isClosed) closed++
-    const { additionalProperties, ...rest } = shown
+    const { additionalProperties: _, ...rest } = shown
     const kept = isClosed ? rest : shown
     assert.deepStrictEqual(Object.keys(kept).toSorted(), Object.keys(written).toSorted(), path)
     for (const [key, part] of Object.entries(kept)) compare(part, written[key], `${path}/${key}`)
@@ -39,3 +40,58 @@ const withoutReference = (written: object): object => {
 
 const withType = (written: object): object =>
   "anyOf" in written || "oneOf" in written || "allOf" in written ? written : { ...written, type: "object" }
+
+/**
+ * Returns a schema that allows the same values without keys that are not declared, in the words of JSON Schema itself:
+ * `unevaluatedProperties: false`. Schemas that apply to a part of a value stay as they are.
+ *
+ * @param root its references are `#`, and those into `$defs`
+ */
+export const onlyDeclared = (root: JsonSchema): JsonSchema => {
+  const { $defs, ...whole } = root
+  const definitions = Object.entries(isRecord($defs) ? $defs : {})
+  return {
+    ...strictly(whole),
+    $defs: {
+      whole: asWritten(whole),
+      ...Object.fromEntries(
+        definitions.flatMap(([name, of]) => [[name, asWritten(of)], [`strict ${name}`, strict(of)]])
+      )
+    }
+  }
+}
+
+/** A copy for a place in which nothing is made stricter. */
+const asWritten = (schema: unknown): unknown =>
+  Array.isArray(schema)
+    ? schema.map(asWritten)
+    : isRecord(schema)
+    ? Object.fromEntries(
+      Object.entries(schema).map((
+        [key, part]
+      ) => [key, key === "$ref" && part === "#" ? "#/$defs/whole" : asWritten(part)])
+    )
+    : schema
+
+const strict = (schema: unknown): unknown => isRecord(schema) ? strictly(schema) : schema
+
+const strictly = (schema: JsonSchema): JsonSchema => {
+  const { $ref, ...rest } = schema
+  if (typeof $ref === "string") return { ...rest, $ref: $ref.replace("#/$defs/", "#/$defs/strict ") }
+  const isUnion = rest["properties"] === undefined
+  const made = Object.fromEntries(
+    Object.entries(schema).map(([key, part]) => [
+      key,
+      isRecord(part) && (key === "properties" || key === "patternProperties")
+        ? Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, strict(inner)]))
+        : key === "prefixItems" || isUnion && (key === "anyOf" || key === "oneOf")
+        ? [part].flat().map(strict)
+        : ["additionalProperties", "items"].includes(key)
+        ? strict(part)
+        : asWritten(part)
+    ])
+  )
+  const isOpen = isRecord(rest["properties"]) && Object.keys(rest["properties"]).length > 0 &&
+    rest["additionalProperties"] === undefined && rest["unevaluatedProperties"] === undefined
+  return isOpen ? { ...made, unevaluatedProperties: false } : made
+}

@@ -24,7 +24,16 @@ import {
 } from "../json.ts"
 import { newMap } from "../memo.ts"
 import { pathOf, type Place, placeIn } from "../value.ts"
-import { declaredBy, declares, type Document, documentOf, requiredOf } from "./document.ts"
+import {
+  choicesOf,
+  declaredBy,
+  declares,
+  type Document,
+  documentOf,
+  propertiesOf,
+  requiredOf,
+  valueAt
+} from "./document.ts"
 import { isEqual } from "./equal.ts"
 import { SchemaRefused, usable } from "./inspect.ts"
 import { allSchemas, inPlace, isAnnotation, schemasIn } from "./keyword.ts"
@@ -143,8 +152,17 @@ const aboutKeys: ReadonlySet<string> = new Set([
 // Closing objects
 // -----------------------------------------------------------------------------
 
-/** Returns the schemas of objects that were left open, and that alone describe their values. */
-const closable = (root: JsonSchema, document: Document): ReadonlyArray<JsonSchema> => {
+/**
+ * Returns the schemas of objects that were left open, and that alone describe their values.
+ *
+ * @param overlapping schemas whose `oneOf` has members that may fit the same value. They stay open: if one of them were
+ * closed, and so refused a value, another one would be the only one that fits, and a value that fits several would be accepted
+ */
+const closable = (
+  root: JsonSchema,
+  document: Document,
+  overlapping: ReadonlySet<JsonSchema> = new Set()
+): ReadonlySet<JsonSchema> => {
   // Whether a schema describes only a part of a value. If it does so anywhere, it stays open everywhere.
   const isPart = newMap<JsonSchema, boolean>()
   const queue: Array<readonly [schema: unknown, isPart: boolean]> = [[root, false]]
@@ -156,7 +174,7 @@ const closable = (root: JsonSchema, document: Document): ReadonlyArray<JsonSchem
     inPlace({ ...schema, anyOf: undefined, oneOf: undefined }).forEach(asPart)
     asPart(contains)
     const isShared = isPartHere || describesKeys({ ...schema, anyOf: undefined, oneOf: undefined }) ||
-      anyOf !== undefined && oneOf !== undefined
+      anyOf !== undefined && oneOf !== undefined || overlapping.has(schema)
     for (const member of [anyOf, oneOf].flatMap(itemsIn)) queue.push([member, isShared])
     queue.push([document.resolve(schema), isPartHere || !isReference(schema)])
     const isDoubled = properties !== undefined && patternProperties !== undefined || contains !== undefined
@@ -167,13 +185,62 @@ const closable = (root: JsonSchema, document: Document): ReadonlyArray<JsonSchem
       for (const item of isArray(inner) ? inner : [inner]) queue.push([item, isPartHere || isDoubled])
     }
   }
-  return Array.from(isPart).flatMap(([schema, isPart]) =>
-    !isPart && isLeftOpen(schema) && (declaredBy(schema).length > 0 || schema === root) &&
-      Array.from(reachable(document.beside(schema), document.beside)).every((part) => addsNoKey(part, schema))
-      ? [schema]
-      : []
+  const closed = new Set(
+    Array.from(isPart).flatMap(([schema, isPart]) =>
+      !isPart && isLeftOpen(schema) && (declaredBy(schema).length > 0 || schema === root) &&
+        Array.from(reachable(document.beside(schema), document.beside)).every((part) => addsNoKey(part, schema))
+        ? [schema]
+        : []
+    )
+  )
+  const found = Array.from(isPart).flatMap(([schema, isPart]) =>
+    !isPart && !overlapping.has(schema) && mayOverlap(itemsIn(schema["oneOf"]), document, closed) ? [schema] : []
+  )
+  return found.length === 0 ? closed : closable(root, document, new Set([...overlapping, ...found]))
+}
+
+/** True if a value that fits one of these members might also fit another one that is not closed yet. */
+const mayOverlap = (members: ReadonlyArray<unknown>, document: Document, closed: ReadonlySet<JsonSchema>): boolean => {
+  const all = members.map((member) => ({ flat: document.flat(member), target: targetOf(member, document) }))
+  return all.some((one) =>
+    all.some((other) =>
+      one !== other && !haveOtherTypes(one.flat, other.flat) &&
+      !([one, other].some(({ flat }) => flat["type"] === "object") &&
+        (haveOtherLiterals(one.flat, other.flat, document) ||
+          (one.target["additionalProperties"] === false || closed.has(one.target)) &&
+            requiredOf(other.flat).some((key) => !declares(one.target, key))))
+    )
   )
 }
+
+const targetOf = (member: unknown, { resolve }: Document): JsonSchema => {
+  let target = isObject(member) ? member : {}
+  for (let hops = 0; hops < mostHops && isReference(target); hops++) {
+    const next = resolve(target)
+    if (!isObject(next)) break
+    target = next
+  }
+  return target
+}
+
+const haveOtherTypes = (one: JsonSchema, other: JsonSchema): boolean => {
+  const types = typesOf(other)
+  return typesOf(one)?.every((type) => types?.includes(type) === false) === true
+}
+
+// Returns the types of a schema's values; `undefined` if it does not name them. A whole number is a number.
+const typesOf = ({ nullable, type }: JsonSchema): ReadonlyArray<unknown> | undefined =>
+  type === undefined || nullable === true
+    ? undefined
+    : [type].flat().map((type: unknown) => type === "integer" ? "number" : type)
+
+/** True if a key that one of two objects must have has literals that the other one excludes. */
+const haveOtherLiterals = (one: JsonSchema, other: JsonSchema, { flat }: Document): boolean =>
+  distinct([...requiredOf(one), ...requiredOf(other)]).some((key) => {
+    const [choices, others] = [one, other].map((schema) => choicesOf(flat(valueAt(propertiesOf(schema), key))))
+    return choices !== undefined && others !== undefined &&
+      !choices.some((choice) => others.some((otherChoice) => isEqual(choice, otherChoice)))
+  })
 
 const partsOf = (of: unknown): ReadonlyArray<unknown> => isObject(of) ? Object.values(of) : []
 
