@@ -21,7 +21,7 @@ import { canonical } from "../value/canonical.ts"
 import { attempt, isPromise } from "../value/untrusted.ts"
 import * as Coercion from "./coercion.ts"
 import { holds } from "./encodedSide.ts"
-import { type Foreign, foreignOf } from "./foreignSchema.ts"
+import { foreignOf } from "./foreignSchema.ts"
 import { schemaOf } from "./jsonSchema.ts"
 
 /** The fields of a tool that the identity of its calls depends on. */
@@ -98,21 +98,20 @@ const declaredBy = ({ identity, name }: Identified, params: unknown): string | u
 // A default may be random, or the time. So the arguments are decoded once more: what is made up differs, or takes an
 // Effect. Otherwise one text would be another call each time.
 const wholeOf = (tool: Identified, params: unknown, text: string | undefined): string => {
-  const foreign = foreignOf(tool.parameters)
-  if (foreign !== undefined) return wholeOfForeign(tool, params, text, foreign)
   const { decodeAtOnce, isMapped } = codecOf(tool.parameters)
-  const isMadeUp = () => !isSame(params, decodeAtOnce(asWritten(tool, text)))
+  const json = asWritten(tool, text)
+  const isMadeUp = () => !isSame(params, decodeAtOnce(json))
   const encoded = isMapped && isMadeUp() ? undefined : encodedText(tool, params)
-  return encoded ?? canonical(asWritten(tool, text)) ?? `${text}`
+  return encoded ?? canonical(withSameDefaults(tool, params, json)) ?? `${text}`
 }
 
-// Another library's schema has no encoder. So the arguments are compared as JSON, after repairs. Defaults are filled in if the
-// arguments decode to the same then: what a JSON Schema calls a default may be made up for each call, or be missing.
-const wholeOfForeign = (tool: Identified, params: unknown, text: string | undefined, foreign: Foreign): string => {
-  const json = asWritten(tool, text)
-  const filled = attempt(() => withDefaults(asJson(json), foreign.jsonSchema ?? {})) ?? json
-  const isFilledIn = filled !== json && isSame(params, codecOf(tool.parameters).decodeAtOnce(filled))
-  return canonical(isFilledIn ? filled : json) ?? `${text}`
+// If another library transforms values, nothing can be encoded again. Defaults are filled in if the arguments decode to the
+// same then: what a JSON Schema calls a default may be made up for each call.
+const withSameDefaults = ({ parameters }: Identified, params: unknown, json: unknown): unknown => {
+  const schema = foreignOf(parameters)?.jsonSchema
+  if (schema === undefined) return json
+  const filled = attempt(() => withDefaults(asJson(json), schema)) ?? json
+  return filled !== json && isSame(params, codecOf(parameters).decodeAtOnce(filled)) ? filled : json
 }
 
 // It was parsed from a text. A text that is not JSON has no defaults.

@@ -111,8 +111,8 @@ export const foreignInField = (field: string, { encode, isJudged, jsonSchema = {
       const inner = Predicate.hasProperty(value, field) ? value[field] : undefined
       return validate === undefined
         ? Effect.succeed(inner)
-        : Effect.mapError(validate(inner), (issue) => new SchemaIssue.Pointer([field], issue))
+        : Effect.mapErrorEager(validate(inner), (issue) => new SchemaIssue.Pointer([field], issue))
     },
     isJudged,
-    encode: encode === undefined ? undefined : (value) => Effect.map(encode(value), (json) => ({ [field]: json }))
+    encode: encode === undefined ? undefined : (value) => Effect.mapEager(encode(value), (json) => ({ [field]: json }))
   })
