@@ -99,7 +99,7 @@ export const validatorOf = (library: StandardSchema, mayQuote = true): Convert =
       : message
   return (value) => {
     try {
-      const validation: unknown = library["~standard"].validate(value)
+      const validation: unknown = library["~standard"].validate(ownCopy(value))
       if (!isPromise(validation)) return judged(who, validation, wordsFor(value))
       const ended = Effect.tryPromise({ try: () => asPromise(validation), catch: threw })
       return withinTime(
@@ -112,6 +112,26 @@ export const validatorOf = (library: StandardSchema, mayQuote = true): Convert =
     }
   }
 }
+
+// A library may change what it is given: the handler's own result, or arguments that are quoted in a refusal. An instance of a
+// class is not copied, and neither is what is nested too deeply.
+const ownCopy = (value: unknown): unknown => {
+  const known = new Map<unknown, unknown>()
+  const copy = (part: unknown): unknown => {
+    if (!isPlain(part)) return part
+    if (known.has(part)) return known.get(part)
+    const made: { [key: string]: unknown } | Array<unknown> = Array.isArray(part) ? [] : {}
+    known.set(part, made)
+    for (const [key, inner] of Object.entries(part)) {
+      Object.defineProperty(made, key, { value: copy(inner), configurable: true, enumerable: true, writable: true })
+    }
+    return made
+  }
+  return attempt(() => copy(value)) ?? value
+}
+
+const isPlain = (value: unknown): value is object =>
+  Array.isArray(value) || Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
 
 const asPromise = (thenable: unknown) => thenable as Promise<unknown>
 
@@ -135,10 +155,13 @@ const judged = (
 
 const mostIssues = 100
 
+/** More than arguments have levels. */
+const mostKeys = 200
+
 const issueOf = (words: (message: unknown) => string) => (issue: unknown) => {
   const { message, path }: { readonly message?: unknown; readonly path?: unknown } = Object(issue)
   return {
-    path: (Array.isArray(path) ? path : []).map(keyOf),
+    path: (Array.isArray(path) ? path.slice(0, mostKeys) : []).map(keyOf),
     annotations: { message: words(message), [ofLibrary]: true }
   }
 }
