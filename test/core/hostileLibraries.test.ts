@@ -7,6 +7,7 @@ import type * as SideEffect from "@fallible/core/SideEffect"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { whyNotMade } from "../support/foreignTools.ts"
 import { logging, sibling } from "../support/illTyped.ts"
 import { thenable, type Untyped } from "../support/nonsense.ts"
 import { asNeedingNothing } from "../support/paidOrders.ts"
@@ -376,4 +377,52 @@ describe("a validation of a result that", () => {
       assert.deepStrictEqual(result, { token: secret, note: "paid" })
       assert.strictEqual(outcomes[1]?.certainty, "executed")
     }))
+})
+
+describe("a JSON Schema that a library writes", () => {
+  const made = (write: () => unknown) => {
+    const { "~standard": own } = library((value) => ({ value }))
+    // What a program without types may do.
+    const schema: StandardSchema = {
+      "~standard": { ...own, jsonSchema: { input: write as Untyped, output: write as Untyped } }
+    }
+    return whyNotMade(() =>
+      Tool.make("probe", { description: "", parameters: schema, success: Schema.Void }, () => Effect.void)
+    )
+      ?.message
+  }
+
+  const cyclic: { type: string; properties?: object } = { type: "object" }
+  cyclic.properties = { self: cyclic }
+  const deep = JSON.parse(`${"{\"type\":\"object\",\"properties\":{\"a\":".repeat(5_000)}{}${"}}".repeat(5_000)}`)
+  const cannotWrite = "hostile cannot write it as a JSON Schema: "
+
+  const written: Readonly<Record<string, readonly [write: () => unknown, why: string]>> = {
+    "that throws": [throwing("boom"), `${cannotWrite}boom.`],
+    "that throws at length": [throwing(`bo\nom ${"x".repeat(1_000_000)}`), `${cannotWrite}bo om xxx`],
+    "that throws what cannot be written": [
+      () => {
+        // oxlint-disable-next-line typescript/only-throw-error, no-throw-literal
+        throw { toString: throwing() }
+      },
+      `${cannotWrite}it threw.`
+    ],
+    "that is nothing": [() => undefined, `${cannotWrite}it wrote nothing.`],
+    "that is a list": [() => [], `${cannotWrite}it wrote an array of 0.`],
+    "that is a promise": [async () => jsonSchema, `${cannotWrite}it wrote a promise.`],
+    "that is wrong": [() => ({ type: "objekt" }), "type: expected one of array, boolean, "],
+    "that holds itself": [() => cyclic, "properties/self: it contains itself: use $defs and $ref."],
+    "that is too deep": [() => deep, "properties/a/"],
+    "that holds a function": [() => ({ type: "object", default: () => 1 }), "default: JSON cannot write a function."],
+    "that cannot be read": [
+      () => Object.defineProperty({}, "type", { enumerable: true, get: throwing() }),
+      "it cannot be read."
+    ]
+  }
+
+  it.each(Object.entries(written))("%s is refused when the tool is made", (_, [write, why]) => {
+    const message = String(made(write))
+    assert.include(message, `The parameters of 'probe' cannot be used: ${why}`)
+    assert.isBelow(message.length, 700)
+  })
 })

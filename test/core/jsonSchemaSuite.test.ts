@@ -10,9 +10,11 @@ import { fits, valueRepairKinds } from "@fallible/arguments/internal"
 import { Tool } from "@fallible/core"
 import * as Arguments from "@fallible/core/Arguments"
 import * as Parameters from "@fallible/core/Parameters"
+import { type } from "arktype"
 import { Effect, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { z } from "zod"
 import { areThere, folder } from "../support/corpora.ts"
 import { type Ending, endingOf, whyNotMade } from "../support/foreignTools.ts"
 
@@ -370,5 +372,26 @@ describe("a tool from a JSON Schema", () => {
     assert.isUndefined(
       whyNotMade(() => Parameters.fromJsonSchema({ type: "object", properties: { a: { format: "email" } } }))
     )
+  })
+
+  it("is not made of a schema of a library, which says so, but of what a library has written", () => {
+    const why = (schema: object) => String(whyNotMade(() => Parameters.fromJsonSchema(schema))?.message)
+    for (
+      const [library, schema] of Object.entries({ zod: z.object({}), arktype: type({}), effect: Schema.Struct({}) })
+    ) {
+      assert.strictEqual(
+        why(schema),
+        `Parameters.fromJsonSchema needs a JSON Schema; got a schema of ${library}. Pass it to the tool as it is.`
+      )
+    }
+    assert.strictEqual(why(z.toJSONSchema(z.object({ a: z.string() }))), "undefined")
+    assert.match(why({ inputSchema: { type: "object" } }), /it has the schema in 'inputSchema': pass that/)
+  })
+
+  it("stays as it was when it was made", () => {
+    const schema = { type: "object", properties: { a: { type: "string" } } }
+    const parameters = Parameters.fromJsonSchema(schema)
+    schema.properties.a.type = "integer"
+    assert.deepInclude(Arguments.jsonSchema(parameters), { properties: { a: { type: "string" } } })
   })
 })

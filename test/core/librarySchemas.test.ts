@@ -63,6 +63,43 @@ describe.each([["zod", zodSchemas], ["valibot", valibotSchemas], ["arktype", ark
   }
 )
 
+describe("a bound that a library judges more kindly than its JSON Schema", () => {
+  const keys = Array.from({ length: 30 }, (_, index) => `key${index}`)
+  const code = z.string().regex(/^[a-z]+$/i)
+  const schema = z.object({
+    ...Object.fromEntries(keys.map((key) => [key, code])),
+    list: z.array(code),
+    last: z.object({ n: z.coerce.number().optional() })
+  })
+  const value = {
+    ...Object.fromEntries(keys.map((key) => [key, "ABC"])),
+    list: Array.from({ length: 1_500 }, () => "ABC"),
+    last: {}
+  }
+
+  it.effect("is the library's to judge, however often it is broken", () =>
+    Effect.gen(function*() {
+      const { detail, params } = yield* endingOf(schema, JSON.stringify(value))
+      assert.deepStrictEqual([detail, params], ["", value])
+      const { isAccepted } = yield* endingOf(schema, JSON.stringify({ ...value, key7: "A-C" }))
+      assert.isFalse(isAccepted)
+    }))
+
+  it.effect("lets nothing else pass", () =>
+    Effect.gen(function*() {
+      for (
+        const other of [{ surplus: 1 }, { last: { surplus: 1 } }, { last: { n: [] } }, { last: { n: null } }, {
+          list: [[]]
+        }]
+      ) {
+        assert.isFalse(
+          (yield* endingOf(schema, JSON.stringify({ ...value, ...other }))).isAccepted,
+          JSON.stringify(other)
+        )
+      }
+    }))
+})
+
 describe("random Zod schemas", () => {
   it("are refused with a reason, or shown as Zod writes them, and read as Zod reads them", async () => {
     const counts = { refused: 0, closed: 0, accepted: 0, unfit: 0 }

@@ -22,7 +22,7 @@ import {
   type JsonSchema,
   keysOf
 } from "../json.ts"
-import { newMap } from "../memo.ts"
+import { memoize, newMap } from "../memo.ts"
 import { pathOf, type Place, placeIn } from "../value.ts"
 import {
   choicesOf,
@@ -36,7 +36,7 @@ import {
 } from "./document.ts"
 import { isEqual } from "./equal.ts"
 import { SchemaRefused, usable } from "./inspect.ts"
-import { allSchemas, inPlace, isAnnotation, schemasIn } from "./keyword.ts"
+import { allSchemas, inPlace, isAnnotation, schemasIn, words } from "./keyword.ts"
 import { reachable } from "./reachable.ts"
 import { keysIn } from "./reference.ts"
 
@@ -93,6 +93,22 @@ export const schemaInField = (field: string, schema: object): JsonSchema => {
  */
 export const describesSame = (before: object, after: object): boolean =>
   isEqual(withoutDefaults(before), withoutDefaults(after))
+
+/**
+ * Returns a copy of a JSON Schema without what it says about lengths, ranges, patterns and formats. A library may judge these
+ * more kindly than its JSON Schema says: a pattern may ignore case, and a text may be trimmed before its length counts.
+ */
+export const withoutBounds: (schema: JsonSchema) => JsonSchema = memoize((schema) => {
+  const changes: Changes = newMap()
+  for (const inner of allSchemas(schema)) changes.set(inner, unbounded)
+  return asSchema(copied(schema, changes))
+})
+
+const unbounded = Object.fromEntries(
+  words(
+    "exclusiveMaximum exclusiveMinimum format maximum maxItems maxLength maxProperties minimum minItems minLength minProperties multipleOf pattern uniqueItems"
+  ).map((keyword) => [keyword, undefined])
+)
 
 // After a validation, a default is filled in, and some libraries have left out other keys.
 const withoutDefaults = (schema: object): unknown => {

@@ -1,5 +1,5 @@
 import { message, numberAt, type Options, type Origin, read, type Readable, type Unreadable } from "@fallible/arguments"
-import { fits, hasSecrets } from "@fallible/arguments/internal"
+import { fits, hasSecrets, withoutBounds } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
@@ -165,11 +165,10 @@ const decodeForeign = <Params>(
   const fit: Coercion.Coerced = fits(text.value, jsonSchema, origin)
     ? { value: text.value, repairs: [], fits: true }
     : Coercion.coerce(text.value, parameters, origin)
-  const shownOrigin = shownAs(text, fit)
   const refused = (issue?: SchemaIssue.Issue) =>
-    Effect.fail(new Undecoded(misfit(misfitOf(issue, fit.value, jsonSchema, shownOrigin)), text))
+    Effect.fail(new Undecoded(misfit(misfitOf(issue, fit.value, jsonSchema, shownAs(text, fit))), text))
   const isJudged = fit.fits ||
-    isOfLibrary && hasOnlyBounds(misfitOf(undefined, fit.value, jsonSchema, shownOrigin))
+    isOfLibrary && fits(fit.value, withoutBounds(jsonSchema), fit.repairs.length === 0 ? origin : {})
   if (!isJudged) return refused()
   const decoded = validate === undefined
     ? Effect.succeed(fit.value)
@@ -179,9 +178,6 @@ const decodeForeign = <Params>(
     Effect.catchEager(refused)
   )
 }
-
-const hasOnlyBounds = (refusal: ReturnType<typeof misfitOf>): boolean =>
-  refusal === undefined || refusal.issues.every(({ kind }) => kind === "bound" || kind === "format")
 
 // The schema that was validated has this type.
 const asParams = <Params>(params: unknown) => params as Params

@@ -14,7 +14,7 @@ import { IllTyped, noun } from "../call/runUserCode.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 import { plainJson } from "../value/plainJson.ts"
 import { cut, oneLine } from "../value/text.ts"
-import { attempt, isPromise } from "../value/untrusted.ts"
+import { attempt, isA, isPromise } from "../value/untrusted.ts"
 import { type Convert, issueFrom } from "./foreignSchema.ts"
 
 /** Returns a value as a schema of another library; `undefined` if it is none, or cannot write its JSON Schema. */
@@ -47,9 +47,9 @@ export const writtenBy = (library: StandardSchema): Written => {
   const write = (side: "input" | "output"): AnyJsonSchema | Error => {
     try {
       const written: unknown = library["~standard"].jsonSchema[side]?.(options)
-      return Predicate.isObject(written) ? written : new IllTyped(`it wrote ${noun(written)}`)
+      return Predicate.isObject(written) && !isPromise(written) ? written : new IllTyped(`it wrote ${noun(written)}`)
     } catch (error) {
-      return error instanceof Error ? error : new Error(String(error))
+      return isA(Error)(error) ? error : new Error(attempt(() => String(error)) ?? "it threw")
     }
   }
   return { input: write("input"), output: write("output") }
