@@ -66,7 +66,8 @@ export type Parameters<A> = Schema.ConstraintDecoder<A> | StandardSchema<A>
 export const fromJsonSchema = <A = Schema.JsonObject>(
   schema: object,
   options: JsonSchemaOptions = {}
-): Schema.Codec<A> => {
+  // Where the schema is used says nothing about its type.
+): Schema.Codec<NoInfer<A>> => {
   demandKnown("Parameters.fromJsonSchema", options, names)
   return schemaFromJson<A>(schema, options)
 }
