@@ -6,7 +6,8 @@
  * `additionalProperties: false`.
  *
  * Closing must not refuse what the author means to allow. So an object stays open if other schemas describe the same value, as
- * the members of an `allOf` do (each declares only a part of the keys), or if it demands keys that it does not declare.
+ * the members of an `allOf` do (each declares only a part of the keys), or if it demands keys that it does not declare. Nor
+ * must it allow what the author refuses, so members of a `oneOf` stay open if one value may fit several of them.
  */
 import {
   define,
