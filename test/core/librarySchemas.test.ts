@@ -1,7 +1,7 @@
 /** Tools with schemas of Zod, Valibot and ArkType: what the model is shown, and what the handler gets. */
 import { assert, describe, it } from "@effect/vitest"
-import type { StandardSchema } from "@fallible/arguments"
-import { closedSchema, fits } from "@fallible/arguments/internal"
+import type { Json, StandardSchema } from "@fallible/arguments"
+import { closedSchema, coerce, fits } from "@fallible/arguments/internal"
 import { Tool } from "@fallible/core"
 import * as Arguments from "@fallible/core/Arguments"
 import { Effect, Schema } from "effect"
@@ -100,9 +100,13 @@ describe("a bound that a library judges more kindly than its JSON Schema", () =>
     }))
 })
 
+/** Writes the numbers of a value as texts, as many models do. */
+const withTexts = (value: Json): Json =>
+  JSON.parse(JSON.stringify(value, (_, part: unknown) => typeof part === "number" ? String(part) : part))
+
 describe("random Zod schemas", () => {
   it("are refused with a reason, or shown as Zod writes them, and read as Zod reads them", async () => {
-    const counts = { refused: 0, closed: 0, accepted: 0, unfit: 0 }
+    const counts = { refused: 0, closed: 0, accepted: 0, repaired: 0, unfit: 0 }
     await fc.assert(
       fc.asyncProperty(randomZodSchemas, fc.array(values, { minLength: 4, maxLength: 4 }), async (inner, values) => {
         const schema = z.object({ v: inner })
@@ -116,13 +120,18 @@ describe("random Zod schemas", () => {
         }
         const shown = Arguments.jsonSchema(make(schema).parameters)
         counts.closed += closedParts(shown, exportOf(schema))
-        for (const value of [...fittingValues(shown, 4), ...values.map((value) => ({ v: value }))]) {
+        const fitting = fittingValues(shown, 4)
+        for (const value of [...fitting, ...fitting.map(withTexts), ...values.map((value) => ({ v: value }))]) {
           const ending = await Effect.runPromise(endingOf(schema, JSON.stringify(value)))
           const own = schema.safeParse(structuredClone(value))
           const doesFit = fits(value, shown)
           if (ending.isAccepted && ending.repairs.length === 0) {
             counts.accepted++
             assert.deepStrictEqual([own.success, ending.params], [true, own.data])
+          } else if (ending.isAccepted) {
+            counts.repaired++
+            const read = schema.safeParse(coerce(value, shown).value)
+            assert.deepStrictEqual([read.success, ending.params], [true, read.data])
           } else {
             counts.unfit++
             assert.isFalse(doesFit && own.success, JSON.stringify([value, ending]))
@@ -132,7 +141,7 @@ describe("random Zod schemas", () => {
       { numRuns: 150, seed: 7 }
     )
     assert.isTrue(
-      counts.refused > 10 && counts.closed > 100 && counts.accepted > 150 && counts.unfit > 100,
+      counts.refused > 10 && counts.closed > 100 && counts.accepted > 150 && counts.repaired > 10 && counts.unfit > 100,
       JSON.stringify(counts)
     )
   })
