@@ -4,6 +4,9 @@
  * Only this folder depends on the servers: `npx -y pnpm@12 mcp` installs them and runs. No server is asked to do anything but
  * list its tools, and all keys are dummies. A server that cannot start keeps its earlier recording. With names of servers as
  * arguments, only those are recorded.
+ *
+ * What a server writes also depends on its own dependencies, of which npm chooses the versions: another version of zod writes
+ * other schemas.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
