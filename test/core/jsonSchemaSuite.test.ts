@@ -385,6 +385,10 @@ describe("a tool from a JSON Schema", () => {
       )
     }
     assert.strictEqual(why(z.toJSONSchema(z.object({ a: z.string() }))), "undefined")
+    // What a program without types may pass.
+    for (const value of JSON.parse("[null, 5, \"x\", [], true]")) {
+      assert.match(why(value), /^The JSON Schema cannot be used: expected an object, got /)
+    }
     assert.match(why({ inputSchema: { type: "object" } }), /it has the schema in 'inputSchema': pass that/)
   })
 

@@ -12,6 +12,7 @@ import {
 import { closedSchema } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { plainJson } from "../value/plainJson.ts"
 import { cut, oneLine } from "../value/text.ts"
@@ -55,7 +56,8 @@ export const schemaFromJson = <A>(
 const libraryOf = (schema: object): string | undefined =>
   Schema.isSchema(schema)
     ? "effect"
-    : typeof schema === "function" || Object.keys(schema).includes("~standard") || "_zod" in schema
+    : typeof schema === "function" ||
+        Predicate.isObject(schema) && (Object.keys(schema).includes("~standard") || "_zod" in schema)
     ? vendorOf(schema)
     : undefined
 
