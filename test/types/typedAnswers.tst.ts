@@ -89,7 +89,7 @@ describe("a typed answer", () => {
       Agent.Agent<typeof visit, never, Answer.Answer<{ city: string }>>
     >()
     expect(Agent.make({ toolkit, output: Parameters.fromJsonSchema({ type: "object" }) })).type.toBe<
-      Agent.Agent<typeof visit, never, Schema.JsonObject>
+      Agent.Agent<typeof visit, never, Answer.Answer<Schema.JsonObject>>
     >()
     expect(Agent.make({ toolkit, output: Parameters.fromJsonSchema<{ city: string }>({ type: "object" }) })).type.toBe<
       Agent.Agent<typeof visit, never, Answer.Answer<{ city: string }>>

@@ -6,10 +6,11 @@ import { noOptions, type Options } from "./options.ts"
 import { plain } from "./plain.ts"
 import { numberAt, type Preview, preview, type Readable, readText, type Refused, refusedFor } from "./read.ts"
 import type { Misfit, Refusal, Unreadable } from "./refusal.ts"
+import { leadingPart } from "./schema/described.ts"
 import { allowsKind, documentOf } from "./schema/document.ts"
 import { inspect, type KeywordAt, SchemaRefused, usable } from "./schema/inspect.ts"
 import { isStandardSchema, type StandardIssue, type StandardSchema } from "./schema/standard.ts"
-import { mayHoldSecrets, quotesSecret, secretsOf } from "./secret.ts"
+import { mayHoldSecrets, mayTell, secretsOf } from "./secret.ts"
 import { cut, oneLine } from "./text/excerpt.ts"
 import { asValue, kindOf, show } from "./value.ts"
 import { notValid } from "./words.ts"
@@ -173,15 +174,15 @@ const refusalBy = (
     kind: "misfit",
     alternatives: [],
     issues: told.slice(0, limit).map(({ message, path: written = [] }) => {
-      const path = written.map((part) => {
+      const keys = written.map((part) => {
         const key = typeof part === "object" ? part.key : part
         return typeof key === "number" ? key : String(key)
       })
+      const path = leadingPart(keys, value, schema)
       const received = asValue(partAt(value, path))
-      // The library's words may quote the value.
-      return isSecret(path) || mayHoldSecrets(schema, options) && quotesSecret(message, value, isSecret)
-        ? { kind: "validator", path, expected: notValid, actual: kindOf(received) }
-        : { kind: "validator", path, expected: oneLine(cut(message, 300)), actual: show(received) }
+      const isTold = !mayHoldSecrets(schema, options) || mayTell(message, path, value, isSecret)
+      const expected = isTold ? oneLine(cut(message, 300)) : notValid
+      return { kind: "validator", path, expected, actual: (isSecret(path) ? kindOf : show)(received) }
     })
   }
 }

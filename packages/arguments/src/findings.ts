@@ -4,11 +4,11 @@ import { examine, type Explaining, keysAt, noSuchKey, refusalOf } from "./explai
 import { type Json, type JsonSchema, partAt, type Path } from "./json.ts"
 import type { Issue, Misfit as MisfitRefusal } from "./refusal.ts"
 import { ByPath } from "./schema/byPath.ts"
-import { isInUnion } from "./schema/described.ts"
+import { isInUnion, leadingPart } from "./schema/described.ts"
 import { type Document, documentOf } from "./schema/document.ts"
 import { describe } from "./schema/expectation.ts"
 import { Gathered, within } from "./schema/gathered.ts"
-import { hasSecrets, quotesSecret } from "./secret.ts"
+import { hasSecrets, mayTell } from "./secret.ts"
 import { asValue, pathOf, placeOf } from "./value.ts"
 import { notValid } from "./words.ts"
 
@@ -116,7 +116,11 @@ export const explainWith = (
   findings: ReadonlyArray<Finding>,
   options: Explaining = {}
 ): MisfitRefusal | undefined => {
-  const reported = fieldsOf(findings)
+  const reported = fieldsOf(
+    findings.map((finding) =>
+      finding.kind === "validator" ? { ...finding, path: leadingPart(finding.path, value, schema ?? {}) } : finding
+    )
+  )
   const examined = examine(value, schema, options, ({ kind, path, schema, value }, { document }) => {
     const finding = kind === "bound" ? reported.at(path) : undefined
     return finding?.isAuthors === true
@@ -174,9 +178,8 @@ const issueFrom = (
     return { kind: "unknown_key", path, expected: noSuchKey, actual, ...(advice === undefined ? {} : { advice }) }
   }
   if (kind === "validator") {
-    // A library's words may quote any part of the value.
-    const isQuoted = isSecret || hasSecrets(schema) && quotesSecret(finding.expected, value, isSecretAt)
-    return { kind, path, expected: isQuoted ? notValid : finding.expected, actual }
+    const isTold = !hasSecrets(schema) || mayTell(finding.expected, path, value, isSecretAt)
+    return { kind, path, expected: isTold ? finding.expected : notValid, actual }
   }
   const described = describe(document.at(path), document)
   // The other validator's words are not used if they quote a secret.

@@ -1,5 +1,15 @@
 /** Decides which parts of a value are secret: never quoted, and never shown. */
-import { entriesOf, isArray, isContainer, isNumber, isObject, type JsonSchema, keysOf, type Path } from "./json.ts"
+import {
+  entriesOf,
+  isArray,
+  isContainer,
+  isNumber,
+  isObject,
+  type JsonSchema,
+  keysOf,
+  partAt,
+  type Path
+} from "./json.ts"
 import { memoize } from "./memo.ts"
 import type { Options } from "./options.ts"
 import { documentOf, innerOf, propertiesOf } from "./schema/document.ts"
@@ -66,20 +76,36 @@ const holdsMark = (first: object, partsOf: (of: object) => ReadonlyArray<unknown
 // Core turns `Redacted` into `writeOnly`. Schemas from elsewhere use either form.
 const isMarked = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
 
-/** True if a text contains a secret of a value, as the words of a library may. */
-export const quotesSecret = (
-  text: string,
-  value: unknown,
-  isSecret: (path: Path) => boolean,
-  path: Path = []
-): boolean => {
-  if (isContainer(value)) {
-    return entriesOf(value).some(([key, part]) =>
-      quotesSecret(text, part, isSecret, [...path, isArray(value) ? Number(key) : key])
-    )
-  }
-  return value !== "" && text.includes(String(value)) && isSecret(path)
+/**
+ * True if the words of a library about a part of a value may be told. They are not if that part is a secret itself, or if they
+ * quote a secret from anywhere.
+ */
+export const mayTell = (words: string, path: Path, value: unknown, isSecret: (path: Path) => boolean): boolean =>
+  // An object with a secret in it is no secret itself.
+  (!isSecret(path) || isContainer(partAt(value, path))) && !quotesSecret(words, value, isSecret)
+
+/** True if a text quotes a secret of a value, or six characters of one, in whatever case, and however it is escaped. */
+export const quotesSecret = (text: string, value: unknown, isSecret: (path: Path) => boolean): boolean => {
+  const words = plainly(text)
+  const quotes = (part: unknown, path: Path): boolean =>
+    isContainer(part)
+      ? entriesOf(part).some(([key, inner]) => quotes(inner, [...path, isArray(part) ? Number(key) : key]))
+      : part !== "" && isSecret(path) && (text.includes(String(part)) || share(words, plainly(String(part))))
+  return quotes(value, [])
 }
+
+// Line breaks are shown as spaces, and quotes and backslashes may be escaped.
+const plainly = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "")
+
+const share = (words: string, secret: string): boolean => {
+  if (secret.length < telling) return secret !== "" && words.includes(secret)
+  const [short, long] = words.length < secret.length ? [words, secret] : [secret, words]
+  for (let at = 0; at + telling <= short.length; at++) if (long.includes(short.slice(at, at + telling))) return true
+  return false
+}
+
+/** So many characters of a secret tell something of it. */
+const telling = 6
 
 /** All schemas of a document that may apply to one part of a value, including conditional ones. */
 export type Applicable = ReadonlySet<JsonSchema>

@@ -8,8 +8,9 @@
  * leaves open are closed. A model's text is read and repaired by that JSON Schema, and then validated by the library. The
  * handler gets what the library returns.
  *
- * The identity of a call goes by its arguments as JSON, after repairs, with the defaults that the validation fills in. If
- * a library transforms values, that cannot be undone, so an acting tool must declare its `identity`.
+ * The identity of a call goes by its arguments as JSON, after repairs. Defaults that the JSON Schema declares are filled in,
+ * if the library keeps to them. If a library transforms values, that cannot be undone, so an acting tool must declare its
+ * `identity`.
  *
  * @since 0.1.0
  */

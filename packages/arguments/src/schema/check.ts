@@ -102,7 +102,6 @@ const sureTestFor = (schema: JsonSchema, check: Check, sureTest: (schema: JsonSc
   const tests = new Map(declared.map((key) => [key, testOf(properties[key])]))
   const spellings = new Set(declared.map(loosely))
   const [itemTest, extraTest] = [testOf(items), testOf(extra)]
-  const isDoubtful = (key: string): boolean => key.length > 40 || isWrapper(key) || spellings.has(loosely(key))
   return (value, depth) => {
     if (complaintOf(value)) return false
     if (!isContainer(value)) return !isNumber(value) || isHeld(value)
@@ -112,8 +111,9 @@ const sureTestFor = (schema: JsonSchema, check: Check, sureTest: (schema: JsonSc
     let missing = required.size
     // Faster than a list of the keys. An inherited key is an undeclared one.
     for (const key in value) {
-      const test = tests.get(key)
-      if (!test && isDoubtful(key) || !(test ?? extraTest)(value[key]!, depth + 1)) return false
+      const test = tests.get(key) ??
+        (key.length <= 40 && !isWrapper(key) && !spellings.has(loosely(key)) && extraTest)
+      if (!test || !test(value[key]!, depth + 1)) return false
       if (required.has(key)) missing--
     }
     return missing === 0
@@ -132,7 +132,7 @@ const checkFor = (schema: JsonSchema, formats: Formats): Check["complaintOf"] =>
   const { type } = schema
   const allowed = type === undefined ? anyType : bitsFor(isArray(type) ? type : [type])
   const isChoice = choiceCheck(choicesOf(schema))
-  const text = textCheck(schema, formats)
+  const [isForm, text] = textChecks(schema, formats)
   const number = all(numberChecks(schema))
   const list = all<List>([
     ...countChecks<List>("Items", schema, (value) => value.length),
@@ -141,13 +141,24 @@ const checkFor = (schema: JsonSchema, formats: Formats): Check["complaintOf"] =>
   const record = all(countChecks<Record>("Properties", schema, (value) => keysOf(value).length))
   const complaintOnType = (value: Value) => (bitOf(value) & allowed) === 0 ? "type" : undefined
   // Most schemas say nothing of a value but its type and its parts.
-  const isPlain = text === noComplaint && [isChoice, number, list, record].every((test) => test === pass)
-  if (isPlain) return complaintOnType
+  if ([isChoice, isForm, text, number, list, record].every((test) => test === pass)) return complaintOnType
   const isWithin = (value: Value) =>
-    isNumber(value) ? number(value) : isList(value) ? list(value) : !isRecord(value) || record(value)
+    isString(value)
+      ? text(value)
+      : isNumber(value)
+      ? number(value)
+      : isList(value)
+      ? list(value)
+      : !isRecord(value) || record(value)
   return (value) =>
     complaintOnType(value) ??
-      (!isChoice(value) ? "choice" : isString(value) ? text(value) : isWithin(value) ? undefined : "bound")
+      (!isChoice(value)
+        ? "choice"
+        : isString(value) && !isForm(value)
+        ? "format"
+        : isWithin(value)
+        ? undefined
+        : "bound")
 }
 
 // -----------------------------------------------------------------------------
@@ -188,7 +199,6 @@ const choiceCheck = (choices: ReadonlyArray<unknown> | undefined): (value: Value
 type Test<A> = (value: A) => boolean
 
 const pass = () => true
-const noComplaint = () => undefined
 
 const all = <A>(optional: ReadonlyArray<Test<A> | undefined>): Test<A> => {
   const tests = optional.filter((test) => test !== undefined)
@@ -196,21 +206,16 @@ const all = <A>(optional: ReadonlyArray<Test<A> | undefined>): Test<A> => {
   return tests.length < 2 ? only : (value) => tests.every((test) => test(value))
 }
 
-const textCheck = (schema: JsonSchema, formats: Formats): (text: string) => Complaint | undefined => {
+/** Returns what a string must be, and its bounds. */
+const textChecks = (schema: JsonSchema, formats: Formats): readonly [Test<string>, Test<string>] => {
   const { format, pattern } = schema
   const formatTest = isString(format) && hasKey(formats, format) ? formats[format] : undefined
   const matched = isString(pattern) ? patternOf(pattern)?.test : undefined
   const isNumberForm = pattern === numberPattern
-  const isForm = all<string>([
-    formatTest && ((text) => Object.is(formatTest(text), true)),
-    isNumberForm ? matched : undefined
-  ])
-  const isWithin = all<string>([
-    ...countChecks<string>("Length", schema, codePoints),
-    isNumberForm ? undefined : matched
-  ])
-  if (isForm === pass && isWithin === pass) return noComplaint
-  return (text) => !isForm(text) ? "format" : isWithin(text) ? undefined : "bound"
+  return [
+    all<string>([formatTest && ((text) => Object.is(formatTest(text), true)), isNumberForm ? matched : undefined]),
+    all<string>([...countChecks<string>("Length", schema, codePoints), isNumberForm ? undefined : matched])
+  ]
 }
 
 /** Returns the bounds of a number at one end: an inclusive and an exclusive one. */

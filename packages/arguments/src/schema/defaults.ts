@@ -14,13 +14,16 @@ import { type Document, documentOf, innerOf, propertiesOf } from "./document.ts"
 
 /**
  * Fills in the declared defaults of keys that a value leaves out. A `default` is only a promise: whether it is kept, the
- * validator decides. In a union nothing is filled in. Returns the same reference if nothing is left out.
+ * validator decides. In a union, the defaults are those of the member that is probably meant. Returns the same reference if
+ * nothing is left out.
  */
 export const withDefaults = (value: Json, schema: JsonSchema): Json => filled(value, schema, documentOf(schema))
 
 const filled = (value: Json, schema: unknown, document: Document): Json => {
-  const flat = document.flat(schema)
-  if (document.members(flat) !== undefined) return value
+  const whole = document.flat(schema)
+  const members = document.members(whole)
+  const flat = members === undefined ? whole : document.likely(value, members)
+  if (flat === undefined) return value
   if (isArray(value)) {
     const items = value.map((item, index) => filled(item, innerOf(flat, index), document))
     return items.some((item, index) => item !== value[index]) ? items : value

@@ -1,5 +1,5 @@
 /** Which paths of a value a JSON Schema describes, in any of its forms. */
-import { isNumber, isObject, type JsonSchema, type Path } from "../json.ts"
+import { isNumber, isObject, type JsonSchema, partAt, type Path } from "../json.ts"
 import { allowsKind, choicesOf, declaredBy, documentOf, innerOf, maxTurns, propertiesOf, valueAt } from "./document.ts"
 import { allSchemas } from "./keyword.ts"
 
@@ -8,6 +8,19 @@ export const describes = (root: JsonSchema, path: Path): boolean => {
   const steps = along(root, path)
   const key = path[steps.length - 1]
   return key === undefined || steps.at(-1)!.some((node) => isOpen(node, key))
+}
+
+/** Returns the beginning of a path that leads to a part of the value, or to a key that the schema declares. */
+export const leadingPart = (path: Path, value: unknown, root: JsonSchema): Path => {
+  const { formsAt } = documentOf(root)
+  const isAt = (length: number): boolean =>
+    partAt(value, path.slice(0, length)) !== undefined ||
+    formsAt(path.slice(0, length - 1)).some((form) =>
+      valueAt(propertiesOf(form), String(path[length - 1])) !== undefined
+    )
+  let length = 0
+  while (length < path.length && isAt(length + 1)) length++
+  return path.slice(0, length)
 }
 
 /** True if a path of the schema leads through a union. */

@@ -25,7 +25,8 @@ export const describe = (schema: unknown, document: Document, limit?: Limit, dep
   const members = document.members(flat)
   if (members) {
     const tag = document.tag(members)
-    const words = members.map((member) =>
+    // A union in a union says some of its words twice.
+    const words = members.flatMap((member) => document.members(member) ?? [member]).map((member) =>
       tag && member["type"] === "object"
         ? `object with '${tag.key}' (${listChoices(tag.choices)})`
         : describe(member, document, limit, depth + 1)

@@ -6,7 +6,7 @@ import { entriesOf, hasKey, isObject, isString, type JsonSchema, keysOf, partAt,
 import { demandKnown } from "../knownOptions.ts"
 import { memoize, newMap } from "../memo.ts"
 import { noFormats, type Options } from "../options.ts"
-import { excerpt } from "../text/excerpt.ts"
+import { cut, excerpt } from "../text/excerpt.ts"
 import { pathOf, type Place, placeIn, placeOf } from "../value.ts"
 import { standardFormats } from "./check.ts"
 import { type Document, documentOf } from "./document.ts"
@@ -213,7 +213,7 @@ export class SchemaRefused extends TypeError {
   constructor(keywords: ReadonlyArray<KeywordAt>) {
     const [first] = keywords
     const others = keywords.length > 1 ? `, and ${keywords.length - 1} more` : ""
-    const place = !first || first.path.length === 0 ? "" : `${first.path.join("/")}: `
+    const place = !first || first.path.length === 0 ? "" : `${cut(first.path.join("/"), 200)}: `
     super(`The JSON Schema cannot be used: ${place}${first?.why ?? ""}${others}.`)
     this.name = "SchemaRefused"
     this.keywords = keywords

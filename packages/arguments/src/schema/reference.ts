@@ -75,9 +75,11 @@ const resolveAddress = (address: string, base: string): string => {
   return origin === "" ? path.join("/") : `${origin}/${path.join("/")}`
 }
 
-// Follows a JSON pointer such as `#/$defs/Place`; `#` is the schema itself.
-const targetAt = (root: JsonSchema | undefined, pointer: string): unknown =>
-  partAt(root, pointer.split("/").slice(1).map((token) => decodeUri(token).replaceAll("~1", "/").replaceAll("~0", "~")))
+const targetAt = (root: JsonSchema | undefined, pointer: string): unknown => partAt(root, keysIn(pointer))
+
+/** Returns the keys of a JSON pointer such as `#/$defs/Place`; `#` has none, and is the schema itself. */
+export const keysIn = (pointer: string): ReadonlyArray<string> =>
+  pointer.split("/").slice(1).map((token) => decodeUri(token).replaceAll("~1", "/").replaceAll("~0", "~"))
 
 const decodeUri = (text: string): string => {
   try {

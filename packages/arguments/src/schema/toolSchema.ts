@@ -6,7 +6,8 @@
  * `additionalProperties: false`.
  *
  * Closing must not refuse what the author means to allow. So an object stays open if other schemas describe the same value, as
- * the members of an `allOf` do (each declares only a part of the keys), or if it demands keys that it does not declare.
+ * the members of an `allOf` do (each declares only a part of the keys), or if it demands keys that it does not declare. Nor
+ * must it allow what the author refuses, so members of a `oneOf` stay open if one value may fit several of them.
  */
 import {
   define,
@@ -22,28 +23,47 @@ import {
   type JsonSchema,
   keysOf
 } from "../json.ts"
-import { newMap } from "../memo.ts"
+import { memoize, newMap } from "../memo.ts"
 import { pathOf, type Place, placeIn } from "../value.ts"
-import { declaredBy, declares, type Document, documentOf, requiredOf } from "./document.ts"
+import {
+  choicesOf,
+  declaredBy,
+  declares,
+  type Document,
+  documentOf,
+  propertiesOf,
+  requiredOf,
+  valueAt
+} from "./document.ts"
 import { isEqual } from "./equal.ts"
 import { SchemaRefused, usable } from "./inspect.ts"
 import { allSchemas, inPlace, isAnnotation, schemasIn, words } from "./keyword.ts"
 import { reachable } from "./reachable.ts"
+import { keysIn } from "./reference.ts"
 
 /**
- * Returns a copy of a JSON Schema, as the schema of a tool's arguments. Throws a `SchemaRefused` for a schema that cannot be
- * used, or that JSON cannot write.
+ * Returns a copy of a JSON Schema in which objects that were left open are closed. Throws a `SchemaRefused` for a schema that
+ * cannot be used, or that JSON cannot write.
  *
- * @param isOpen whether objects that were left open stay so
+ * @param isOpen whether they stay open
  */
-export const toolSchema = (schema: object, isOpen = false): JsonSchema => {
+export const closedSchema = (schema: object, isOpen = false): JsonSchema => {
   const whole = asSchema(copied(usable(schema)))
-  const document = documentOf(whole)
   const changes: Changes = newMap()
-  if (!isOpen) { for (const inner of closable(whole, document)) changes.set(inner, { additionalProperties: false }) }
-  const { root, target } = withoutReference(whole, document)
-  const change = changes.get(target)
-  return asSchema(copied(asObject(change === undefined ? root : { ...root, ...change }), changes))
+  if (!isOpen) {
+    for (const inner of closable(whole, documentOf(whole))) changes.set(inner, { additionalProperties: false })
+  }
+  return changes.size === 0 ? whole : asSchema(copied(whole, changes))
+}
+
+/**
+ * Returns a copy of a JSON Schema, as the schema of a tool's arguments: its root is an object, and has no `$ref`.
+ *
+ * When to use: last, when nothing is put around the schema any more. Only arguments are always an object.
+ */
+export const toolSchema = (schema: object): JsonSchema => {
+  const whole = asSchema(copied(usable(schema)))
+  return asSchema(copied(asObject(withoutReference(whole, documentOf(whole)))))
 }
 
 /**
@@ -75,6 +95,22 @@ export const schemaInField = (field: string, schema: object): JsonSchema => {
 export const describesSame = (before: object, after: object): boolean =>
   isEqual(withoutDefaults(before), withoutDefaults(after))
 
+/**
+ * Returns a copy of a JSON Schema without what it says about lengths, ranges, patterns and formats. A library may judge these
+ * more kindly than its JSON Schema says: a pattern may ignore case, and a text may be trimmed before its length counts.
+ */
+export const withoutBounds: (schema: JsonSchema) => JsonSchema = memoize((schema) => {
+  const changes: Changes = newMap()
+  for (const inner of allSchemas(schema)) changes.set(inner, unbounded)
+  return asSchema(copied(schema, changes))
+})
+
+const unbounded = Object.fromEntries(
+  words(
+    "exclusiveMaximum exclusiveMinimum format maximum maxItems maxLength maxProperties minimum minItems minLength minProperties multipleOf pattern uniqueItems"
+  ).map((keyword) => [keyword, undefined])
+)
+
 // After a validation, a default is filled in, and some libraries have left out other keys.
 const withoutDefaults = (schema: object): unknown => {
   const changes: Changes = newMap()
@@ -89,36 +125,21 @@ const withoutDefaults = (schema: object): unknown => {
   return copied(schema, changes)
 }
 
-/** Returns a JSON Schema without its bounds, patterns and formats, for values that another validator checks for these. */
-export const withoutBounds = (schema: JsonSchema): JsonSchema => {
-  const changes: Changes = newMap()
-  for (const inner of allSchemas(schema)) changes.set(inner, unbounded)
-  return asSchema(copied(schema, changes))
-}
-
-const unbounded: JsonSchema = Object.fromEntries(
-  words(
-    "exclusiveMaximum exclusiveMinimum format maxItems maxLength maxProperties maximum minItems minLength minProperties minimum multipleOf pattern uniqueItems"
-  ).map((keyword) => [keyword, undefined])
-)
-
 // -----------------------------------------------------------------------------
 // The root
 // -----------------------------------------------------------------------------
 
 /** Replaces the `$ref` of a root by its target, if nothing beside it says something else about the value. */
-const withoutReference = (whole: JsonSchema, { resolve }: Document) => {
+const withoutReference = (whole: JsonSchema, { resolve }: Document): JsonSchema => {
   let root = whole
-  let target = whole
   for (let hops = 0; hops < mostHops; hops++) {
     const next = resolve(root)
     const { $ref: _, ...beside } = root
     if (!isObject(next) || isString(next["$id"])) break
     if (keysOf(beside).some((keyword) => hasKey(next, keyword) && !isAnnotation(keyword) && !isShared(keyword))) break
     root = { ...next, ...beside }
-    target = next
   }
-  return { root, target }
+  return root
 }
 
 const mostHops = 16
@@ -148,8 +169,17 @@ const aboutKeys: ReadonlySet<string> = new Set([
 // Closing objects
 // -----------------------------------------------------------------------------
 
-/** Returns the schemas of objects that were left open, and that alone describe their values. */
-const closable = (root: JsonSchema, document: Document): ReadonlyArray<JsonSchema> => {
+/**
+ * Returns the schemas of objects that were left open, and that alone describe their values.
+ *
+ * @param overlapping schemas whose `oneOf` has members that may fit the same value. They stay open: if one of them were
+ * closed, and so refused a value, another one would be the only one that fits, and a value that fits several would be accepted
+ */
+const closable = (
+  root: JsonSchema,
+  document: Document,
+  overlapping: ReadonlySet<JsonSchema> = new Set()
+): ReadonlySet<JsonSchema> => {
   // Whether a schema describes only a part of a value. If it does so anywhere, it stays open everywhere.
   const isPart = newMap<JsonSchema, boolean>()
   const queue: Array<readonly [schema: unknown, isPart: boolean]> = [[root, false]]
@@ -161,7 +191,7 @@ const closable = (root: JsonSchema, document: Document): ReadonlyArray<JsonSchem
     inPlace({ ...schema, anyOf: undefined, oneOf: undefined }).forEach(asPart)
     asPart(contains)
     const isShared = isPartHere || describesKeys({ ...schema, anyOf: undefined, oneOf: undefined }) ||
-      anyOf !== undefined && oneOf !== undefined
+      anyOf !== undefined && oneOf !== undefined || overlapping.has(schema)
     for (const member of [anyOf, oneOf].flatMap(itemsIn)) queue.push([member, isShared])
     queue.push([document.resolve(schema), isPartHere || !isReference(schema)])
     const isDoubled = properties !== undefined && patternProperties !== undefined || contains !== undefined
@@ -172,13 +202,62 @@ const closable = (root: JsonSchema, document: Document): ReadonlyArray<JsonSchem
       for (const item of isArray(inner) ? inner : [inner]) queue.push([item, isPartHere || isDoubled])
     }
   }
-  return Array.from(isPart).flatMap(([schema, isPart]) =>
-    !isPart && isLeftOpen(schema) && (declaredBy(schema).length > 0 || schema === root) &&
-      Array.from(reachable(document.beside(schema), document.beside)).every((part) => addsNoKey(part, schema))
-      ? [schema]
-      : []
+  const closed = new Set(
+    Array.from(isPart).flatMap(([schema, isPart]) =>
+      !isPart && isLeftOpen(schema) && (declaredBy(schema).length > 0 || schema === root) &&
+        Array.from(reachable(document.beside(schema), document.beside)).every((part) => addsNoKey(part, schema))
+        ? [schema]
+        : []
+    )
+  )
+  const found = Array.from(isPart).flatMap(([schema, isPart]) =>
+    !isPart && !overlapping.has(schema) && mayOverlap(itemsIn(schema["oneOf"]), document, closed) ? [schema] : []
+  )
+  return found.length === 0 ? closed : closable(root, document, new Set([...overlapping, ...found]))
+}
+
+/** True if a value that fits one of these members might also fit another one that is not closed yet. */
+const mayOverlap = (members: ReadonlyArray<unknown>, document: Document, closed: ReadonlySet<JsonSchema>): boolean => {
+  const all = members.map((member) => ({ flat: document.flat(member), target: targetOf(member, document) }))
+  return all.some((one) =>
+    all.some((other) =>
+      one !== other && !haveOtherTypes(one.flat, other.flat) &&
+      !([one, other].some(({ flat }) => flat["type"] === "object") &&
+        (haveOtherLiterals(one.flat, other.flat, document) ||
+          (one.target["additionalProperties"] === false || closed.has(one.target)) &&
+            requiredOf(other.flat).some((key) => !declares(one.target, key))))
+    )
   )
 }
+
+const targetOf = (member: unknown, { resolve }: Document): JsonSchema => {
+  let target = isObject(member) ? member : {}
+  for (let hops = 0; hops < mostHops && isReference(target); hops++) {
+    const next = resolve(target)
+    if (!isObject(next)) break
+    target = next
+  }
+  return target
+}
+
+const haveOtherTypes = (one: JsonSchema, other: JsonSchema): boolean => {
+  const types = typesOf(other)
+  return typesOf(one)?.every((type) => types?.includes(type) === false) === true
+}
+
+// Returns the types of a schema's values; `undefined` if it does not name them. A whole number is a number.
+const typesOf = ({ nullable, type }: JsonSchema): ReadonlyArray<unknown> | undefined =>
+  type === undefined || nullable === true
+    ? undefined
+    : [type].flat().map((type: unknown) => type === "integer" ? "number" : type)
+
+/** True if a key that one of two objects must have has literals that the other one excludes. */
+const haveOtherLiterals = (one: JsonSchema, other: JsonSchema, { flat }: Document): boolean =>
+  distinct([...requiredOf(one), ...requiredOf(other)]).some((key) => {
+    const [choices, others] = [one, other].map((schema) => choicesOf(flat(valueAt(propertiesOf(schema), key))))
+    return choices !== undefined && others !== undefined &&
+      !choices.some((choice) => others.some((otherChoice) => isEqual(choice, otherChoice)))
+  })
 
 const partsOf = (of: unknown): ReadonlyArray<unknown> => isObject(of) ? Object.values(of) : []
 
@@ -232,7 +311,7 @@ const movedReferences = (root: JsonSchema, field: string): Changes => {
   )
   for (const schema of own) {
     const { $ref } = schema
-    if (!isString($ref) || $ref !== "#" && !$ref.startsWith("#/") || isShared($ref.split("/")[1] ?? "")) continue
+    if (!isString($ref) || $ref !== "#" && !$ref.startsWith("#/") || isShared(keysIn($ref)[0] ?? "")) continue
     changes.set(schema, { $ref: `${at}${$ref.slice(1)}` })
   }
   return changes

@@ -101,21 +101,20 @@ const declaredBy = ({ identity, name }: Identified, params: unknown): string | u
 // A default may be random, or the time. So the arguments are decoded once more: what is made up differs, or takes an
 // Effect. Otherwise one text would be another call each time.
 const wholeOf = (tool: Identified, params: unknown, text: string | undefined): string => {
+  const json = asWritten(tool, text)
   const foreign = foreignOf(tool.parameters)
-  if (foreign !== undefined) return wholeOfForeign(tool, params, text, foreign)
+  if (foreign !== undefined) return canonical(withKeptDefaults(tool, params, json, foreign)) ?? `${text}`
   const { decodeAtOnce, isMapped } = codecOf(tool.parameters)
-  const isMadeUp = () => !isSame(params, decodeAtOnce(asWritten(tool, text)))
+  const isMadeUp = () => !isSame(params, decodeAtOnce(json))
   const encoded = isMapped && isMadeUp() ? undefined : encodedText(tool, params)
-  return encoded ?? canonical(asWritten(tool, text)) ?? `${text}`
+  return encoded ?? canonical(json) ?? `${text}`
 }
 
-// Another library's schema has no encoder. So the arguments are compared as JSON, after repairs. Defaults are filled in if the
-// arguments decode to the same then: what a JSON Schema calls a default may be made up for each call, or be missing.
-const wholeOfForeign = (tool: Identified, params: unknown, text: string | undefined, foreign: Foreign): string => {
-  const json = asWritten(tool, text)
-  const filled = attempt(() => withDefaults(asJson(json), foreign.jsonSchema ?? {})) ?? json
-  const isFilledIn = filled !== json && isSame(params, codecOf(tool.parameters).decodeAtOnce(filled))
-  return canonical(isFilledIn ? filled : json) ?? `${text}`
+// What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once. So they
+// are compared as they were fitted. The defaults that the JSON Schema declares are filled in, if the library kept to them.
+const withKeptDefaults = ({ parameters }: Identified, params: unknown, json: unknown, { jsonSchema }: Foreign) => {
+  const filled = attempt(() => withDefaults(asJson(json), jsonSchema ?? {})) ?? json
+  return filled !== json && isSame(params, codecOf(parameters).decodeAtOnce(filled)) ? filled : json
 }
 
 // It was parsed from a text. A text that is not JSON has no defaults.

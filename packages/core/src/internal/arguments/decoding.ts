@@ -13,7 +13,7 @@ import { excerpt } from "../value/text.ts"
 import * as Coercion from "./coercion.ts"
 import * as DispatchFailure from "./dispatchFailure.ts"
 import { misfitOf, toFieldIssue } from "./fieldIssue.ts"
-import { type Foreign, foreignIn } from "./foreignSchema.ts"
+import { type Foreign, foreignIn, unchanged } from "./foreignSchema.ts"
 import { isStricter, schemaOf, takesNothing } from "./jsonSchema.ts"
 
 /**
@@ -62,9 +62,16 @@ export const decodeText = <Params>(
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
   const contract = contractOf(target.parameters)
   const acts = target.sideEffect !== undefined && target.sideEffect !== "none"
-  const parsed = read(text, acts ? contract.acting : contract.reading)
+  const options = acts ? contract.acting : contract.reading
+  const parsed = read(text, options)
   if (!parsed.ok) return Effect.fail(new Undecoded(unreadable(parsed.refusal)))
-  if (contract.foreign !== undefined) return decodeForeign(contract, contract.foreign, target, parsed)
+  if (contract.foreign !== undefined) {
+    const readAgain = () => {
+      const again = read(text, options)
+      return again.ok ? again : parsed
+    }
+    return decodeForeign(contract, contract.foreign, target, parsed, readAgain)
+  }
   const { isExact, repairs, value } = parsed
   if ((contract.isStricter || !isExact) && !fits(value, contract.jsonSchema, originOf(parsed))) {
     return corrected(contract, target, parsed)
@@ -121,7 +128,7 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
     decodeAll: (value) => runContained(decodeAll(value)),
     jsonSchema: schema,
     foreign,
-    quick: foreign?.validate === undefined ? schema : withoutBounds(schema),
+    quick: foreign?.isJudged === true ? withoutBounds(schema) : schema,
     // With an empty struct, Effect's decoder accepts any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),
     reading: { prose: true, secrets },
@@ -160,45 +167,49 @@ const corrected = <Params>(
  * A JSON Schema cannot say all that a library can: a pattern may ignore case, and a text may be trimmed before its length
  * counts. So a value of which only bounds and formats do not fit is the library's to judge. Nearly all values are of the right
  * types, and valid: they take the short way.
+ *
+ * @param readAgain reads the text again. A library that refuses a value may have changed it
  */
 const decodeForeign = <Params>(
   contract: Contract<Params>,
-  { validate }: Foreign,
+  foreign: Foreign,
   target: Target<Params>,
-  text: Readable
+  text: Readable,
+  readAgain: () => Readable
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
-  const { value } = text
-  if (!text.isExact || !surelyFits(value, contract.quick)) return fitted(contract, validate, target, text)
-  if (validate === undefined) return Effect.succeed(decodedAs(value, text.repairs))
-  const validated = validate(value)
-  // Nearly all values are valid, and nearly all libraries answer at once.
+  const { validate } = foreign
+  if (!text.isExact || !surelyFits(text.value, contract.quick)) return fitted(contract, foreign, target, text)
+  if (validate === undefined) return Effect.succeed(decodedAs(text.value, text.repairs))
+  const validated = validate(text.value)
+  // Nearly all libraries answer at once.
   if (isExit(validated) && Exit.isSuccess(validated)) return Effect.succeed(decodedAs(validated.value, text.repairs))
   return Effect.matchEffect(validated, {
     onSuccess: (params) => Effect.succeed(decodedAs<Params>(params, text.repairs)),
-    onFailure: (issue) =>
-      fits(value, contract.jsonSchema)
-        ? Effect.fail(refusedBy(contract, issue, text, { value, repairs: none }))
-        : fitted(contract, validate, target, text)
+    onFailure: (issue) => {
+      const again = readAgain()
+      return fits(again.value, contract.jsonSchema)
+        ? Effect.fail(refusedBy(contract, issue, again, { value: again.value, repairs: none }))
+        : fitted(contract, foreign, target, again)
+    }
   })
 }
 
 const fitted = <Params>(
   contract: Contract<Params>,
-  validate: Foreign["validate"],
+  { isJudged, validate }: Foreign,
   { parameters }: Target<Params>,
   text: Readable
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
   const fit = Coercion.coerce(text.value, parameters, originOf(text))
-  const misfit = fit.fits ? undefined : misfitOf(undefined, fit.value, contract.jsonSchema, shownAs(text, fit))
   const repairs = [...text.repairs, ...fit.repairs]
-  if (misfit !== undefined && (validate === undefined || !hasOnlyBounds(misfit))) {
-    return Effect.fail(refusedBy(contract, undefined, text, fit))
-  }
+  const mayBeValid = fit.fits ||
+    isJudged && fits(fit.value, contract.quick, fit.repairs.length === 0 ? originOf(text) : {})
+  if (!mayBeValid) return Effect.fail(refusedBy(contract, undefined, text, fit))
   if (validate === undefined) return Effect.succeed(decodedAs(fit.value, repairs))
-  return validate(fit.value).pipe(
-    Effect.mapEager((params) => decodedAs<Params>(params, repairs)),
-    Effect.catchEager((issue) => Effect.fail(refusedBy(contract, issue, text, fit)))
-  )
+  return Effect.matchEffect(unchanged(validate)(fit.value), {
+    onSuccess: (params) => Effect.succeed(decodedAs<Params>(params, repairs)),
+    onFailure: (issue) => Effect.fail(refusedBy(contract, issue, text, fit))
+  })
 }
 
 const none: ReadonlyArray<never> = []
@@ -212,9 +223,6 @@ const refusedBy = (
 
 // The schema that the value fits, or that validated it, has the type.
 const decodedAs = <Params>(params: unknown, repairs: ReadonlyArray<Repair>) => ({ params, repairs }) as Decoded<Params>
-
-const hasOnlyBounds = ({ issues }: NonNullable<ReturnType<typeof misfitOf>>): boolean =>
-  issues.every(({ kind }) => kind === "bound" || kind === "format")
 
 // -----------------------------------------------------------------------------
 // Refusals

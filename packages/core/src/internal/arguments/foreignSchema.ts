@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { ownCopy } from "../value/ownCopy.ts"
 import { isA } from "../value/untrusted.ts"
 import { holds } from "./encodedSide.ts"
 
@@ -23,23 +24,30 @@ export type Convert = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Iss
 export class Foreign {
   /** The JSON Schema of values before they are decoded. Absent if a library cannot write it, which is so only for results. */
   readonly jsonSchema: AnyJsonSchema | undefined
-  /** Decodes a value that fits the JSON Schema. Absent if each such value counts as decoded. */
+  /** Decodes a value that fits the JSON Schema, and may change it. Absent if each such value counts as decoded. */
   readonly validate: Convert | undefined
+  /** True if `validate` is a library's, which may judge more kindly than the JSON Schema. */
+  readonly isJudged: boolean
   /** Writes a decoded value as JSON. Absent if the author transforms values, which cannot be undone. */
   readonly encode: Convert | undefined
   /** The same schema for results, if they may have keys that are not declared. */
   readonly forResults: Foreign | undefined
 
-  constructor(parts: Pick<Foreign, "jsonSchema" | "validate" | "encode">, forResults?: Foreign) {
+  constructor(
+    parts: Pick<Foreign, "jsonSchema" | "validate" | "encode"> & Partial<Pick<Foreign, "isJudged">>,
+    forResults?: Foreign
+  ) {
     this.jsonSchema = parts.jsonSchema
     this.validate = parts.validate
+    this.isJudged = parts.isJudged ?? parts.validate !== undefined
     this.encode = parts.encode
     this.forResults = forResults
   }
 
-  /** Decodes any value. */
+  /** Decodes any value, and does not change it. */
   get decode(): Convert {
-    return this.validate ?? checkedBy(this.jsonSchema ?? {})
+    const { validate } = this
+    return validate === undefined ? checkedBy(this.jsonSchema ?? {}) : unchanged(validate)
   }
 }
 
@@ -64,15 +72,20 @@ export const holdsForeign = (schema: Schema.Constraint): boolean =>
  */
 export const declareForeign = <A>(foreign: Foreign): Schema.Codec<A> => {
   const { decode, encode } = foreign
+  // The value may be a handler's own.
+  const write = encode === undefined ? undefined : unchanged(encode)
   return Schema.declareConstructor<A>()([], () => (value) => Effect.succeed(asTyped<A>(value)), {
     [annotation]: foreign,
     toCodecJson: () =>
       Schema.link<unknown>()(Schema.Any, {
         decode: SchemaGetter.transformEffect(decode),
-        encode: encode === undefined ? SchemaGetter.forbiddenEncoding : SchemaGetter.transformEffect(encode)
+        encode: write === undefined ? SchemaGetter.forbiddenEncoding : SchemaGetter.transformEffect(write)
       })
   })
 }
+
+/** A library may change the value that it is given, so it gets a copy. */
+export const unchanged = (convert: Convert): Convert => (value) => convert(ownCopy(value))
 
 // The decoder has validated the value, or its program claims its type.
 const asTyped = <A>(value: unknown) => value as A
@@ -98,14 +111,15 @@ export const issueFrom = (
 }
 
 /** Returns a schema whose values stand in the only field of an object. */
-export const foreignInField = (field: string, { encode, jsonSchema = {}, validate }: Foreign): Foreign =>
+export const foreignInField = (field: string, { encode, isJudged, jsonSchema = {}, validate }: Foreign): Foreign =>
   new Foreign({
     jsonSchema: schemaInField(field, jsonSchema),
     validate: (value) => {
       const inner = Predicate.hasProperty(value, field) ? value[field] : undefined
       return validate === undefined
         ? Effect.succeed(inner)
-        : Effect.mapError(validate(inner), (issue) => new SchemaIssue.Pointer([field], issue))
+        : Effect.mapErrorEager(validate(inner), (issue) => new SchemaIssue.Pointer([field], issue))
     },
-    encode: encode === undefined ? undefined : (value) => Effect.map(encode(value), (json) => ({ [field]: json }))
+    isJudged,
+    encode: encode === undefined ? undefined : (value) => Effect.mapEager(encode(value), (json) => ({ [field]: json }))
   })

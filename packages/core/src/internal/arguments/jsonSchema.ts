@@ -12,7 +12,7 @@ import { foreignOf } from "./foreignSchema.ts"
  */
 export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
   const foreign = foreignOf(parameters)
-  if (foreign !== undefined) return toolSchema(foreign.jsonSchema ?? {}, true)
+  if (foreign !== undefined) return toolSchema(foreign.jsonSchema ?? {})
   const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(parameters), { onExcessProperty: "error" })
   // Effect describes an empty struct as any value except null.
   const root = "not" in schema ? { properties: {}, additionalProperties: false } : finite(schema)
@@ -32,13 +32,10 @@ export const whyUnusable = (shown: JsonSchema.JsonSchema): string | undefined =>
   if ("anyOf" in shown || "oneOf" in shown) {
     return `are a union, which model providers refuse. ${inField("union", "request")}`
   }
-  if (type !== "object") {
-    const has = type === undefined ? "have no type" : `have the type ${JSON.stringify(type)}`
-    return `${has}; a model can only send an object. ${inField("value", "value")}`
-  }
-  return "allOf" in shown
-    ? `are combined by 'allOf', which model providers refuse. ${inField("value", "value")}`
-    : undefined
+  if ("allOf" in shown) return `are combined by 'allOf', which model providers refuse. ${inField("value", "value")}`
+  if (type === "object") return undefined
+  const has = type === undefined ? "have no type" : `have the type ${JSON.stringify(type)}`
+  return `${has}; a model can only send an object. ${inField("value", "value")}`
 }
 
 const inField = (what: string, field: string): string =>

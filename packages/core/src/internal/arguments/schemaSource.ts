@@ -9,13 +9,15 @@ import {
   SchemaRefused,
   type StandardSchema
 } from "@fallible/arguments"
-import { toolSchema } from "@fallible/arguments/internal"
+import { closedSchema } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
-import type * as Schema from "effect/Schema"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import { plainJson } from "../value/plainJson.ts"
+import { cut, oneLine } from "../value/text.ts"
 import { checkedBy, type Convert, declareForeign, Foreign, foreignOf } from "./foreignSchema.ts"
-import { isTransforming, validatorOf, writtenBy } from "./standardSchema.ts"
+import { isTransforming, validatorOf, vendorOf, writtenBy } from "./standardSchema.ts"
 
 /** How a JSON Schema is read. */
 export interface JsonSchemaOptions {
@@ -38,11 +40,26 @@ export const schemaFromJson = <A>(
   schema: object,
   { uncheckedRules = "refuse", unknownKeys = "refuse" }: JsonSchemaOptions
 ): Schema.Codec<A> => {
-  const jsonSchema = toolSchema(schema, unknownKeys === "accept")
+  const library = libraryOf(schema)
+  if (library !== undefined) {
+    throw new TypeError(
+      `Parameters.fromJsonSchema needs a JSON Schema; got a schema of ${library}. Pass it to the tool as it is.`
+    )
+  }
+  const jsonSchema = closedSchema(schema, unknownKeys === "accept")
   const unchecked = uncheckedRules === "accept" ? [] : inspect(schema).unchecked.filter(isRule)
   if (unchecked.length > 0) throw new SchemaRefused(unchecked.map(withAdvice))
-  return declareForeign(ofJsonSchema(jsonSchema, ofJsonSchema(schema)))
+  return declareForeign(ofJsonSchema(jsonSchema, ofJsonSchema(closedSchema(schema, true))))
 }
+
+// A JSON Schema that zod has made carries the interface of a Standard Schema, too, but not among its keys.
+const libraryOf = (schema: object): string | undefined =>
+  Schema.isSchema(schema)
+    ? "effect"
+    : typeof schema === "function" ||
+        Predicate.isObject(schema) && (Object.keys(schema).includes("~standard") || "_zod" in schema)
+    ? vendorOf(schema)
+    : undefined
 
 const ofJsonSchema = (jsonSchema: object, forResults?: Foreign): Foreign =>
   new Foreign({
@@ -65,13 +82,12 @@ const withAdvice = (rule: KeywordAt): KeywordAt => ({
 export const parametersFrom: (library: StandardSchema) => Schema.Codec<unknown> = memoize((library) => {
   const written = writtenBy(library)
   if (written.input instanceof Error) {
-    const { vendor } = library["~standard"]
-    const why = `${vendor} cannot write it as a JSON Schema: ${written.input.message}`
+    const why = `${vendorOf(library)} cannot write it as a JSON Schema: ${cut(oneLine(written.input.message), 300)}`
     throw new SchemaRefused([{ path: [], keyword: "", why }])
   }
   const validate = validatorOf(library)
   const encode = isTransforming(written) ? undefined : validate
-  return declareForeign(new Foreign({ jsonSchema: toolSchema(written.input), validate, encode }))
+  return declareForeign(new Foreign({ jsonSchema: closedSchema(written.input), validate, encode }))
 })
 
 /** Makes the schema of a tool's results from one of another library. Throws a `SchemaRefused` if it cannot be used. */

@@ -14,7 +14,7 @@ import { IllTyped, noun } from "../call/runUserCode.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 import { plainJson } from "../value/plainJson.ts"
 import { cut, oneLine } from "../value/text.ts"
-import { attempt, isPromise } from "../value/untrusted.ts"
+import { attempt, isA, isPromise } from "../value/untrusted.ts"
 import { type Convert, issueFrom } from "./foreignSchema.ts"
 
 /** Returns a value as a schema of another library; `undefined` if it is none, or cannot write its JSON Schema. */
@@ -43,15 +43,32 @@ export interface Written {
 }
 
 export const writtenBy = (library: StandardSchema): Written => {
+  const options = { target: "draft-2020-12", libraryOptions: optionsFor[vendorOf(library) ?? ""] } as const
   const write = (side: "input" | "output"): AnyJsonSchema | Error => {
     try {
-      const written: unknown = library["~standard"].jsonSchema[side]?.({ target: "draft-2020-12" })
-      return Predicate.isObject(written) ? written : new IllTyped(`it wrote ${noun(written)}`)
+      const written: unknown = library["~standard"].jsonSchema[side]?.(options)
+      return Predicate.isObject(written) && !isPromise(written) ? written : new IllTyped(`it wrote ${noun(written)}`)
     } catch (error) {
-      return error instanceof Error ? error : new Error(String(error))
+      return isA(Error)(error) ? error : new Error(attempt(() => String(error)) ?? "it threw")
     }
   }
   return { input: write("input"), output: write("output") }
+}
+
+const notInJson = (): never => {
+  throw new Error("JSON has no such value")
+}
+
+/** What libraries are told, so that they write what can be written, and throw for the rest. */
+const optionsFor: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  // It would allow anything for a Date, and then refuse whatever a model writes.
+  arktype: { fallback: { date: notInJson, domain: notInJson, proto: notInJson } },
+  // It throws for what JSON Schema cannot say. The validation judges that, and changes no text twice.
+  valibot: {
+    ignoreActions:
+      "brand check check_items every_item flavor normalize partial_check raw_check readonly some_item to_lower_case to_upper_case trim trim_end trim_start"
+        .split(" ")
+  }
 }
 
 /** True if what is validated may differ from what was written, other than by a default. */
@@ -114,9 +131,10 @@ const judged = (
   words: (message: unknown) => string
 ): Effect.Effect<unknown, SchemaIssue.Issue> =>
   attempt(() => {
-    if (!Predicate.isObject(validation)) return undefined
+    // ArkType answers with a list that has its own field `issues`.
+    if (typeof validation !== "object" || validation === null) return undefined
     if (isValid(validation)) return Effect.succeed(validation.value)
-    const { issues } = validation
+    const { issues }: { readonly issues?: unknown } = validation
     return Array.isArray(issues) ? Effect.fail(issueFrom(issues.slice(0, mostIssues).map(issueOf(words)))) : undefined
   }) ?? Effect.die(
     new IllTyped(`${who} returned ${noun(validation)}, which has neither a 'value' nor a list of 'issues'.`)
@@ -124,10 +142,13 @@ const judged = (
 
 const mostIssues = 100
 
+/** More than arguments have levels. */
+const mostKeys = 200
+
 const issueOf = (words: (message: unknown) => string) => (issue: unknown) => {
   const { message, path }: { readonly message?: unknown; readonly path?: unknown } = Object(issue)
   return {
-    path: (Array.isArray(path) ? path : []).map(keyOf),
+    path: (Array.isArray(path) ? path.slice(0, mostKeys) : []).map(keyOf),
     annotations: { message: words(message), [ofLibrary]: true }
   }
 }

@@ -75,8 +75,10 @@ const guardOther = (
       if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
       const [reason] = cause.reasons
       if (reason !== undefined && Cause.isFailReason(reason)) return guardParts(tool, value, reason.error)
-      // Reading a value may throw, but an author's own transformation must not.
-      return hasTransformation(tool.success.ast) ? Effect.failCause(died(cause)) : guardParts(tool, value)
+      // Reading a value may throw, but an author's own transformation must not. A library that never ends is not asked again.
+      return hasTransformation(tool.success.ast) || foreignOf(tool.success) !== undefined
+        ? Effect.failCause(died(cause))
+        : guardParts(tool, value)
     }
   })
 

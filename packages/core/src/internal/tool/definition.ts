@@ -127,9 +127,9 @@ const ownSchema = (
   try {
     return from(library)
   } catch (error) {
-    if (!isA(SchemaRefused)(error)) throw error
+    if (!isA(SchemaRefused)(error)) throw new TypeError(`${what} cannot be used: it cannot be read.`, { cause: error })
     const [first] = error.keywords
-    const place = first === undefined || first.path.length === 0 ? "" : `${first.path.join("/")}: `
+    const place = first === undefined || first.path.length === 0 ? "" : `${cut(first.path.join("/"), 200)}: `
     throw new TypeError(`${what} cannot be used: ${place}${first?.why}.`, { cause: error })
   }
 }

@@ -1,0 +1,24 @@
+import * as Predicate from "effect/Predicate"
+import { attempt } from "./untrusted.ts"
+
+/**
+ * Copies a value for a library that may change what it is given. An instance of a class is not copied, and neither is what is
+ * nested too deeply.
+ */
+export const ownCopy = (value: unknown): unknown => {
+  const known = new Map<unknown, unknown>()
+  const copy = (part: unknown): unknown => {
+    if (!isPlain(part)) return part
+    if (known.has(part)) return known.get(part)
+    const made: { [key: string]: unknown } | Array<unknown> = Array.isArray(part) ? [] : {}
+    known.set(part, made)
+    for (const [key, inner] of Object.entries(part)) {
+      Object.defineProperty(made, key, { value: copy(inner), configurable: true, enumerable: true, writable: true })
+    }
+    return made
+  }
+  return attempt(() => copy(value)) ?? value
+}
+
+const isPlain = (value: unknown): value is object =>
+  Array.isArray(value) || Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
