@@ -10,18 +10,11 @@ import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { oneLine } from "../value/text.ts"
-import {
-  answeringReply,
-  finalAnswerName,
-  type Given,
-  giving,
-  notGiven,
-  type Output,
-  saysNothing
-} from "./finalAnswer.ts"
+import { finalAnswerName, type Given, giving, notGiven, type Output } from "./finalAnswer.ts"
 import { renderOutcome } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { type Called, runCalls } from "./turnCalls.ts"
+import { answeringReply, saysNothing } from "./writtenAnswer.ts"
 
 /** A text as a call, and what became of the call. */
 export interface AnsweredText extends Called {

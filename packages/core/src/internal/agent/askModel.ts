@@ -18,7 +18,7 @@ import { runContainedCall, type Watcher } from "../fiber/runContained.ts"
 import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { runUnwatched } from "../wire/places.ts"
-import { type Output, shownText } from "./finalAnswer.ts"
+import { type Output } from "./finalAnswer.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
@@ -28,6 +28,7 @@ import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 import type { RequestResults } from "./shorterTranscript.ts"
 import { StreamedAnswer } from "./streamedAnswer.ts"
+import { shownText } from "./writtenAnswer.ts"
 
 /** The parts of a run that are needed to ask its model. */
 export interface Asking extends RunContext {

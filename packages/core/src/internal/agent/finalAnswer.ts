@@ -2,10 +2,10 @@
  * The typed answer of a run: a call of the tool `final_answer`, whose arguments are the answer.
  *
  * So an answer is read, repaired and validated as any arguments are, and its check can refuse it, ask the user or stop the
- * run, as a handler can. An answer that the model writes as a text takes the same way: it becomes such a call.
+ * run, as a handler can. An answer that the model writes as a text takes the same way: it becomes such a call (`writtenAnswer`).
  */
-import { masked, maskedText, numberAt, read, type Readable } from "@fallible/arguments"
-import { defaults, hasSecrets, mask } from "@fallible/arguments/internal"
+import { masked, maskedText } from "@fallible/arguments"
+import { hasSecrets, mask } from "@fallible/arguments/internal"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
@@ -18,7 +18,6 @@ import type { ToolCall } from "../../ToolCall.ts"
 import { isToolFailure, type SchemaMismatch, type SemanticGarbage, type ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { fittedJson } from "../arguments/argumentIdentity.ts"
-import { coerce } from "../arguments/coercion.ts"
 import { decodeText, type Undecoded } from "../arguments/decoding.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
@@ -27,7 +26,6 @@ import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { kind } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
-import { withoutThought } from "./thought.ts"
 
 /** The name of the tool with which a model gives its answer. */
 export const finalAnswerName = "final_answer"
@@ -166,10 +164,6 @@ export const textOf = ({ field, isText, tool }: Output, { arguments: text }: Too
   return isText && Predicate.isString(answer) ? answer : JSON.stringify(answer)
 }
 
-/** Returns an answer as it may be shown; `undefined` if its output has no secrets. */
-export const shownText = (output: Output, text: string): string | undefined =>
-  output.isSecret ? shownAnswer(output, writtenArguments(output, text)) : undefined
-
 /** Returns the answer of a call as it may be shown; `undefined` if its output has no secrets. */
 export const shownAnswer = ({ field, isSecret, tool }: Output, args: string | undefined): string | undefined => {
   if (!isSecret) return undefined
@@ -188,7 +182,8 @@ export const shownPart = ({ field, isSecret, tool }: Output, soFar: unknown): un
 // It was read from a text.
 const asJson = (value: unknown) => value as Schema.Json
 
-const inField = (field: string, json: string): string => `{${JSON.stringify(field)}:${json}}`
+/** Returns the arguments that have an answer in their only field. */
+export const inField = (field: string, json: string): string => `{${JSON.stringify(field)}:${json}}`
 
 // -----------------------------------------------------------------------------
 // Calls
@@ -224,84 +219,3 @@ export const withOneAnswer = (reply: Reply): Reply => {
     ? { ...reply, calls: calls.slice(0, 1) }
     : reply
 }
-
-/** Returns a reply that gives its text as the answer, by a call. */
-export const answeringReply = (output: Output, reply: Reply): Reply & { readonly calls: readonly [ToolCall] } => ({
-  text: "",
-  calls: [{ id: finalAnswerName, name: finalAnswerName, arguments: writtenArguments(output, reply.text) }]
-})
-
-/** True if all of a text is the answer, as it is. */
-export const isInWords = (output: Output, { arguments: args }: ToolCall, text: string): boolean =>
-  output.field !== undefined && args === inField(output.field, JSON.stringify(saidIn(text)))
-
-/** True if a text says nothing: read as arguments, it would be an object without keys. */
-export const saysNothing = ({ field }: Output, text: string): boolean => {
-  const said = saidIn(text).trim()
-  return said === "" || thought.test(said) || field === undefined && said === "null"
-}
-
-const thought = /^\s*<think(?:ing)?>/
-
-const saidIn = (text: string): string => thought.test(text) ? withoutThought(text.trim()) : text
-
-// A text that is too long is refused as it is: looking at it takes time, and a pattern takes memory.
-const writtenArguments = (output: Output, text: string): string => {
-  if (text.length > defaults.bytes) return text
-  const said = saidIn(text)
-  return writtenCall(said) ?? argumentsOf(output, said)
-}
-
-// A call that the model, or its server, wrote as text. A call that does nothing but answer need not be asked for again.
-const writtenCall = (text: string): string | undefined => {
-  const readable = read(text)
-  if (!readable.ok || !readable.isExact || readable.value["name"] !== finalAnswerName) return undefined
-  const { name: _, ...rest } = readable.value
-  const { arguments: args = rest["parameters"] } = rest
-  if (Object.keys(rest).length !== 1 || args === undefined) return undefined
-  return Predicate.isString(args) ? args : JSON.stringify(args)
-}
-
-// An answer that is not an object may be written with its key, or without. A string may be written with quotes, or without.
-const argumentsOf = (output: Output, text: string): string => {
-  const { field, isText, tool } = output
-  if (field === undefined) return text
-  const bare = withoutFence(text)
-  const quoted = inField(field, JSON.stringify(text))
-  if (isText) {
-    // All of a text is the answer, also if it quotes an answer. But what begins as one, and does not end, is cut off.
-    if (keyed(bare, field, false) !== undefined || hasBegun(bare, field)) return bare
-    return isJsonString(bare, field) ? inField(field, bare) : quoted
-  }
-  const whole = inField(field, bare)
-  const readable = (looksLikeJson(bare) ? [text, whole] : [text, whole, quoted]).flatMap((args) => {
-    const value = keyed(args, field, true)
-    if (value === undefined) return []
-    const fitted = coerce(value.value, tool.parameters, { numberAt: (path) => numberAt(value, path) })
-    // Words in place of a list are not a list with these words.
-    return args !== text && isPut(value.value[field], fitted.value, field) ? [] : [{ args, fits: fitted.fits }]
-  })
-  return (readable.find(({ fits }) => fits) ?? readable[0])?.args ?? bare
-}
-
-// True if an answer was put in a list or in an object.
-const isPut = (answer: unknown, fitted: unknown, field: string): boolean =>
-  !isNested(answer) && Predicate.hasProperty(fitted, field) && isNested(fitted[field])
-
-const isNested = (value: unknown): boolean => typeof value === "object" && value !== null
-
-const withoutFence = (text: string): string => /^\s*```(?:json)?\s([^]*?)(?:```\s*)?$/.exec(text)?.[1] ?? text
-
-/** Reads a text as an object that has this key, and no other. */
-const keyed = (text: string, key: string, prose: boolean): Readable | undefined => {
-  const readable = read(text, { prose })
-  return readable.ok && Object.keys(readable.value).join() === key ? readable : undefined
-}
-
-const hasBegun = (text: string, field: string): boolean =>
-  new RegExp(`^\\s*\\{\\s*"${field}"\\s*:`).test(text) || /^\s*"(?:[^"\\]|\\[^])*\\?$/.test(text)
-
-const isJsonString = (text: string, field: string): boolean =>
-  /^\s*"(?:[^"\\]|\\[^])*"\s*$/.test(text) && keyed(inField(field, text), field, false) !== undefined
-
-const looksLikeJson = (text: string): boolean => /^\s*[{["]/.test(text)

@@ -30,15 +30,12 @@ import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
 import {
   answerIn,
-  answeringReply,
   type Given,
   giving,
   isAnswer,
-  isInWords,
   maxCorrections,
   notGiven,
   type Output,
-  shownText,
   withOneAnswer
 } from "./finalAnswer.ts"
 import { assistantMessage } from "./messages.ts"
@@ -62,10 +59,11 @@ import {
   withModelFailures,
   withRetries
 } from "./runEndings.ts"
-import { initialState, type Run, type State } from "./runState.ts"
+import { initialState, type RefusedAnswers, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
 import { type Called, callsMade, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
 import { looksLike } from "./unfinishedReply.ts"
+import { answeringReply, isInWords, shownText } from "./writtenAnswer.ts"
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
 
@@ -148,8 +146,7 @@ const proceed = <T extends Tool.Any>(
     blanks: 0,
     questioned: undefined,
     hasQuestioned: state.hasQuestioned,
-    refused: undefined,
-    refusals: state.refusals
+    refused: toldSince(state.refused)
   }
   // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
@@ -187,9 +184,9 @@ const afterAnswer = <T extends Tool.Any>(
   const { call, outcome } = answer
   if (outcome._tag === "Completed") return typedAnswer(run, state, reply, { call, given }, { stopReason: "answered" })
   if (outcome._tag !== "Failed" || !isAnswer(reply.calls)) return undefined
-  return next.refusals === maxCorrections || isBroken(outcome)
+  return next.refused.count === maxCorrections || isBroken(outcome)
     ? Effect.fail(outputRefused(next, call.shown ?? call.arguments, outcome.failure))
-    : Effect.suspend(() => turn(run, { ...next, refusals: next.refusals + 1 }))
+    : Effect.suspend(() => turn(run, { ...next, refused: { count: next.refused.count + 1, latest: undefined } }))
 }
 
 /**
@@ -280,7 +277,7 @@ const afterAnswerText = <T extends Tool.Any>(
       blanks: 0,
       questioned: { reply, looksLike: kind },
       hasQuestioned: true,
-      refused: undefined
+      refused: toldSince(state.refused)
     })
   const isQuestionable = !state.hasQuestioned && run.usage.usedUp === undefined
   const isWords = isInWords(output, answeringReply(output, reply).calls[0], reply.text)
@@ -302,18 +299,21 @@ const afterAnswerText = <T extends Tool.Any>(
         })
       }
       if (kind !== undefined && isQuestionable) return question(after, kind)
-      if (isFallback || state.refusals === maxCorrections || isBroken(outcome)) {
+      if (isFallback || state.refused.count === maxCorrections || isBroken(outcome)) {
         return Effect.fail(outputRefused(after, shownText(output, reply.text) ?? reply.text, outcome.failure))
       }
       return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
         blanks: 0,
         questioned: undefined,
-        refused: { reply, why: correctionOf(run, call, outcome) },
-        refusals: state.refusals + 1
+        refused: { count: state.refused.count + 1, latest: { reply, why: correctionOf(run, call, outcome) } }
       })
     }
   )
 }
+
+// The model has replied since it was told what is wrong.
+const toldSince = (refused: RefusedAnswers): RefusedAnswers =>
+  refused.latest === undefined ? refused : { ...refused, latest: undefined }
 
 // The model cannot mend the check of its answers.
 const isBroken = ({ failure: { _tag, code } }: ToolOutcome.Failed): boolean =>

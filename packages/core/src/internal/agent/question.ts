@@ -45,9 +45,9 @@ export const canWrite = ({ model: { structuredOutput } }: Pick<Run<Tool.Any>, "m
 const withSchema = (options: Options, { tool }: Output): Options => ({ ...options, output: schemaOf(tool.parameters) })
 
 // After a reply that is not an answer. The transcript of the run contains neither that reply nor this request.
-const withRequest = (transcript: Transcript, { blanks, questioned, refused }: State): Transcript => {
-  if (refused !== undefined) {
-    return transcript.append(assistantMessage(refused.reply), { role: "user", text: refused.why })
+const withRequest = (transcript: Transcript, { blanks, questioned, refused: { latest } }: State): Transcript => {
+  if (latest !== undefined) {
+    return transcript.append(assistantMessage(latest.reply), { role: "user", text: latest.why })
   }
   if (questioned !== undefined) {
     const { looksLike, reply } = questioned

@@ -77,10 +77,10 @@ export class Account {
 
   /** Adds what the check of a text did, but not that it refused the text: a failure of the model says that. */
   checked(turn: number, asCall: Reply, outcome: ToolOutcome): Account {
-    return this.ended(turn, asCall, [outcome], handledIn)
+    return this.ended(turn, asCall, [outcome], false)
   }
 
-  ended(turn: number, reply: Reply, outcomes: ReadonlyArray<ToolOutcome>, failuresIn = failuresOf): Account {
+  ended(turn: number, reply: Reply, outcomes: ReadonlyArray<ToolOutcome>, isTold = true): Account {
     if (outcomes.every(isPlain)) return this
     const failures: Array<Entry> = []
     const repairs: Array<Repaired> = []
@@ -95,7 +95,7 @@ export class Account {
         failures.push(...inner.failures.map((entry) => placedIn(entry, call)))
         repairs.push(...inner.repairs.map((repaired) => placedIn(repaired, call)))
       }
-      failures.push(...failuresIn(call, outcome))
+      failures.push(...failuresOf(call, outcome, isTold))
       repairs.push(...(outcome.repairs ?? []).map((repair) => ({ ...call, ...repair })))
     })
     return new Account(counts, this.#failures.append(failures), this.#repairs.append(repairs))
@@ -124,22 +124,16 @@ const isPlain = ({ _tag, handled, repairs, spent }: ToolOutcome): boolean =>
   _tag === "Completed" && handled.length === 0 && (repairs === undefined || repairs.length === 0) &&
   spent === undefined
 
-type CallPlace = Pick<CallEntry, "turn" | "call" | "tool">
-
-const failuresOf = (place: CallPlace, outcome: ToolOutcome): ReadonlyArray<CallEntry> => {
-  const handled = handledIn(place, outcome)
-  if (outcome._tag !== "Failed") return handled
+const failuresOf = (
+  place: Pick<CallEntry, "turn" | "call" | "tool">,
+  outcome: ToolOutcome,
+  isTold: boolean
+): ReadonlyArray<CallEntry> => {
+  const { attempts, certainty, intent } = outcome
+  const call = { ...place, attempts, certainty, ...(intent?.key === undefined ? {} : { key: intent.key }) }
+  const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, handling: by }))
+  if (outcome._tag !== "Failed" || !isTold) return handled
   const { _tag: tag, code, detail, severity } = outcome.failure
-  const entry: CallEntry = { ...entryOf(place, outcome), tag, code, detail: cut(detail, maxDetail), handling: "told" }
+  const entry: CallEntry = { ...call, tag, code, detail: cut(detail, maxDetail), handling: "told" }
   return [...handled, severity === undefined ? entry : { ...entry, severity }]
 }
-
-const handledIn = (place: CallPlace, outcome: ToolOutcome): ReadonlyArray<CallEntry> =>
-  outcome.handled.map(({ by, ...failure }) => ({ ...entryOf(place, outcome), ...failure, handling: by }))
-
-const entryOf = (place: CallPlace, { attempts, certainty, intent }: ToolOutcome) => ({
-  ...place,
-  attempts,
-  certainty,
-  ...(intent?.key === undefined ? {} : { key: intent.key })
-})

@@ -111,23 +111,24 @@ export interface State {
   readonly questioned: Questioned | undefined
   /** True if a text was questioned in this run. It happens once. */
   readonly hasQuestioned: boolean
-  /** The latest text, if it is not an answer of the agent's `output`, and why. It is not in the transcript. */
-  readonly refused: Refused | undefined
-  /** How many answers did not fit the agent's `output`. */
-  readonly refusals: number
+  /** The answers that did not fit the agent's `output`. */
+  readonly refused: RefusedAnswers
 }
 
 /**
- * A text that is not an answer of the agent's `output`.
+ * Answers that did not fit the agent's `output`, or did not pass its check.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Refused {
-  readonly reply: Reply
-  /** What is wrong with it, as the model reads it. */
-  readonly why: string
+export interface RefusedAnswers {
+  readonly count: number
+  /** The latest reply, if its text was the answer, and what is wrong with it. It is not in the transcript. */
+  readonly latest: { readonly reply: Reply; readonly why: string } | undefined
 }
+
+/** No answer was refused. */
+export const noneRefused: RefusedAnswers = { count: 0, latest: undefined }
 
 /**
  * A reply that does not look like an answer.
@@ -157,6 +158,5 @@ export const initialState = (transcript: Transcript, facts: CallFacts.CallFacts)
   blanks: 0,
   questioned: undefined,
   hasQuestioned: false,
-  refused: undefined,
-  refusals: 0
+  refused: noneRefused
 })
