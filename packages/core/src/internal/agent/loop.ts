@@ -120,12 +120,12 @@ const afterCalls = <T extends Tool.Any>(
   reply: Reply,
   calls: Effect.Effect<Called, never, Tool.Requirements<T>>
 ): Loop<T, Answer> =>
-  Effect.flatMap(
-    run.output === undefined ? calls : giving(calls),
-    (called) => proceed(run, { ...before, facts: called.facts }, reply, called.outcomes, givenIn(called))
-  )
-
-const givenIn = (called: Called & { readonly given?: Given }): Given => called.given ?? notGiven
+  run.output === undefined
+    ? Effect.flatMap(calls, ({ facts, outcomes }) => proceed(run, { ...before, facts }, reply, outcomes, notGiven))
+    : Effect.flatMap(
+      giving(calls),
+      ({ facts, given, outcomes }) => proceed(run, { ...before, facts }, reply, outcomes, given)
+    )
 
 const proceed = <T extends Tool.Any>(
   run: Run<T>,

@@ -69,21 +69,27 @@ const requests: Readonly<Record<LooksLike | "empty", string>> = {
 const sent = <T extends Tool.Any>({ request }: Run<T>, { resultLength, transcript }: State): Transcript =>
   request.of(transcript, resultLength)
 
-const offered = <T extends Tool.Any>(
-  { isStructured, modelOptions, offersAvailable, output, toolkit, usage }: Run<T>,
-  { loop: { withdrawn } }: State
-): Question["tools"] => {
-  const { spentTools } = usage
+const offered = <T extends Tool.Any>(run: Run<T>, state: State): Question["tools"] => {
+  const { offersAvailable, output, toolkit, usage } = run
+  // Nearly always, all tools are on offer.
+  if (output === undefined && !offersAvailable && state.loop.withdrawn.length + usage.spentTools.length === 0) {
+    return toolkit.definitions
+  }
+  const remaining = (tools: ReadonlyArray<Definition>) => tools.filter(({ name }) => isOnOffer(run, state, name))
+  return offersAvailable
+    ? Effect.map(Availability.offered(toolkit), remaining)
+    : Effect.succeed(remaining(toolkit.definitions))
+}
+
+const isOnOffer = <T extends Tool.Any>(
+  { isStructured, modelOptions, output, usage: { spentTools } }: Run<T>,
+  { loop: { withdrawn } }: State,
+  name: string
+): boolean => {
+  if (output !== undefined && name === finalAnswerName) return !isStructured
   // A provider may not be able to forbid the calls of tools that it offers, and the answer may be a call.
   const isAnswerAlone = output !== undefined && modelOptions.toolChoice === "none"
-  const isAnyHidden = isStructured || isAnswerAlone || withdrawn.length + spentTools.length > 0
-  const isHidden = ({ name }: Definition) =>
-    output !== undefined && name === finalAnswerName
-      ? isStructured
-      : isAnswerAlone || withdrawn.includes(name) || spentTools.includes(name)
-  const remaining = (tools: ReadonlyArray<Definition>) => isAnyHidden ? tools.filter((tool) => !isHidden(tool)) : tools
-  if (offersAvailable) return Effect.map(Availability.offered(toolkit), remaining)
-  return isAnyHidden ? Effect.succeed(remaining(toolkit.definitions)) : toolkit.definitions
+  return !isAnswerAlone && !withdrawn.includes(name) && !spentTools.includes(name)
 }
 
 /** Returns the names of the tools that the model may call. A tool that is not available now counts: a replay must find the same. */

@@ -101,20 +101,19 @@ const declaredBy = ({ identity, name }: Identified, params: unknown): string | u
 // A default may be random, or the time. So the arguments are decoded once more: what is made up differs, or takes an
 // Effect. Otherwise one text would be another call each time.
 const wholeOf = (tool: Identified, params: unknown, text: string | undefined): string => {
-  const json = asWritten(tool, text)
-  const foreign = foreignOf(tool.parameters)
-  if (foreign !== undefined) return canonical(withKeptDefaults(tool, params, json, foreign)) ?? `${text}`
-  const { decodeAtOnce, isMapped } = codecOf(tool.parameters)
-  const isMadeUp = () => !isSame(params, decodeAtOnce(json))
+  const { decodeAtOnce, foreign, isMapped } = codecOf(tool.parameters)
+  if (foreign !== undefined) return canonical(withKeptDefaults(tool, params, text, foreign)) ?? `${text}`
+  const isMadeUp = () => !isSame(params, decodeAtOnce(asWritten(tool, text)))
   const encoded = isMapped && isMadeUp() ? undefined : encodedText(tool, params)
-  return encoded ?? canonical(json) ?? `${text}`
+  return encoded ?? canonical(asWritten(tool, text)) ?? `${text}`
 }
 
 // What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once. So they
 // are compared as they were fitted. The defaults that the JSON Schema declares are filled in, if the library kept to them.
-const withKeptDefaults = ({ parameters }: Identified, params: unknown, json: unknown, { jsonSchema }: Foreign) => {
+const withKeptDefaults = (tool: Identified, params: unknown, text: string | undefined, { jsonSchema }: Foreign) => {
+  const json = asWritten(tool, text)
   const filled = attempt(() => withDefaults(asJson(json), jsonSchema ?? {})) ?? json
-  return filled !== json && isSame(params, codecOf(parameters).decodeAtOnce(filled)) ? filled : json
+  return filled !== json && isSame(params, codecOf(tool.parameters).decodeAtOnce(filled)) ? filled : json
 }
 
 // It was parsed from a text. A text that is not JSON has no defaults.
@@ -143,6 +142,8 @@ interface Codec {
   readonly decodeAtOnce: (json: unknown) => unknown
   /** False if the JSON equals the parameters. */
   readonly isMapped: boolean
+  /** Present if the schema is another library's. */
+  readonly foreign: Foreign | undefined
 }
 
 const codecOf = memoize((parameters: Schema.ConstraintDecoder<unknown>): Codec => {
@@ -154,7 +155,8 @@ const codecOf = memoize((parameters: Schema.ConstraintDecoder<unknown>): Codec =
     encode: (params) => successOf(() => encode(params)),
     decode: (json) => successOf(() => decode(json)),
     decodeAtOnce: (json) => successOf(() => decodeEagerly(json)),
-    isMapped: holds(codec.ast, ({ encoding }) => encoding !== undefined)
+    isMapped: holds(codec.ast, ({ encoding }) => encoding !== undefined),
+    foreign: foreignOf(parameters)
   }
 })
 
