@@ -142,7 +142,7 @@ const coercion = (
   const { issues } = limitsOf(options)
   const { formats = noFormats, numberAt = () => undefined } = options
   const checks = checksWith(formats)
-  if (checks.surely(asJson(value), schema)) return { value: asJson(value), repairs: none, fits: true }
+  if (checks.sureTest(schema)(asJson(value), 0)) return { value: asJson(value), repairs: none, fits: true }
   const marked = mark(asJson(value), numberAt)
   const conformance = conformanceTo(schema, marked, checks)
   if (conformance.fits(marked, schema)) return { value: asJson(value), repairs: [], fits: true }
@@ -176,13 +176,18 @@ const coercion = (
 export const fits = (value: unknown, from: object, { formats = noFormats, numberAt }: Origin = noOptions): boolean => {
   const schema = usable(from)
   const checks = checksWith(formats)
-  if (checks.surely(asJson(value), schema)) return true
+  if (checks.sureTest(schema)(asJson(value), 0)) return true
   const marked = mark(asJson(value), numberAt)
   return conformanceTo(schema, marked, checks).fits(marked, schema)
 }
 
-/** True for a value that fits a schema. False means that this takes a closer look. The schema must be a usable one. */
-export const surelyFits = (value: Json, schema: JsonSchema): boolean => checksWith(noFormats).surely(value, schema)
+/**
+ * Returns a quick test for values that fit a schema, which must be a usable one. False means that a value needs a closer look.
+ */
+export const quickTest = (schema: JsonSchema): (value: Json) => boolean => {
+  const test = checksWith(noFormats).sureTest(schema)
+  return (value) => test(value, 0)
+}
 
 const none: ReadonlyArray<never> = []
 
@@ -246,7 +251,7 @@ export const decoded = (
   }
   const { value } = readable
   // Nearly all values fit as they are.
-  if (checksWith(options.formats ?? noFormats).surely(value, schema)) {
+  if (checksWith(options.formats ?? noFormats).sureTest(schema)(value, 0)) {
     return { ok: true, value, repairs: readable.repairs }
   }
   const fit = fitted(value, schema, { ...options, numberAt: (path) => numberAt(readable, path) })

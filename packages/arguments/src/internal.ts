@@ -4,11 +4,12 @@
  */
 export { explain, type Explaining } from "./explain.ts"
 export { explainWith, type Finding } from "./findings.ts"
-export { coerce, type Coerced, fits, surelyFits } from "./fit.ts"
+export { coerce, type Coerced, fits, quickTest } from "./fit.ts"
 export { partAt } from "./json.ts"
 export { demandKnown, type Names, unknownOption } from "./knownOptions.ts"
 export { declaredParts, mask } from "./mask.ts"
 export { defaults } from "./options.ts"
+export { readerWith } from "./read.ts"
 export { textRepairKinds, valueRepairKinds } from "./repair.ts"
 export { numberPattern } from "./schema/check.ts"
 export { withDefaults } from "./schema/defaults.ts"

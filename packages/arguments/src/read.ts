@@ -73,6 +73,16 @@ export const read = (text: string | null | undefined, options: Options = noOptio
   return "ok" in result ? result : refusedFor(text, result, (options.secrets?.length ?? 0) > 0)
 }
 
+/** Returns a function that reads texts as {@link read} does, with options that are checked once, here. */
+export const readerWith = (options: Options): (text: string | null | undefined) => Readable | Refused<Unreadable> => {
+  checkOptions("read", options)
+  const isSecret = (options.secrets?.length ?? 0) > 0
+  return (text) => {
+    const result = readText(text, options)
+    return "ok" in result ? result : refusedFor(text, result, isSecret)
+  }
+}
+
 /** Returns the refusal of a text. A text that may have a secret is not quoted. */
 export const refusedFor = (text: string | null | undefined, fault: Fault, isSecret: boolean): Refused<Unreadable> => ({
   ok: false,

@@ -2,7 +2,7 @@
  * Checks a value itself, without its parts: type, choices, format, bounds. A check is compiled once for each
  * schema, because every item of a long list is checked against the same schema.
  *
- * `surely` also checks the parts, for schemas that use only the commonest keywords. Nearly all values fit, and this walk
+ * `sureTest` also checks the parts, for schemas that use only the commonest keywords. Nearly all values fit, and this walk
  * finds out at the least cost.
  */
 import {
@@ -61,8 +61,8 @@ export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\
 /** The checks of schemas, with certain formats. */
 export interface Checks {
   readonly of: (schema: JsonSchema) => Check
-  /** Returns true for a value that fits, and in which no key can be mistaken. False means that this is not known. */
-  readonly surely: (value: Value, schema: JsonSchema) => boolean
+  /** Returns a quick test of values: true for one that fits, and in which no key can be mistaken. False: this is not known. */
+  readonly sureTest: (schema: JsonSchema) => SureTest
 }
 
 /** Returns the checks of schemas, with the standard formats and these. */
@@ -76,9 +76,10 @@ export const checksWith: (formats: Formats) => Checks = memoize((formats) => {
     isPlain: keyKeywords.every((keyword) => schema[keyword] === undefined)
   }))
   const sureTest: (schema: JsonSchema) => SureTest = memoize((schema) => sureTestFor(schema, of(schema), sureTest))
-  return { of, surely: (value, schema) => sureTest(schema)(value, 0) }
+  return { of, sureTest }
 })
 
+/** @param depth how deeply the value is nested */
 type SureTest = (value: Value, depth: number) => boolean
 
 const unsureKeywords = [

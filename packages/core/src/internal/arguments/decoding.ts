@@ -1,5 +1,5 @@
-import { message, numberAt, type Options, type Origin, read, type Readable, type Unreadable } from "@fallible/arguments"
-import { fits, hasSecrets, surelyFits, withoutBounds } from "@fallible/arguments/internal"
+import { message, numberAt, type Origin, type Readable, type Unreadable } from "@fallible/arguments"
+import { fits, hasSecrets, quickTest, readerWith, withoutBounds } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as JsonSchema from "effect/JsonSchema"
@@ -61,17 +61,9 @@ export const decodeText = <Params>(
   target: Target<Params>
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
   const contract = contractOf(target.parameters)
-  const acts = target.sideEffect !== undefined && target.sideEffect !== "none"
-  const options = acts ? contract.acting : contract.reading
-  const parsed = read(text, options)
+  const parsed = readerFor(contract, target)(text)
   if (!parsed.ok) return Effect.fail(new Undecoded(unreadable(parsed.refusal)))
-  if (contract.foreign !== undefined) {
-    const readAgain = () => {
-      const again = read(text, options)
-      return again.ok ? again : parsed
-    }
-    return decodeForeign(contract, contract.foreign, target, parsed, readAgain)
-  }
+  if (contract.foreign !== undefined) return decodeForeign(contract, contract.foreign, target, parsed, text)
   const { isExact, repairs, value } = parsed
   if ((contract.isStricter || !isExact) && !fits(value, contract.jsonSchema, originOf(parsed))) {
     return corrected(contract, target, parsed)
@@ -82,6 +74,9 @@ export const decodeText = <Params>(
     Effect.catchEager(() => corrected(contract, target, parsed))
   )
 }
+
+const readerFor = (contract: Contract<unknown>, { sideEffect = "none" }: Target<unknown>): Reader =>
+  sideEffect === "none" ? contract.reading : contract.acting
 
 const originOf = (text: Readable): Origin => ({ numberAt: (path) => numberAt(text, path) })
 
@@ -101,14 +96,18 @@ interface Contract<Params> {
   /** Present if the whole schema is one of another library, or a JSON Schema. */
   readonly foreign: Foreign | undefined
   /** The JSON Schema without what a library checks itself. */
-  readonly quick: JsonSchema.JsonSchema
+  readonly types: JsonSchema.JsonSchema
+  /** A quick test for values of these types. False means that a value needs a closer look. */
+  readonly fitsSurely: (value: Schema.Json) => boolean
   /** True if the JSON Schema is stricter than the decoder. If so, the JSON Schema is checked first. */
   readonly isStricter: boolean
-  /** How texts are parsed for a read-only tool. */
-  readonly reading: Options
-  /** How texts are parsed for a tool that acts (has side effects). */
-  readonly acting: Options
+  /** Reads the texts for a read-only tool. */
+  readonly reading: Reader
+  /** Reads the texts for a tool that acts (has side effects). */
+  readonly acting: Reader
 }
+
+type Reader = ReturnType<typeof readerWith>
 
 const contracts = new WeakMap<object, Contract<unknown>>()
 
@@ -122,17 +121,19 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   // If the schema holds a secret, no part of an unreadable text is quoted.
   const secrets = hasSecrets(schema) ? [[]] : []
   const foreign = foreignIn(parameters.ast)
+  const types = foreign?.isJudged === true ? withoutBounds(schema) : schema
   const contract: Contract<Params> = {
     // Stops at the first error: collecting all errors takes three times as long.
     decode: (value) => runContained(decode(value)),
     decodeAll: (value) => runContained(decodeAll(value)),
     jsonSchema: schema,
     foreign,
-    quick: foreign?.isJudged === true ? withoutBounds(schema) : schema,
+    types,
+    fitsSurely: foreign === undefined ? () => false : quickTest(types),
     // With an empty struct, Effect's decoder accepts any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),
-    reading: { prose: true, secrets },
-    acting: { prose: false, secrets }
+    reading: readerWith({ prose: true, secrets }),
+    acting: readerWith({ prose: false, secrets })
   }
   contracts.set(parameters, contract)
   return contract
@@ -168,17 +169,17 @@ const corrected = <Params>(
  * counts. So a value of which only bounds and formats do not fit is the library's to judge. Nearly all values are of the right
  * types, and valid: they take the short way.
  *
- * @param readAgain reads the text again. A library that refuses a value may have changed it
+ * @param source the text, which may have to be read again: a library that refuses a value may have changed it
  */
 const decodeForeign = <Params>(
   contract: Contract<Params>,
   foreign: Foreign,
   target: Target<Params>,
   text: Readable,
-  readAgain: () => Readable
+  source: string | undefined
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
   const { validate } = foreign
-  if (!text.isExact || !surelyFits(text.value, contract.quick)) return fitted(contract, foreign, target, text)
+  if (!text.isExact || !contract.fitsSurely(text.value)) return fitted(contract, foreign, target, text)
   if (validate === undefined) return Effect.succeed(decodedAs(text.value, text.repairs))
   const validated = validate(text.value)
   // Nearly all libraries answer at once.
@@ -186,7 +187,8 @@ const decodeForeign = <Params>(
   return Effect.matchEffect(validated, {
     onSuccess: (params) => Effect.succeed(decodedAs<Params>(params, text.repairs)),
     onFailure: (issue) => {
-      const again = readAgain()
+      const reread = readerFor(contract, target)(source)
+      const again = reread.ok ? reread : text
       return fits(again.value, contract.jsonSchema)
         ? Effect.fail(refusedBy(contract, issue, again, { value: again.value, repairs: none }))
         : fitted(contract, foreign, target, again)
@@ -203,7 +205,7 @@ const fitted = <Params>(
   const fit = Coercion.coerce(text.value, parameters, originOf(text))
   const repairs = [...text.repairs, ...fit.repairs]
   const mayBeValid = fit.fits ||
-    isJudged && fits(fit.value, contract.quick, fit.repairs.length === 0 ? originOf(text) : {})
+    isJudged && fits(fit.value, contract.types, fit.repairs.length === 0 ? originOf(text) : {})
   if (!mayBeValid) return Effect.fail(refusedBy(contract, undefined, text, fit))
   if (validate === undefined) return Effect.succeed(decodedAs(fit.value, repairs))
   return Effect.matchEffect(unchanged(validate)(fit.value), {
