@@ -138,3 +138,6 @@ export const inPlace = (schema: JsonSchema): ReadonlyArray<JsonSchema> => {
 export const allSchemas: (root: JsonSchema) => ReadonlySet<JsonSchema> = memoize((root) =>
   reachable([root], (schema) => schemasIn(schema).map(([, inner]) => inner))
 )
+
+/** True for keywords that stay at the root of a document: references lead there, and `$schema` must stand there. */
+export const isShared = (keyword: string): boolean => /^(?:\$defs|\$schema|components|definitions)$/.test(keyword)
