@@ -142,12 +142,73 @@ describe("an idempotency key", () => {
     }
   )
 
-  it("goes by what was written, where the JSON Schema says nothing of a default or a change", async () => {
+  it("tells an omitted default from the same value, where the JSON Schema does not declare it", async () => {
     // ArkType does not write its defaults into its JSON Schema.
     const days = type({ city: "string", days: "number = 3" })
     assert.notStrictEqual(await keyOf(days, { city: "Rome" }), await keyOf(days, { city: "Rome", days: 3 }))
-    const trimmed = z.object({ city: z.string().trim().toLowerCase() })
-    assert.notStrictEqual(await keyOf(trimmed, { city: " Rome" }), await keyOf(trimmed, { city: "rome" }))
+  })
+
+  const tidying: Readonly<Record<string, Parameters.Parameters<unknown>>> = {
+    "Zod's trim() and toUpperCase()": z.object({ order: z.string().trim().toUpperCase(), n: z.int().default(1) }),
+    "Zod's overwrite()": z.object({
+      order: z.string().overwrite((text) => text.trim().toUpperCase()),
+      n: z.int().default(1)
+    }),
+    "Zod's preprocess()": z.object({
+      order: z.preprocess((text) => String(text).trim().toUpperCase(), z.string()),
+      n: z.int().default(1)
+    }),
+    "an asynchronous schema of Zod": z.object({
+      order: z.string().trim().toUpperCase().refine(async () => true),
+      n: z.int().optional()
+    }),
+    "Valibot's trim() and toUpperCase()": toStandardJsonSchema(
+      v.object({ order: v.pipe(v.string(), v.trim(), v.toUpperCase()), n: v.optional(v.number(), 1) })
+    )
+  }
+
+  it.each(Object.entries(tidying))("goes by what the handler gets, if %s tidies it", async (_, parameters) => {
+    const key = await keyOf(parameters, { order: "O-7" })
+    for (const order of ["o-7", " o-7 ", "O-7\n"]) {
+      assert.strictEqual(await keyOf(parameters, { order }), key, order)
+      assert.notStrictEqual(await keyOf(parameters, { order, n: 2 }), key, order)
+    }
+    assert.notStrictEqual(await keyOf(parameters, { order: "O-8" }), key)
+    for (const field of ["request", "order"]) {
+      const inner = Parameters.inField(field, parameters)
+      const innerKey = await keyOf(inner, { [field]: { order: "O-7" } })
+      assert.strictEqual(await keyOf(inner, { [field]: { order: " o-7" } }), innerKey)
+      assert.notStrictEqual(await keyOf(inner, { [field]: { order: "O-8" } }), innerKey)
+    }
+  })
+
+  it("goes by what the handler gets, in lists and in objects", async () => {
+    const tags = z.object({
+      tags: z.preprocess((tags) => Array.isArray(tags) ? [...new Set(tags)].toSorted() : tags, z.array(z.string())),
+      to: z.array(z.object({ name: z.string().trim() }))
+    })
+    const key = await keyOf(tags, { tags: ["a", "b"], to: [{ name: "x" }] })
+    assert.strictEqual(await keyOf(tags, { tags: ["b", "a", "b"], to: [{ name: "x " }] }), key)
+    assert.notStrictEqual(await keyOf(tags, { tags: ["a"], to: [{ name: "x" }] }), key)
+    assert.notStrictEqual(await keyOf(tags, { tags: ["a", "b"], to: [{ name: "y" }] }), key)
+  })
+
+  it("leaves out what a list is given at random", async () => {
+    let made = 0
+    const parameters = z.object({
+      to: z.array(z.object({ name: z.string().trim(), id: z.int().default(() => ++made) }))
+    })
+    const key = await keyOf(parameters, { to: [{ name: "x" }] })
+    assert.strictEqual(await keyOf(parameters, { to: [{ name: " x" }] }), key)
+    assert.notStrictEqual(await keyOf(parameters, { to: [{ name: "x" }, { name: "x" }] }), key)
+  })
+
+  it("goes by the text if a validation writes something else each time", async () => {
+    let made = 0
+    const parameters = z.object({ city: z.string().overwrite((city) => `${city}-${++made}`) })
+    const key = await keyOf(parameters, { city: "Rome" })
+    assert.strictEqual(await keyOf(parameters, { city: "Rome" }), key)
+    assert.notStrictEqual(await keyOf(parameters, { city: "Pisa" }), key)
   })
 
   it("is that of the text if a default is the time", async () => {
@@ -161,7 +222,7 @@ describe("an idempotency key", () => {
     assert.strictEqual(await tool(), key)
   })
 
-  it("goes by the text if a validation changes what it has changed before", async () => {
+  it("differs for other values, also if a validation changes what it has changed before", async () => {
     const parameters = z.object({ n: z.number().overwrite((n) => n + 1) })
     assert.strictEqual(await keyOf(parameters, { n: 1 }), await keyOf(parameters, { n: "1" }))
     assert.notStrictEqual(await keyOf(parameters, { n: 1 }), await keyOf(parameters, { n: 2 }))

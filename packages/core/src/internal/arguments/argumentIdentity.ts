@@ -102,18 +102,50 @@ const declaredBy = ({ identity, name }: Identified, params: unknown): string | u
 // Effect. Otherwise one text would be another call each time.
 const wholeOf = (tool: Identified, params: unknown, text: string | undefined): string => {
   const { decodeAtOnce, foreign, isMapped } = codecOf(tool.parameters)
-  if (foreign !== undefined) return canonical(withKeptDefaults(tool, params, text, foreign)) ?? `${text}`
+  if (foreign !== undefined) return canonical(asTidied(tool, params, text, foreign)) ?? `${text}`
   const isMadeUp = () => !isSame(params, decodeAtOnce(asWritten(tool, text)))
   const encoded = isMapped && isMadeUp() ? undefined : encodedText(tool, params)
   return encoded ?? canonical(asWritten(tool, text)) ?? `${text}`
 }
 
-// What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once. So they
-// are compared as they were fitted. The defaults that the JSON Schema declares are filled in, if the library kept to them.
-const withKeptDefaults = (tool: Identified, params: unknown, text: string | undefined, { jsonSchema }: Foreign) => {
+// What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once. So its
+// arguments are compared as they were fitted. But a library may tidy what it is given, as `trim()` does, and its JSON Schema does
+// not say so. So what was written counts as it was decoded. What was not written counts if the JSON Schema declares it as a
+// default, and the library kept to that.
+const asTidied = (tool: Identified, params: unknown, text: string | undefined, foreign: Foreign): unknown => {
+  const { jsonSchema = {}, placed, validate } = foreign
   const json = asWritten(tool, text)
-  const filled = attempt(() => withDefaults(asJson(json), jsonSchema ?? {})) ?? json
-  return filled !== json && isSame(params, codecOf(tool.parameters).decodeAtOnce(filled)) ? filled : json
+  if (validate === undefined) return json
+  const { decodeAtOnce } = codecOf(tool.parameters)
+  const filled = attempt(() => withDefaults(asJson(json), jsonSchema)) ?? json
+  const whole = filled !== json && isSame(params, decodeAtOnce(filled)) ? filled : json
+  const tidied = tidiedBy(placed(params), whole)
+  if (isSameText(tidied, whole)) return whole
+  const again = decodeAtOnce(whole)
+  // A library that answers later cannot be asked again here.
+  return again === undefined || isSameText(tidied, tidiedBy(placed(again), whole)) ? tidied : whole
+}
+
+/**
+ * Returns the parts of a value that were written, as they were decoded. A part that was decoded to another type, or to a list
+ * of which nobody knows what was written, stays.
+ */
+const tidiedBy = (decoded: unknown, written: unknown): unknown => {
+  if (Array.isArray(written)) {
+    if (!Array.isArray(decoded)) return written
+    if (decoded.length !== written.length) return decoded.some(Predicate.isObjectOrArray) ? written : decoded
+    return written.map((item, index) => tidiedBy(decoded[index], item))
+  }
+  if (Predicate.isObject(written)) {
+    if (!Predicate.isObject(decoded)) return written
+    return Object.fromEntries(
+      Object.entries(written).map(([key, item]) => [
+        key,
+        Object.hasOwn(decoded, key) ? tidiedBy(decoded[key], item) : item
+      ])
+    )
+  }
+  return written !== null && typeof decoded === typeof written ? decoded : written
 }
 
 // It was parsed from a text. A text that is not JSON has no defaults.

@@ -8,6 +8,7 @@
 import type { JsonSchema as AnyJsonSchema } from "@fallible/arguments"
 import { explain, schemaInField } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
@@ -30,17 +31,20 @@ export class Foreign {
   readonly isJudged: boolean
   /** Writes a decoded value as JSON. Absent if the author transforms values, which cannot be undone. */
   readonly encode: Convert | undefined
+  /** Puts a decoded value where it is written: in the field of an object, if the schema is in one. */
+  readonly placed: (value: unknown) => unknown
   /** The same schema for results, if they may have keys that are not declared. */
   readonly forResults: Foreign | undefined
 
   constructor(
-    parts: Pick<Foreign, "jsonSchema" | "validate" | "encode"> & Partial<Pick<Foreign, "isJudged">>,
+    parts: Pick<Foreign, "jsonSchema" | "validate" | "encode"> & Partial<Pick<Foreign, "isJudged" | "placed">>,
     forResults?: Foreign
   ) {
     this.jsonSchema = parts.jsonSchema
     this.validate = parts.validate
     this.isJudged = parts.isJudged ?? parts.validate !== undefined
     this.encode = parts.encode
+    this.placed = parts.placed ?? identity
     this.forResults = forResults
   }
 
@@ -111,7 +115,10 @@ export const issueFrom = (
 }
 
 /** Returns a schema whose values stand in the only field of an object. */
-export const foreignInField = (field: string, { encode, isJudged, jsonSchema = {}, validate }: Foreign): Foreign =>
+export const foreignInField = (
+  field: string,
+  { encode, isJudged, jsonSchema = {}, placed, validate }: Foreign
+): Foreign =>
   new Foreign({
     jsonSchema: schemaInField(field, jsonSchema),
     validate: (value) => {
@@ -121,5 +128,6 @@ export const foreignInField = (field: string, { encode, isJudged, jsonSchema = {
         : Effect.mapErrorEager(validate(inner), (issue) => new SchemaIssue.Pointer([field], issue))
     },
     isJudged,
+    placed: (value) => ({ [field]: placed(value) }),
     encode: encode === undefined ? undefined : (value) => Effect.mapEager(encode(value), (json) => ({ [field]: json }))
   })
