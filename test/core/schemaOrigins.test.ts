@@ -184,11 +184,11 @@ describe("an idempotency key", () => {
 
   it("goes by what the handler gets, in lists and in objects", async () => {
     const tags = z.object({
-      tags: z.preprocess((tags) => Array.isArray(tags) ? [...new Set(tags)].toSorted() : tags, z.array(z.string())),
+      tags: z.preprocess((tags) => Array.isArray(tags) ? [...new Set(tags)] : tags, z.array(z.string())),
       to: z.array(z.object({ name: z.string().trim() }))
     })
     const key = await keyOf(tags, { tags: ["a", "b"], to: [{ name: "x" }] })
-    assert.strictEqual(await keyOf(tags, { tags: ["b", "a", "b"], to: [{ name: "x " }] }), key)
+    assert.strictEqual(await keyOf(tags, { tags: ["a", "b", "a"], to: [{ name: "x " }] }), key)
     assert.notStrictEqual(await keyOf(tags, { tags: ["a"], to: [{ name: "x" }] }), key)
     assert.notStrictEqual(await keyOf(tags, { tags: ["a", "b"], to: [{ name: "y" }] }), key)
   })

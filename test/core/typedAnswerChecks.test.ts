@@ -32,6 +32,7 @@ import {
   look,
   played,
   refused,
+  structured,
   text,
   valueOf,
   ways
@@ -47,6 +48,32 @@ describe("the check of an answer", () => {
       | undefined,
     limits: Agent.Options<Tool.Any>["limits"] = {}
   ) => Agent.make({ toolkit: Toolkit.make(look()), output: Days, checkOutput, limits })
+  it.effect("tells the model the valid choices", () =>
+    Effect.gen(function*() {
+      const closed = new SemanticGarbage({
+        code: "closed",
+        detail: "The house is closed.",
+        hint: "Look at the calendar.",
+        alternatives: ["7", "14"]
+      })
+      const agent = Agent.make({
+        toolkit: Toolkit.empty,
+        output: Days,
+        checkOutput: ({ days }) => days === 7 ? undefined : Effect.succeed(closed)
+      })
+      for (const [way, write, model] of ways) {
+        const { exit, requests } = yield* played(agent, model([write({ days: 3 }), write({ days: 7 })]))
+        assert.deepStrictEqual(answered(exit).value, { days: 7 })
+        const told = requests[1] === undefined ? "" : lastText(requests[1])
+        for (const part of [closed.detail, closed.hint ?? "", "7", "14"]) assert.include(told, part, way)
+      }
+      const [, request] = (yield* played(agent, structured([json({ days: 3 }), json({ days: 7 })]))).requests
+      assert.strictEqual(
+        request === undefined ? "" : lastText(request),
+        "Your last reply is not a valid answer: The house is closed. Look at the calendar. Valid choices: '7', '14'.\nReply with the corrected answer alone, as JSON."
+      )
+    }))
+
   const tooShort = new SemanticGarbage({
     code: "too_short",
     detail: "Less than 3 days is too short.",
@@ -258,6 +285,41 @@ describe("the check of an answer", () => {
             message.role === "assistant" ? message.calls.map(({ id }) => id) : []
           )
           assert.strictEqual(new Set(ids).size, ids.length)
+        }))
+    }
+
+    for (const [way, write, model] of ways) {
+      it.effect(`counts a refusal as a correction, and keeps it out of the transcript (${way})`, () =>
+        Effect.gen(function*() {
+          const { agent, replies } = asking()
+          const refuse = (suspension: AgentFailure.Suspension, days: number) =>
+            Effect.gen(function*() {
+              const exit = yield* Effect.exit(agent.resume(stored(suspension), "no"))
+              const { requests } = yield* ScriptedModel.ScriptedModel
+              return { exit, requests: yield* requests }
+            }).pipe(Effect.provide(model([write({ days })])))
+          let { suspension } = suspended((yield* played(agent, model([write({ days: 1 })]))).exit)
+          for (const days of [2, 3]) {
+            const { exit, requests: [request] } = yield* refuse(suspension, days)
+            suspension = suspended(exit).suspension
+            if (request === undefined) return assert.fail("not asked")
+            assert.include(lastText(request), tooShort.detail)
+            assert.strictEqual(suspension.refused, days - 1)
+            if (way === "a call") continue
+            // The model has made no call, so it is told of none.
+            assert.deepStrictEqual(request.messages.map(({ role }) => role), ["user", "assistant", "user"])
+            assert.isTrue(
+              request.messages.every((message) => message.role !== "assistant" || message.calls.length === 0)
+            )
+          }
+          const { exit, requests } = yield* refuse(suspension, 4)
+          const failure = refused(exit)
+          assert.include(failure.text, "3")
+          assert.deepStrictEqual(requests, [])
+          assert.deepStrictEqual(replies, ["no", "no", "no"])
+          assert.strictEqual(failure.report.turns, 3)
+          if (way === "a call") return
+          assert.deepStrictEqual(Transcript.toArray(failure.transcript).map(({ role }) => role), ["user"])
         }))
     }
 

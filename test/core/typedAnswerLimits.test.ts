@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
+  AgentFailure,
   type Model,
   ModelFailure,
   SemanticGarbage,
@@ -11,7 +12,7 @@ import {
   Transcript
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Duration, Effect, Exit, Schedule } from "effect"
+import { Duration, Effect, Exit, Schedule, Schema } from "effect"
 import type { Untyped } from "../support/nonsense.ts"
 import {
   answered,
@@ -27,6 +28,7 @@ import {
   type Models,
   namesOf,
   played,
+  refused,
   structured,
   text,
   ways
@@ -297,6 +299,29 @@ describe("a postponed run with a typed answer", () => {
         if (failure._tag !== "RunPostponed") return assert.fail(String(failure))
         const answer = yield* Effect.provide(agent.resume(failure.postponement), model([write({ days: 3 })]))
         assert.deepStrictEqual(answer.value, { days: 3 })
+      }
+    }))
+
+  it.effect("counts the corrections before it, also through storage", () =>
+    Effect.gen(function*() {
+      const busy = new ModelFailure({
+        code: "rate_limited",
+        detail: "Busy.",
+        transient: true,
+        retryAfter: Duration.hours(1)
+      })
+      for (const [, write, model] of ways) {
+        const wrong = write({ days: "x" })
+        const agent = Agent.make({ toolkit: Toolkit.empty, output: Days, modelRetry: Schedule.recurs(0) })
+        const failure = failed((yield* played(agent, model([wrong, wrong, Effect.fail(busy)]))).exit)
+        if (failure._tag !== "RunPostponed") return assert.fail(String(failure))
+        const { Postponement } = AgentFailure
+        const stored = Schema.decodeUnknownSync(Postponement)(
+          JSON.parse(JSON.stringify(Schema.encodeSync(Postponement)(failure.postponement)))
+        )
+        assert.strictEqual(stored.refused, 2)
+        const exit = yield* Effect.exit(Effect.provide(agent.resume(stored), model([wrong])))
+        assert.strictEqual(refused(exit).report.turns, 3)
       }
     }))
 })

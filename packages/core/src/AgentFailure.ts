@@ -78,6 +78,9 @@ export class ModelFailed extends RunFailure<RunFields & { readonly failure: Mode
   )
 }
 
+// How many answers did not fit the agent's `output`, or did not pass its check. Absent if none.
+const refused = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)))
+
 /**
  * A run that waits until its model can be asked again, as plain data. It can be encoded, stored, and resumed in another
  * process.
@@ -101,7 +104,8 @@ export class Postponement extends storedStruct<Postponement>()({
   /** The facts of the calls so far. The resumed run uses these facts so as not to repeat effects. */
   facts: CallFacts.schema,
   /** How long the run has taken so far. */
-  used: Schema.DurationFromMillis
+  used: Schema.DurationFromMillis,
+  refused
 }, runBefore) {}
 
 const RunPostponedFields = stored({
@@ -208,7 +212,8 @@ export class Suspension extends storedStruct<Suspension>()(
     /** The facts of the calls so far. The resumed run uses these facts so as not to repeat effects. */
     facts: CallFacts.schema,
     /** How long the run has taken so far, without the time that it spent waiting for its user. */
-    used: Schema.DurationFromMillis
+    used: Schema.DurationFromMillis,
+    refused
   },
   runBefore,
   Schema.makeFilter(({ outcomes, reply }) =>

@@ -9,8 +9,8 @@ import type { ToolCall } from "../../ToolCall.ts"
 import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { oneLine } from "../value/text.ts"
-import { finalAnswerName, type Given, giving, notGiven, type Output } from "./finalAnswer.ts"
+import { cut, list, maxDetail, oneLine } from "../value/text.ts"
+import { faultOf, finalAnswerName, type Given, giving, notGiven, type Output, textOf } from "./finalAnswer.ts"
 import { renderOutcome } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { type Called, runCalls } from "./turnCalls.ts"
@@ -18,6 +18,7 @@ import { answeringReply, saysNothing } from "./writtenAnswer.ts"
 
 /** A text as a call, and what became of the call. */
 export interface AnsweredText extends Called {
+  readonly reply: Reply
   readonly given: Given
   readonly asCall: Reply
   readonly call: ToolCall
@@ -33,7 +34,7 @@ export const checkText = <T extends Tool.Any>(
   const asCall = answerOf(run, output, reply)
   const [call] = asCall.calls
   const refused = (failure: SchemaMismatch) =>
-    Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], given: notGiven, asCall, call })
+    Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], given: notGiven, reply, asCall, call })
   // A number that was cut off is another number.
   if (reply.truncated === true) return refused(DispatchFailure.answerCutOff(reply.text.length))
   if (saysNothing(output, reply.text)) return refused(DispatchFailure.answeredNothing())
@@ -41,10 +42,25 @@ export const checkText = <T extends Tool.Any>(
   run.tracker?.calls(state, asCall)
   return Effect.map(giving(runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
     ...called,
+    reply,
     asCall,
     call
   }))
 }
+
+/** Goes on with the check of a text that asked the user. */
+export const resumeCheck = <E, R>(
+  output: Output,
+  asCall: Reply,
+  call: ToolCall,
+  calls: Effect.Effect<Called, E, R>
+): Effect.Effect<AnsweredText, E, R> =>
+  Effect.map(giving(calls), (called) => ({
+    ...called,
+    reply: { text: textOf(output, call), calls: [] },
+    asCall,
+    call
+  }))
 
 const answerOf = <T extends Tool.Any>({ masks }: Run<T>, output: Output, reply: Reply) => {
   const [call] = answeringReply(output, reply).calls
@@ -64,8 +80,8 @@ const refusedUnread = (failure: SchemaMismatch): ToolOutcome.Failed => ({
 })
 
 /** What is wrong with a reply whose text is not the answer. */
-export const invalidAnswer = ({ detail }: ToolFailure): ModelFailure =>
-  new ModelFailure({ code: "invalid_answer", detail: `The answer is not valid: ${detail}`, transient: true })
+export const invalidAnswer = (failure: ToolFailure): ModelFailure =>
+  new ModelFailure({ code: "invalid_answer", detail: `The answer is not valid: ${faultOf(failure)}`, transient: true })
 
 /** Returns what the model is told of a text that is not the answer. */
 export const correctionOf = <T extends Tool.Any>(run: Run<T>, call: ToolCall, outcome: ToolOutcome.Failed): string => {
@@ -73,10 +89,15 @@ export const correctionOf = <T extends Tool.Any>(run: Run<T>, call: ToolCall, ou
     const why = renderOutcome(run, outcome, call, [])
     return `Your last reply is not the final answer. To give it, call ${finalAnswerName}.\n${why}`
   }
-  // The advice of a rendering is about calls.
-  const { _tag, detail, hint } = outcome.failure
-  const advice = hint === undefined || _tag === "SchemaMismatch" ? "" : ` ${oneLine(hint)}`
+  // A rendering gives advice on calls.
+  const { failure } = outcome
+  const { _tag, hint } = failure
+  const alternatives = _tag !== "SchemaMismatch" && "alternatives" in failure ? failure.alternatives : []
+  const advice = [
+    ...(hint === undefined || _tag === "SchemaMismatch" ? [] : [cut(oneLine(hint), maxDetail)]),
+    ...(alternatives.length === 0 ? [] : [`Valid choices: ${list(alternatives)}.`])
+  ]
   return `Your last reply is not a valid answer: ${
-    oneLine(detail)
-  }${advice}\nReply with the corrected answer alone, as JSON.`
+    [cut(faultOf(failure), maxDetail), ...advice].join(" ")
+  }\nReply with the corrected answer alone, as JSON.`
 }

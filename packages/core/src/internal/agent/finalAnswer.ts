@@ -15,7 +15,13 @@ import type { Reply } from "../../Model.ts"
 import * as Parameters from "../../Parameters.ts"
 import * as Tool from "../../Tool.ts"
 import type { ToolCall } from "../../ToolCall.ts"
-import { isToolFailure, type SchemaMismatch, type SemanticGarbage, type ToolUnavailable } from "../../ToolFailure.ts"
+import {
+  isToolFailure,
+  type SchemaMismatch,
+  type SemanticGarbage,
+  type ToolFailure,
+  type ToolUnavailable
+} from "../../ToolFailure.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { fittedJson } from "../arguments/argumentIdentity.ts"
 import { decodeText, type Undecoded } from "../arguments/decoding.ts"
@@ -24,7 +30,7 @@ import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import { runAnswer } from "../call/runUserCode.ts"
 import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
-import { kind } from "../value/text.ts"
+import { kind, oneLine } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 
 /** The name of the tool with which a model gives its answer. */
@@ -199,9 +205,17 @@ export const answerIn = (
   return call === undefined || outcome === undefined ? undefined : { call, outcome }
 }
 
+/** Returns what is wrong with an answer, on one line. What reads it speaks of the arguments of a call. */
+export const faultOf = ({ detail }: ToolFailure): string =>
+  oneLine(detail).replace(/^The arguments /, "The fields of the answer ")
+
 /** True if all calls of a reply give answers. */
 export const isAnswer = (calls: ReadonlyArray<ToolCall>): boolean =>
   calls.length > 0 && calls.every(({ name }) => name === finalAnswerName)
+
+/** Returns the call that stands for the text of a reply; `undefined` if the model made the calls itself. */
+export const writtenIn = ({ calls: [call] }: Reply): ToolCall | undefined =>
+  call?.name === finalAnswerName && call.id === finalAnswerName ? call : undefined
 
 /** Returns why an answer is not taken if it comes together with other calls. */
 export const refusalBeside = (calls: ReadonlyArray<ToolCall>): DispatchFailure.DispatchFailure | undefined =>

@@ -24,7 +24,7 @@ import { withShown } from "../arguments/secretArguments.ts"
 import { logFailure } from "../call/failureLogLine.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
-import { checkText, correctionOf, invalidAnswer } from "./answerText.ts"
+import { type AnsweredText, checkText, correctionOf, invalidAnswer, resumeCheck } from "./answerText.ts"
 import { askInTime, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
@@ -36,7 +36,8 @@ import {
   maxCorrections,
   notGiven,
   type Output,
-  withOneAnswer
+  withOneAnswer,
+  writtenIn
 } from "./finalAnswer.ts"
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelEntry.ts"
@@ -46,6 +47,7 @@ import { Account } from "./runAccount.ts"
 import {
   answerOf,
   endedByModel,
+  type Ending,
   haltedBy,
   isPostponed,
   limitReached,
@@ -197,7 +199,7 @@ const afterAnswer = <T extends Tool.Any>(
  */
 export const resume = <T extends Tool.Any>(
   run: Run<T>,
-  { facts, report, outcomes, reply: waiting, transcript, turn }: AgentFailure.Suspension,
+  { facts, outcomes, refused: count = 0, reply: waiting, report, transcript, turn }: AgentFailure.Suspension,
   userReply: string
 ): Loop<T, Answer> => {
   // The program that stored the suspension may have had other tools.
@@ -205,7 +207,8 @@ export const resume = <T extends Tool.Any>(
   const state = {
     ...initialState(transcript, resumeFacts(facts)),
     turn,
-    account: Account.from(report)
+    account: Account.from(report),
+    refused: { count, latest: undefined }
   }
   run.usage.recall(callsSince(transcript))
   run.usage.recall(callsMade(reply, outcomes))
@@ -216,7 +219,15 @@ export const resume = <T extends Tool.Any>(
     if (spent !== undefined) run.usage.add({ turns: 0, calls: 0, tokens: spent.inputTokens + spent.outputTokens })
   }
   run.tracker?.calls(state, reply, outcomes)
-  return afterCalls(run, state, reply, resumeCalls(run, state, reply, outcomes, userReply))
+  const calls = resumeCalls(run, state, reply, outcomes, userReply)
+  const { output } = run
+  const written = writtenIn(reply)
+  return output === undefined || written === undefined
+    ? afterCalls(run, state, reply, calls)
+    : Effect.flatMap(
+      resumeCheck(output, reply, written, calls),
+      (checked) => afterCheck(run, state, output, checked, { stopReason: "answered" })
+    )
 }
 
 /**
@@ -227,13 +238,14 @@ export const resume = <T extends Tool.Any>(
  */
 export const goOn = <T extends Tool.Any>(
   run: Run<T>,
-  { facts, report, postponed, transcript, turn: number }: AgentFailure.Postponement
+  { facts, postponed, refused: count = 0, report, transcript, turn: number }: AgentFailure.Postponement
 ): Loop<T, Answer> => {
   run.usage.recall(callsSince(transcript))
   return turn(run, {
     ...initialState(transcript, resumeFacts(facts)),
     turn: number,
     account: Account.from(report),
+    refused: { count, latest: undefined },
     postponed
   })
 }
@@ -256,12 +268,23 @@ const afterText = <T extends Tool.Any>(run: Run<T>, state: State, reply: Reply, 
   if (kind === undefined) return Effect.succeed(answerOf(state, reply, { stopReason: "answered" }))
   return hasQuestioned || run.usage.usedUp !== undefined
     ? markedAnswer(run, state, { reply, looksLike: kind })
-    : askAgain(run, state, lookalikes[kind], attempts, {
-      blanks: 0,
-      questioned: { reply, looksLike: kind },
-      hasQuestioned: true
-    })
+    : questionReply(run, state, reply, kind, attempts)
 }
+
+// Asks the model once whether a reply that does not look like an answer was one.
+const questionReply = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  reply: Reply,
+  kind: LooksLike,
+  attempts = 1
+): Loop<T, Answer> =>
+  askAgain(run, state, lookalikes[kind], attempts, {
+    blanks: 0,
+    questioned: { reply, looksLike: kind },
+    hasQuestioned: true,
+    refused: toldSince(state.refused)
+  })
 
 // A text in place of a call of `final_answer`. To ask for a better one costs a turn.
 const afterAnswerText = <T extends Tool.Any>(
@@ -272,43 +295,45 @@ const afterAnswerText = <T extends Tool.Any>(
   isFallback: boolean
 ): Loop<T, Answer> => {
   const kind = isFallback ? undefined : looksLike(reply.text, offeredNames(run, state))
-  const question = (state: State, kind: LooksLike) =>
-    askAgain(run, state, lookalikes[kind], 1, {
-      blanks: 0,
-      questioned: { reply, looksLike: kind },
-      hasQuestioned: true,
-      refused: toldSince(state.refused)
-    })
-  const isQuestionable = !state.hasQuestioned && run.usage.usedUp === undefined
+  const questionable = state.hasQuestioned || run.usage.usedUp !== undefined ? undefined : kind
   const isWords = isInWords(output, answeringReply(output, reply).calls[0], reply.text)
   // Any words fit an output that is a string.
-  if (kind !== undefined && isQuestionable && isWords) return question(state, kind)
+  if (questionable !== undefined && isWords) return questionReply(run, state, reply, questionable)
+  const ending: Ending = {
+    stopReason: isFallback ? "fallback" : "answered",
+    ...(kind !== undefined && isWords ? { looksLike: kind } : {})
+  }
   return Effect.flatMap(
     checkText(run, state, reply, output),
-    ({ asCall, call, facts, given, outcomes }): Loop<T, Answer> => {
-      const [outcome] = outcomes
-      // The check has asked the user, or stopped the run.
-      if (outcome?._tag !== "Completed" && outcome?._tag !== "Failed") {
-        return proceed(run, { ...state, facts }, asCall, outcomes, given)
-      }
-      const after = { ...state, facts, account: state.account.checked(state.turn, asCall, outcome) }
-      if (outcome._tag === "Completed") {
-        return typedAnswer(run, after, reply, { call, given }, {
-          stopReason: isFallback ? "fallback" : "answered",
-          ...(kind !== undefined && isWords ? { looksLike: kind } : {})
-        })
-      }
-      if (kind !== undefined && isQuestionable) return question(after, kind)
-      if (isFallback || state.refused.count === maxCorrections || isBroken(outcome)) {
-        return Effect.fail(outputRefused(after, shownText(output, reply.text) ?? reply.text, outcome.failure))
-      }
-      return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
-        blanks: 0,
-        questioned: undefined,
-        refused: { count: state.refused.count + 1, latest: { reply, why: correctionOf(run, call, outcome) } }
-      })
-    }
+    (checked) => afterCheck(run, state, output, checked, ending, questionable)
   )
+}
+
+// Ends the run with the text, if it is the answer. Otherwise, asks for a better one.
+const afterCheck = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  output: Output,
+  { asCall, call, facts, given, outcomes, reply }: AnsweredText,
+  ending: Ending,
+  questionable?: LooksLike
+): Loop<T, Answer> => {
+  const [outcome] = outcomes
+  // The check has asked the user, or stopped the run.
+  if (outcome?._tag !== "Completed" && outcome?._tag !== "Failed") {
+    return proceed(run, { ...state, facts }, asCall, outcomes, given)
+  }
+  const after = { ...state, facts, account: state.account.checked(state.turn, asCall, outcome) }
+  if (outcome._tag === "Completed") return typedAnswer(run, after, reply, { call, given }, ending)
+  if (questionable !== undefined) return questionReply(run, after, reply, questionable)
+  if (ending.stopReason === "fallback" || state.refused.count === maxCorrections || isBroken(outcome)) {
+    return Effect.fail(outputRefused(after, shownText(output, reply.text) ?? reply.text, outcome.failure))
+  }
+  return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
+    blanks: 0,
+    questioned: undefined,
+    refused: { count: state.refused.count + 1, latest: { reply, why: correctionOf(run, call, outcome) } }
+  })
 }
 
 // The model has replied since it was told what is wrong.

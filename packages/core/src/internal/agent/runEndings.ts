@@ -20,7 +20,7 @@ import { oneLine } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { describeLimit } from "./budget.ts"
 import type { Fault } from "./enclosingStep.ts"
-import { type Given, shownAnswer, textOf as answerText, valueOf } from "./finalAnswer.ts"
+import { faultOf, type Given, shownAnswer, textOf as answerText, valueOf } from "./finalAnswer.ts"
 import type { Recording } from "./journalStep.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
@@ -28,6 +28,9 @@ import { retriedOf } from "./modelEntry.ts"
 import type { Questioned, Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 import { afterCall } from "./turnCalls.ts"
+
+// Nearly no run has one.
+const refusedIn = ({ refused: { count } }: State) => count === 0 ? {} : { refused: count }
 
 const progressOf = ({ account, facts, transcript }: State) => ({
   transcript,
@@ -89,7 +92,7 @@ export const outputRefused = (state: State, text: string | undefined, failure: T
   new AgentFailure.OutputRefused({
     detail: failure.code === "defect"
       ? "The answer was not taken: its check failed with an internal error."
-      : `The model gave no valid answer: ${oneLine(failure.detail)}`,
+      : `The model gave no valid answer: ${faultOf(failure)}`,
     text: text ?? "",
     issues: failure._tag === "SchemaMismatch" ? failure.issues ?? [] : [],
     ...progressOf(state)
@@ -238,7 +241,8 @@ const runPostponed = <T extends Tool.Any>(
           transcript,
           report,
           facts,
-          used: Duration.millis(run.time.used)
+          used: Duration.millis(run.time.used),
+          ...refusedIn(state)
         },
         ...progress
       })
@@ -336,7 +340,8 @@ const runSuspended = <T extends Tool.Any>(
       reply,
       outcomes,
       facts,
-      used: Duration.millis(run.time.used)
+      used: Duration.millis(run.time.used),
+      ...refusedIn(waiting)
     },
     ...progressOf(next),
     // The caller may never resume the run. So these facts treat a suspended call that may have acted as in doubt: it
