@@ -82,8 +82,11 @@ describe("a call", () => {
         async ([meaning, texts]) => {
           const { effect, json, zod } = originsOf(meaning)
           for (const text of texts) {
-            const own = await ended(effect, text)
-            assert.deepStrictEqual(await ended(zod, text), own, `zod: ${text}`)
+            const { intent: _, keys: __, ...own } = await ended(effect, text)
+            const { intent, keys, ...ofZod } = await ended(zod, text)
+            assert.deepStrictEqual(ofZod, own, `zod: ${text}`)
+            assert.strictEqual(keys.length, own.params.length)
+            assert.strictEqual(intent?.key, keys[0])
             // A JSON Schema fills in nothing. Its default is what the service does without the key.
             const { failure, params, repairs } = await ended(json, text)
             assert.deepStrictEqual([failure, repairs], [own.failure, own.repairs], text)
@@ -106,10 +109,7 @@ describe("an idempotency key", () => {
           const { effect, zod } = originsOf(meaning)
           const whole = filled(meaning, value)
           if (JSON.stringify(whole) !== JSON.stringify(value)) omitted++
-          const key = await keyOf(effect, value)
-          for (const other of [keyOf(effect, whole), keyOf(zod, value), keyOf(zod, whole)]) {
-            assert.strictEqual(await other, key)
-          }
+          for (const schema of [effect, zod]) assert.strictEqual(await keyOf(schema, whole), await keyOf(schema, value))
         }
       ),
       { numRuns: 60, seed: 7 }
@@ -209,6 +209,35 @@ describe("an idempotency key", () => {
     const key = await keyOf(parameters, { city: "Rome" })
     assert.strictEqual(await keyOf(parameters, { city: "Rome" }), key)
     assert.notStrictEqual(await keyOf(parameters, { city: "Pisa" }), key)
+  })
+
+  it("does not depend on a default that changes, also after a restart", async () => {
+    let today = "2026-01-01"
+    const parameters = () => z.object({ order: z.string(), date: z.string().default(() => today) })
+    const before = parameters()
+    const key = await keyOf(before, { order: "A" })
+    today = "2026-01-02"
+    const after = parameters()
+    for (const schema of [before, after]) {
+      assert.strictEqual(await keyOf(schema, { order: "A" }), key)
+      assert.notStrictEqual(await keyOf(schema, { order: "A", date: "2026-01-01" }), key)
+    }
+    // Today, the two mean the same.
+    assert.strictEqual(await keyOf(after, { order: "A", date: "2026-01-02" }), key)
+  })
+
+  it("of a union, and of an asynchronous schema, is one for an omitted default", async () => {
+    const card = z.object({ card: z.string(), currency: z.string().default("eur") })
+    const ways: ReadonlyArray<Parameters.Parameters<unknown>> = [
+      z.object({ pay: z.union([card, z.object({ iban: z.string() })]) }),
+      z.object({ pay: z.array(card) }),
+      z.object({ pay: card.refine(async () => true) })
+    ]
+    for (const [index, parameters] of ways.entries()) {
+      const pay = (value: unknown) => keyOf(parameters, { pay: index === 1 ? [value] : value })
+      assert.strictEqual(await pay({ card: "1" }), await pay({ card: "1", currency: "eur" }), `${index}`)
+      assert.notStrictEqual(await pay({ card: "1" }), await pay({ card: "1", currency: "usd" }), `${index}`)
+    }
   })
 
   it("is that of the text if a default is the time", async () => {

@@ -63,9 +63,14 @@ export const hasSecrets: (schema: object) => boolean = memoize((root) => holdsMa
 export const secretKeysIn = (root: JsonSchema): ReadonlySet<string> => {
   if (!hasSecrets(root)) return new Set()
   const { holds } = secrecyOf(root)
-  const properties = Array.from(allSchemas(root)).flatMap((schema) => entriesOf(propertiesOf(schema)))
-  return new Set(properties.flatMap(([key, schema]) => isObject(schema) && holds(new Set([schema])) ? [key] : []))
+  return new Set(propertiesIn(root).flatMap(([key, property]) => holds(new Set([property])) ? [key] : []))
 }
+
+/** Returns all properties that a JSON Schema declares, at any depth. */
+export const propertiesIn = (root: JsonSchema): ReadonlyArray<readonly [key: string, property: JsonSchema]> =>
+  Array.from(allSchemas(root)).flatMap((schema) =>
+    entriesOf(propertiesOf(schema)).flatMap(([key, property]) => isObject(property) ? [[key, property] as const] : [])
+  )
 
 // True if one of these objects and arrays is marked, beginning with the first.
 const holdsMark = (first: object, partsOf: (of: object) => ReadonlyArray<unknown>): boolean =>
@@ -74,7 +79,7 @@ const holdsMark = (first: object, partsOf: (of: object) => ReadonlyArray<unknown
   )
 
 // Core turns `Redacted` into `writeOnly`. Schemas from elsewhere use either form.
-const isMarked = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
+export const isMarked = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
 
 /**
  * True if the words of a library about a part of a value may be told. They are not if that part is a secret itself, or if they

@@ -1,46 +1,42 @@
-/** The defaults of a JSON Schema, filled in. */
-import {
-  asJson,
-  define,
-  entriesOf,
-  hasKey,
-  isArray,
-  isJsonObject,
-  isObject,
-  type Json,
-  type JsonSchema
-} from "../json.ts"
-import { type Document, documentOf, innerOf, propertiesOf } from "./document.ts"
+/** The defaults of a JSON Schema, left out of a value. */
+import { define, entriesOf, hasKey, isArray, isJsonObject, type Json, type JsonSchema, keysOf } from "../json.ts"
+import { declares, type Document, documentOf, innerOf, propertiesOf, requiredOf, valueAt } from "./document.ts"
+import { isEqual } from "./equal.ts"
 
 /**
- * Fills in the declared defaults of keys that a value leaves out. A `default` is only a promise: whether it is kept, the
+ * Leaves out the keys of a value that have their declared default. A `default` is only a promise: whether it is kept, the
  * validator decides. In a union, the defaults are those of the member that is probably meant. Returns the same reference if
  * nothing is left out.
  */
-export const withDefaults = (value: Json, schema: JsonSchema): Json => filled(value, schema, documentOf(schema))
+export const withoutDefaults = (value: Json, schema: JsonSchema): Json => bare(value, schema, documentOf(schema))
 
-const filled = (value: Json, schema: unknown, document: Document): Json => {
+const bare = (value: Json, schema: unknown, document: Document): Json => {
   const whole = document.flat(schema)
   const members = document.members(whole)
-  const flat = members === undefined ? whole : document.likely(value, members)
+  const flat = members === undefined ? whole : document.likely(value, members) ?? onlyWithKeys(value, members)
   if (flat === undefined) return value
   if (isArray(value)) {
-    const items = value.map((item, index) => filled(item, innerOf(flat, index), document))
+    const items = value.map((item, index) => bare(item, innerOf(flat, index), document))
     return items.some((item, index) => item !== value[index]) ? items : value
   }
   if (!isJsonObject(value)) return value
   const record: { [key: string]: Json } = {}
   let isSame = true
   for (const [key, part] of entriesOf(value)) {
-    const inner = filled(part, innerOf(flat, key), document)
-    isSame &&= inner === part
-    define(record, key, inner)
-  }
-  for (const [key, property] of entriesOf(propertiesOf(flat))) {
-    const { default: byDefault } = document.flat(property)
-    if (hasKey(value, key) || byDefault === undefined || !isObject(property)) continue
-    isSame = false
-    define(record, key, asJson(byDefault))
+    const { default: byDefault } = document.flat(valueAt(propertiesOf(flat), key))
+    const isDefault = byDefault !== undefined && isEqual(byDefault, part)
+    const inner = bare(part, innerOf(flat, key), document)
+    isSame &&= !isDefault && inner === part
+    if (!isDefault) define(record, key, inner)
   }
   return isSame ? value : record
+}
+
+/** Returns the only member of a union that has the keys of a value; `undefined` if there is none, or several. */
+const onlyWithKeys = (value: Json, members: ReadonlyArray<JsonSchema>): JsonSchema | undefined => {
+  if (!isJsonObject(value)) return undefined
+  const [first, ...others] = members.filter((member) =>
+    keysOf(value).every((key) => declares(member, key)) && requiredOf(member).every((key) => hasKey(value, key))
+  )
+  return others.length === 0 ? first : undefined
 }

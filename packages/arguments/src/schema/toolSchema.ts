@@ -51,7 +51,7 @@ export const schemaInField = (field: string, schema: object): JsonSchema => {
  * validation transforms nothing.
  */
 export const describesSame = (before: object, after: object): boolean =>
-  isEqual(withoutDefaults(before), withoutDefaults(after))
+  isEqual(withoutAnnotations(before), withoutAnnotations(after))
 
 /**
  * Returns a copy of a JSON Schema without what it says about lengths, ranges, patterns and formats. A library may judge these
@@ -69,19 +69,21 @@ const unbounded = Object.fromEntries(
   ).map((keyword) => [keyword, undefined])
 )
 
-// After a validation, a default is filled in, and some libraries have left out other keys.
-const withoutDefaults = (schema: object): unknown => {
+// After a validation, a default is filled in, and some libraries have left out other keys. A description says nothing of values.
+const withoutAnnotations = (schema: object): unknown => {
   const changes: Changes = newMap()
   for (const inner of allSchemas(asSchema(schema))) {
     const { additionalProperties = false } = inner
     changes.set(inner, {
-      default: undefined,
+      ...Object.fromEntries(keysOf(inner).filter(isNote).map((keyword) => [keyword, undefined])),
       required: undefined,
       additionalProperties: additionalProperties === false ? undefined : additionalProperties
     })
   }
   return copied(schema, changes)
 }
+
+const isNote = (keyword: string): boolean => isAnnotation(keyword) && !keyword.startsWith("$")
 
 // -----------------------------------------------------------------------------
 // The root

@@ -6,9 +6,8 @@
  * omitted default and the same value written out. If something is lost on the way, or made up, the arguments are
  * compared as they were written.
  */
-import { hasSecrets, withDefaults } from "@fallible/arguments/internal"
+import { hasSecrets, withoutDefaults } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
@@ -17,7 +16,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "../../Arguments.ts"
 import { heedPromise } from "../call/runUserCode.ts"
-import { canonical } from "../value/canonical.ts"
+import { canonical, isSame, isSameText } from "../value/canonical.ts"
 import { attempt, isPromise } from "../value/untrusted.ts"
 import * as Coercion from "./coercion.ts"
 import { holds } from "./encodedSide.ts"
@@ -109,21 +108,25 @@ const wholeOf = (tool: Identified, params: unknown, text: string | undefined): s
 }
 
 // What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once. So its
-// arguments are compared as they were fitted. But a library may tidy what it is given, as `trim()` does, and its JSON Schema does
-// not say so. So what was written counts as it was decoded. What was not written counts if the JSON Schema declares it as a
-// default, and the library kept to that.
+// arguments are compared as they were written, in two forms that nothing is added to. A library may tidy what it is given, as
+// `trim()` does, and its JSON Schema does not say so: what was written counts as it was decoded. And what is the declared default
+// counts as left out, if the library keeps to that: a default that changes from day to day is no part of the identity.
 const asTidied = (tool: Identified, params: unknown, text: string | undefined, foreign: Foreign): unknown => {
   const { jsonSchema = {}, placed, validate } = foreign
   const json = asWritten(tool, text)
   if (validate === undefined) return json
   const { decodeAtOnce } = codecOf(tool.parameters)
-  const filled = attempt(() => withDefaults(asJson(json), jsonSchema)) ?? json
-  const whole = filled !== json && isSame(params, decodeAtOnce(filled)) ? filled : json
-  const tidied = tidiedBy(placed(params), whole)
-  if (isSameText(tidied, whole)) return whole
-  const again = decodeAtOnce(whole)
   // A library that answers later cannot be asked again here.
-  return again === undefined || isSameText(tidied, tidiedBy(placed(again), whole)) ? tidied : whole
+  const isKept = (json: unknown, decoded: (again: unknown) => boolean): boolean => {
+    const again = decodeAtOnce(json)
+    return again === undefined || decoded(again)
+  }
+  const decoded = tidiedBy(placed(params), json)
+  const isTidied = !isSameText(decoded, json) &&
+    isKept(json, (again) => isSameText(decoded, tidiedBy(placed(again), json)))
+  const tidied = isTidied ? decoded : json
+  const bare = attempt(() => withoutDefaults(asJson(tidied), jsonSchema)) ?? tidied
+  return bare !== tidied && isKept(bare, (again) => isSame(again, params)) ? bare : tidied
 }
 
 /**
@@ -204,15 +207,6 @@ const withoutServices = (codec: Schema.Constraint) => codec as Schema.Constraint
 // -----------------------------------------------------------------------------
 // Comparing values
 // -----------------------------------------------------------------------------
-
-// Compares two values by equality and by canonical text, because neither test is enough alone. The decimals `1.0`
-// and `1.00` are equal, but have different texts. Two `URL` objects are never equal, but may have the same text.
-const isSame = (one: unknown, other: unknown): boolean => Equal.equals(one, other) || isSameText(one, other)
-
-const isSameText = (one: unknown, other: unknown): boolean => {
-  const text = canonical(one)
-  return text !== undefined && text === canonical(other)
-}
 
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype

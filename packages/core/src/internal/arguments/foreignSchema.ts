@@ -122,7 +122,7 @@ export const foreignInField = (
   new Foreign({
     jsonSchema: schemaInField(field, jsonSchema),
     validate: (value) => {
-      const inner = Predicate.hasProperty(value, field) ? value[field] : undefined
+      const inner = Predicate.isObject(value) && Object.hasOwn(value, field) ? value[field] : undefined
       return validate === undefined
         ? Effect.succeed(inner)
         : Effect.mapErrorEager(validate(inner), (issue) => new SchemaIssue.Pointer([field], issue))

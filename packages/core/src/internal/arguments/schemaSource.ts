@@ -9,14 +9,15 @@ import {
   SchemaRefused,
   type StandardSchema
 } from "@fallible/arguments"
-import { closedSchema } from "@fallible/arguments/internal"
+import { closedSchema, hasSecrets, withSecretsOf } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { isSame, isSameText } from "../value/canonical.ts"
 import { plainJson } from "../value/plainJson.ts"
 import { cut, oneLine } from "../value/text.ts"
-import { checkedBy, type Convert, declareForeign, Foreign, foreignOf } from "./foreignSchema.ts"
+import { checkedBy, type Convert, declareForeign, Foreign, foreignOf, issueFrom, unchanged } from "./foreignSchema.ts"
 import { isTransforming, validatorOf, vendorOf, writtenBy } from "./standardSchema.ts"
 
 /** How a JSON Schema is read. */
@@ -82,13 +83,26 @@ const withAdvice = (rule: KeywordAt): KeywordAt => ({
 export const parametersFrom: (library: StandardSchema) => Schema.Codec<unknown> = memoize((library) => {
   const written = writtenBy(library)
   if (written.input instanceof Error) {
-    const why = `${vendorOf(library)} cannot write it as a JSON Schema: ${cut(oneLine(written.input.message), 300)}`
+    const why = `${vendorOf(library)} cannot write it as a JSON Schema: ${
+      cut(oneLine(written.input.message).replace(/\.$/, ""), 300)
+    }. Write all of it with one library, as the JSON that a model writes, and transform that`
     throw new SchemaRefused([{ path: [], keyword: "", why }])
   }
-  const validate = validatorOf(library)
-  const encode = isTransforming(written) ? undefined : validate
-  return declareForeign(new Foreign({ jsonSchema: closedSchema(written.input), validate, encode }))
+  const closed = closedSchema(written.input)
+  // What is a secret after the validation was one before.
+  const jsonSchema = written.outline instanceof Error ? closed : withSecretsOf(closed, written.outline)
+  const validate = validatorOf(library, { isSecret: hasSecrets(jsonSchema) })
+  const encode = isTransforming(written) ? undefined : rewriting(validate)
+  return declareForeign(new Foreign({ jsonSchema, validate, encode }))
 })
+
+// A decoded value is written as it is, if a validation leaves it as it is. Otherwise nobody knows how to write it: a price in
+// cents would become one in hundredths of a cent.
+const rewriting = (validate: Convert): Convert => (value) =>
+  Effect.flatMapEager(
+    unchanged(validate)(value),
+    (written) => isSame(written, value) ? Effect.succeed(written) : Effect.fail(issueFrom([]))
+  )
 
 /** Makes the schema of a tool's results from one of another library. Throws a `SchemaRefused` if it cannot be used. */
 export const resultsFrom: (library: StandardSchema) => Schema.Codec<unknown> = memoize((library) => {
@@ -98,12 +112,21 @@ export const resultsFrom: (library: StandardSchema) => Schema.Codec<unknown> = m
     throw new SchemaRefused([{ path: [], keyword: "", why }])
   }
   // A library may have no JSON Schema for a Date. What it writes, `JSON.stringify` says then.
-  const jsonSchema = written.output instanceof Error ? undefined : written.output
+  const jsonSchema = written.outline instanceof Error ? undefined : written.outline
   const refused = jsonSchema === undefined ? [] : inspect(jsonSchema).refused
   if (refused.length > 0) throw new SchemaRefused(refused)
-  const validate = inWordsOf(jsonSchema, validatorOf(library, false))
+  const isSecret = hasSecrets(jsonSchema ?? {})
+  const validate = inWordsOf(jsonSchema, onlyTidying(validatorOf(library, { isSecret, mayQuote: false })))
   return declareForeign(new Foreign({ jsonSchema, validate, encode: validate }))
 })
+
+// A validation may leave out keys, fill in defaults and trim texts. If it changes the result again when it validates it once
+// more, it computes something from it: then the result is the one that the handler returned.
+const onlyTidying = (validate: Convert): Convert => (value) =>
+  Effect.flatMapEager(unchanged(validate)(value), (tidied) =>
+    isSameText(tidied, value)
+      ? Effect.succeed(tidied)
+      : Effect.mapEager(unchanged(validate)(tidied), (again) => isSame(again, tidied) ? tidied : value))
 
 // A library's words may quote a result, which may be secret. So the words are those of the JSON Schema, if it refuses the
 // result, too.

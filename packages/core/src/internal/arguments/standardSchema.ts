@@ -40,27 +40,43 @@ export const vendorOf = (value: unknown): string | undefined => {
 export interface Written {
   readonly input: AnyJsonSchema | Error
   readonly output: AnyJsonSchema | Error
+  /** The one after the validation, with anything in place of what JSON Schema cannot say. It tells where the secrets are. */
+  readonly outline: AnyJsonSchema | Error
 }
 
 export const writtenBy = (library: StandardSchema): Written => {
-  const options = { target: "draft-2020-12", libraryOptions: optionsFor[vendorOf(library) ?? ""] } as const
-  const write = (side: "input" | "output"): AnyJsonSchema | Error => {
+  const write = (side: "input" | "output", how: LibraryOptions): AnyJsonSchema | Error => {
     try {
-      const written: unknown = library["~standard"].jsonSchema[side]?.(options)
+      const libraryOptions = how[vendorOf(library) ?? ""]
+      const written: unknown = library["~standard"].jsonSchema[side]?.({ target: "draft-2020-12", libraryOptions })
       return Predicate.isObject(written) && !isPromise(written) ? written : new IllTyped(`it wrote ${noun(written)}`)
     } catch (error) {
       return isA(Error)(error) ? error : new Error(attempt(() => String(error)) ?? "it threw")
     }
   }
-  return { input: write("input"), output: write("output") }
+  const output = write("output", exactly)
+  return {
+    input: write("input", exactly),
+    output,
+    outline: output instanceof Error ? write("output", roughly) : output
+  }
 }
 
 const notInJson = (): never => {
   throw new Error("JSON has no such value")
 }
 
-/** What libraries are told, so that they write what can be written, and throw for the rest. */
-const optionsFor: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+type LibraryOptions = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** Makes libraries write anything in place of what they cannot write. */
+const roughly: LibraryOptions = {
+  arktype: { fallback: { default: ({ base }: { readonly base: unknown }) => base } },
+  valibot: { errorMode: "ignore" },
+  zod: { unrepresentable: "any" }
+}
+
+/** Makes libraries write what can be written, and throw for the rest. */
+const exactly: LibraryOptions = {
   // It would allow anything for a Date, and then refuse whatever a model writes.
   arktype: { fallback: { date: notInJson, domain: notInJson, proto: notInJson } },
   // It throws for what JSON Schema cannot say. The validation judges that, and changes no text twice.
@@ -71,8 +87,11 @@ const optionsFor: Readonly<Record<string, Readonly<Record<string, unknown>>>> = 
   }
 }
 
-/** True if what is validated may differ from what was written, other than by a default. */
-export const isTransforming = ({ input, output }: Written): boolean => {
+/**
+ * True if what is validated surely may differ from what was written, other than by a default. A change within a type cannot be
+ * seen: a library that rounds numbers, or trims texts, writes the same JSON Schema twice.
+ */
+export const isTransforming = ({ input, output }: Pick<Written, "input" | "output">): boolean => {
   // A type that JSON does not have, such as a Date, is not transformed.
   if (input instanceof Error) return !(output instanceof Error)
   return output instanceof Error || !describesSame(input, output)
@@ -82,6 +101,8 @@ export const isTransforming = ({ input, output }: Written): boolean => {
 // Validation
 // -----------------------------------------------------------------------------
 
+const valid = "a valid value"
+
 /** How long an asynchronous validation may take, in milliseconds. */
 const longest = 30_000
 
@@ -89,14 +110,16 @@ const longest = 30_000
  * Returns the decoder of a library's schema.
  *
  * @param mayQuote whether the library's words may be used if they quote the value; default: they may
+ * @param isSecret whether the value may have a secret, which an error that the library throws might quote
  */
-export const validatorOf = (library: StandardSchema, mayQuote = true): Convert => {
+export const validatorOf = (library: StandardSchema, { isSecret = false, mayQuote = true } = {}): Convert => {
   const who = `The validation of a ${vendorOf(library) ?? ""} schema`
-  const threw = (cause: unknown) => new Error(`${who} threw.`, { cause })
-  const wordsFor = (value: unknown) => (message: unknown): string =>
-    !Predicate.isString(message) || message.trim() === "" || !mayQuote && quotes(message, value)
-      ? "a valid value"
-      : message
+  const threw = (cause: unknown) => new Error(`${who} threw.`, isSecret ? {} : { cause })
+  const wordsFor = (value: unknown) => (message: unknown): string => {
+    if (!Predicate.isString(message) || message.trim() === "") return valid
+    // A result's issue says what was expected.
+    return mayQuote ? message : quotes(message, value) ? valid : `${valid} (${oneLine(message)})`
+  }
   const judge = (value: unknown, validation: unknown): Effect.Effect<unknown, SchemaIssue.Issue> => {
     if (!isPromise(validation)) return judged(who, validation, wordsFor(value))
     const ended = Effect.tryPromise({ try: () => asPromise(validation), catch: threw })

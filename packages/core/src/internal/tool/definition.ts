@@ -14,7 +14,7 @@ import { forResults, parametersFrom, resultsFrom } from "../arguments/schemaSour
 import { standardSchemaIn, vendorOf } from "../arguments/standardSchema.ts"
 import type { Demand } from "../result/resultContract.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
-import { isA, isPromise } from "../value/untrusted.ts"
+import { attempt, isA, isPromise } from "../value/untrusted.ts"
 import { whyNoPattern } from "../wire/actingRequests.ts"
 
 const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempotent_by_key", "non_idempotent"]
@@ -96,16 +96,24 @@ export const schemasOf = <A, Params>(
   if (why !== undefined) throw new TypeError(`${what} ${why}`)
   return asSchemas({
     parameters: taken,
-    success: forResults(ownSchema(`The success of '${name}'`, success, resultsFrom))
+    success: forResults(wholeSchema(`The success of '${name}'`, success, resultsFrom))
   })
 }
 
 const noParameters = Schema.Struct({})
 
 /** Returns the schema of what a model writes as an Effect schema. Throws a `TypeError` if it cannot be used. */
-export const argumentSchema = (what: string, value: unknown): Schema.Constraint => {
-  const own = ownSchema(what, value, parametersFrom)
-  if (!holdsForeign(own)) return own
+export const argumentSchema = (what: string, value: unknown): Schema.Constraint =>
+  wholeSchema(what, value, parametersFrom)
+
+const wholeSchema = (
+  what: string,
+  value: unknown,
+  from: (library: StandardSchema) => Schema.Constraint
+): Schema.Constraint => {
+  const own = ownSchema(what, value, from)
+  // The fields of a struct are not checked when it is made, so reading it may throw.
+  if (attempt(() => !holdsForeign(own)) === true) return own
   throw new TypeError(`${what}: a field has a schema that is not Effect's. Write all of it with one library.`)
 }
 

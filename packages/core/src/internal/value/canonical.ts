@@ -1,3 +1,4 @@
+import * as Equal from "effect/Equal"
 import * as Redacted from "effect/Redacted"
 import { attempt } from "./untrusted.ts"
 
@@ -9,6 +10,18 @@ import { attempt } from "./untrusted.ts"
  * instances of classes without `toJSON`, and values that contain themselves.
  */
 export const canonical = (value: unknown): string | undefined => attempt(() => writeMarked(value))
+
+/**
+ * Compares two values by equality and by canonical text, because neither test is enough alone. The decimals `1.0` and `1.00` are
+ * equal, but have different texts. Two `URL` objects are never equal, but may have the same text.
+ */
+export const isSame = (one: unknown, other: unknown): boolean => Equal.equals(one, other) || isSameText(one, other)
+
+/** True if two values have the same canonical text. */
+export const isSameText = (one: unknown, other: unknown): boolean => {
+  const text = canonical(one)
+  return text !== undefined && text === canonical(other)
+}
 
 /** Writes a value like {@link canonical}, but for display: values that JSON lacks are written without a mark. */
 export const readable = (value: unknown): string | undefined => attempt(() => writePlain(value))
