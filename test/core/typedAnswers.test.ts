@@ -402,7 +402,8 @@ describe("the schema of an answer", () => {
         [Schema.Array(Schema.Int), ["1", "1,2", "[1,2", "[1,2}"]],
         [Schema.String, ["\"Thr", "{\"answer\":\"Thr", "{\"answer\":\"Three\"", "```json\n{\"answer\":\"Thr"]],
         [Schema.NullOr(Schema.String), ["\"Thr", "{\"answer\":\"Thr", "[", "{\"a\":1", "```json\n{\"answer\":\"Thr"]],
-        [Schema.Number, ["90, \"x\": 1", "1,2", "90.", "9e", "-", "{\"answer\":9", "ninety", "null"]]
+        [Schema.Number, ["90, \"x\": 1", "1,2", "90.", "9e", "-", "{\"answer\":9", "ninety", "null", "5,", "5, "]],
+        [Schema.Struct({ days: Schema.optionalKey(Schema.Int) }), ["None", "null", "[]", "```json\nnull\n```"]]
       ]
       for (const [output, texts] of cases) {
         for (const written of texts) {

@@ -30,6 +30,25 @@ describe("a streamed reply", () => {
       )
     }))
 
+  it.effect("shows no arguments as those of another call", () =>
+    Effect.gen(function*() {
+      const shown = (...chunks: ReadonlyArray<object>) =>
+        Effect.gen(function*() {
+          const { stream } = yield* Model.Model
+          const parts = yield* Stream.runCollect(stream(request))
+          return parts.flatMap((part) => part._tag === "ArgumentsDelta" ? [[part.tool, part.text]] : [])
+        }).pipe(
+          Effect.provide(serving(openAi)([FakeModelServer.raw(events(...chunks, delta({}, "tool_calls"), "[DONE]"))]))
+        )
+      const login = { function: { name: "login", arguments: "{\"password\":\"x\"}" } }
+      const answer = { function: { name: "final_answer", arguments: "{}" } }
+      assert.deepStrictEqual(yield* shown(calling(login, answer)), [])
+      assert.deepStrictEqual(yield* shown(calling({ index: 0, ...login }, { index: 0, ...answer })), [])
+      const apart = [["login", login.function.arguments], ["final_answer", "{}"]]
+      assert.deepStrictEqual(yield* shown(calling({ index: 0, ...login }, { index: 1, ...answer })), apart)
+      assert.deepStrictEqual(yield* shown(calling(login), calling(answer)), apart)
+    }))
+
   it.effect("has a name in pieces joined, and a repeated name kept once", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(

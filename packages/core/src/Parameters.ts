@@ -99,6 +99,9 @@ const names: Names<JsonSchemaOptions> = { uncheckedRules: true, unknownKeys: tru
  * @since 0.1.0
  */
 export const inField = <A>(field: string, schema: Parameters<A>): Schema.Codec<A> => {
+  if (field in {}) {
+    throw new TypeError(`Parameters.inField needs another field than '${field}', which every object has.`)
+  }
   const own = Schema.isSchema(schema) ? schema : parametersFrom(asStandard(schema))
   const foreign = foreignOf(own)
   if (foreign !== undefined) return declareForeign(foreignInField(field, foreign))

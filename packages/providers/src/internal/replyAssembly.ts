@@ -94,9 +94,11 @@ export class Assembly {
     const pieces = callsAt(delta)
     if (pieces.length === 0) return none
     const calls = callsAt(this.#message)
-    return pieces.flatMap((piece): ReadonlyArray<Model.Part> => {
-      const { index } = piece
-      const at = typeof index === "number" ? calls.findLastIndex((call) => call["index"] === index) : calls.length - 1
+    const places = pieces.map((piece) => lastCallOf(calls, piece))
+    return pieces.flatMap((piece, number): ReadonlyArray<Model.Part> => {
+      const at = places[number] ?? -1
+      // Pieces of several calls may have the same index, or none. What belongs to which call is not shown then.
+      if (places.indexOf(at) !== places.lastIndexOf(at)) return []
       const text = stringAt(functionOf(piece), "arguments")
       const tool = stringAt(functionOf(calls[at] ?? {}), "name")
       return text === "" ? [] : [{ _tag: "ArgumentsDelta", call: at, tool, text }]
@@ -237,14 +239,16 @@ const isEqualCall = (a: Fields, b: Fields = {}): boolean =>
 
 const textAt = (call: Fields): string => stringAt(functionOf(call), "arguments").trim()
 
+// Without an index, a piece belongs to the last call.
+const lastCallOf = (calls: ReadonlyArray<Fields>, { index }: Fields): number =>
+  typeof index === "number" ? calls.findLastIndex((call) => call["index"] === index) : calls.length - 1
+
 /**
  * Returns the index of the call that a piece belongs to; -1 if it begins a new one. Calls from the index
  * `countBefore` on came together with the piece.
  */
 const indexOfCall = (calls: ReadonlyArray<Fields>, piece: Fields, countBefore: number): number => {
-  const { index } = piece
-  // Without an index, a piece belongs to the last call.
-  const at = typeof index === "number" ? calls.findLastIndex((call) => call["index"] === index) : calls.length - 1
+  const at = lastCallOf(calls, piece)
   const call = calls[at]
   if (call === undefined || stringAt(functionOf(piece), "name") === "") return at
   return at >= countBefore || isAnotherCall(call, piece) ? -1 : at

@@ -28,7 +28,13 @@ export const isInWords = (output: Output, { arguments: args }: ToolCall, text: s
 /** True if a text says nothing: read as arguments, it would be an object without keys. */
 export const saysNothing = ({ field }: Output, text: string): boolean => {
   const said = saidIn(text).trim()
-  return said === "" || thought.test(said) || field === undefined && said === "null"
+  return said === "" || thought.test(said) || field === undefined && isEmpty(said)
+}
+
+const isEmpty = (said: string): boolean => {
+  if (said.length > 1000 || said.includes("{")) return false
+  const readable = read(said)
+  return readable.ok && Object.keys(readable.value).length === 0
 }
 
 const thought = /^\s*<think(?:ing)?>/
@@ -63,7 +69,8 @@ const argumentsOf = (output: Output, text: string): string => {
     if (keyed(bare, field, false) !== undefined || hasBegun(bare, field)) return bare
     return isJsonString(bare, field) ? inField(field, bare) : quoted
   }
-  const whole = inField(field, bare)
+  // A number that ends in a comma is cut off.
+  const whole = /,\s*$/.test(bare) ? bare : inField(field, bare)
   const readable = (looksLikeJson(bare) ? [text, whole] : [text, whole, quoted]).flatMap((args) => {
     const value = keyed(args, field, true)
     if (value === undefined) return []

@@ -48,6 +48,10 @@ export class Foreign {
     this.forResults = forResults
   }
 
+  get isInField(): boolean {
+    return this.placed !== identity
+  }
+
   /** Decodes any value, and does not change it. */
   get decode(): Convert {
     const { validate } = this

@@ -409,6 +409,12 @@ export const contractDemands = (
       pages === undefined || isIdempotent(sideEffect),
       sideEffect
     ],
+    [
+      "A tool with 'pages' must have parameters that can be written again, for the next page",
+      pages === undefined || !Schema.isSchema(parameters) || isWritable(parameters),
+      "a schema that transforms values",
+      "Declare what the model writes, and transform it in the handler."
+    ],
     ...optional("A tool's 'size' must be one of its parameters", size, isParameter),
     ...optional(
       "A tool's 'pages' must be a function, or an object with 'next' and with 'more' or 'full'",
@@ -454,10 +460,15 @@ const asDurationInput = (input: unknown) => input as Duration.Input
 const isFieldOf = (schema: unknown) => (name: unknown): boolean => {
   if (!Predicate.isString(name)) return false
   const foreign = Schema.isSchema(schema) ? foreignOf(schema) : undefined
-  if (foreign !== undefined) return mayHaveKey(foreign.jsonSchema ?? {}, name)
+  if (foreign !== undefined) return foreign.isInField || mayHaveKey(foreign.jsonSchema ?? {}, name)
   const ast = Schema.isSchema(schema) ? SchemaAST.toType(schema.ast) : undefined
   return ast === undefined || !SchemaAST.isObjects(ast) || ast.indexSignatures.length > 0 ||
     ast.propertySignatures.some((property) => property.name === name)
+}
+
+const isWritable = (parameters: Schema.Constraint): boolean => {
+  const foreign = foreignOf(parameters)
+  return foreign === undefined || foreign.encode !== undefined
 }
 
 const mayHaveKey = ({ additionalProperties, properties }: AnyJsonSchema, name: string): boolean =>
