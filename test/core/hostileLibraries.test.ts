@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type StandardSchema } from "@fallible/arguments"
 import { Tool, Toolkit } from "@fallible/core"
+import * as Deadline from "@fallible/core/Deadline"
 import * as Rendering from "@fallible/core/Rendering"
 import type * as SideEffect from "@fallible/core/SideEffect"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
@@ -214,9 +215,21 @@ describe("a validation of arguments that", () => {
         assert.deepStrictEqual(seen, [])
         assert.deepStrictEqual([failureOf(outcomes[1]).code, outcomes[1]?.certainty], ["defect", "not_executed"])
         assert.deepStrictEqual(logged, [
-          "Error | The tool victim failed with an internal error | Error: The validation of a hostile schema took longer than 30 seconds."
+          "Error | The tool victim failed with an internal error | Error: The validation of a hostile schema took longer than 30s."
         ])
       }
+    }))
+
+  it.effect("never ends has no more time than its deadline", () =>
+    Effect.gen(function*() {
+      const run = Deadline.within(playing(() => new Promise(() => {})), "5 seconds")
+      const fiber = yield* Effect.forkChild(logging(run), { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      yield* macrotask
+      assert.isDefined(fiber.pollUnsafe())
+      const { logged, value: { outcomes } } = yield* Fiber.join(fiber)
+      assert.strictEqual(failureOf(outcomes[1]).code, "defect")
+      assert.include(logged.join(), "The validation of a hostile schema took longer than 5s.")
     }))
 
   it.effect("ends just before its time is judged by what it says", () =>

@@ -15,6 +15,7 @@ import * as RunHandle from "@fallible/core/RunHandle"
 import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, type Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { z } from "zod"
 import { FileJournal } from "../support/fileJournal.ts"
 import { logging } from "../support/illTyped.ts"
 import { namingJournal } from "../support/namingJournal.ts"
@@ -365,6 +366,29 @@ describe("a typed answer in a journal", () => {
         assert.deepStrictEqual(answered(first).value, { at: new Date("2026-01-02T03:04:05Z") })
         assert.deepStrictEqual(answered(second), answered(first))
         assert.strictEqual(checked, 1)
+      }
+    }))
+
+  it.effect("is refused if its validator has become broken by the time of the replay", () =>
+    Effect.gen(function*() {
+      for (const [, write, model] of ways) {
+        let isBroken = false
+        const output = z.object({ days: z.int() }).refine(() => {
+          if (isBroken) throw new Error("boom")
+          return true
+        })
+        const run = Agent.make({ toolkit: Toolkit.empty, output }).run("?", { id: "run-1" })
+        const journal = new FileJournal()
+        const process = journal.process((journal) =>
+          run.pipe(Effect.provideService(Journal.current, journal), Effect.provide(model([write({ days: 3 })])))
+        )
+        const first = yield* process
+        isBroken = true
+        const { logged, value: second } = yield* logging(process)
+        if (first === undefined || second === undefined) return assert.fail("stopped")
+        assert.deepStrictEqual(answered(first).value, { days: 3 })
+        assert.include(refused(second).detail, "internal error")
+        assert.include(logged.join(), "could not be decoded again")
       }
     }))
 

@@ -6,6 +6,7 @@
  */
 import { masked, maskedText } from "@fallible/arguments"
 import { hasSecrets, mask } from "@fallible/arguments/internal"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
@@ -28,6 +29,7 @@ import { decodeText, type Undecoded } from "../arguments/decoding.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import { runAnswer } from "../call/runUserCode.ts"
+import { reportDefect } from "../fiber/reportDefect.ts"
 import { argumentSchema } from "../tool/definition.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { kind, oneLine } from "../value/text.ts"
@@ -147,14 +149,18 @@ export const giving = <A extends object, E, R>(
 /** Of calls that did not run here. */
 export const notGiven: Given = { value: undefined }
 
-/** Returns the value of an answer that was taken. */
+/** Returns the value of an answer that was taken. A replay decodes it again, and its validator may have become broken. */
 export const valueOf = (
   { tool }: Output,
   { arguments: text }: ToolCall,
   given: Given
-): Effect.Effect<unknown, Undecoded> =>
+): Effect.Effect<unknown, { readonly failure: ToolFailure }> =>
   given.value === undefined
-    ? Effect.map(decodeText(text, tool), ({ params }) => params)
+    ? Effect.catchDefect(Effect.map(decodeText(text, tool), ({ params }) => params), (cause) =>
+      Effect.andThen(
+        reportDefect("The answer of a run could not be decoded again", Cause.die(cause)),
+        Effect.fail({ failure: DispatchFailure.defect({ tool: finalAnswerName, outcome: "not_executed", cause }) })
+      ))
     : Effect.succeed(given.value.of)
 
 /** Decodes an answer that was kept as {@link textOf} returns it. */

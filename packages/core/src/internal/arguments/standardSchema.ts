@@ -7,9 +7,12 @@
  */
 import type { JsonSchema as AnyJsonSchema, StandardSchema } from "@fallible/arguments"
 import { describesSame, isStandardSchema, quotesSecret } from "@fallible/arguments/internal"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as SchemaIssue from "effect/SchemaIssue"
+import * as Deadline from "../../Deadline.ts"
 import { IllTyped, noun } from "../call/runUserCode.ts"
 import { withinTime } from "../fiber/withinTime.ts"
 import { plainJson } from "../value/plainJson.ts"
@@ -103,7 +106,7 @@ export const isTransforming = ({ input, output }: Pick<Written, "input" | "outpu
 
 const valid = "a valid value"
 
-/** How long an asynchronous validation may take, in milliseconds. */
+/** How long an asynchronous validation may take, in milliseconds, if the deadline of its run is not earlier. */
 const longest = 30_000
 
 /**
@@ -123,11 +126,13 @@ export const validatorOf = (library: StandardSchema, { isSecret = false, mayQuot
   const judge = (value: unknown, validation: unknown): Effect.Effect<unknown, SchemaIssue.Issue> => {
     if (!isPromise(validation)) return judged(who, validation, wordsFor(value))
     const ended = Effect.tryPromise({ try: () => asPromise(validation), catch: threw })
-    return withinTime(
-      Effect.flatMap(Effect.orDie(ended), (validation) => judged(who, validation, wordsFor(value))),
-      longest,
-      { who, late: () => Effect.die(new Error(`${who} took longer than ${longest / 1000} seconds.`)) }
-    )
+    const ending = Effect.flatMap(Effect.orDie(ended), (validation) => judged(who, validation, wordsFor(value)))
+    return Effect.withFiber((fiber) => {
+      const left = fiber.getRef(Deadline.current) - fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+      const time = Math.max(0, Math.min(longest, left))
+      const late = `${who} took longer than ${Duration.format(Duration.millis(time))}.`
+      return withinTime(ending, time, { who, late: () => Effect.die(new Error(late)) })
+    })
   }
   return (value) => {
     try {
