@@ -10,8 +10,9 @@ import {
   partAt,
   type Path
 } from "./json.ts"
-import { memoize } from "./memo.ts"
+import { memoize, newMap } from "./memo.ts"
 import type { Options } from "./options.ts"
+import { asSchema, type Changes, copied } from "./schema/copied.ts"
 import { documentOf, innerOf, propertiesOf } from "./schema/document.ts"
 import { allSchemas } from "./schema/keyword.ts"
 import { reachable } from "./schema/reachable.ts"
@@ -66,8 +67,21 @@ export const secretKeysIn = (root: JsonSchema): ReadonlySet<string> => {
   return new Set(propertiesIn(root).flatMap(([key, property]) => holds(new Set([property])) ? [key] : []))
 }
 
+/**
+ * Returns a copy of a JSON Schema in which a key is secret if it is so in another one. If that one marks what has no key, all
+ * keys around it are secret.
+ */
+export const withSecretsOf = (schema: JsonSchema, other: JsonSchema): JsonSchema => {
+  if (!hasSecrets(other)) return schema
+  const marked = new Set(propertiesIn(other).flatMap(([key, property]) => isMarked(property) ? [key] : []))
+  const keys = marked.size > 0 ? marked : secretKeysIn(other)
+  const changes: Changes = newMap()
+  for (const [key, property] of propertiesIn(schema)) if (keys.has(key)) changes.set(property, { writeOnly: true })
+  return asSchema(copied(schema, changes))
+}
+
 /** Returns all properties that a JSON Schema declares, at any depth. */
-export const propertiesIn = (root: JsonSchema): ReadonlyArray<readonly [key: string, property: JsonSchema]> =>
+const propertiesIn = (root: JsonSchema): ReadonlyArray<readonly [key: string, property: JsonSchema]> =>
   Array.from(allSchemas(root)).flatMap((schema) =>
     entriesOf(propertiesOf(schema)).flatMap(([key, property]) => isObject(property) ? [[key, property] as const] : [])
   )
@@ -79,7 +93,7 @@ const holdsMark = (first: object, partsOf: (of: object) => ReadonlyArray<unknown
   )
 
 // Core turns `Redacted` into `writeOnly`. Schemas from elsewhere use either form.
-export const isMarked = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
+const isMarked = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
 
 /**
  * True if the words of a library about a part of a value may be told. They are not if that part is a secret itself, or if they
