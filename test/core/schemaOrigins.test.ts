@@ -193,6 +193,47 @@ describe("an idempotency key", () => {
     assert.notStrictEqual(await keyOf(tags, { tags: ["a", "b"], to: [{ name: "y" }] }), key)
   })
 
+  it("differs if a transformation moves what was written, so that the handler gets something else", async () => {
+    const moving: ReadonlyArray<Parameters.Parameters<unknown>> = [
+      z.object({ a: z.string(), b: z.string() }).transform(({ a, b }) => ({ a: b, c: a })),
+      z.object({ a: z.string(), b: z.string() }).transform(({ a, b }) => ({ a: "x", b, c: { a } })),
+      z.preprocess(
+        (value) => ({ b: "x", ...Object(value), c: Object(value).a, a: "x" }),
+        z.object({
+          a: z.string(),
+          b: z.string(),
+          c: z.string().optional()
+        })
+      ) as z.ZodType<unknown>,
+      z.object({ a: z.string(), b: z.string() }).transform(({ a, b }) => [a, b]),
+      z.object({ a: z.string().transform((a) => a.slice(0, 1)), b: z.string() })
+        .transform(({ a, b }) => ({ a, b, n: Math.random() }))
+    ]
+    for (const [index, parameters] of moving.entries()) {
+      const key = await keyOf(parameters, { a: "1", b: "2" }, "all")
+      assert.strictEqual(await keyOf(parameters, { b: "2", a: "1" }, "all"), key)
+      for (const other of [{ a: "2", b: "2" }, { a: "1", b: "1" }, { a: "2", b: "1" }]) {
+        assert.notStrictEqual(await keyOf(parameters, other, "all"), key, `${index}`)
+      }
+    }
+  })
+
+  it("is one for a tidied text beside a default that is the time, in whatever moment", async () => {
+    let ticks = 0
+    const parameters = z.object({
+      order: z.string().trim(),
+      n: z.int().default(1),
+      at: z.int().default(() => Math.floor(++ticks / 4))
+    })
+    const key = await keyOf(parameters, { order: "A" })
+    for (let shift = 0; shift < 8; shift++) {
+      ticks += shift
+      assert.strictEqual(await keyOf(parameters, { order: " A" }), key)
+      assert.strictEqual(await keyOf(parameters, { order: "A ", n: 1 }), key)
+      assert.notStrictEqual(await keyOf(parameters, { order: "A", n: 2 }), key)
+    }
+  })
+
   it("leaves out what a list is given at random", async () => {
     let made = 0
     const parameters = z.object({

@@ -110,24 +110,47 @@ const wholeOf = (tool: Identified, params: unknown, text: string | undefined): s
 // What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once. So its
 // arguments are compared as they were written, in two forms that nothing is added to. A library may tidy what it is given, as
 // `trim()` does, and its JSON Schema does not say so: what was written counts as it was decoded. And what is the declared default
-// counts as left out, if the library keeps to that: a default that changes from day to day is no part of the identity.
+// counts as left out. Either form counts only if it decodes to the same: then no other call has it.
 const asTidied = (tool: Identified, params: unknown, text: string | undefined, foreign: Foreign): unknown => {
-  const { jsonSchema = {}, placed, validate } = foreign
+  const { encode, jsonSchema = {}, placed, validate } = foreign
   const json = asWritten(tool, text)
   if (validate === undefined) return json
   const { decodeAtOnce } = codecOf(tool.parameters)
-  // A library that answers later cannot be asked again here.
-  const isKept = (json: unknown, decoded: (again: unknown) => boolean): boolean => {
-    const again = decodeAtOnce(json)
-    return again === undefined || decoded(again)
+  const meansTheSame = (other: unknown): boolean => {
+    const before = decodeAtOnce(json)
+    // A library that answers later cannot be asked again here.
+    if (before === undefined) return encode !== undefined
+    const decoded = decodeAtOnce(other)
+    return decoded !== undefined && isSameText(tidiedBy(placed(decoded), other), other) &&
+      agree(params, decoded, [before, decodeAtOnce(json)])
   }
   const decoded = tidiedBy(placed(params), json)
-  const isTidied = !isSameText(decoded, json) &&
-    isKept(json, (again) => isSameText(decoded, tidiedBy(placed(again), json)))
-  const tidied = isTidied ? decoded : json
+  const tidied = !isSameText(decoded, json) && meansTheSame(decoded) ? decoded : json
   const bare = attempt(() => withoutDefaults(asJson(tidied), jsonSchema)) ?? tidied
-  return bare !== tidied && isKept(bare, (again) => isSame(again, params)) ? bare : tidied
+  return bare !== tidied && meansTheSame(bare) ? bare : tidied
 }
+
+/**
+ * True if two decoded values are the same, but for parts that are made up. Such a part of the first value is another one
+ * whenever the same arguments are decoded again.
+ *
+ * @param again what the arguments of the first value decoded to shortly before the second one was decoded, and shortly after
+ */
+const agree = (one: unknown, other: unknown, again: ReadonlyArray<unknown>): boolean => {
+  if (isSame(one, other)) return true
+  const keys = keysOfBoth(one, other)
+  return keys === undefined
+    ? !again.every((value) => isSame(one, value))
+    : keys.every((key) => agree(partOf(one, key), partOf(other, key), again.map((value) => partOf(value, key))))
+}
+
+const keysOfBoth = (one: unknown, other: unknown): ReadonlyArray<string> | undefined => {
+  const areAlike = Array.isArray(one) && Array.isArray(other) || isPlain(one) && isPlain(other)
+  return areAlike ? Array.from(new Set([...Object.keys(one), ...Object.keys(other)])) : undefined
+}
+
+const partOf = (value: unknown, key: string): unknown =>
+  Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) ? Object(value)[key] : undefined
 
 /**
  * Returns the parts of a value that were written, as they were decoded. A part that was decoded to another type, or to a list
