@@ -35,12 +35,29 @@ describe("a result", () => {
   }
 
   it.effect.each(Object.entries(cents))(
-    "is not computed anew by a transformation of %s",
+    "is neither computed nor shown if %s computes it",
     ([, success]) =>
       Effect.gen(function*() {
-        assert.strictEqual(yield* told(success, { price: 500 }), "{\"price\":500}")
+        const { logged, value } = yield* logging(told(success, { price: 17 }))
+        assert.include(value, "\"code\":\"defect\"")
+        assert.notInclude(value, "17")
+        assert.include(
+          logged.join(),
+          "The success schema computes values. Declare the result that the handler returns."
+        )
       })
   )
+
+  it.effect("that a library would hide is not shown", () =>
+    Effect.gen(function*() {
+      const success = z.object({
+        card: z.string().overwrite((card) => card.slice(-4).padStart(card.length + 1, "*")),
+        name: z.string()
+      })
+      const { value } = yield* logging(told(success, { card: "4111222233334444", name: "Rex", password: secret }))
+      assert.notInclude(value, "4111")
+      assert.notInclude(value, secret)
+    }))
 
   it.effect("is tidied: keys are left out, texts are trimmed, defaults are filled in", () =>
     Effect.gen(function*() {
@@ -113,6 +130,14 @@ describe("a secret of the arguments", () => {
     "a codec's target": z.object({
       user: z.object({ pin: z.codec(z.string(), marked, { decode: (pin) => pin, encode: (pin) => pin }) })
     }),
+    "an item beside a key": z.object({
+      user: z.object({
+        pin: z.array(z.string().transform((pin) => pin.trim()).pipe(marked)),
+        other: z.string().optional().transform((other) => other ?? "").pipe(marked)
+      })
+    }),
+    "a key that is renamed": z.object({ user: z.object({ pin: z.string() }) })
+      .transform(({ user }) => ({ code: user.pin })).pipe(z.object({ code: marked })),
     "an item that is decoded": z.object({
       user: z.object({ pin: z.array(z.string().transform((pin) => pin.trim()).pipe(marked)) })
     })

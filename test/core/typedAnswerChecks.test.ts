@@ -299,7 +299,14 @@ describe("the check of an answer", () => {
               const { requests } = yield* ScriptedModel.ScriptedModel
               return { exit, requests: yield* requests }
             }).pipe(Effect.provide(model([write({ days })])))
-          let { suspension } = suspended((yield* played(agent, model([write({ days: 1 })]))).exit)
+          const first = suspended((yield* played(agent, model([write({ days: 1 })]))).exit)
+          if (way !== "a call") {
+            assert.deepStrictEqual(Transcript.toArray(first.transcript), [
+              { role: "user", text: "How long?" },
+              { role: "assistant", text: "{\"days\":1}", calls: [] }
+            ])
+          }
+          let { suspension } = first
           for (const days of [2, 3]) {
             const { exit, requests: [request] } = yield* refuse(suspension, days)
             suspension = suspended(exit).suspension

@@ -177,7 +177,7 @@ describe("a typed answer", () => {
           { numRuns: runs(600) }
         )
       )
-      assert.isAbove(answered, runs(600) / 10)
+      assert.isAbove(answered, runs(600) / 30)
     }))
 
   it.effect("is the same whole, streamed, followed, and replayed from a journal", () =>

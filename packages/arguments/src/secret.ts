@@ -68,15 +68,26 @@ export const secretKeysIn = (root: JsonSchema): ReadonlySet<string> => {
 }
 
 /**
- * Returns a copy of a JSON Schema in which a key is secret if it is so in another one. If that one marks what has no key, all
- * keys around it are secret.
+ * Returns a copy of a JSON Schema in which a key is secret if it is so in another one of the same value, before or after a
+ * validation. If that one marks what is at no key, or at a key that is nowhere else, the whole value is secret.
  */
-export const withSecretsOf = (schema: JsonSchema, other: JsonSchema): JsonSchema => {
+export const withSecretsOf = (schema: JsonSchema, other: object): JsonSchema => {
   if (!hasSecrets(other)) return schema
-  const marked = new Set(propertiesIn(other).flatMap(([key, property]) => isMarked(property) ? [key] : []))
-  const keys = marked.size > 0 ? marked : secretKeysIn(other)
+  const root: JsonSchema = { ...other }
+  const { resolve } = documentOf(root)
+  // Whatever is at the same key: an item, a member of a union, or what a reference leads to.
+  const isSecret = (first: JsonSchema): boolean =>
+    holdsMark(first, (part) => {
+      const { $defs: _, definitions: __, properties: ___, ...rest }: JsonSchema = { ...part }
+      return [...Object.values(rest), resolve(rest)]
+    })
+  const keys = new Set(propertiesIn(root).flatMap(([key, property]) => isSecret(property) ? [key] : []))
+  const own = propertiesIn(schema).filter(([key]) => keys.has(key))
+  const isElsewhere = isSecret(root) || Array.from(keys).some((key) => !own.some(([ownKey]) => ownKey === key))
   const changes: Changes = newMap()
-  for (const [key, property] of propertiesIn(schema)) if (keys.has(key)) changes.set(property, { writeOnly: true })
+  for (const part of isElsewhere ? [schema] : own.map(([, property]) => property)) {
+    changes.set(part, { writeOnly: true })
+  }
   return asSchema(copied(schema, changes))
 }
 

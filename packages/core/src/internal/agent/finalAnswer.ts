@@ -38,6 +38,9 @@ import { attempt } from "../value/untrusted.ts"
 /** The name of the tool with which a model gives its answer. */
 export const finalAnswerName = "final_answer"
 
+/** The id of the call that stands for a text. Some servers give a real call its name as id. */
+export const writtenId = "answer_as_text"
+
 /** How often the model is asked for a better answer. */
 export const maxCorrections = 2
 
@@ -221,7 +224,7 @@ export const isAnswer = (calls: ReadonlyArray<ToolCall>): boolean =>
 
 /** Returns the call that stands for the text of a reply; `undefined` if the model made the calls itself. */
 export const writtenIn = ({ calls: [call] }: Reply): ToolCall | undefined =>
-  call?.name === finalAnswerName && call.id === finalAnswerName ? call : undefined
+  call?.name === finalAnswerName && call.id === writtenId ? call : undefined
 
 /** Returns why an answer is not taken if it comes together with other calls. */
 export const refusalBeside = (calls: ReadonlyArray<ToolCall>): DispatchFailure.DispatchFailure | undefined =>

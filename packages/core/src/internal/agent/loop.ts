@@ -57,6 +57,8 @@ import {
   ofRun,
   outputRefused,
   runHalted,
+  runStopped,
+  runSuspended,
   typedAnswer,
   withModelFailures,
   withRetries
@@ -319,11 +321,11 @@ const afterCheck = <T extends Tool.Any>(
   questionable?: LooksLike
 ): Loop<T, Answer> => {
   const [outcome] = outcomes
-  // The check has asked the user, or stopped the run.
-  if (outcome?._tag !== "Completed" && outcome?._tag !== "Failed") {
-    return proceed(run, { ...state, facts }, asCall, outcomes, given)
-  }
+  if (outcome === undefined) return proceed(run, { ...state, facts }, asCall, outcomes, given)
   const after = { ...state, facts, account: state.account.checked(state.turn, asCall, outcome) }
+  if (outcome._tag !== "Completed" && outcome._tag !== "Failed") {
+    return afterQuestion(run, after, output, asCall, reply, outcome)
+  }
   if (outcome._tag === "Completed") return typedAnswer(run, after, reply, { call, given }, ending)
   if (questionable !== undefined) return questionReply(run, after, reply, questionable)
   if (ending.stopReason === "fallback" || state.refused.count === maxCorrections || isBroken(outcome)) {
@@ -334,6 +336,26 @@ const afterCheck = <T extends Tool.Any>(
     questioned: undefined,
     refused: { count: state.refused.count + 1, latest: { reply, why: correctionOf(run, call, outcome) } }
   })
+}
+
+// Ends the run, since the check of a text has asked the user, or stopped the run. In the transcript, the text is no call.
+const afterQuestion = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  output: Output,
+  asCall: Reply,
+  reply: Reply,
+  outcome: ToolOutcome.Suspended | ToolOutcome.Stopped
+): Loop<T, never> => {
+  const text = shownText(output, reply.text) ?? reply.text
+  const next = { ...state, transcript: state.transcript.append(assistantMessage({ text, calls: [] })) }
+  const fault = run.halt?.fault
+  if (fault !== undefined) return Effect.fail(runHalted(fault, next))
+  if (outcome._tag === "Suspended") {
+    return Effect.fail(runSuspended(run, state, next, asCall, [outcome], outcome.question))
+  }
+  run.usage.now(next.account)
+  return Effect.fail(runStopped(next, outcome.reason))
 }
 
 // The model has replied since it was told what is wrong.

@@ -30,7 +30,7 @@ import type { UsedUp } from "./runUsage.ts"
 import { afterCall } from "./turnCalls.ts"
 
 // Nearly no run has one.
-const refusedIn = ({ refused: { count } }: State) => count === 0 ? {} : { refused: count }
+const refusedIn = (count: number) => count === 0 ? {} : { refused: count }
 
 const progressOf = ({ account, facts, transcript }: State) => ({
   transcript,
@@ -242,7 +242,8 @@ const runPostponed = <T extends Tool.Any>(
           report,
           facts,
           used: Duration.millis(run.time.used),
-          ...refusedIn(state)
+          // The model was not told of the latest one.
+          ...refusedIn(state.refused.latest === undefined ? state.refused.count : state.refused.count - 1)
         },
         ...progress
       })
@@ -319,7 +320,8 @@ export const haltedBy = <T extends Tool.Any>(
 export const runStopped = (state: State, reason: string) =>
   new AgentFailure.RunStopped({ detail: `A tool stopped the run: ${reason}`, reason, ...progressOf(state) })
 
-const runSuspended = <T extends Tool.Any>(
+/** The end of a run that asks its user. */
+export const runSuspended = <T extends Tool.Any>(
   run: Run<T>,
   waiting: State,
   next: State,
@@ -341,7 +343,7 @@ const runSuspended = <T extends Tool.Any>(
       outcomes,
       facts,
       used: Duration.millis(run.time.used),
-      ...refusedIn(waiting)
+      ...refusedIn(waiting.refused.count)
     },
     ...progressOf(next),
     // The caller may never resume the run. So these facts treat a suspended call that may have acted as in doubt: it

@@ -8,7 +8,7 @@ import * as Predicate from "effect/Predicate"
 import type { Reply } from "../../Model.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import { coerce } from "../arguments/coercion.ts"
-import { finalAnswerName, inField, type Output, shownAnswer } from "./finalAnswer.ts"
+import { finalAnswerName, inField, type Output, shownAnswer, writtenId } from "./finalAnswer.ts"
 import { withoutThought } from "./thought.ts"
 
 /** Returns an answer as it may be shown; `undefined` if its output has no secrets. */
@@ -18,7 +18,7 @@ export const shownText = (output: Output, text: string): string | undefined =>
 /** Returns a reply that gives its text as the answer, by a call. */
 export const answeringReply = (output: Output, reply: Reply): Reply & { readonly calls: readonly [ToolCall] } => ({
   text: "",
-  calls: [{ id: finalAnswerName, name: finalAnswerName, arguments: writtenArguments(output, reply.text) }]
+  calls: [{ id: writtenId, name: finalAnswerName, arguments: writtenArguments(output, reply.text) }]
 })
 
 /** True if all of a text is the answer, as it is. */

@@ -6,7 +6,7 @@
  * omitted default and the same value written out. If something is lost on the way, or made up, the arguments are
  * compared as they were written.
  */
-import { hasSecrets, withoutDefaults } from "@fallible/arguments/internal"
+import { hasSecrets } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { memoize } from "effect/Function"
@@ -107,27 +107,27 @@ const wholeOf = (tool: Identified, params: unknown, text: string | undefined): s
   return encoded ?? canonical(asWritten(tool, text)) ?? `${text}`
 }
 
-// What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once. So its
-// arguments are compared as they were written, in two forms that nothing is added to. A library may tidy what it is given, as
-// `trim()` does, and its JSON Schema does not say so: what was written counts as it was decoded. And what is the declared default
-// counts as left out. Either form counts only if it decodes to the same: then no other call has it.
-const asTidied = (tool: Identified, params: unknown, text: string | undefined, foreign: Foreign): unknown => {
-  const { encode, jsonSchema = {}, placed, validate } = foreign
+// What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once, and a
+// default in a JSON Schema may be that of today. So its arguments are compared as they were written, and nothing is added. But a
+// library may tidy what it is given, as `trim()` does, and its JSON Schema does not say so: what was written counts as it was
+// decoded, if that decodes to the same. Then no other call has it. A library that answers later cannot be asked for that here.
+const asTidied = (
+  tool: Identified,
+  params: unknown,
+  text: string | undefined,
+  { placed, validate }: Foreign
+): unknown => {
   const json = asWritten(tool, text)
   if (validate === undefined) return json
+  const tidied = tidiedBy(placed(params), json)
+  if (isSameText(tidied, json)) return json
   const { decodeAtOnce } = codecOf(tool.parameters)
-  const meansTheSame = (other: unknown): boolean => {
-    const before = decodeAtOnce(json)
-    // A library that answers later cannot be asked again here.
-    if (before === undefined) return encode !== undefined
-    const decoded = decodeAtOnce(other)
-    return decoded !== undefined && isSameText(tidiedBy(placed(decoded), other), other) &&
-      agree(params, decoded, [before, decodeAtOnce(json)])
-  }
-  const decoded = tidiedBy(placed(params), json)
-  const tidied = !isSameText(decoded, json) && meansTheSame(decoded) ? decoded : json
-  const bare = attempt(() => withoutDefaults(asJson(tidied), jsonSchema)) ?? tidied
-  return bare !== tidied && meansTheSame(bare) ? bare : tidied
+  const before = decodeAtOnce(json)
+  const decoded = decodeAtOnce(tidied)
+  const isKept = before !== undefined && decoded !== undefined &&
+    isSameText(tidiedBy(placed(decoded), tidied), tidied) &&
+    agree(params, decoded, [before, decodeAtOnce(json)])
+  return isKept ? tidied : json
 }
 
 /**
@@ -173,9 +173,6 @@ const tidiedBy = (decoded: unknown, written: unknown): unknown => {
   }
   return written !== null && typeof decoded === typeof written ? decoded : written
 }
-
-// It was parsed from a text. A text that is not JSON has no defaults.
-const asJson = (json: unknown) => json as Schema.Json
 
 // Returns the encoded parameters as canonical text; `undefined` if encoding fails or loses something.
 const encodedText = ({ parameters }: Identified, params: unknown): string | undefined => {

@@ -90,7 +90,7 @@ export const parametersFrom: (library: StandardSchema) => Schema.Codec<unknown> 
   }
   const closed = closedSchema(written.input)
   // What is a secret after the validation was one before.
-  const jsonSchema = written.outline instanceof Error ? closed : withSecretsOf(closed, written.outline)
+  const jsonSchema = withSecretsOf(closed, written.outline)
   const validate = validatorOf(library, { isSecret: hasSecrets(jsonSchema) })
   const encode = isTransforming(written) ? undefined : rewriting(validate)
   return declareForeign(new Foreign({ jsonSchema, validate, encode }))
@@ -112,7 +112,9 @@ export const resultsFrom: (library: StandardSchema) => Schema.Codec<unknown> = m
     throw new SchemaRefused([{ path: [], keyword: "", why }])
   }
   // A library may have no JSON Schema for a Date. What it writes, `JSON.stringify` says then.
-  const jsonSchema = written.outline instanceof Error ? undefined : written.outline
+  const jsonSchema = written.outline instanceof Error
+    ? undefined
+    : withSecretsOf(written.outline, written.outlineBefore)
   const refused = jsonSchema === undefined ? [] : inspect(jsonSchema).refused
   if (refused.length > 0) throw new SchemaRefused(refused)
   const isSecret = hasSecrets(jsonSchema ?? {})
@@ -121,12 +123,17 @@ export const resultsFrom: (library: StandardSchema) => Schema.Codec<unknown> = m
 })
 
 // A validation may leave out keys, fill in defaults and trim texts. If it changes the result again when it validates it once
-// more, it computes something from it: then the result is the one that the handler returned.
+// more, it computes something, so it cannot be known what the handler meant. A secret may be hidden that way: nothing is shown.
 const onlyTidying = (validate: Convert): Convert => (value) =>
   Effect.flatMapEager(unchanged(validate)(value), (tidied) =>
     isSameText(tidied, value)
       ? Effect.succeed(tidied)
-      : Effect.mapEager(unchanged(validate)(tidied), (again) => isSame(again, tidied) ? tidied : value))
+      : Effect.flatMapEager(unchanged(validate)(tidied), (again) =>
+        isSame(again, tidied)
+          ? Effect.succeed(tidied)
+          : Effect.die(
+            new TypeError("The success schema computes values. Declare the result that the handler returns.")
+          )))
 
 // A library's words may quote a result, which may be secret. So the words are those of the JSON Schema, if it refuses the
 // result, too.

@@ -43,7 +43,8 @@ export const vendorOf = (value: unknown): string | undefined => {
 export interface Written {
   readonly input: AnyJsonSchema | Error
   readonly output: AnyJsonSchema | Error
-  /** The one after the validation, with anything in place of what JSON Schema cannot say. It tells where the secrets are. */
+  /** The same two, with anything in place of what JSON Schema cannot say. They tell where the secrets are. */
+  readonly outlineBefore: AnyJsonSchema | Error
   readonly outline: AnyJsonSchema | Error
 }
 
@@ -57,10 +58,11 @@ export const writtenBy = (library: StandardSchema): Written => {
       return isA(Error)(error) ? error : new Error(attempt(() => String(error)) ?? "it threw")
     }
   }
-  const output = write("output", exactly)
+  const [input, output] = [write("input", exactly), write("output", exactly)]
   return {
-    input: write("input", exactly),
+    input,
     output,
+    outlineBefore: input instanceof Error ? write("input", roughly) : input,
     outline: output instanceof Error ? write("output", roughly) : output
   }
 }
