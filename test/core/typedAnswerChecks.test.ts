@@ -274,6 +274,8 @@ describe("the check of an answer", () => {
           const yes = yield* Effect.provide(agent.resume(stored(failure.suspension), "yes"), model([]))
           assert.deepStrictEqual(yes.value, { days: 3 })
           assert.strictEqual(yes.text, "{\"days\":3}")
+          assert.strictEqual(yes.report.repairs.length, 1)
+          assert.strictEqual(yes.report.turns, 1)
           assert.deepStrictEqual(Transcript.toArray(yes.transcript).map(({ role }) => role), ["user", "assistant"])
           const again = suspended(
             yield* Effect.exit(Effect.provide(agent.resume(failure.suspension, "no"), model([write({ days: 4 })])))

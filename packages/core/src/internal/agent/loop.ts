@@ -321,15 +321,18 @@ const afterCheck = <T extends Tool.Any>(
   questionable?: LooksLike
 ): Loop<T, Answer> => {
   const [outcome] = outcomes
-  if (outcome === undefined) return proceed(run, { ...state, facts }, asCall, outcomes, given)
-  const after = { ...state, facts, account: state.account.checked(state.turn, asCall, outcome) }
-  if (outcome._tag !== "Completed" && outcome._tag !== "Failed") {
-    return afterQuestion(run, after, output, asCall, reply, outcome)
-  }
+  const before = { ...state, facts }
+  if (outcome === undefined) return proceed(run, before, asCall, outcomes, given)
+  const after = { ...before, account: state.account.checked(state.turn, asCall, outcome) }
   if (outcome._tag === "Completed") return typedAnswer(run, after, reply, { call, given }, ending)
+  const text = shownText(output, reply.text) ?? reply.text
+  if (outcome._tag !== "Failed") {
+    const transcript = state.transcript.append(assistantMessage({ text, calls: [] }))
+    return halted(run, before, { ...after, transcript }, asCall, outcome)
+  }
   if (questionable !== undefined) return questionReply(run, after, reply, questionable)
   if (ending.stopReason === "fallback" || state.refused.count === maxCorrections || isBroken(outcome)) {
-    return Effect.fail(outputRefused(after, shownText(output, reply.text) ?? reply.text, outcome.failure))
+    return Effect.fail(outputRefused(after, text, outcome.failure))
   }
   return askAgain(run, after, invalidAnswer(outcome.failure), 1, {
     blanks: 0,
@@ -338,21 +341,19 @@ const afterCheck = <T extends Tool.Any>(
   })
 }
 
-// Ends the run, since the check of a text has asked the user, or stopped the run. In the transcript, the text is no call.
-const afterQuestion = <T extends Tool.Any>(
+// Ends the run, since the check of a text has asked the user, or stopped the run.
+const halted = <T extends Tool.Any>(
   run: Run<T>,
-  state: State,
-  output: Output,
+  waiting: State,
+  next: State,
   asCall: Reply,
-  reply: Reply,
   outcome: ToolOutcome.Suspended | ToolOutcome.Stopped
 ): Loop<T, never> => {
-  const text = shownText(output, reply.text) ?? reply.text
-  const next = { ...state, transcript: state.transcript.append(assistantMessage({ text, calls: [] })) }
   const fault = run.halt?.fault
   if (fault !== undefined) return Effect.fail(runHalted(fault, next))
+  // The usage of a suspended turn is counted after the run is resumed.
   if (outcome._tag === "Suspended") {
-    return Effect.fail(runSuspended(run, state, next, asCall, [outcome], outcome.question))
+    return Effect.fail(runSuspended(run, waiting, next, asCall, [outcome], outcome.question))
   }
   run.usage.now(next.account)
   return Effect.fail(runStopped(next, outcome.reason))
