@@ -284,14 +284,15 @@ describe("the request for a typed answer", () => {
 })
 
 describe("a postponed run with a typed answer", () => {
+  const busy = new ModelFailure({
+    code: "rate_limited",
+    detail: "Busy.",
+    transient: true,
+    retryAfter: Duration.hours(1)
+  })
+
   it.effect("goes on to its answer", () =>
     Effect.gen(function*() {
-      const busy = new ModelFailure({
-        code: "rate_limited",
-        detail: "Busy.",
-        transient: true,
-        retryAfter: Duration.hours(1)
-      })
       const agent = Agent.make({ toolkit: Toolkit.make(look()), output: Days, modelRetry: Schedule.recurs(0) })
       for (const [, write, model] of ways) {
         const { exit } = yield* played(agent, model([write({ days: "x" }), Effect.fail(busy)]))
@@ -304,12 +305,6 @@ describe("a postponed run with a typed answer", () => {
 
   it.effect("counts the corrections before it, also through storage", () =>
     Effect.gen(function*() {
-      const busy = new ModelFailure({
-        code: "rate_limited",
-        detail: "Busy.",
-        transient: true,
-        retryAfter: Duration.hours(1)
-      })
       for (const [way, write, model] of ways) {
         const wrong = write({ days: "x" })
         const agent = Agent.make({ toolkit: Toolkit.empty, output: Days, modelRetry: Schedule.recurs(0) })

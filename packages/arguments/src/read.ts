@@ -67,11 +67,8 @@ export interface Refused<out R> {
  * @param text what the model wrote; `undefined` or `null` if the model sent nothing
  * @param options default: no prose, no secrets, 1 MiB, 128 levels
  */
-export const read = (text: string | null | undefined, options: Options = noOptions): Readable | Refused<Unreadable> => {
-  checkOptions("read", options)
-  const result = readText(text, options)
-  return "ok" in result ? result : refusedFor(text, result, (options.secrets?.length ?? 0) > 0)
-}
+export const read = (text: string | null | undefined, options: Options = noOptions): Readable | Refused<Unreadable> =>
+  readerWith(options)(text)
 
 /** Returns a function that reads texts as {@link read} does, with options that are checked once, here. */
 export const readerWith = (options: Options): (text: string | null | undefined) => Readable | Refused<Unreadable> => {

@@ -27,7 +27,7 @@ import * as CallFacts from "./CallFacts.ts"
 import { problemIn, problemInLimits } from "./internal/agent/agentOptions.ts"
 import { type Budget, makeBudget } from "./internal/agent/budget.ts"
 import { finalAnswerName, type Output, outputOf } from "./internal/agent/finalAnswer.ts"
-import { KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
+import { asToolkit, KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
 import { canWrite } from "./internal/agent/question.ts"
@@ -598,8 +598,6 @@ const withAnswer = <T extends Tool.Any>(
   }
   return asToolkit(Toolkit.make(...toolkit.tools.values(), output.tool))
 }
-
-const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>
 
 // Adds the agent's policies and fixers to its tools. The services that these require are part of `Agent<T,
 // R>`, not of the tools' types.

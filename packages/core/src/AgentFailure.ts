@@ -281,7 +281,7 @@ const OutputRefusedFields = stored({
 
 /**
  * The model gave no answer that fits the agent's `output` and passes its check, although it was told twice what is wrong. Or
- * the check has an error of its own, of which the model is not told.
+ * the check itself failed with an internal error: the model cannot mend that, and is not told.
  *
  * @category failures
  * @since 0.1.0

@@ -67,8 +67,7 @@ import {
   demandParts,
   demands,
   demandSettles,
-  type Schemas,
-  schemasOf
+  type Schemas
 } from "./internal/tool/definition.ts"
 import type { Advice, PermittedFailure, SourceFailure } from "./internal/tool/permittedFailure.ts"
 import {
@@ -507,10 +506,10 @@ export const make = <
   Effect.Error<Handled> | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>],
   Effect.Services<Handled>
 > => {
-  demandParts(name, definition, handler, fields)
+  const schemas = demandParts<A, Params>(name, definition, handler, fields)
   return makeTool<Name, A, Handled, Params, Word>(
     name,
-    { ...definition, ...schemasOf<A, Params>(name, definition) },
+    { ...definition, ...schemas },
     handler,
     (runHandler) => withOwnFiber(runHandler(false), runHandler(true))
   )
@@ -585,13 +584,12 @@ export const promise = <
   A,
   SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>]
 > => {
-  demandParts(name, definition, handler, promiseFields)
+  const schemas = demandParts<A, Params>(name, definition, handler, promiseFields)
   const { refuses = [], tell = [] } = definition
   demand([
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell],
     ["A tool's 'refuses' is a list of classes", Array.isArray(refuses) && refuses.every(Predicate.isFunction), refuses]
   ])
-  const schemas = schemasOf<A, Params>(name, definition)
   const asEffectHandler = handlerOfPromise(
     `The handler of '${name}'`,
     handler,

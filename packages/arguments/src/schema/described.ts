@@ -37,6 +37,18 @@ export const choicesFor = (root: JsonSchema, key: string): ReadonlyArray<unknown
 export const keysDeclaredIn = (root: JsonSchema): ReadonlySet<string> =>
   new Set(Array.from(allSchemas(root)).flatMap(declaredBy))
 
+/** Returns the schema that a reference leads to, or the schema itself if it is no reference. */
+export const referred = (schema: JsonSchema, root: JsonSchema): JsonSchema => {
+  const { resolve } = documentOf(root)
+  let target = schema
+  for (let hops = 0; hops < maxTurns; hops++) {
+    const next = resolve(target)
+    if (!isObject(next)) break
+    target = next
+  }
+  return target
+}
+
 // Returns all forms at each step of a path, as far as the schema describes the path.
 const along = (root: JsonSchema, path: Path): ReadonlyArray<ReadonlyArray<JsonSchema>> => {
   const steps = [formsOf(root, [root])]

@@ -10,19 +10,28 @@ import type { SchemaMismatch, ToolFailure } from "../../ToolFailure.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { cut, list, maxDetail, oneLine } from "../value/text.ts"
-import { faultOf, finalAnswerName, type Given, giving, notGiven, type Output, textOf } from "./finalAnswer.ts"
+import { faultOf, finalAnswerName, type Given, giving, notGiven, type Output } from "./finalAnswer.ts"
 import { renderOutcome } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import { type Called, runCalls } from "./turnCalls.ts"
 import { answeringReply, saysNothing } from "./writtenAnswer.ts"
 
-/** A text as a call, and what became of the call. */
-export interface AnsweredText extends Called {
+/** An answer, as the model gave it. */
+export interface AsGiven {
   readonly reply: Reply
-  readonly given: Given
+  /** The reply with the call that gives the answer, or that stands for its text. */
   readonly asCall: Reply
   readonly call: ToolCall
 }
+
+/** An answer, and what became of its call. */
+export interface Answered extends AsGiven, Called {
+  readonly given: Given
+}
+
+/** Runs the call of an answer. */
+export const answeredBy = <E, R>(calls: Effect.Effect<Called, E, R>, answer: AsGiven): Effect.Effect<Answered, E, R> =>
+  Effect.map(giving(calls), (called) => ({ ...called, ...answer }))
 
 /** Checks a text as the answer of a run. Nobody sees the call: the model made none. */
 export const checkText = <T extends Tool.Any>(
@@ -30,37 +39,18 @@ export const checkText = <T extends Tool.Any>(
   state: State,
   reply: Reply,
   output: Output
-): Effect.Effect<AnsweredText, never, Tool.Requirements<T>> => {
+): Effect.Effect<Answered, never, Tool.Requirements<T>> => {
   const asCall = answerOf(run, output, reply)
-  const [call] = asCall.calls
+  const answer = { reply, asCall, call: asCall.calls[0] }
   const refused = (failure: SchemaMismatch) =>
-    Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], given: notGiven, reply, asCall, call })
+    Effect.succeed({ facts: state.facts, outcomes: [refusedUnread(failure)], given: notGiven, ...answer })
   // A number that was cut off is another number.
   if (reply.truncated === true) return refused(DispatchFailure.answerCutOff(reply.text.length))
   if (saysNothing(output, reply.text)) return refused(DispatchFailure.answeredNothing())
   // If the run is interrupted here, its check may have acted.
   run.tracker?.calls(state, asCall)
-  return Effect.map(giving(runCalls({ ...run, watch: undefined }, state, asCall)), (called) => ({
-    ...called,
-    reply,
-    asCall,
-    call
-  }))
+  return answeredBy(runCalls({ ...run, watch: undefined }, state, asCall), answer)
 }
-
-/** Goes on with the check of a text that asked the user. */
-export const resumeCheck = <E, R>(
-  output: Output,
-  asCall: Reply,
-  call: ToolCall,
-  calls: Effect.Effect<Called, E, R>
-): Effect.Effect<AnsweredText, E, R> =>
-  Effect.map(giving(calls), (called) => ({
-    ...called,
-    reply: { text: textOf(output, call), calls: [] },
-    asCall,
-    call
-  }))
 
 const answerOf = <T extends Tool.Any>({ masks }: Run<T>, output: Output, reply: Reply) => {
   const [call] = answeringReply(output, reply).calls

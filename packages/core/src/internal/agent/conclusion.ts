@@ -10,10 +10,10 @@ import type { Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
-import { checkText } from "./answerText.ts"
+import { answeredBy, checkText } from "./answerText.ts"
 import { askToConclude, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
-import { finalAnswerName, giving, type Output, withOneAnswer } from "./finalAnswer.ts"
+import { finalAnswerName, type Output, withOneAnswer } from "./finalAnswer.ts"
 import { isBlank } from "./modelReply.ts"
 import { lastQuestionOf } from "./question.ts"
 import {
@@ -91,17 +91,13 @@ const concludeTyped = <T extends Tool.Any>(
     ? checkText(run, state, reply, output)
     : Effect.suspend(() => {
       run.tracker?.calls(state, answering)
-      return Effect.map(giving(runCalls(run, state, answering)), (called) => ({
-        ...called,
-        asCall: answering,
-        call
-      }))
+      return answeredBy(runCalls(run, state, answering), { reply: answering, asCall: answering, call })
     })
   return Effect.flatMap(calling, ({ asCall, call, facts, given, outcomes }) => {
     const [outcome] = outcomes
     const after = {
       ...state,
-      facts: asked(run, facts, call, outcome),
+      facts: afterQuestion(run, facts, call, outcome),
       account: state.account.ended(state.turn, asCall, outcomes)
     }
     return outcome?._tag === "Completed"
@@ -113,7 +109,7 @@ const concludeTyped = <T extends Tool.Any>(
 }
 
 // Nobody replies to a question of the check: the run ends. What the check did before it asked is known.
-const asked = <T extends Tool.Any>(
+const afterQuestion = <T extends Tool.Any>(
   run: Run<T>,
   facts: CallFacts.CallFacts,
   call: ToolCall,

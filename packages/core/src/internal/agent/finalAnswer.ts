@@ -5,11 +5,10 @@
  * run, as a handler can. An answer that the model writes as a text takes the same way: it becomes such a call (`writtenAnswer`).
  */
 import { masked, maskedText } from "@fallible/arguments"
-import { hasSecrets, mask } from "@fallible/arguments/internal"
+import { hasSecrets, mask, referred } from "@fallible/arguments/internal"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Reply } from "../../Model.ts"
@@ -64,8 +63,9 @@ export interface Output {
 /** Makes what an agent needs for its typed answers. Throws a `TypeError` if the schema cannot be used. */
 export const outputOf = <A, R>(output: Parameters.Parameters<A>, check: Check<A, R> | undefined): Output => {
   const own = asDecoder<A>(argumentSchema("The output of an agent", output))
-  const schema = named(schemaOf(own))
-  const field = whyUnusable(schema) === undefined ? undefined : "answer"
+  const schema = schemaOf(own)
+  // A schema with a name is only a reference to its definition.
+  const field = whyUnusable(referred(schema, schema)) === undefined ? undefined : "answer"
   const parameters = field === undefined ? own : Parameters.inField(field, own)
   const tool = Tool.make(finalAnswerName, {
     description: "Gives the final answer. Call it once, alone, when you have the answer.",
@@ -84,22 +84,9 @@ export const outputOf = <A, R>(output: Parameters.Parameters<A>, check: Check<A,
 const isString = ({ parameters }: Tool.Any, field: string | undefined): boolean => {
   if (field === undefined) return false
   const schema = schemaOf(parameters)
-  const { properties } = named(schema)
+  const { properties } = referred(schema, schema)
   const answer = Predicate.hasProperty(properties, field) ? properties[field] : undefined
-  return Predicate.isObject(answer) && named(answer, schema)["type"] === "string"
-}
-
-// A schema with a name is only a reference to its definition.
-const named = (schema: JsonSchema.JsonSchema, root = schema, hops = 8): JsonSchema.JsonSchema => {
-  const { $ref } = schema
-  const name = Predicate.isString($ref) ? /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec($ref)?.[1] : undefined
-  if (name === undefined || hops === 0) return schema
-  const key = decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~")
-  const definition =
-    [root["$defs"], root["definitions"]].flatMap((definitions) =>
-      Predicate.hasProperty(definitions, key) && Predicate.isObject(definitions[key]) ? [definitions[key]] : []
-    )[0]
-  return definition === undefined ? schema : named(definition, root, hops - 1)
+  return Predicate.isObject(answer) && referred(answer, schema)["type"] === "string"
 }
 
 const asDecoder = <A>(schema: Schema.Constraint) => schema as Schema.ConstraintDecoder<A>
@@ -139,7 +126,7 @@ const keep = (value: unknown): Effect.Effect<void> =>
     if (given !== undefined) given.value = { of: value }
   })
 
-/** Runs calls, one of which may be the answer, and returns its value with their outcomes. */
+/** Runs calls, and returns their outcomes with the value of the answer, if a call gives it. */
 export const giving = <A extends object, E, R>(
   calls: Effect.Effect<A, E, R>
 ): Effect.Effect<A & { readonly given: Given }, E, R> =>
@@ -189,13 +176,10 @@ export const shownAnswer = ({ field, isSecret, tool }: Output, args: string | un
 }
 
 /** Returns the part of an answer that is written so far, without its secrets. */
-export const shownPart = ({ field, isSecret, tool }: Output, soFar: unknown): unknown => {
-  const shown = isSecret ? masked(asJson(soFar), schemaOf(tool.parameters), false) : soFar
+export const shownPart = ({ field, isSecret, tool }: Output, soFar: Schema.Json): Schema.Json | undefined => {
+  const shown = isSecret ? masked(soFar, schemaOf(tool.parameters), false) : soFar
   return field === undefined ? shown : Predicate.hasProperty(shown, field) ? shown[field] : undefined
 }
-
-// It was read from a text.
-const asJson = (value: unknown) => value as Schema.Json
 
 /** Returns the arguments that have an answer in their only field. */
 export const inField = (field: string, json: string): string => `{${JSON.stringify(field)}:${json}}`

@@ -143,8 +143,8 @@ export class KeptResults {
 /** The arguments that name a place in a result. */
 type Place = { readonly result: string; readonly path?: string }
 
-// The toolkit has the tools of `T` and one more, which needs no services.
-const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>
+/** Returns a toolkit with the tools of `T` and one more, whose services are not part of `T`. */
+export const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>
 
 const unitOf = (value: Schema.Json): string =>
   typeof value === "string" ? "Characters" : Array.isArray(value) ? "Items" : "Fields"

@@ -24,7 +24,7 @@ import { withShown } from "../arguments/secretArguments.ts"
 import { logFailure } from "../call/failureLogLine.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
-import { type AnsweredText, checkText, correctionOf, invalidAnswer, resumeCheck } from "./answerText.ts"
+import { type Answered, answeredBy, checkText, correctionOf, invalidAnswer } from "./answerText.ts"
 import { askInTime, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { concludeRun, limitToConclude } from "./conclusion.ts"
@@ -36,6 +36,7 @@ import {
   maxCorrections,
   notGiven,
   type Output,
+  textOf,
   withOneAnswer,
   writtenIn
 } from "./finalAnswer.ts"
@@ -57,8 +58,6 @@ import {
   ofRun,
   outputRefused,
   runHalted,
-  runStopped,
-  runSuspended,
   typedAnswer,
   withModelFailures,
   withRetries
@@ -154,15 +153,12 @@ const proceed = <T extends Tool.Any>(
   }
   // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
-  const rest = () => {
-    const fault = run.halt?.fault
-    if (fault !== undefined) return Effect.fail(runHalted(fault, next))
-    return haltedBy(run, state, next, reply, outcomes) ??
+  const rest = () =>
+    haltedBy(run, state, next, reply, outcomes) ??
       (run.output === undefined
         ? undefined
         : afterAnswer(run, { ...state, account: next.account }, next, reply, outcomes, given)) ??
       (verdict.step === "ended" ? concludeRun(run, next, loopDetected(run, next, verdict.repeated)) : turn(run, next))
-  }
   return faults.length === 0
     ? rest()
     : Effect.andThen(
@@ -227,7 +223,7 @@ export const resume = <T extends Tool.Any>(
   return output === undefined || written === undefined
     ? afterCalls(run, state, reply, calls)
     : Effect.flatMap(
-      resumeCheck(output, reply, written, calls),
+      answeredBy(calls, { reply: { text: textOf(output, written), calls: [] }, asCall: reply, call: written }),
       (checked) => afterCheck(run, state, output, checked, { stopReason: "answered" })
     )
 }
@@ -298,12 +294,12 @@ const afterAnswerText = <T extends Tool.Any>(
 ): Loop<T, Answer> => {
   const kind = isFallback ? undefined : looksLike(reply.text, offeredNames(run, state))
   const questionable = state.hasQuestioned || run.usage.usedUp !== undefined ? undefined : kind
-  const isWords = isInWords(output, answeringReply(output, reply).calls[0], reply.text)
+  const isWords = kind !== undefined && isInWords(output, answeringReply(output, reply).calls[0], reply.text)
   // Any words fit an output that is a string.
   if (questionable !== undefined && isWords) return questionReply(run, state, reply, questionable)
   const ending: Ending = {
     stopReason: isFallback ? "fallback" : "answered",
-    ...(kind !== undefined && isWords ? { looksLike: kind } : {})
+    ...(isWords ? { looksLike: kind } : {})
   }
   return Effect.flatMap(
     checkText(run, state, reply, output),
@@ -316,19 +312,20 @@ const afterCheck = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   output: Output,
-  { asCall, call, facts, given, outcomes, reply }: AnsweredText,
+  { asCall, call, facts, given, outcomes, reply }: Answered,
   ending: Ending,
   questionable?: LooksLike
 ): Loop<T, Answer> => {
   const [outcome] = outcomes
   const before = { ...state, facts }
-  if (outcome === undefined) return proceed(run, before, asCall, outcomes, given)
-  const after = { ...before, account: state.account.checked(state.turn, asCall, outcome) }
-  if (outcome._tag === "Completed") return typedAnswer(run, after, reply, { call, given }, ending)
+  const after = { ...before, account: state.account.checked(state.turn, asCall, outcomes) }
+  if (outcome?._tag === "Completed") return typedAnswer(run, after, reply, { call, given }, ending)
   const text = shownText(output, reply.text) ?? reply.text
-  if (outcome._tag !== "Failed") {
-    const transcript = state.transcript.append(assistantMessage({ text, calls: [] }))
-    return halted(run, before, { ...after, transcript }, asCall, outcome)
+  if (outcome?._tag !== "Failed") {
+    // The check has asked the user, or stopped the run. In the transcript, the text is no call.
+    const next = { ...after, transcript: state.transcript.append(assistantMessage({ text, calls: [] })) }
+    if (outcome?._tag === "Stopped") run.usage.now(next.account)
+    return haltedBy(run, before, next, asCall, outcomes) ?? turn(run, next)
   }
   if (questionable !== undefined) return questionReply(run, after, reply, questionable)
   if (ending.stopReason === "fallback" || state.refused.count === maxCorrections || isBroken(outcome)) {
@@ -339,24 +336,6 @@ const afterCheck = <T extends Tool.Any>(
     questioned: undefined,
     refused: { count: state.refused.count + 1, latest: { reply, why: correctionOf(run, call, outcome) } }
   })
-}
-
-// Ends the run, since the check of a text has asked the user, or stopped the run.
-const halted = <T extends Tool.Any>(
-  run: Run<T>,
-  waiting: State,
-  next: State,
-  asCall: Reply,
-  outcome: ToolOutcome.Suspended | ToolOutcome.Stopped
-): Loop<T, never> => {
-  const fault = run.halt?.fault
-  if (fault !== undefined) return Effect.fail(runHalted(fault, next))
-  // The usage of a suspended turn is counted after the run is resumed.
-  if (outcome._tag === "Suspended") {
-    return Effect.fail(runSuspended(run, waiting, next, asCall, [outcome], outcome.question))
-  }
-  run.usage.now(next.account)
-  return Effect.fail(runStopped(next, outcome.reason))
 }
 
 // The model has replied since it was told what is wrong.

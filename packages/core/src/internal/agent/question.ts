@@ -38,7 +38,7 @@ export const lastQuestionOf = <T extends Tool.Any>(run: Run<T>, state: State, wh
   }
 }
 
-/** True if a model can write its answer by a JSON Schema, in a request that offers so many tools. */
+/** True if a model can write its answer by a JSON Schema, in a request that offers this number of tools. */
 export const canWrite = ({ model: { structuredOutput } }: Pick<Run<Tool.Any>, "model">, tools: number): boolean =>
   structuredOutput === "always" || structuredOutput === "without_tools" && tools === 0
 

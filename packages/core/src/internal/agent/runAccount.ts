@@ -76,8 +76,8 @@ export class Account {
   }
 
   /** Adds what the check of a text did, but not that it refused the text: a failure of the model says that. */
-  checked(turn: number, asCall: Reply, outcome: ToolOutcome): Account {
-    return this.ended(turn, asCall, [outcome], false)
+  checked(turn: number, asCall: Reply, outcomes: ReadonlyArray<ToolOutcome>): Account {
+    return this.ended(turn, asCall, outcomes, false)
   }
 
   ended(turn: number, reply: Reply, outcomes: ReadonlyArray<ToolOutcome>, isTold = true): Account {

@@ -299,8 +299,8 @@ export const withModelFailures = <T extends Tool.Any>(
   return { ...state, account }
 }
 
-// Returns the failure that ends the run, if a call of the last turn stopped the run or asked the user. A stop takes
-// precedence over a question.
+// Returns the failure that ends the run, if its journal has failed, or if a call of the last turn stopped the run or asked the
+// user. A stop takes precedence over a question.
 export const haltedBy = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
@@ -308,6 +308,8 @@ export const haltedBy = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): Effect.Effect<never, AgentFailure.AgentFailure> | undefined => {
+  const fault = run.halt?.fault
+  if (fault !== undefined) return Effect.fail(runHalted(fault, next))
   const stopped = outcomes.find((outcome) => outcome._tag === "Stopped")
   if (stopped !== undefined) return Effect.fail(runStopped(next, stopped.reason))
   const suspended = outcomes.find((outcome) => outcome._tag === "Suspended")
@@ -320,8 +322,7 @@ export const haltedBy = <T extends Tool.Any>(
 export const runStopped = (state: State, reason: string) =>
   new AgentFailure.RunStopped({ detail: `A tool stopped the run: ${reason}`, reason, ...progressOf(state) })
 
-/** The end of a run that asks its user. */
-export const runSuspended = <T extends Tool.Any>(
+const runSuspended = <T extends Tool.Any>(
   run: Run<T>,
   waiting: State,
   next: State,

@@ -29,11 +29,12 @@ export class StreamedAnswer {
     this.#text += part.text
     if (this.#text.length < this.#next) return
     this.#next = Math.ceil(this.#text.length * growth)
-    const answer = shownPart(this.#output, preview(this.#text).soFar)
-    const shown = answer === undefined ? "" : JSON.stringify(answer)
-    if (shown === "" || shown === "{}" || shown === this.#shown) return
+    const answer = shownPart(this.#output, asJson(preview(this.#text).soFar))
+    if (answer === undefined) return
+    const shown = JSON.stringify(answer)
+    if (shown === "{}" || shown === this.#shown) return
     this.#shown = shown
-    this.#show(asJson(answer))
+    this.#show(answer)
   }
 }
 

@@ -6,7 +6,7 @@
  * omitted default and the same value written out. If something is lost on the way, or made up, the arguments are
  * compared as they were written.
  */
-import { hasSecrets } from "@fallible/arguments/internal"
+import { hasSecrets, partAt } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { memoize } from "effect/Function"
@@ -17,6 +17,7 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "../../Arguments.ts"
 import { heedPromise } from "../call/runUserCode.ts"
 import { canonical, isSame, isSameText } from "../value/canonical.ts"
+import { isPlain } from "../value/ownCopy.ts"
 import { attempt, isPromise } from "../value/untrusted.ts"
 import * as Coercion from "./coercion.ts"
 import { holds } from "./encodedSide.ts"
@@ -64,9 +65,6 @@ export const textAgain = (tool: Identified, params: unknown, text: string | unde
   return isExact ? JSON.stringify(json) : text
 }
 
-/** Returns arguments as JSON: read, and coerced by the schema. */
-export const fittedJson = (tool: Identified, text: string | undefined): unknown => asWritten(tool, text)
-
 /**
  * Returns the intended effect of a tool that runs inside another call. The tool's idempotency key is
  * made from this effect or, if this is `undefined`, from the tool's place in the outer call.
@@ -102,9 +100,9 @@ const declaredBy = ({ identity, name }: Identified, params: unknown): string | u
 const wholeOf = (tool: Identified, params: unknown, text: string | undefined): string => {
   const { decodeAtOnce, foreign, isMapped } = codecOf(tool.parameters)
   if (foreign !== undefined) return canonical(asTidied(tool, params, text, foreign)) ?? `${text}`
-  const isMadeUp = () => !isSame(params, decodeAtOnce(asWritten(tool, text)))
+  const isMadeUp = () => !isSame(params, decodeAtOnce(fittedJson(tool, text)))
   const encoded = isMapped && isMadeUp() ? undefined : encodedText(tool, params)
-  return encoded ?? canonical(asWritten(tool, text)) ?? `${text}`
+  return encoded ?? canonical(fittedJson(tool, text)) ?? `${text}`
 }
 
 // What another library makes up cannot be seen: the time is the same when the arguments are decoded once more at once, and a
@@ -117,7 +115,7 @@ const asTidied = (
   text: string | undefined,
   { placed, validate }: Foreign
 ): unknown => {
-  const json = asWritten(tool, text)
+  const json = fittedJson(tool, text)
   if (validate === undefined) return json
   const tidied = tidiedBy(placed(params), json)
   if (isSameText(tidied, json)) return json
@@ -141,7 +139,7 @@ const agree = (one: unknown, other: unknown, again: ReadonlyArray<unknown>): boo
   const keys = keysOfBoth(one, other)
   return keys === undefined
     ? !again.every((value) => isSame(one, value))
-    : keys.every((key) => agree(partOf(one, key), partOf(other, key), again.map((value) => partOf(value, key))))
+    : keys.every((key) => agree(partAt(one, [key]), partAt(other, [key]), again.map((value) => partAt(value, [key]))))
 }
 
 const keysOfBoth = (one: unknown, other: unknown): ReadonlyArray<string> | undefined => {
@@ -149,12 +147,9 @@ const keysOfBoth = (one: unknown, other: unknown): ReadonlyArray<string> | undef
   return areAlike ? Array.from(new Set([...Object.keys(one), ...Object.keys(other)])) : undefined
 }
 
-const partOf = (value: unknown, key: string): unknown =>
-  Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) ? Object(value)[key] : undefined
-
 /**
- * Returns the parts of a value that were written, as they were decoded. A part that was decoded to another type, or to a list
- * of which nobody knows what was written, stays.
+ * Returns the parts of a value that were written, as they were decoded. A part stays if it was decoded to another type, or to a
+ * list whose objects cannot be matched.
  */
 const tidiedBy = (decoded: unknown, written: unknown): unknown => {
   if (Array.isArray(written)) {
@@ -181,9 +176,11 @@ const encodedText = ({ parameters }: Identified, params: unknown): string | unde
   return json === undefined || isMapped && !isSame(params, decode(json)) ? undefined : canonical(json)
 }
 
-// Returns the arguments as they were written, but coerced by the schema, so that equal arguments are equal. Omitted
-// defaults are not filled in.
-const asWritten = ({ parameters }: Identified, text: string | undefined): unknown => {
+/**
+ * Returns arguments as JSON, as they were written, but coerced by the schema, so that equal arguments are equal. Omitted
+ * defaults are not filled in.
+ */
+export const fittedJson = ({ parameters }: Identified, text: string | undefined): unknown => {
   const parsed = Result.getOrUndefined(Arguments.parse(text))
   if (parsed === undefined) return text
   return attempt(() => Coercion.coerce(parsed.value, parameters, parsed).value) ?? parsed.value
@@ -227,9 +224,6 @@ const withoutServices = (codec: Schema.Constraint) => codec as Schema.Constraint
 // -----------------------------------------------------------------------------
 // Comparing values
 // -----------------------------------------------------------------------------
-
-const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
 
 // Sets and Maps encode to lists in insertion order, so they are sorted first.
 const sorted = (value: unknown): unknown => {

@@ -166,7 +166,7 @@ const corrected = <Params>(
  * Fits the value to the JSON Schema, and lets the library validate it.
  *
  * A JSON Schema cannot say all that a library can: a pattern may ignore case, and a text may be trimmed before its length
- * counts. So a value of which only bounds and formats do not fit is the library's to judge. Nearly all values are of the right
+ * counts. So if only bounds and formats of a value do not fit, the library judges it. Nearly all values are of the right
  * types, and valid: they take the short way.
  *
  * @param source the text, which may have to be read again: a library that refuses a value may have changed it

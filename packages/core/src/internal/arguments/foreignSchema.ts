@@ -68,6 +68,12 @@ export const foreignIn = ({ annotations }: SchemaAST.AST): Foreign | undefined =
   return isA(Foreign)(foreign) ? foreign : undefined
 }
 
+/** True if decoded values can be written as JSON again: the author transforms nothing, or in a way that can be undone. */
+export const isWritable = (schema: Schema.Constraint): boolean => {
+  const foreign = foreignOf(schema)
+  return foreign === undefined || foreign.encode !== undefined
+}
+
 const annotation = "~fallible/foreign"
 
 /** True if a part of an Effect schema is not Effect's. Its JSON Schema would not be shown. */

@@ -30,7 +30,7 @@ import {
   type ToolFailure,
   type ToolUnavailable
 } from "../../ToolFailure.ts"
-import { foreignOf } from "../arguments/foreignSchema.ts"
+import { foreignOf, isWritable } from "../arguments/foreignSchema.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
 import { note } from "../call/note.ts"
 import { IllTyped, requireSync } from "../call/runUserCode.ts"
@@ -464,11 +464,6 @@ const isFieldOf = (schema: unknown) => (name: unknown): boolean => {
   const ast = Schema.isSchema(schema) ? SchemaAST.toType(schema.ast) : undefined
   return ast === undefined || !SchemaAST.isObjects(ast) || ast.indexSignatures.length > 0 ||
     ast.propertySignatures.some((property) => property.name === name)
-}
-
-const isWritable = (parameters: Schema.Constraint): boolean => {
-  const foreign = foreignOf(parameters)
-  return foreign === undefined || foreign.encode !== undefined
 }
 
 const mayHaveKey = ({ additionalProperties, properties }: AnyJsonSchema, name: string): boolean =>

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
-import { foreignOf, holdsForeign } from "../arguments/foreignSchema.ts"
+import { holdsForeign, isWritable } from "../arguments/foreignSchema.ts"
 import { schemaOf, whyUnusable } from "../arguments/jsonSchema.ts"
 import { forResults, parametersFrom, resultsFrom } from "../arguments/schemaSource.ts"
 import { standardSchemaIn, vendorOf } from "../arguments/standardSchema.ts"
@@ -30,13 +30,13 @@ export const demand = (demands: ReadonlyArray<Demand>): void => {
   }
 }
 
-/** Throws a `TypeError` if a tool lacks one of the parts that every tool has, or has a wrong one. */
-export const demandParts = <Definition>(
+/** Returns the schemas of a tool. Throws a `TypeError` if it lacks one of the parts that every tool has, or has a wrong one. */
+export const demandParts = <A, Params>(
   name: unknown,
   definition: unknown,
   handler: unknown,
-  names: Names<Definition>
-): void => {
+  names: Names<Readonly<Record<string, unknown>>>
+): Schemas<A, Params> => {
   if (!Predicate.isString(name) || !validName.test(name)) {
     throw new TypeError(
       `A tool's name must have 1 to 64 letters, digits, '_' or '-', as model providers require; got ${excerpt(name)}.${
@@ -60,7 +60,7 @@ export const demandParts = <Definition>(
       }. Write one sentence: the model reads it to choose a tool.`
     )
   }
-  schemasOf(name, definition)
+  const schemas = schemasOf<A, Params>(name, definition)
   if (!Predicate.isFunction(handler)) {
     const got = Effect.isEffect(handler) ? "an Effect" : isPromise(handler) ? "a promise" : undefined
     throw new TypeError(
@@ -69,6 +69,7 @@ export const demandParts = <Definition>(
       }`
     )
   }
+  return schemas
 }
 
 // Suggests the name without the characters that providers refuse.
@@ -85,8 +86,8 @@ export interface Schemas<A, Params> {
   readonly success: Schema.ConstraintCodec<A, unknown>
 }
 
-/** Returns the schemas of a definition. Throws a `TypeError` if one of them cannot be used. */
-export const schemasOf = <A, Params>(
+// Throws a `TypeError` if one of the schemas cannot be used.
+const schemasOf = <A, Params>(
   name: string,
   { parameters, success }: { readonly parameters?: unknown; readonly success?: unknown }
 ): Schemas<A, Params> => {
@@ -291,8 +292,7 @@ export const demandIdentity = (
 ): void => {
   if (Predicate.isFunction(identity)) return
   const what = "the arguments that identify the effect, such as ({ order }) => order"
-  const foreign = parameters === undefined ? undefined : foreignOf(parameters)
-  if (foreign !== undefined && foreign.encode === undefined && sideEffect !== "none" && identity === undefined) {
+  if (parameters !== undefined && !isWritable(parameters) && sideEffect !== "none" && identity === undefined) {
     throw new TypeError(
       `'${name}' needs an 'identity', because its parameters transform values, which cannot be undone: ${what}, or "all".`
     )

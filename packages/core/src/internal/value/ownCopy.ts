@@ -8,7 +8,7 @@ import { attempt } from "./untrusted.ts"
 export const ownCopy = (value: unknown): unknown => {
   const known = new Map<unknown, unknown>()
   const copy = (part: unknown): unknown => {
-    if (!isPlain(part)) return part
+    if (!Array.isArray(part) && !isPlain(part)) return part
     if (known.has(part)) return known.get(part)
     const made: { [key: string]: unknown } | Array<unknown> = Array.isArray(part) ? [] : {}
     known.set(part, made)
@@ -20,5 +20,6 @@ export const ownCopy = (value: unknown): unknown => {
   return attempt(() => copy(value)) ?? value
 }
 
-const isPlain = (value: unknown): value is object =>
-  Array.isArray(value) || Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
+/** True for an object that is no instance of a class, and no array. */
+export const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
