@@ -20,7 +20,7 @@ const conversation: ReadonlyArray<Transcript.Message> = [
   {
     role: "user",
     text: "Which is warmer?",
-    images: [Transcript.image(new Uint8Array([0, 255]), "image/png"), { url: "https://example.org/paris.png" }]
+    files: [Transcript.file(new Uint8Array([0, 255]), "image/png"), { url: "https://example.org/paris.png" }]
   },
   {
     role: "assistant",
@@ -176,7 +176,7 @@ const facts: CallFacts.CallFacts = {
 }
 
 const suspension: AgentFailure.Suspension = {
-  version: 6,
+  version: 7,
   runId: "run-1",
   turn: 3,
   transcript,
@@ -229,7 +229,7 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
       cause: modelFailure.cause,
       retryAfter: Duration.minutes(2),
       postponement: {
-        version: 6,
+        version: 7,
         runId: "run-1",
         turn: 2,
         postponed: 1,

@@ -156,10 +156,10 @@ describe("model options", () => {
 describe("a question", () => {
   it.effect("may have pictures", () =>
     Effect.gen(function*() {
-      const images = [Transcript.image(new Uint8Array([71, 73, 70]), "image/gif")]
-      yield* Agent.make({ toolkit: Toolkit.empty }).run({ text: "What is this?", images })
+      const files = [Transcript.file(new Uint8Array([71, 73, 70]), "image/gif")]
+      yield* Agent.make({ toolkit: Toolkit.empty }).run({ text: "What is this?", files })
       const [request] = yield* (yield* ScriptedModel.ScriptedModel).requests
-      assert.deepStrictEqual(request?.messages, [{ role: "user", text: "What is this?", images }])
+      assert.deepStrictEqual(request?.messages, [{ role: "user", text: "What is this?", files }])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.text("A GIF.")]))))
 })
 

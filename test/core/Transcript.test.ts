@@ -20,7 +20,7 @@ const conversation: ReadonlyArray<Transcript.Message> = [
   {
     role: "user",
     text: "And here?",
-    images: [Transcript.image(new Uint8Array([0, 255]), "image/png"), { url: "https://example.org/paris.png" }]
+    files: [Transcript.file(new Uint8Array([0, 255]), "image/png"), { url: "https://example.org/paris.png" }]
   }
 ]
 

@@ -59,7 +59,7 @@ describe("C11 a run that is concluded", () => {
           onLimit: "conclude"
         })
         const { inputTokens, outputTokens } = run.answer?.report ?? run.failure?.report ?? assert.fail()
-        assert.isBelow(inputTokens + outputTokens, tokens + 50)
+        assert.isBelow((inputTokens ?? 0) + (outputTokens ?? 0), tokens + 50)
       }
       // A single reply that is too big is the last one.
       const greedy = yield* played([news()], untilAsked(best, { ...look, usage }), {
@@ -238,7 +238,7 @@ describe("F7 an agent inside a tool's handler", () => {
         Effect.provide(agent.resume(suspension, "this one"), ScriptedModel.layer(() => consulting))
       )
       assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "tokens")
-      assert.strictEqual(failure.report.inputTokens + failure.report.outputTokens, 150)
+      assert.strictEqual((failure.report.inputTokens ?? 0) + (failure.report.outputTokens ?? 0), 150)
     }))
 
   it.effect("still counts after a replay from a journal", () =>

@@ -121,7 +121,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       })
       assert.strictEqual(asked, 1)
       assert.deepInclude({ ...failure }, { _tag: "LimitReached", limit: "tokens" })
-      assert.strictEqual(report.inputTokens + report.outputTokens, 110)
+      assert.strictEqual((report.inputTokens ?? 0) + (report.outputTokens ?? 0), 110)
       assert.deepStrictEqual(
         report.failures.map(({ code, detail }) => [code, detail.includes("outer run")]),
         [
@@ -298,7 +298,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
         for (const limits of [{}, { turns: 6 }, { calls: 3 }, { tokens: tokens - 9 }]) {
           const { report } = yield* yield* nested(limits)
           assert.deepInclude(report, { turns: 6, calls: 3 })
-          assert.strictEqual(report.inputTokens + report.outputTokens, tokens)
+          assert.strictEqual((report.inputTokens ?? 0) + (report.outputTokens ?? 0), tokens)
           assert.deepStrictEqual(report.failures.map(({ code, handling, inside }) => [code, handling, inside]), [
             ["unknown_tool", "told", "pick"],
             ["invalid_json", "fix", "get_weather"],
@@ -406,7 +406,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
         ScriptedModel.layer([using(10)(wrong), using(10)(done)])
       )
       const { calls, failures, inputTokens, outputTokens, turns } = report
-      assert.deepStrictEqual([turns, calls, inputTokens + outputTokens], [4, 3, 220])
+      assert.deepStrictEqual([turns, calls, (inputTokens ?? 0) + (outputTokens ?? 0)], [4, 3, 220])
       assert.deepStrictEqual(failures.map(({ code, handling }) => `${code} ${handling}`), [
         "no_such told",
         "invalid_json fix"

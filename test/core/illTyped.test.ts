@@ -343,7 +343,7 @@ describe("a run that gets parsed but undecoded data", () => {
       ])
       assert.deepStrictEqual(ends.map(({ _tag, detail }) => [_tag, detail.split(". ")[0]!.replace(/\.$/, "")]), [
         ["RunRefused", "The run was not resumed: reply: expected string, got a boolean"],
-        ["RunRefused", "The run was not started: question: expected a string, or a text with images, got nothing"],
+        ["RunRefused", "The run was not started: question: expected a string, or a text with files, got nothing"],
         ["RunRefused", "The run was not started: transcript: expected a Transcript, got an object"],
         ["RunRefused", "The run was not started: A run has no option 'abortSignal'"],
         ["RunRefused", "The run was not started: A run has no option 'transcripts'"],

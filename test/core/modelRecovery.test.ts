@@ -639,7 +639,7 @@ describe("H7: a model that asks for a long wait", () => {
       assert.strictEqual(failure.detail, `The run is postponed for 1h: ${hourly.detail}`)
       assert.deepStrictEqual({ ...failure.failure }, { ...hourly })
       assert.strictEqual(failure.cause, hourly.cause)
-      assert.deepInclude(failure.postponement, { version: 6, runId: "job", turn: 2, postponed: 1 })
+      assert.deepInclude(failure.postponement, { version: 7, runId: "job", turn: 2, postponed: 1 })
       assert.deepStrictEqual(failure.report.failures.map(({ code, handling }) => [code, handling]), [
         ["rate_limited", "run_failed"]
       ])
@@ -884,7 +884,7 @@ describe("H7: a model that asks for a long wait", () => {
     }
     const decode = Schema.decodeUnknownExit(AgentFailure.Postponement)
     assert.isTrue(Exit.isFailure(decode(encoded)))
-    assert.isTrue(Exit.isSuccess(decode({ ...encoded, version: 6 })))
+    assert.isTrue(Exit.isSuccess(decode({ ...encoded, version: 7 })))
   })
 
   it.effect("postpones a resumed run, too, in any later turn", () =>

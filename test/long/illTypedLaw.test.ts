@@ -109,7 +109,7 @@ const paged = (city: Transformation) => {
 const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
-  version: 6,
+  version: 7,
   runId: "run",
   turn: 1,
   transcript: Transcript.make([{ role: "user", text: "?" }]),
@@ -330,7 +330,7 @@ const values: Readonly<Record<string, (value: Untyped) => Scene>> = {
     layer: Model.layer({ respond: () => Effect.succeed({ text: "Hello.", calls: [], usage }) })
   }),
   "a question": (question) => ({ run: (agent) => agent.run(question) }),
-  "a question's images": (images) => ({ run: (agent) => agent.run({ text: "?", images }) }),
+  "a question's files": (files) => ({ run: (agent) => agent.run({ text: "?", files }) }),
   "a transcript": (transcript) => ({ run: (agent) => agent.run("?", { transcript }) }),
   "a suspension": (value) => ({ run: (agent) => agent.resume(value, "yes") }),
   "a suspension's transcript": (transcript) => ({

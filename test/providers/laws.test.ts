@@ -129,9 +129,9 @@ for (const { layer, name } of players) {
           {
             role: "user",
             text: "What are these?",
-            images: [
-              Transcript.image(new Uint8Array([71, 73, 70, 56]), "image/gif"),
-              Transcript.image(new Uint8Array([137, 80, 78, 71, 13]), "image/png")
+            files: [
+              Transcript.file(new Uint8Array([71, 73, 70, 56]), "image/gif"),
+              Transcript.file(new Uint8Array([137, 80, 78, 71, 13]), "image/png")
             ]
           },
           {

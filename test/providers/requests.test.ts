@@ -269,14 +269,14 @@ describe("model options", () => {
         assert.deepInclude({ ...failure }, { code: "unsupported", transient: false })
         assert.match(failure.detail, /^Ollama cannot be (?:forced|limited) to/)
       }
-      const picture = Transcript.make([{ role: "user", text: "?", images: [{ url: "https://example.org/a.png" }] }])
+      const picture = Transcript.make([{ role: "user", text: "?", files: [{ url: "https://example.org/a.png" }] }])
       const failure = yield* Effect.flip(sentBy(Ollama.layer(quick), { transcript: picture, tools: [] }))
       assert.deepInclude({ ...failure }, { code: "unsupported" })
     }))
 
   it.effect("pictures may stay URLs, for Chat Completions", () =>
     Effect.gen(function*() {
-      const picture = Transcript.make([{ role: "user", text: "?", images: [{ url: "https://example.org/a.png" }] }])
+      const picture = Transcript.make([{ role: "user", text: "?", files: [{ url: "https://example.org/a.png" }] }])
       const { messages } = bodyOf(yield* sentBy(OpenAi.layer(quick), { transcript: picture, tools: [] }))
       assert.deepStrictEqual(messages, [{
         role: "user",
@@ -480,7 +480,7 @@ describe("an earlier message", () => {
   it.effect("may contain a picture in a data URL", () =>
     Effect.gen(function*() {
       const url = "data:image/gif;base64,R0lG"
-      const [, own] = yield* sentMessages({ role: "user", text: "?", images: [{ url }] })
+      const [, own] = yield* sentMessages({ role: "user", text: "?", files: [{ url }] })
       assert.deepInclude(JSON.parse(own!), { images: ["R0lG"] })
     }))
 })

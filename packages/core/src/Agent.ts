@@ -85,8 +85,11 @@ export interface Options<
   in out A = Untyped,
   out R2 = never
 > {
-  /** The text of the system message. Default: no system message. */
-  readonly instructions?: string
+  /**
+   * The text of the system message. With `cache: true`, the provider is asked to keep the tools and this message in its cache.
+   * Default: no system message.
+   */
+  readonly instructions?: string | { readonly text: string; readonly cache?: boolean }
   readonly toolkit: Toolkit.Toolkit<T>
   /**
    * The schema of the answer: Effect's, one of zod (4.2 and later), Valibot, ArkType or another library with Standard Schema,
@@ -170,12 +173,17 @@ export interface Options<
 }
 
 /**
- * A question to an agent: a string, or a text together with images.
+ * A question to an agent: a string, or a text together with pictures or other files. With `cache: true`, the provider is asked
+ * to keep the request up to the question in its cache.
  *
  * @category models
  * @since 0.1.0
  */
-export type Question = string | { readonly text: string; readonly images: ReadonlyArray<Transcript.Image> }
+export type Question = string | {
+  readonly text: string
+  readonly files?: ReadonlyArray<Transcript.File>
+  readonly cache?: boolean
+}
 
 /**
  * The options of a run that begins or goes on.
@@ -191,6 +199,11 @@ export interface RunSettings {
    * remember them, so give them again. Default: the agent's.
    */
   readonly limits?: Limits
+  /**
+   * Which pieces of a reply become events of a stream, beside those of its text: the model's reasoning (`ReasoningDelta`), and
+   * the arguments of its calls (`ArgumentsDelta`). Arguments of a tool with secrets never do. Default: none.
+   */
+  readonly deltas?: ReadonlyArray<"reasoning" | "arguments">
   /** Tells from outside how far the run has come (`RunHandle.make`), also after an interruption. */
   readonly handle?: RunHandle
   /**
@@ -352,7 +365,7 @@ export const make = <
   const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
   demandKnown("Agent.make", options, names)
-  const { instructions } = options
+  const instructions = systemMessage(options.instructions)
   const budget = makeBudget(options.limits)
   const concludes = options.onLimit === "conclude"
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
@@ -382,7 +395,7 @@ export const make = <
   const begin = (
     id: string,
     model: Model["Service"],
-    { modelOptions }: RunSettings,
+    { deltas = [], modelOptions }: RunSettings,
     budget: Budget,
     watch: Watch,
     context: RunContext,
@@ -437,6 +450,7 @@ export const make = <
       modelRetry: options.modelRetry ?? unlessProviderRetried,
       onModelFailure: options.onModelFailure,
       tracker: undefined,
+      deltas,
       watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
     }
   }
@@ -572,13 +586,21 @@ const attemptToMake = <A>(make: () => A): A | string => {
   }
 }
 
+const systemMessage = (instructions: Options<Tool.Any>["instructions"]): Transcript.Message | undefined => {
+  if (instructions === undefined) return undefined
+  return typeof instructions === "string" ? { role: "system", text: instructions } : { role: "system", ...instructions }
+}
+
 // The transcript of an earlier run may have none, or those of another agent or another day.
-const instructed = (transcript: Transcript.Transcript, instructions: string | undefined): Transcript.Transcript => {
+const instructed = (
+  transcript: Transcript.Transcript,
+  instructions: Transcript.Message | undefined
+): Transcript.Transcript => {
   if (instructions === undefined || !isA(Transcript.Transcript)(transcript)) return transcript
   const first = transcript.at(0)
-  if (first?.role === "system" && first.text === instructions) return transcript
+  if (first?.role === "system" && first.text === instructions.text) return transcript
   const rest = Transcript.toArray(transcript)
-  return Transcript.make([{ role: "system", text: instructions }, ...(first?.role === "system" ? rest.slice(1) : rest)])
+  return Transcript.make([instructions, ...(first?.role === "system" ? rest.slice(1) : rest)])
 }
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>

@@ -80,6 +80,32 @@ export class TextDelta
 {}
 
 /**
+ * A piece of the model's reasoning. Emitted if the run asks for it (`deltas`), and if no tool of the agent has secrets.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ReasoningDelta
+  extends namedStruct<ReasoningDelta>()({ _tag: Schema.tag("ReasoningDelta"), ...inTurn, text: Schema.String })
+{}
+
+/**
+ * A piece of the arguments of a call, as the model writes them. Emitted if the run asks for it (`deltas`), and if the tool has
+ * no secrets. The call may still be refused.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ArgumentsDelta extends namedStruct<ArgumentsDelta>()({
+  _tag: Schema.tag("ArgumentsDelta"),
+  ...inTurn,
+  /** The 1-based position of the call in its turn. */
+  index: Schema.Int,
+  tool: Schema.String,
+  text: Schema.String
+}) {}
+
+/**
  * The part of a typed answer that the model has written so far, for display alone: keys may be missing, and the whole answer
  * may still be refused. The typed value comes in `RunEnded`. Emitted if the agent has an `output`, each time the text has
  * grown by some percent.
@@ -216,6 +242,8 @@ export class RunEnded
 export const schema = Schema.Union([
   TurnStarted,
   TextDelta,
+  ReasoningDelta,
+  ArgumentsDelta,
   AnswerPreview,
   ModelRetried,
   ModelReplied,
@@ -236,6 +264,8 @@ export const schema = Schema.Union([
 export type AgentEvent<A extends Answer.Fields = Answer.Answer> =
   | TurnStarted
   | TextDelta
+  | ReasoningDelta
+  | ArgumentsDelta
   | AnswerPreview
   | ModelRetried
   | ModelReplied
@@ -263,6 +293,8 @@ export interface ForClients {
    * name its address. A result includes what inner tools said in it. `true`: all tools. Default: none.
    */
   readonly results?: boolean | ReadonlyArray<string>
+  /** Whether clients may see the model's reasoning, if the run asks for it (`deltas`). Default: `false`. */
+  readonly reasoning?: boolean
 }
 
 /**
@@ -325,6 +357,16 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
       return { _tag: event._tag, ...turnOf(event), ...stepOf(event) }
     case "TextDelta":
       return { _tag: event._tag, ...turnOf(event), text: event.text }
+    case "ReasoningDelta":
+      return allowed.reasoning === true
+        ? { _tag: event._tag, ...turnOf(event), text: event.text }
+        : undefined
+    case "ArgumentsDelta": {
+      const { index, text, tool } = event
+      return permits(allowed.arguments, tool)
+        ? { _tag: event._tag, ...turnOf(event), index, tool: shortName(tool), text }
+        : undefined
+    }
     case "AnswerPreview":
       return { _tag: event._tag, ...turnOf(event), soFar: event.soFar }
     case "ModelRetried": {
@@ -396,6 +438,7 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "CallRefused":
     case "CallRepeated":
     case "CaveatAdded":
+    case "FileAttached":
     case "CircuitChanged":
     case "DoubtSettled":
     case "FixerAsked":

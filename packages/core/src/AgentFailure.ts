@@ -52,7 +52,7 @@ interface RunFields {
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  withVersion("the failure of a run", 6, {
+  withVersion("the failure of a run", 7, {
     detail: Schema.String,
     transcript: Transcript.schema,
     report: RunReport,
@@ -91,7 +91,7 @@ const refused = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualT
  * @since 0.1.0
  */
 export class Postponement extends storedStruct<Postponement>()({
-  version: Schema.Literal(6),
+  version: Schema.Literal(7),
   runId: Schema.String,
   /** The 1-based number of the turn in which the model was asked. */
   turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
@@ -200,7 +200,7 @@ export class LoopDetected extends RunFailure<RunFields & { readonly calls: Reado
  */
 export class Suspension extends storedStruct<Suspension>()(
   {
-    version: Schema.Literal(6),
+    version: Schema.Literal(7),
     runId: Schema.String,
     turn: Schema.Int,
     /** The messages before the suspended turn. */

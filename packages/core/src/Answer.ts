@@ -19,10 +19,11 @@ import * as CallFacts from "./CallFacts.ts"
 import type { Answer as Fields } from "./internal/agent/answerFields.ts"
 import { outputOf, valueIn } from "./internal/agent/finalAnswer.ts"
 import { summary } from "./internal/agent/runSummary.ts"
-import { answerBefore } from "./internal/agent/storedBefore.ts"
+import { runBefore } from "./internal/agent/storedBefore.ts"
 import { attempt } from "./internal/value/untrusted.ts"
 import { withVersion } from "./internal/value/versioned.ts"
 import { Limit } from "./Limits.ts"
+import { Source } from "./Model.ts"
 import type { Parameters } from "./Parameters.ts"
 import { RunReport } from "./RunReport.ts"
 import * as Transcript from "./Transcript.ts"
@@ -182,7 +183,7 @@ export const shown = <A extends Fields>(answer: A): A =>
 // Schemas
 // -----------------------------------------------------------------------------
 
-const stored = withVersion("an answer", 7, {
+const stored = withVersion("an answer", 8, {
   text: Schema.String,
   shown: Schema.optionalKey(Schema.String),
   truncated: Schema.Boolean,
@@ -191,8 +192,10 @@ const stored = withVersion("an answer", 7, {
   looksLike: Schema.optionalKey(LooksLike),
   transcript: Transcript.schema,
   report: RunReport,
-  facts: CallFacts.schema
-}, answerBefore)
+  facts: CallFacts.schema,
+  sources: Schema.optionalKey(Schema.Array(Source)),
+  files: Schema.optionalKey(Schema.Array(Transcript.File))
+}, runBefore)
 
 const isFields = Schema.is(Schema.toType(stored))
 

@@ -23,6 +23,7 @@ import { Certainty, Doubt } from "./Certainty.ts"
 import { PolicyKind } from "./internal/call/policyKind.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { Evidence } from "./internal/failure/evidence.ts"
+import { File } from "./internal/value/file.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { RunReport, Spent } from "./RunReport.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
@@ -377,6 +378,14 @@ export class WaitEnded
 export class CaveatAdded extends namedStruct<CaveatAdded>()({ _tag: Schema.tag("CaveatAdded"), text: Schema.String }) {}
 
 /**
+ * A file was attached to the answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class FileAttached extends namedStruct<FileAttached>()({ _tag: Schema.tag("FileAttached"), file: File }) {}
+
+/**
  * The source of the answer was reported.
  *
  * @category models
@@ -389,7 +398,7 @@ export class SourceNamed extends namedStruct<SourceNamed>()({
 }) {}
 
 /**
- * Another answer will follow. The caveats and the source of the previous answer no longer apply.
+ * Another answer will follow. The caveats, the files and the source of the previous answer no longer apply.
  *
  * @category models
  * @since 0.1.0
@@ -478,6 +487,7 @@ export const schema = Schema.Union([
   WaitStarted,
   WaitEnded,
   CaveatAdded,
+  FileAttached,
   SourceNamed,
   AnswerDiscarded,
   FixerAsked,
@@ -515,6 +525,7 @@ export type CallEvent =
   | WaitStarted
   | WaitEnded
   | CaveatAdded
+  | FileAttached
   | SourceNamed
   | AnswerDiscarded
   | FixerAsked

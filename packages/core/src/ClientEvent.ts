@@ -51,6 +51,28 @@ export class TextDelta
 {}
 
 /**
+ * A piece of the model's reasoning. Present only if asked for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ReasoningDelta
+  extends namedStruct<ReasoningDelta>()({ _tag: Schema.tag("ReasoningDelta"), ...inTurn, text: Schema.String })
+{}
+
+/**
+ * A piece of the arguments of a call, as the model writes them. Present only if asked for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ArgumentsDelta extends namedStruct<ArgumentsDelta>()({
+  _tag: Schema.tag("ArgumentsDelta"),
+  ...ofCall,
+  text: Schema.String
+}) {}
+
+/**
  * The part of a typed answer that the model has written so far, for display alone. The whole answer is the `text` of
  * `RunEnded`, as JSON.
  *
@@ -253,6 +275,8 @@ export class RunFailed extends namedStruct<RunFailed>()({
 export const schema = Schema.Union([
   TurnStarted,
   TextDelta,
+  ReasoningDelta,
+  ArgumentsDelta,
   AnswerPreview,
   ModelRetried,
   ModelReplied,
@@ -274,6 +298,8 @@ export const schema = Schema.Union([
 export type ClientEvent =
   | TurnStarted
   | TextDelta
+  | ReasoningDelta
+  | ArgumentsDelta
   | AnswerPreview
   | ModelRetried
   | ModelReplied

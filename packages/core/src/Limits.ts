@@ -37,6 +37,11 @@ export interface Limits {
    */
   readonly tokens?: number
   /**
+   * What the run may cost, in the currency of your prices (`Model.priced`): a number above 0. Only the last reply can exceed
+   * the limit. A reply without a price then ends the run (`ModelFailed`, code `unpriced`). Default: no limit.
+   */
+  readonly money?: number
+  /**
    * How long a run may take. A `Deadline` around the run also limits it. When the time is up, a running
    * model call ends, and every running tool call ends with a timeout as its outcome. The time that a run spends
    * waiting for its user does not count. Default: no limit.
@@ -68,4 +73,4 @@ export type Limit = typeof Limit.Type
  * @category schemas
  * @since 0.1.0
  */
-export const Limit = Schema.Literals(["turns", "calls", "tokens", "elapsed"])
+export const Limit = Schema.Literals(["turns", "calls", "tokens", "money", "elapsed"])

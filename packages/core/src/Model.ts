@@ -1,9 +1,9 @@
 /**
  * The port to a language model: a request in, a reply or a {@link ModelFailure} out.
  *
- * The port is small on purpose. A request holds the transcript and the tools on offer. A reply holds text,
- * tool calls with their raw argument text, and the tokens that the provider counted. Anything else that a
- * provider needs is the provider's own concern.
+ * A request holds the transcript and the tools on offer. A reply holds text, tool calls with their raw argument
+ * text, and what the provider counted. Anything else that a provider sends is kept in `native`, and goes back to
+ * that provider unchanged. To write a model of your own, see `ModelAdapter`.
  *
  * @since 0.1.0
  */
@@ -16,13 +16,15 @@ import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { usageFields } from "./internal/call/usage.ts"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
 import { modelRetries } from "./internal/policy/modelRetries.ts"
 import { retryOn } from "./internal/policy/retryLoop.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
+import { kind } from "./internal/value/text.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
-import type { Transcript } from "./Transcript.ts"
+import { File, type Transcript } from "./Transcript.ts"
 
 // -----------------------------------------------------------------------------
 // Request and reply
@@ -61,6 +63,10 @@ export interface Options {
   readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string }
   /** Whether a reply may have several calls. */
   readonly parallelCalls?: boolean
+  /** How much the model thinks before it replies. What a level means depends on the model. */
+  readonly reasoning?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
+  /** Texts at which the reply ends. The reply does not contain them. */
+  readonly stop?: ReadonlyArray<string>
   /**
    * The JSON Schema of an object that the reply's text must be. An agent with an `output` sets it, if the model has
    * `structuredOutput`.
@@ -91,12 +97,43 @@ export const mustCall = ({ toolChoice }: Options): boolean =>
   toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none"
 
 /**
- * The tokens of a request and its reply, as the provider counts them.
+ * What a request and its reply used, as the provider counts it. An absent field was not reported: it is unknown, and not 0.
  *
  * @category models
  * @since 0.1.0
  */
-export class Usage extends namedStruct<Usage>()({ inputTokens: Schema.Int, outputTokens: Schema.Int }) {}
+export class Usage extends namedStruct<Usage>()(usageFields) {}
+
+/**
+ * A call that the provider ran itself, such as a search of the web. It is shown, and never run again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ProviderCall extends namedStruct<ProviderCall>()({
+  id: Schema.String,
+  name: Schema.String,
+  /** The text of the arguments, as the model wrote it. */
+  arguments: Schema.optionalKey(Schema.String),
+  /** What the provider's tool returned. Absent if the reply does not say. */
+  result: Schema.optionalKey(Schema.Json),
+  /** True if the provider's tool failed. */
+  failed: Schema.optionalKey(Schema.Boolean)
+}) {}
+
+/**
+ * A source that a reply is based on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Source extends namedStruct<Source>()({
+  /** The address of the source; absent for a document. */
+  url: Schema.optionalKey(Schema.String),
+  title: Schema.optionalKey(Schema.String),
+  /** The media type of a document. */
+  mediaType: Schema.optionalKey(Schema.String)
+}) {}
 
 /**
  * A model's reply. A reply without calls ends the run, and its text is the answer.
@@ -110,6 +147,16 @@ export class Reply extends namedStruct<Reply>()({
   usage: Schema.optionalKey(Usage),
   /** True if the reply was cut off at the maximum number of tokens. Absent means false. */
   truncated: Schema.optionalKey(Schema.Boolean),
+  /** The name of the model that replied. */
+  model: Schema.optionalKey(Schema.String),
+  /** What the model thought, or a summary of it, as far as the provider shows it. */
+  reasoning: Schema.optionalKey(Schema.String),
+  /** The calls that the provider ran itself. */
+  providerCalls: Schema.optionalKey(Schema.Array(ProviderCall)),
+  /** The sources that the provider names. */
+  sources: Schema.optionalKey(Schema.Array(Source)),
+  /** The files that the model made, such as pictures. */
+  files: Schema.optionalKey(Schema.Array(File)),
   /** The message in the provider's own format. It is sent back unchanged, except that call ids may be replaced. */
   native: Schema.optionalKey(Schema.Json)
 }) {}
@@ -123,6 +170,7 @@ export class Reply extends namedStruct<Reply>()({
  */
 export type Part =
   | { readonly _tag: "TextDelta"; readonly text: string }
+  | { readonly _tag: "ReasoningDelta"; readonly text: string }
   | { readonly _tag: "ArgumentsDelta"; readonly call: number; readonly tool: string; readonly text: string }
   | { readonly _tag: "Replied"; readonly reply: Reply }
 
@@ -138,7 +186,9 @@ const ModelFailureFields = Schema.Struct({
   transient: Schema.Boolean,
   retryAfter: Schema.optionalKey(Schema.DurationFromString),
   status: Schema.optionalKey(Schema.Int),
-  attempts: Schema.optionalKey(Schema.Int)
+  attempts: Schema.optionalKey(Schema.Int),
+  model: Schema.optionalKey(Schema.String),
+  usage: Schema.optionalKey(Usage)
 })
 
 /**
@@ -165,6 +215,7 @@ const ModelFailureFields = Schema.Struct({
  * | `unsupported`       | the request has an option that the provider does not have            | no           |
  * | `bad_address`       | the server has no such endpoint                                      | no           |
  * | `bad_request`       | the server understood the request and rejected it                    | no           |
+ * | `unpriced`          | the run has a limit of money, and the reply has no price             | no           |
  * | `defect`            | a bug in the program, such as a custom model's reply without a text  | no           |
  *
  * @example
@@ -193,6 +244,10 @@ export class ModelFailure extends CodedFailure<{
   readonly status?: number
   /** How many times the model was asked, if {@link retry} asked it more than once. Absent means once. */
   readonly attempts?: number
+  /** The name of the model that failed. */
+  readonly model?: string
+  /** What the failed request used, if the provider said so. */
+  readonly usage?: Usage
   /** The original error, for logs in this process. Never encoded. */
   readonly cause?: unknown
 }> {
@@ -220,6 +275,8 @@ export class Model extends Context.Service<Model, {
   readonly respond: (request: Request) => Effect.Effect<Reply, ModelFailure>
   /** Streams one reply while the model writes it. */
   readonly stream: (request: Request) => Stream.Stream<Part, ModelFailure>
+  /** The model's name. Replies and failures carry it, unless they have one of their own. Default: not known. */
+  readonly name?: string
   /** The size of the model's context window, in tokens. It says how big results may be (`ResultSize`). Default: not known. */
   readonly contextWindow?: number
   /**
@@ -248,9 +305,7 @@ export class Model extends Context.Service<Model, {
  */
 export const make = (options: Omit<Model["Service"], "stream">): Model["Service"] =>
   Model.of({
-    ...(options.contextWindow === undefined ? {} : { contextWindow: options.contextWindow }),
-    ...(options.structuredOutput === undefined ? {} : { structuredOutput: options.structuredOutput }),
-    respond: options.respond,
+    ...options,
     stream: (request) =>
       Stream.flatMap(Stream.fromEffect(options.respond(request)), (reply) =>
         Stream.fromIterable<Part>([
@@ -267,6 +322,74 @@ export const make = (options: Omit<Model["Service"], "stream">): Model["Service"
  */
 export const layer = (options: Omit<Model["Service"], "stream">): Layer.Layer<Model> =>
   Layer.succeed(Model, make(options))
+
+// -----------------------------------------------------------------------------
+// Prices
+// -----------------------------------------------------------------------------
+
+/**
+ * Returns what a usage cost, in a currency of your choice; `undefined` if there is no price for that model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Price = (usage: Usage, model: string | undefined) => number | undefined
+
+/**
+ * Adds to each reply what it cost (`Usage.money`). Failed requests cost something, too, if the provider says what they used.
+ *
+ * When to use: for the costs in a run's report, and for `limits.money`. A model that has no price then ends a run with such a
+ * limit (code `unpriced`).
+ *
+ * @param price is not asked about a reply without `usage`. Where it returns `undefined`, the provider's own figure stays.
+ * A price that throws, or that is negative or not finite, is a defect of the model.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Model, Toolkit } from "@fallible/core"
+ * import { Effect } from "effect"
+ *
+ * const usage = { inputTokens: 1_000, outputTokens: 200 }
+ * const model = Model.layer({ respond: () => Effect.succeed({ text: "Hello.", calls: [], usage }) }).pipe(
+ *   Model.priced(({ inputTokens = 0, outputTokens = 0 }) => (inputTokens * 2 + outputTokens * 10) / 1_000_000)
+ * )
+ * const agent = Agent.make({ toolkit: Toolkit.empty, limits: { money: 0.5 } })
+ * Effect.runSync(agent.run("Hi").pipe(Effect.provide(model))).report.money // => 0.004
+ * ```
+ *
+ * @category prices
+ * @since 0.1.0
+ */
+export const priced: {
+  (price: Price): <E, R>(self: Layer.Layer<Model, E, R>) => Layer.Layer<Model, E, R>
+  <E, R>(self: Layer.Layer<Model, E, R>, price: Price): Layer.Layer<Model, E, R>
+} = dual(2, <E, R>(self: Layer.Layer<Model, E, R>, price: Price): Layer.Layer<Model, E, R> =>
+  Layer.effect(
+    Model,
+    Effect.map(Model, (model) => {
+      const usageOf = (usage: Usage, name: string | undefined): Usage => {
+        const money: unknown = price(usage, name ?? model.name)
+        if (money === undefined) return usage
+        if (typeof money === "number" && money >= 0 && money < Infinity) return { ...usage, money }
+        throw new TypeError(`A price must be a finite number of at least 0; got ${typeof money === "number" ? money : kind(money)}.`)
+      }
+      const ofReply = (reply: Reply): Reply =>
+        reply.usage === undefined ? reply : { ...reply, usage: usageOf(reply.usage, reply.model) }
+      const ofFailure = (failure: ModelFailure): ModelFailure =>
+        failure.usage === undefined
+          ? failure
+          : new ModelFailure({ ...failure, cause: failure.cause, usage: usageOf(failure.usage, failure.model) })
+      return Model.of({
+        ...model,
+        respond: (request) => Effect.mapError(Effect.map(model.respond(request), ofReply), ofFailure),
+        stream: (request) =>
+          model.stream(request).pipe(
+            Stream.map((part) => part._tag === "Replied" ? { ...part, reply: ofReply(part.reply) } : part),
+            Stream.mapError(ofFailure)
+          )
+      })
+    })
+  ).pipe(Layer.provide(self)))
 
 // -----------------------------------------------------------------------------
 // Retrying

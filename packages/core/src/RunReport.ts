@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
 import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
+import { addUsage, sumFields, usageFields } from "./internal/call/usage.ts"
 import { alignColumns } from "./internal/value/columns.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { cut, printable } from "./internal/value/text.ts"
@@ -77,7 +78,11 @@ export class ModelEntry extends namedStruct<ModelEntry>()({
    * `"retry"`: the model was asked again. `"fallback"`: the run ended with a text in place of the reply
    * (`ModelRecovery`). `"run_failed"`: the run ended with `ModelFailed` or `RunPostponed`.
    */
-  handling: Schema.Literals(["retry", "fallback", "run_failed"])
+  handling: Schema.Literals(["retry", "fallback", "run_failed"]),
+  /** The name of the model that failed. */
+  model: Schema.optionalKey(Schema.String),
+  /** What the failed request used, if the provider said so. The counts of the report include it. */
+  usage: Schema.optionalKey(Schema.Struct(usageFields))
 }) {}
 
 /**
@@ -127,9 +132,8 @@ export class RunReport extends namedStruct<RunReport>()({
   turns: Schema.Int,
   /** The number of tool calls by the model, and by the models of agents that correct arguments. */
   calls: Schema.Int,
-  /** The tokens of the run, and of the agents that ran inside its calls. */
-  inputTokens: Schema.Int,
-  outputTokens: Schema.Int,
+  // What the run used, and the agents that ran inside its calls. What no provider reported is absent.
+  ...sumFields,
   /**
    * Ordered by turn. Within a turn, the model's failures come first. The failures of each call follow, in the
    * order in which they were handled.
@@ -147,8 +151,7 @@ export class RunReport extends namedStruct<RunReport>()({
  * @since 0.1.0
  */
 export class Spent extends namedStruct<Spent>()({
-  inputTokens: Schema.Int,
-  outputTokens: Schema.Int,
+  ...sumFields,
   failures: Schema.Array(Entry).pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
   repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
 }) {}
@@ -159,12 +162,12 @@ export class Spent extends namedStruct<Spent>()({
  * @category combining
  * @since 0.1.0
  */
-export const plusSpent = (one: Spent, other: Spent): Spent => ({
-  inputTokens: one.inputTokens + other.inputTokens,
-  outputTokens: one.outputTokens + other.outputTokens,
-  failures: [...one.failures, ...other.failures],
-  repairs: [...one.repairs, ...other.repairs]
-})
+export const plusSpent = (one: Spent, other: Spent): Spent =>
+  addUsage(
+    { failures: [...one.failures, ...other.failures], repairs: [...one.repairs, ...other.repairs] },
+    one,
+    other
+  )
 
 /**
  * Combines two reports into one.
@@ -206,7 +209,7 @@ export const plus = (one: RunReport, other: RunReport): RunReport => ({
  * @since 0.1.0
  */
 export const table = (report: RunReport, max = Infinity): string => {
-  const { calls, failures, inputTokens, outputTokens, repairs, turns } = report
+  const { calls, failures, repairs, turns } = report
   const listed = failures.slice(0, max)
   const left = failures.length - listed.length
   return [
@@ -219,11 +222,23 @@ export const table = (report: RunReport, max = Infinity): string => {
         counted(calls, "call"),
         counted(failures.length, "failure"),
         counted(repairs.length, "repair"),
-        counted(inputTokens, "input token"),
-        counted(outputTokens, "output token")
+        ...usageText(report)
       ].join(", ")
     }`
   ].join("\n")
+}
+
+const usageText = (report: RunReport): ReadonlyArray<string> => {
+  const { inputTokens, money, outputTokens, unreported = 0 } = report
+  if (inputTokens === undefined && outputTokens === undefined && money === undefined) {
+    return report.turns === 0 ? [] : ["tokens unknown"]
+  }
+  return [
+    inputTokens === undefined ? "input tokens unknown" : counted(inputTokens, "input token"),
+    outputTokens === undefined ? "output tokens unknown" : counted(outputTokens, "output token"),
+    ...(money === undefined ? [] : [`cost ${Number(money.toPrecision(6))}`]),
+    ...(unreported === 0 ? [] : [`${counted(unreported, "reply", "replies")} without a count of tokens`])
+  ]
 }
 
 const heading = ["turn", "call", "tool", "failure", "code", "attempts", "effect", "handling", "detail"]
@@ -248,4 +263,4 @@ const isOfModel = (entry: Entry): entry is ModelEntry => entry.tag === "ModelFai
 
 const ofModel = { call: "-", tool: "(model)", certainty: "-", policy: undefined }
 
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
+const counted = (count: number, what: string, many = `${what}s`): string => `${count} ${count === 1 ? what : many}`

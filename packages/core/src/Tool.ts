@@ -86,6 +86,7 @@ import {
   tokenOf,
   withPolicy
 } from "./internal/tool/toolParts.ts"
+import type { File } from "./internal/value/file.ts"
 import { finite, positive } from "./internal/value/numberOption.ts"
 import { byMethod, namedRequests } from "./internal/wire/actingRequests.ts"
 import type { Parameters } from "./Parameters.ts"
@@ -1486,6 +1487,8 @@ export interface Outcome<out A, out E extends ToolFailure> {
   readonly fixing?: RunReport
   /** Caveats on the answer, one sentence each. */
   readonly caveats: ReadonlyArray<string>
+  /** The files beside the answer (`ToolCall.attach`). Absent if there are none. */
+  readonly files?: ReadonlyArray<File>
   /** The source of the answer. Absent if no source was named. */
   readonly source?: Source
 }

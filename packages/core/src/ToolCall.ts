@@ -27,6 +27,7 @@ import { current as scope, detached, identityOf } from "./internal/call/scope.ts
 import { standaloneKey, standaloneReply } from "./internal/call/withoutAgent.ts"
 import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
+import { File } from "./internal/value/file.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { neverAwaited } from "./internal/value/neverAwaited.ts"
 import { type NotedRequest, type NoteOptions, noteRequest as noteInRecord } from "./internal/wire/noteRequest.ts"
@@ -173,6 +174,46 @@ export const caveat = (text: string): Effect.Effect<void> =>
       if (sentence !== undefined) note(call, { _tag: "CaveatAdded", text: sentence })
     })
   )
+
+/**
+ * Attaches a picture or another file to the answer, beside its value. The model sees it if its server accepts such files in the
+ * results of tools. Otherwise, the model reads a note with the file's name and type.
+ *
+ * When to use: for what is not text, such as a screenshot or a chart.
+ *
+ * A file that is not a `Transcript.File` is a defect of the handler.
+ *
+ * @param file its bytes with their media type (`Transcript.file`), or its URL
+ * @example
+ * ```ts
+ * import { Tool, ToolCall, Transcript } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const png = new Uint8Array([137, 80, 78, 71])
+ * const chart = Tool.make(
+ *   "draw_chart",
+ *   { description: "Draws the chart of a year", success: Schema.String, sideEffect: "none" },
+ *   () => Effect.as(ToolCall.attach(Transcript.file(png, "image/png", "chart.png")), "The chart is attached.")
+ * )
+ * ```
+ *
+ * @category noting
+ * @since 0.1.0
+ */
+export const attach = (file: File): Effect.Effect<void> =>
+  neverAwaited(
+    "ToolCall.attach",
+    Effect.map(scope, (call) => {
+      if (!isFile(file)) {
+        throw new TypeError(
+          "ToolCall.attach needs a file: { mediaType, base64 } or { url }. Use Transcript.file(bytes, mediaType)."
+        )
+      }
+      note(call, { _tag: "FileAttached", file })
+    })
+  )
+
+const isFile = Schema.is(File)
 
 /**
  * Records where the answer came from, and how old it is. The model reads the source if an `age` is given, or if the source

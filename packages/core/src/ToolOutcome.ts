@@ -11,6 +11,7 @@ import { Certainty, Doubt } from "./Certainty.ts"
 import { Repair } from "./internal/call/argumentRepair.ts"
 import { Handled } from "./internal/call/handledFailure.ts"
 import { Effects } from "./internal/failure/effects.ts"
+import { File } from "./internal/value/file.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { RunReport, Spent } from "./RunReport.ts"
 import * as ToolFailure from "./ToolFailure.ts"
@@ -143,6 +144,8 @@ export class Completed extends namedStruct<Completed>()({
   value: Schema.Json,
   /** Notes for the model about the value, one sentence each. */
   caveats: Schema.Array(Schema.String),
+  /** The files beside the value (`ToolCall.attach`). Absent if there are none. */
+  files: Schema.optionalKey(Schema.Array(File)),
   /** Where the value came from. Absent if this was not reported. */
   source: Schema.optionalKey(Schema.Struct({
     name: Schema.String,

@@ -14,54 +14,46 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { shownCall } from "./internal/call/modelCall.ts"
 import { AppendOnly } from "./internal/value/appendOnly.ts"
-import { versionOf } from "./internal/value/versioned.ts"
+import { File } from "./internal/value/file.ts"
+import { eachOf, type Upgrade, upgraded, versionOf } from "./internal/value/versioned.ts"
 import { ToolCall } from "./ToolCall.ts"
 
-/**
- * A picture: its bytes in base64 with their media type, or its URL.
- *
- * @category models
- * @since 0.1.0
- */
-export type Image = typeof Image.Type
+export { File } from "./internal/value/file.ts"
 
-/**
- * The schema of an {@link Image}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Image = Schema.Union([
-  Schema.Struct({ mediaType: Schema.String, base64: Schema.String }),
-  Schema.Struct({ url: Schema.String })
-])
+const files = Schema.optionalKey(Schema.Array(File))
+
+// True: the provider is asked to keep the request up to and with this message in a cache. Some do so by themselves.
+const cache = Schema.optionalKey(Schema.Boolean)
 
 /**
  * The schema of a {@link Message}.
+ *
+ * Each message may have `cache: true`: then the provider is asked to keep the request up to and with this message in its
+ * cache, which makes later requests cheaper. A provider that has no such mark ignores it.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Message = Schema.Union([
-  Schema.Struct({ role: Schema.tag("system"), text: Schema.String }),
-  Schema.Struct({
-    role: Schema.tag("user"),
-    text: Schema.String,
-    images: Schema.optionalKey(Schema.Array(Image))
-  }),
+  Schema.Struct({ role: Schema.tag("system"), text: Schema.String, cache }),
+  Schema.Struct({ role: Schema.tag("user"), text: Schema.String, files, cache }),
   Schema.Struct({
     role: Schema.tag("assistant"),
     text: Schema.String,
     calls: Schema.Array(ToolCall),
     /** The message in the provider's own format. It is sent back to the provider unchanged. */
-    native: Schema.optionalKey(Schema.Json)
+    native: Schema.optionalKey(Schema.Json),
+    cache
   }),
   Schema.Struct({
     role: Schema.tag("tool"),
     callId: Schema.String,
     name: Schema.String,
     /** The outcome of the call, turned into text by a `Rendering`. */
-    text: Schema.String
+    text: Schema.String,
+    /** The files that the tool returned beside its value (`ToolCall.attach`). */
+    files,
+    cache
   })
 ])
 
@@ -123,7 +115,7 @@ export class Transcript implements Iterable<Message> {
   }
 }
 
-const version = 1
+const version = 2
 
 /**
  * Creates a transcript from messages.
@@ -144,22 +136,27 @@ const version = 1
 export const make = (messages: Iterable<Message>): Transcript => new Transcript(messages)
 
 /**
- * Creates a picture from its bytes.
+ * Creates a picture or another file from its bytes.
  *
  * @param mediaType for example `"image/png"`
+ * @param name the name of the file; default: none
  *
  * @example
  * ```ts
  * import { Transcript } from "@fallible/core"
  *
  * const bytes = new Uint8Array([71, 73, 70])
- * Transcript.image(bytes, "image/gif") // => { mediaType: "image/gif", base64: "R0lG" }
+ * Transcript.file(bytes, "image/gif") // => { mediaType: "image/gif", base64: "R0lG" }
  * ```
  *
  * @category constructors
  * @since 0.1.0
  */
-export const image = (bytes: Uint8Array, mediaType: string): Image => ({ mediaType, base64: toBase64(bytes) })
+export const file = (bytes: Uint8Array, mediaType: string, name?: string): File => ({
+  mediaType,
+  base64: toBase64(bytes),
+  ...(name === undefined ? {} : { name })
+})
 
 const toBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 
@@ -203,9 +200,12 @@ const shownMessage = (message: Message): Message => {
   return { role, text, calls: calls.map(shownCall) }
 }
 
+// A schema that reads two versions has no types of its own.
+const asCodec = (schema: Schema.Constraint) => schema as Schema.Codec<Transcript, Schema.JsonObject>
+
 /**
- * The schema of a {@link Transcript}. It encodes to `{ version: 1, messages: […] }`. Decoding a different
- * version fails with a message that names that version.
+ * The schema of a {@link Transcript}. It encodes to `{ version: 2, messages: […] }`. It decodes version 1, too. Decoding any
+ * other version fails with a message that names that version.
  *
  * @example
  * ```ts
@@ -214,21 +214,26 @@ const shownMessage = (message: Message): Message => {
  *
  * const transcript = Transcript.make([{ role: "user", text: "Hello" }])
  * Schema.encodeSync(Transcript.schema)(transcript)
- * // => { version: 1, messages: [{ role: "user", text: "Hello" }] }
+ * // => { version: 2, messages: [{ role: "user", text: "Hello" }] }
  * ```
  *
  * @category schemas
  * @since 0.1.0
  */
-export const schema = Schema.Struct({
-  version: versionOf("a transcript", version),
-  messages: Schema.Array(Message)
-}).pipe(
-  Schema.decodeTo(
-    Schema.instanceOf(Transcript, { expected: "a Transcript" }),
-    SchemaTransformation.transform({
-      decode: ({ messages }) => make(messages),
-      encode: (transcript) => ({ version, messages: toArray(transcript) })
-    })
-  )
-)
+export const schema: Schema.Codec<Transcript, Schema.JsonObject> = asCodec(upgraded(
+  Schema.Struct({ version: versionOf("a transcript", version), messages: Schema.Array(Message) }).pipe(
+    Schema.decodeTo(
+      Schema.instanceOf(Transcript, { expected: "a Transcript" }),
+      SchemaTransformation.transform({
+        decode: ({ messages }) => make(messages),
+        encode: (transcript) => ({ version, messages: toArray(transcript) })
+      })
+    )
+  ),
+  version,
+  ({ messages = null, ...stored }) => ({ ...stored, messages: eachOf(messages, messageBefore) })
+))
+
+// In version 1, messages of users had `images`.
+const messageBefore: Upgrade = ({ images, ...message }) =>
+  images === undefined ? message : { ...message, files: images }

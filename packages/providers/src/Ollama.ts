@@ -16,6 +16,8 @@
  */
 import { demandKnown, type Names } from "@fallible/arguments/internal"
 import { Model, type ModelFailure, type Transcript } from "@fallible/core"
+import { type Settings, toolName } from "@fallible/core/ModelAdapter"
+import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -26,13 +28,12 @@ import * as Stream from "effect/Stream"
 import * as Endpoint from "./internal/endpoint.ts"
 import * as FromEnv from "./internal/fromEnv.ts"
 import { asJson, isObject } from "./internal/json.ts"
-import * as Failures from "./internal/modelFailures.ts"
 import * as Outgoing from "./internal/outgoingMessages.ts"
 import * as Provider from "./internal/provider.ts"
 import * as Assembly from "./internal/replyAssembly.ts"
 import * as Body from "./internal/responseBody.ts"
+import * as Server from "./internal/server.ts"
 import { asSource, each, writeWithSources } from "./internal/sourceText.ts"
-import type { Settings } from "./Settings.ts"
 
 // -----------------------------------------------------------------------------
 // Layers
@@ -122,9 +123,9 @@ export const layerConfig = (
 
 const thisMachine = "127.0.0.1:11434"
 
-const serverOf = ({ apiKey, host = thisMachine, model: name }: Options): Failures.Server => {
+const serverOf = ({ apiKey, host = thisMachine, model: name }: Options): Server.Server => {
   const model = Endpoint.modelName(name)
-  return {
+  return Server.make({
     name: "Ollama",
     endpoint: Endpoint.make({ baseUrl: urlOf(host), path: "/api/chat", apiKey }),
     model,
@@ -132,7 +133,7 @@ const serverOf = ({ apiKey, host = thisMachine, model: name }: Options): Failure
       `It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull ${model}'.`,
     ifUnknownModel: `Get the model with 'ollama pull ${model}', or use one that 'ollama list' shows.`,
     ifDenied: "Check the key (OLLAMA_API_KEY), and what it is allowed to do."
-  }
+  })
 }
 
 /** Returns the URL of a host. As in Ollama's own programs, the scheme and the port of the host may be left out. */
@@ -168,7 +169,7 @@ const encode = (
   contextWindow: number | undefined
 ): Provider.Format["encode"] =>
 ({ options = {}, tools, transcript }, { server, stream }) => {
-  const problem = unsupportedOption(options) ?? unsupportedImage(transcript)
+  const problem = unsupportedOption(options)
   if (problem !== undefined) return Effect.fail(problem)
   const { options: own, ...provider } = options.provider ?? {}
   return Effect.succeed({
@@ -178,9 +179,11 @@ const encode = (
     options: {
       ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
       ...(options.maxTokens === undefined ? {} : { num_predict: options.maxTokens }),
+      ...(options.stop === undefined || options.stop.length === 0 ? {} : { stop: options.stop }),
       ...(contextWindow === undefined ? {} : { num_ctx: contextWindow }),
       ...(isObject(own) ? own : {})
     },
+    ...(options.reasoning === undefined ? {} : { think: thinking[options.reasoning] }),
     // Ollama makes the model write by the schema, and nothing else: it could call no tool.
     ...(options.output === undefined ? {} : { format: asJson(options.output) }),
     ...provider,
@@ -188,47 +191,55 @@ const encode = (
   })
 }
 
-const encodeMessage = (server: Failures.Server) => (message: Transcript.Message): Schema.JsonObject => {
+// Ollama has fewer levels.
+const thinking: Readonly<Record<NonNullable<Model.Options["reasoning"]>, false | string>> = {
+  none: false,
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high"
+}
+
+const encodeMessage = (server: Server.Server) => (message: Transcript.Message): Schema.JsonObject => {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.text }
     case "user":
-      return { role: "user", content: message.text, ...encodeImages(message) }
+      return { role: "user", ...encodeContent(message) }
     case "assistant":
       return { ...Outgoing.assistant(message, server, asSource), content: message.text }
     case "tool":
       return {
         role: "tool",
         tool_call_id: message.callId,
-        tool_name: Outgoing.toolName(message.name),
-        content: message.text
+        tool_name: toolName(message.name),
+        ...encodeContent(message)
       }
   }
 }
 
-const encodeImages = ({ images = [] }: Transcript.MessageOf<"user">): Schema.JsonObject =>
-  images.length === 0 ? {} : { images: images.flatMap((image) => bytesIn(image) ?? []) }
+const encodeContent = (
+  { files = [], text }: Pick<Transcript.MessageOf<"user">, "files" | "text">
+): Schema.JsonObject => {
+  const images = files.flatMap((file) => pictureIn(file) ?? [])
+  const content = Outgoing.withNotes(text, files.filter((file) => pictureIn(file) === undefined))
+  return images.length === 0 ? { content } : { content, images }
+}
 
-/** Returns the bytes of a picture in base64; `undefined` if the picture has only an address. */
-const bytesIn = (image: Transcript.Image): string | undefined =>
-  "base64" in image ? image.base64 : /^data:[^,]*;base64,(.*)$/s.exec(image.url)?.[1]
+/** Returns the bytes of a picture in base64; `undefined` if the file is something else, or has only an address. */
+const pictureIn = (file: Transcript.File): string | undefined =>
+  "base64" in file
+    ? file.mediaType.startsWith("image/") ? file.base64 : undefined
+    : /^data:(?:image\/[^,]*|);base64,(.*)$/s.exec(file.url)?.[1]
 
 // Options that Ollama does not have are refused, because Ollama would silently ignore them.
 const unsupportedOption = (options: Model.Options): ModelFailure | undefined =>
   Model.mustCall(options)
-    ? Failures.unsupportedByProvider("Ollama cannot be forced to call a tool.", elsewhere)
+    ? ModelProblem.unsupported("Ollama cannot be forced to call a tool.", elsewhere)
     : options.parallelCalls === false
-    ? Failures.unsupportedByProvider("Ollama cannot be limited to one call at a time.", elsewhere)
-    : undefined
-
-const unsupportedImage = (transcript: Transcript.Transcript): ModelFailure | undefined =>
-  Array.from(transcript).some((message) =>
-      message.role === "user" && message.images?.some((image) => bytesIn(image) === undefined)
-    )
-    ? Failures.unsupportedByProvider(
-      "Ollama does not accept images by URL.",
-      "Send the bytes: Transcript.image(bytes, mediaType)."
-    )
+    ? ModelProblem.unsupported("Ollama cannot be limited to one call at a time.", elsewhere)
     : undefined
 
 const elsewhere = "Leave the option out, or say it in the instructions."
@@ -250,7 +261,7 @@ const ofReplies = "done"
 
 const read: Provider.Format["read"] = Body.reader(Completion, ofReplies, (body, text) => ({
   message: Assembly.withSources(body.message ?? {}, text, ["message", "tool_calls", each, "function", "arguments"]),
-  usage: Body.usageOf(body, "prompt_eval_count", "eval_count"),
+  usage: Body.usageOf({ inputTokens: body.prompt_eval_count, outputTokens: body.eval_count }),
   finish: body.done ? body.done_reason === "length" ? "length" : "stop" : undefined,
   done: body.done
 }))

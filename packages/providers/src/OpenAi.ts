@@ -14,6 +14,8 @@
  */
 import { demandKnown, type Names } from "@fallible/arguments/internal"
 import { Model, type ModelFailure, type Toolkit, type Transcript } from "@fallible/core"
+import type { Settings } from "@fallible/core/ModelAdapter"
+import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
@@ -25,13 +27,12 @@ import * as Stream from "effect/Stream"
 import * as Endpoint from "./internal/endpoint.ts"
 import * as FromEnv from "./internal/fromEnv.ts"
 import { asJson, isObjectText } from "./internal/json.ts"
-import * as Failures from "./internal/modelFailures.ts"
 import * as Outgoing from "./internal/outgoingMessages.ts"
 import * as Provider from "./internal/provider.ts"
 import * as Assembly from "./internal/replyAssembly.ts"
 import * as Body from "./internal/responseBody.ts"
+import * as Server from "./internal/server.ts"
 import { each, type Path, write } from "./internal/sourceText.ts"
-import type { Settings } from "./Settings.ts"
 
 // -----------------------------------------------------------------------------
 // Layers
@@ -135,16 +136,16 @@ export const layerConfig = (
 
 const openAi = "https://api.openai.com/v1"
 
-const serverOf = ({ apiKey, baseUrl = openAi, model: name }: Options): Failures.Server => {
+const serverOf = ({ apiKey, baseUrl = openAi, model: name }: Options): Server.Server => {
   const model = Endpoint.modelName(name)
-  return {
+  return Server.make({
     name: "The model's server",
     endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
     model,
     ifUnreachable: "The server may not be running, or its address may be wrong (OPENAI_BASE_URL).",
     ifUnknownModel: `Check the model's name: '${model}'. The server lists its models under /models.`,
     ifDenied: "Check the key (OPENAI_API_KEY), and what it is allowed to do."
-  }
+  })
 }
 
 // -----------------------------------------------------------------------------
@@ -156,10 +157,12 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
   if (problem !== undefined) return Effect.fail(problem)
   return Effect.succeed({
     model: server.model,
-    messages: Array.from(transcript, encodeMessage(server)),
+    messages: encodeMessages(transcript, server),
     ...(tools.length === 0 ? {} : { tools: tools.map(Outgoing.definition), ...encodeChoice(options) }),
     ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
     ...encodeMostTokens(options, server),
+    ...(options.reasoning === undefined ? {} : { reasoning_effort: options.reasoning }),
+    ...(options.stop === undefined || options.stop.length === 0 ? {} : { stop: options.stop }),
     ...(options.output === undefined ? {} : {
       response_format: { type: "json_schema", json_schema: { name: "answer", schema: asJson(options.output) } }
     }),
@@ -173,7 +176,7 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
 // one of the two is sent.
 const encodeMostTokens = (
   { maxTokens, provider = {} }: Model.Options,
-  { endpoint }: Failures.Server
+  { endpoint }: Server.Server
 ): Schema.JsonObject =>
   maxTokens === undefined || "max_tokens" in provider || "max_completion_tokens" in provider
     ? {}
@@ -181,7 +184,26 @@ const encodeMostTokens = (
     ? { max_completion_tokens: maxTokens }
     : { max_tokens: maxTokens }
 
-const encodeMessage = (server: Failures.Server) => (message: Transcript.Message): Schema.JsonObject => {
+const encodeMessages = (transcript: Transcript.Transcript, server: Server.Server): Schema.JsonArray => {
+  const messages: Array<Schema.JsonObject> = []
+  // In this format, the result of a tool is a text. Files follow in a message of the user's, after all results of a turn.
+  let attached: Array<Schema.JsonObject> = []
+  const addAttached = (): void => {
+    if (attached.length > 0) messages.push({ role: "user", content: attached })
+    attached = []
+  }
+  for (const message of transcript) {
+    if (message.role !== "tool") addAttached()
+    messages.push(encodeMessage(message, server))
+    if (message.role !== "tool" || message.files === undefined) continue
+    const parts = readable(message.files)
+    if (parts.length > 0) attached.push({ type: "text", text: `Files of the result of ${message.callId}:` }, ...parts)
+  }
+  addAttached()
+  return messages
+}
+
+const encodeMessage = (message: Transcript.Message, server: Server.Server): Schema.JsonObject => {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.text }
@@ -190,18 +212,35 @@ const encodeMessage = (server: Failures.Server) => (message: Transcript.Message)
     case "assistant":
       return Outgoing.assistant(message, server, (text) => text)
     case "tool":
-      return { role: "tool", tool_call_id: message.callId, content: message.text }
+      return {
+        role: "tool",
+        tool_call_id: message.callId,
+        content: Outgoing.withNotes(message.text, unreadable(message.files))
+      }
   }
 }
 
-const encodeContent = ({ images = [], text }: Transcript.MessageOf<"user">): Schema.Json =>
-  images.length === 0 ? text : [
-    { type: "text", text },
-    ...images.map((image) => ({ type: "image_url", image_url: { url: encodeImage(image) } }))
-  ]
+const encodeContent = ({ files = [], text }: Transcript.MessageOf<"user">): Schema.Json => {
+  const noted = Outgoing.withNotes(text, unreadable(files))
+  const parts = readable(files)
+  return parts.length === 0 ? noted : [{ type: "text", text: noted }, ...parts]
+}
 
-const encodeImage = (image: Transcript.Image): string =>
-  "url" in image ? image.url : `data:${image.mediaType};base64,${image.base64}`
+const readable = (files: ReadonlyArray<Transcript.File>): ReadonlyArray<Schema.JsonObject> =>
+  files.map(encodeFile).filter((part) => part !== undefined)
+
+const unreadable = (files: ReadonlyArray<Transcript.File> = []): ReadonlyArray<Transcript.File> =>
+  files.filter((file) => encodeFile(file) === undefined)
+
+// Returns a file in the server's form: a picture, or a PDF. The server accepts nothing else.
+const encodeFile = (file: Transcript.File): Schema.JsonObject | undefined => {
+  const { mediaType = "image/*", name } = file
+  const url = "url" in file ? file.url : `data:${mediaType};base64,${file.base64}`
+  if (mediaType.startsWith("image/")) return { type: "image_url", image_url: { url } }
+  return mediaType === "application/pdf" && url.startsWith("data:")
+    ? { type: "file", file: { filename: name ?? "file.pdf", file_data: url } }
+    : undefined
+}
 
 const encodeChoice = ({ parallelCalls, toolChoice }: Model.Options): Schema.JsonObject => ({
   ...(toolChoice === undefined ? {} : {
@@ -217,7 +256,7 @@ const unsupportedOption = (
   tools: ReadonlyArray<Toolkit.Definition>
 ): ModelFailure | undefined =>
   tools.length === 0 && Model.mustCall(options)
-    ? Failures.unsupportedByProvider(
+    ? ModelProblem.unsupported(
       "A tool call is required, but no tool is offered.",
       "Leave `toolChoice` out, or offer a tool."
     )
@@ -258,11 +297,23 @@ const readCompletion = Body.reader(Completion, ofReplies, ({ choices, usage }, t
   return {
     ...(form === "whole" ? {} : { delta: partOf("delta") }),
     message: partOf("message"),
-    usage: Body.usageOf(usage, "prompt_tokens", "completion_tokens"),
+    usage: usageOf(usage),
     finish: finishOf(choice?.finish_reason ?? ""),
     done: form === "whole"
   }
 })
+
+// OpenRouter also reports what was written to a cache, and the cost; DeepSeek has a name of its own for what was cached.
+const usageOf = (usage: unknown): Model.Usage | undefined =>
+  Body.usageOf({
+    inputTokens: Body.fieldOf(usage, "prompt_tokens"),
+    outputTokens: Body.fieldOf(usage, "completion_tokens"),
+    cachedTokens: Body.fieldOf(usage, "prompt_tokens_details", "cached_tokens") ??
+      Body.fieldOf(usage, "prompt_cache_hit_tokens"),
+    cacheWrittenTokens: Body.fieldOf(usage, "prompt_tokens_details", "cache_write_tokens"),
+    reasoningTokens: Body.fieldOf(usage, "completion_tokens_details", "reasoning_tokens"),
+    money: Body.fieldOf(usage, "cost")
+  })
 
 /** Translates a finish reason of OpenAI, vLLM, Mistral, OpenRouter, DeepSeek, Gemini and others. */
 const finishOf = (reason: string): Assembly.Chunk["finish"] =>
@@ -290,7 +341,7 @@ const frames: Provider.Format["frames"] = (body, server) =>
       }
       if (whole !== undefined) whole += text
       else if (parser.feed(text) !== undefined) {
-        return Effect.fail(Failures.oversizedReply(server, 10 * Failures.mebibyte))
+        return Effect.fail(ModelProblem.oversized(server, 10 * 1024 * 1024))
       }
       return Effect.succeed(events.splice(0))
     }
@@ -300,7 +351,7 @@ const frames: Provider.Format["frames"] = (body, server) =>
         return Effect.map(read("\n\n"), (events) => events.filter((text) => isEnd(text) || isObjectText(text)))
       }
       return Body.isForeign(whole, ofReplies)
-        ? Effect.fail(Failures.malformedReply(server, whole, true))
+        ? Effect.fail(ModelProblem.malformed(server, whole, true))
         : Effect.succeed([whole])
     })
     return Stream.decodeText(body).pipe(

@@ -5,4 +5,3 @@
  */
 export * as Ollama from "./Ollama.ts"
 export * as OpenAi from "./OpenAi.ts"
-export type * as Settings from "./Settings.ts"

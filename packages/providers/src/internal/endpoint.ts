@@ -1,7 +1,7 @@
+import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { escape } from "effect/RegExp"
 
 /** The address of a provider, and the credentials for it. */
 export interface Endpoint {
@@ -51,7 +51,7 @@ export const make = (options: {
       : basic !== ""
       ? Redacted.make(`Basic ${basic}`)
       : undefined,
-    hide: hider(secrets)
+    hide: ModelProblem.hide(secrets)
   }
 }
 
@@ -85,25 +85,3 @@ const keyProblem = (key: Redacted.Redacted | undefined): string | undefined =>
 
 /** True if an HTTP header can contain the text, without the white space around it. */
 export const isHeaderText = (text: string): boolean => /^[\x20-\x7e]*$/.test(text.trim())
-
-// The shortest secret that is hidden, in characters. A shorter one may appear elsewhere by chance: for
-// example, servers that need no key are often given the key `ollama`.
-const leastSecret = 8
-
-const hider = (candidates: ReadonlyArray<string>) => {
-  const forms = candidates.filter(({ length }) => length >= leastSecret).flatMap(formsOf)
-  // The longest secret comes first, because a shorter one may be a part of it.
-  const longestFirst = Array.from(new Set(forms)).toSorted((a, b) => b.length - a.length).map((form) => escape(form))
-  const secrets = new RegExp(longestFirst.join("|"), "gi")
-  return (text: string): string => longestFirst.length === 0 ? text : text.replace(secrets, "<redacted>")
-}
-
-/**
- * Returns the forms in which a secret may appear: as it is, encoded for an address or a query, and in both
- * spellings of JSON.
- */
-const formsOf = (secret: string): ReadonlyArray<string> => {
-  const quoted = JSON.stringify(secret).slice(1, -1)
-  const queried = new URLSearchParams([["", secret]]).toString().slice(1)
-  return [secret, encodeURIComponent(secret), queried, quoted, quoted.replaceAll("/", "\\/")]
-}

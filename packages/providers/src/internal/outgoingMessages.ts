@@ -3,13 +3,12 @@
  * accepts the result, whatever the model wrote.
  */
 import { type ToolCall, type Toolkit, type Transcript } from "@fallible/core"
-import * as Arguments from "@fallible/core/Arguments"
+import { argumentsText, fileNote, toolName } from "@fallible/core/ModelAdapter"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { asJson, type Fields, isObject, isObjectText } from "./json.ts"
-import type { Server } from "./modelFailures.ts"
+import { asJson, type Fields, isObject } from "./json.ts"
 import * as Assembly from "./replyAssembly.ts"
+import type { Server } from "./server.ts"
 
 /** Encodes a tool for the model. */
 export const definition = ({ description, name, parameters }: Toolkit.Definition): Schema.JsonObject => ({
@@ -68,26 +67,11 @@ const encodeCall = (
     function: {
       ...asJson(Assembly.functionOf(serverFields)),
       name: toolName(call.name),
-      arguments: encodeArguments(objectText(call.arguments ?? ""))
+      arguments: encodeArguments(argumentsText(call))
     }
   }
 }
 
-/**
- * Turns a tool name into one that servers accept, because models invent invalid names. The call's id still
- * identifies the call.
- */
-export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown"
-
-/**
- * Returns a call's arguments as the text of an object, because servers parse them. If the model wrote the
- * text of an object, returns that text; otherwise, the arguments as they were read. Arguments that cannot be
- * read are quoted inside an object.
- */
-const objectText = (text: string): string => {
-  if (isObjectText(text)) return text
-  const parsed = Result.filterOrFail(Arguments.parse(text), ({ isExact }) => isExact, () => "numbers that lost digits")
-  return JSON.stringify(
-    Result.match(parsed, { onSuccess: ({ value }) => value, onFailure: () => ({ INVALID_JSON: text }) })
-  )
-}
+/** Returns a text with a note for each file that the server does not accept. */
+export const withNotes = (text: string, files: ReadonlyArray<Transcript.File>): string =>
+  [text, ...files.map(fileNote)].filter((part) => part !== "").join("\n")

@@ -11,6 +11,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { asJson, type Fields, isObjectText, write } from "./json.ts"
+import type { Server } from "./server.ts"
 import { type Path, sourcesAt } from "./sourceText.ts"
 
 /** A message, or a piece of one. The schema is lenient, because servers are careless. */
@@ -42,6 +43,13 @@ const contentText = (content: unknown): string =>
     : Array.isArray(content)
     ? content.map((part: unknown) => stringAt(part, "text")).join("")
     : ""
+
+/** Returns what the model thought. Servers have different names for it, and some send it under two of them. */
+const reasoningOf = (message: Fields): string =>
+  thoughtFields.map((name) => stringAt(message, name)).find((text) => text !== "") ?? ""
+
+// Of DeepSeek and vLLM; of OpenRouter and Groq; of Ollama.
+const thoughtFields = ["reasoning_content", "reasoning", "thinking"]
 
 /** Replaces arguments that the server sent as an object by their source text. */
 export const withSources = (message: Fields, body: string, path: Path): Fields => {
@@ -79,23 +87,29 @@ export class Assembly {
   #usage: Model.Usage | undefined
   #finish: Chunk["finish"]
 
-  /** Adds a piece. Returns the text that is new. */
-  add({ delta = {}, finish, message, usage }: Chunk): string {
+  /** Adds a piece. Returns what is new. */
+  add({ delta = {}, finish, message, usage }: Chunk): ReadonlyArray<Delta> {
     this.#usage = usage ?? this.#usage
     this.#finish = finish ?? this.#finish
     this.#hasDeltas ||= hasFields(delta)
     merge(this.#message, delta)
-    const text = textOf({ message: delta })
-    return hasFields(message) ? text + this.#addMessage(message, finish !== undefined) : text
+    const thoughts = this.#hasDeltas ? reasoningOf(delta) : reasoningOf(message)
+    const added = textOf({ message: delta })
+    const text = hasFields(message) ? added + this.#addMessage(message, finish !== undefined) : added
+    return [
+      ...(thoughts === "" ? [] : [{ _tag: "ReasoningDelta", text: thoughts } as const]),
+      ...(text === "" ? [] : [{ _tag: "TextDelta", text } as const]),
+      ...this.#argumentsIn(delta)
+    ]
   }
 
   /** Returns the pieces of arguments in a piece that was added, for display. */
-  argumentsIn({ delta = {} }: Chunk): ReadonlyArray<Model.Part> {
+  #argumentsIn(delta: Fields): ReadonlyArray<Delta> {
     const pieces = callsAt(delta)
     if (pieces.length === 0) return none
     const calls = callsAt(this.#message)
     const places = pieces.map((piece) => lastCallOf(calls, piece))
-    return pieces.flatMap((piece, number): ReadonlyArray<Model.Part> => {
+    return pieces.flatMap((piece, number): ReadonlyArray<Delta> => {
       const at = places[number] ?? -1
       // Pieces of several calls may have the same index, or none. What belongs to which call is not shown then.
       if (places.indexOf(at) !== places.lastIndexOf(at)) return []
@@ -122,6 +136,8 @@ export class Assembly {
     return { message: this.#message, usage: this.#usage, finish: this.#finish, done: true }
   }
 }
+
+type Delta = Exclude<Model.Part, { readonly _tag: "Replied" }>
 
 const none: ReadonlyArray<never> = []
 
@@ -272,14 +288,19 @@ const isComplete = (call: Fields): boolean => textAt(call).endsWith("}") && isOb
 // The reply
 // -----------------------------------------------------------------------------
 
-/** Makes a reply. Its `native` keeps the message in the provider's own form, under the key `provider`. */
-export const toReply = (provider: string, { finish, message, usage }: Chunk): Model.Reply => ({
-  text: textOf({ message }),
-  calls: callsAt(message).map(toCall),
-  ...(usage === undefined ? {} : { usage }),
-  ...(finish === "length" ? { truncated: true } : {}),
-  ...nativeOf(provider, message)
-})
+/** Makes a reply. Its `native` keeps the message in the server's own form, under the server's address. */
+export const toReply = ({ endpoint, model }: Server, { finish, message, usage }: Chunk): Model.Reply => {
+  const reasoning = reasoningOf(message)
+  return {
+    text: textOf({ message }),
+    calls: callsAt(message).map(toCall),
+    model,
+    ...(usage === undefined ? {} : { usage }),
+    ...(finish === "length" ? { truncated: true } : {}),
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...nativeOf(endpoint.url, message)
+  }
+}
 
 // A message that is nested too deeply to be written cannot be sent back.
 const nativeOf = (provider: string, message: Fields): Pick<Model.Reply, "native"> =>

@@ -1,13 +1,13 @@
 /** Reads JSON from a server: a whole body, or one piece of a streamed body. */
 import type { Model, ModelFailure } from "@fallible/core"
+import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { parse } from "./json.ts"
-import * as Failures from "./modelFailures.ts"
 import type { Chunk } from "./replyAssembly.ts"
-import { problemOf } from "./serverProblem.ts"
+import type { Server } from "./server.ts"
 
 /** A whole reply, the first piece of a streamed reply, or a later piece. */
 export type Form = "whole" | "first" | "later"
@@ -24,14 +24,14 @@ export const reader = <A>(
   toChunk: (body: A, text: string, form: Form) => Chunk
 ) => {
   const isBody = Schema.is(schema)
-  return (text: string, form: Form, server: Failures.Server): Effect.Effect<Chunk, ModelFailure> => {
+  return (text: string, form: Form, server: Server): Effect.Effect<Chunk, ModelFailure> => {
     const body = Option.getOrUndefined(parse(text))
     const error = errorIn(body)
-    if (error !== undefined) return Effect.fail(Failures.reportedProblem(server, problemOf(error)))
+    if (error !== undefined) return Effect.fail(ModelProblem.reported(server, error))
     const chunk = isBody(body) ? toChunk(body, text, form) : undefined
     // A piece may have no message; a whole reply must have one.
     return chunk === undefined || (form === "whole" && Object.keys(chunk.message).length === 0)
-      ? Effect.fail(Failures.malformedReply(server, text, form !== "later" && isForeign(text, field)))
+      ? Effect.fail(ModelProblem.malformed(server, text, form !== "later" && isForeign(text, field)))
       : Effect.succeed(chunk)
   }
 }
@@ -52,15 +52,19 @@ const errorIn = (body: unknown): unknown => {
 }
 
 /**
- * Returns the token usage of a reply. For a prompt that was in its cache, a server may leave out the input
- * tokens, which then count as 0.
+ * Returns what a server counted, from the fields that have the names of a usage's fields. Servers leave out fields, and some
+ * send nonsense.
  */
-export const usageOf = (counts: unknown, input: string, output: string): Model.Usage | undefined => {
-  if (!Predicate.isObject(counts)) return undefined
-  const [inputTokens, outputTokens] = [counts[input], counts[output]]
-  if (!isCount(inputTokens) && !isCount(outputTokens)) return undefined
-  return { inputTokens: isCount(inputTokens) ? inputTokens : 0, outputTokens: isCount(outputTokens) ? outputTokens : 0 }
+export const usageOf = (counts: { readonly [Key in keyof Model.Usage]: unknown }): Model.Usage | undefined => {
+  const known = Object.entries(counts).filter(([key, count]) => key === "money" ? isMoney(count) : isCount(count))
+  return known.length === 0 ? undefined : Object.fromEntries(known)
 }
+
+/** Returns a field of a field; `undefined` if there is none. */
+export const fieldOf = (object: unknown, ...path: ReadonlyArray<string>): unknown =>
+  path.reduce((inner: unknown, key) => Predicate.isObject(inner) ? inner[key] : undefined, object)
 
 const isCount = (value: unknown): value is number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0
+
+const isMoney = (value: unknown): value is number => typeof value === "number" && value >= 0 && value < Infinity

@@ -39,7 +39,11 @@ const Message = Schema.Union([
       Schema.String,
       Schema.NonEmptyArray(Schema.Union([
         Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
-        Schema.Struct({ type: Schema.Literal("image_url"), image_url: Schema.Struct({ url: Schema.String }) })
+        Schema.Struct({ type: Schema.Literal("image_url"), image_url: Schema.Struct({ url: Schema.String }) }),
+        Schema.Struct({
+          type: Schema.Literal("file"),
+          file: Schema.Struct({ filename: Schema.String, file_data: Schema.String })
+        })
       ]))
     ])
   }),
@@ -66,6 +70,10 @@ const Request = Schema.Struct({
   parallel_tool_calls: Schema.optionalKey(Schema.Boolean),
   temperature: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
   max_tokens: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
+  reasoning_effort: Schema.optionalKey(
+    Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
+  ),
+  stop: Schema.optionalKey(Schema.NonEmptyArray(Schema.String)),
   stream: Schema.optionalKey(Schema.Boolean),
   stream_options: Schema.optionalKey(Schema.Struct({ include_usage: Schema.Boolean }))
 })
@@ -117,7 +125,13 @@ const decodeMessage = (message: typeof Message.Type, names: ReadonlyMap<string, 
         : {
           role: "user",
           text: message.content.flatMap((part) => part.type === "text" ? [part.text] : []).join(""),
-          images: message.content.flatMap((part) => part.type === "image_url" ? [imageOf(part.image_url.url)] : [])
+          files: message.content.flatMap((part) =>
+            part.type === "image_url"
+              ? [fileOf(part.image_url.url)]
+              : part.type === "file"
+              ? [{ ...fileOf(part.file.file_data), name: part.file.filename }]
+              : []
+          )
         }
     case "assistant":
       return {
@@ -135,7 +149,7 @@ const decodeMessage = (message: typeof Message.Type, names: ReadonlyMap<string, 
   }
 }
 
-const imageOf = (url: string): Transcript.Image => {
+const fileOf = (url: string): Transcript.File => {
   const [, mediaType, base64] = /^data:([^;]+);base64,(.*)$/s.exec(url) ?? []
   return mediaType === undefined || base64 === undefined ? { url } : { mediaType, base64 }
 }
@@ -149,6 +163,8 @@ const optionsOf = (request: typeof Request.Type, body: unknown): Model.Options =
       ? request.tool_choice
       : { tool: request.tool_choice.function.name }
   }),
+  ...(request.reasoning_effort === undefined ? {} : { reasoning: request.reasoning_effort }),
+  ...(request.stop === undefined ? {} : { stop: request.stop }),
   ...othersIn(body, knownFields)
 })
 
@@ -169,7 +185,10 @@ const usageOf = ({ usage }: Model.Reply) =>
   usage === undefined ? undefined : {
     prompt_tokens: usage.inputTokens,
     completion_tokens: usage.outputTokens,
-    total_tokens: usage.inputTokens + usage.outputTokens
+    total_tokens: (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0),
+    prompt_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWrittenTokens },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    cost: usage.money
   }
 
 const completion = (object: string, fields: object): object => ({
@@ -190,6 +209,7 @@ const messageOf = (reply: Model.Reply): object => ({
   role: "assistant",
   content: reply.text === "" ? null : reply.text,
   refusal: null,
+  ...(reply.reasoning === undefined ? {} : { reasoning_content: reply.reasoning }),
   ...nativeOf(reply, "openai"),
   ...(reply.calls.length === 0 ? {} : { tool_calls: reply.calls.map((call) => callOf(call)) })
 })
@@ -209,6 +229,7 @@ export const nativeOf = ({ native }: Model.Reply, provider: string): object => {
 const streamed: Format["streamed"] = (reply, { usage }) =>
   [
     chunk({ role: "assistant", content: "", ...nativeOf(reply, "openai") }),
+    ...pieces(reply.reasoning ?? "").map((text) => chunk({ reasoning_content: text })),
     ...pieces(reply.text).map((content) => chunk({ content })),
     ...reply.calls.map((call, index) =>
       chunk({

@@ -12,12 +12,14 @@ import * as History from "./messageHistory.ts"
 // Requests
 // -----------------------------------------------------------------------------
 
+const images = Schema.optionalKey(Schema.NonEmptyArray(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]+=*$/))))
+
 const Message = Schema.Union([
   Schema.Struct({ role: Schema.Literal("system"), content: Schema.String }),
   Schema.Struct({
     role: Schema.Literal("user"),
     content: Schema.String,
-    images: Schema.optionalKey(Schema.NonEmptyArray(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]+=*$/))))
+    images
   }),
   Schema.Struct({
     role: Schema.Literal("assistant"),
@@ -31,7 +33,8 @@ const Message = Schema.Union([
     role: Schema.Literal("tool"),
     tool_call_id: Schema.String,
     tool_name: Schema.String,
-    content: Schema.String
+    content: Schema.String,
+    images
   })
 ])
 
@@ -41,8 +44,10 @@ const Request = Schema.Struct({
   tools: Schema.optionalKey(Tools),
   options: Schema.optionalKey(Schema.Struct({
     temperature: Schema.optionalKey(Schema.Finite),
-    num_predict: Schema.optionalKey(Schema.Int)
+    num_predict: Schema.optionalKey(Schema.Int),
+    stop: Schema.optionalKey(Schema.NonEmptyArray(Schema.String))
   })),
+  think: Schema.optionalKey(Schema.Union([Schema.Boolean, Schema.Literals(["low", "medium", "high"])])),
   stream: Schema.optionalKey(Schema.Boolean)
 })
 
@@ -69,13 +74,7 @@ const decodeMessage = (message: typeof Message.Type): Transcript.Message => {
     case "system":
       return { role: "system", text: message.content }
     case "user":
-      return message.images === undefined
-        ? { role: "user", text: message.content }
-        : {
-          role: "user",
-          text: message.content,
-          images: message.images.map((base64) => ({ mediaType: mediaTypeOf(base64), base64 }))
-        }
+      return { role: "user", text: message.content, ...filesOf(message) }
     case "assistant":
       return {
         role: "assistant",
@@ -87,17 +86,28 @@ const decodeMessage = (message: typeof Message.Type): Transcript.Message => {
         }))
       }
     case "tool":
-      return { role: "tool", callId: message.tool_call_id, name: message.tool_name, text: message.content }
+      return {
+        role: "tool",
+        callId: message.tool_call_id,
+        name: message.tool_name,
+        text: message.content,
+        ...filesOf(message)
+      }
   }
 }
+
+const filesOf = ({ images }: { readonly images?: ReadonlyArray<string> }) =>
+  images === undefined ? {} : { files: images.map((base64) => ({ mediaType: mediaTypeOf(base64), base64 })) }
 
 /** Recognizes the media type by the bytes, as Ollama does. */
 const mediaTypeOf = (base64: string): string =>
   base64.startsWith("R0lG") ? "image/gif" : base64.startsWith("iVBOR") ? "image/png" : "image/jpeg"
 
-const optionsOf = ({ options = {} }: typeof Request.Type, body: unknown): Model.Options => ({
+const optionsOf = ({ options = {}, think }: typeof Request.Type, body: unknown): Model.Options => ({
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.num_predict === undefined ? {} : { maxTokens: options.num_predict }),
+  ...(options.stop === undefined ? {} : { stop: options.stop }),
+  ...(typeof think === "string" ? { reasoning: think } : think === false ? { reasoning: "none" } : {}),
   ...othersIn(body, knownFields)
 })
 
@@ -130,11 +140,19 @@ const endingOf = ({ truncated, usage }: Model.Reply) => ({
 const withMessage = (fields: object, message: string): string => line(fields).replace(/\}$/, `,"message":${message}}`)
 
 const whole: Format["whole"] = (reply) =>
-  withMessage(endingOf(reply), withCalls({ content: reply.text, ...nativeOf(reply, "ollama") }, reply))
+  withMessage(
+    endingOf(reply),
+    withCalls({ content: reply.text, ...thought(reply), ...nativeOf(reply, "ollama") }, reply)
+  )
+
+const thought = ({ reasoning }: Model.Reply) => reasoning === undefined ? {} : { thinking: reasoning }
 
 const streamed: Format["streamed"] = (reply) =>
   [
     line({ message: { role: "assistant", content: "", ...nativeOf(reply, "ollama") }, done: false }),
+    ...pieces(reply.reasoning ?? "").map((thinking) =>
+      line({ message: { role: "assistant", content: "", thinking }, done: false })
+    ),
     ...pieces(reply.text).map((content) => line({ message: { role: "assistant", content }, done: false })),
     ...(reply.calls.length === 0 ? [] : [withMessage({ done: false }, withCalls({ content: "" }, reply))]),
     line({ message: { role: "assistant", content: "" }, ...endingOf(reply) })

@@ -1,6 +1,7 @@
 /* The options of an agent, checked: the compiler checks most of them, but it does not check plain JavaScript. */
 import { didYouMean } from "@fallible/arguments/internal"
 import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import type { Limits } from "../../Limits.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import { checkedBy } from "../dispatch/settlement.ts"
@@ -21,6 +22,8 @@ interface Unchecked {
   readonly results?: unknown
 }
 
+const isSystemText = Schema.is(Schema.Struct({ text: Schema.String, cache: Schema.optional(Schema.Boolean) }))
+
 /** Returns what is wrong with the options of an agent; `undefined` if nothing is. */
 export const problemIn = (
   {
@@ -40,7 +43,7 @@ export const problemIn = (
   if (!Predicate.hasProperty(toolkit, "definitions")) {
     return `An agent needs a Toolkit; got ${kind(toolkit)}. Write: Agent.make({ toolkit: Toolkit.make(…) }).`
   }
-  if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
+  if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions) && !isSystemText(instructions)) {
     return `An agent's instructions must be a string; got ${kind(instructions)}.`
   }
   if (!Predicate.isUndefined(rendering) && !Predicate.isFunction(rendering)) {

@@ -4,6 +4,7 @@
  */
 import type * as CallFacts from "../../CallFacts.ts"
 import type { Limit } from "../../Limits.ts"
+import type { Source } from "../../Model.ts"
 import type { RunReport } from "../../RunReport.ts"
 import type * as Transcript from "../../Transcript.ts"
 
@@ -33,6 +34,10 @@ export interface Answer {
    * had no better one. An answer that is meant to be such a text has this mark, too.
    */
   readonly looksLike?: "call_as_text" | "plan"
+  /** The sources that the provider names for the model's last reply. Absent if there are none. */
+  readonly sources?: ReadonlyArray<Source>
+  /** The files that came with the model's last reply, such as pictures. Absent if there are none. */
+  readonly files?: ReadonlyArray<Transcript.File>
   /** All messages so far. Pass this transcript to the next `run` to continue from here. */
   readonly transcript: Transcript.Transcript
   /** The turns, calls and tokens of the run, and every failure of a call or of the model with how it was handled. */

@@ -22,7 +22,7 @@ import { type Output } from "./finalAnswer.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
-import { faultOf, isBlank, isReply, received, shownReply, withText } from "./modelReply.ts"
+import { faultOf, isBlank, isReply, named, namedFailure, received, shownReply, withText } from "./modelReply.ts"
 import { notifyRetry, recoverReply } from "./recoverReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
@@ -38,6 +38,8 @@ export interface Asking extends RunContext {
   /** What is sent of the results. */
   readonly request: RequestResults
   readonly watch: ((event: Happened) => void) | undefined
+  /** Which pieces of a reply are watched, beside those of its text. */
+  readonly deltas: ReadonlyArray<"reasoning" | "arguments">
   /** What masks the secrets in the calls of a reply. */
   readonly masks: Masks | undefined
   /** What typed answers need. Absent if the agent has no `output`. */
@@ -246,10 +248,19 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
     const answer = output === undefined
       ? undefined
       : new StreamedAnswer(output, (soFar) => watch({ _tag: "AnswerPreview", turn: this.#turn, soFar }))
+    const turn = this.#turn
+    const { deltas, masks } = this.#run
     return (part) => {
-      // A piece of an answer may be a piece of its secret.
-      if (part._tag === "TextDelta" && output?.isSecret !== true) {
-        watch({ _tag: "TextDelta", turn: this.#turn, text: part.text })
+      // A piece of an answer may be a piece of its secret. The model may think of it, too.
+      if (part._tag === "TextDelta") {
+        if (output?.isSecret !== true) watch({ _tag: "TextDelta", turn, text: part.text })
+      } else if (part._tag === "ReasoningDelta") {
+        if (deltas.includes("reasoning") && masks === undefined) {
+          watch({ _tag: "ReasoningDelta", turn, text: part.text })
+        }
+        return
+      } else if (deltas.includes("arguments") && masks?.get(part.tool) === undefined) {
+        watch({ _tag: "ArgumentsDelta", turn, index: part.call + 1, tool: part.tool, text: part.text })
       }
       answer?.add(part)
     }
@@ -273,11 +284,16 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
 
   #judge(exit: Exit.Exit<Asked, Model.ModelFailure>): Effect.Effect<Asked, Model.ModelFailure> {
     // The model died, interrupted itself, or failed with something other than a `ModelFailure`.
-    if (Exit.isFailure(exit)) return failureOf(exit) === undefined ? Effect.die(Cause.squash(exit.cause)) : exit
+    if (Exit.isFailure(exit)) {
+      const failure = failureOf(exit)
+      return failure === undefined
+        ? Effect.die(Cause.squash(exit.cause))
+        : Effect.fail(namedFailure(failure, this.#run.model))
+    }
     const reply = requireNoPromise("The model", "succeeded with", exit.value)
     if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
-    const { masks, retried } = this.#run
-    const usable = received(reply, masks)
+    const { masks, model, retried } = this.#run
+    const usable = received(named(reply, model), masks)
     if (retried.length > 0) return Effect.succeed({ reply: usable, failures: retriedOf(retried, this.#turn) })
     return usable === exit.value ? exit : Effect.succeed(usable)
   }

@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import { Limit, type Limits } from "../../Limits.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { positive, whole } from "../value/numberOption.ts"
-import { cut, oneLine } from "../value/text.ts"
+import { cut, excerpt, oneLine } from "../value/text.ts"
 
 /**
  * `Limits` with all values filled in: `Infinity` means no limit, and the time is in milliseconds.
@@ -13,6 +13,7 @@ export interface Budget {
   readonly turns: number
   readonly calls: number
   readonly tokens: number
+  readonly money: number
   readonly elapsed: number
   readonly callsPerTool: (tool: string) => number
   readonly consecutive: number
@@ -28,6 +29,7 @@ export const makeBudget = (limits: Limits = {}): Budget => {
     turns: max("turns", limits.turns ?? 30),
     calls: max("calls", limits.calls),
     tokens: max("tokens", limits.tokens),
+    money: maxMoney(limits.money),
     elapsed: limits.elapsed === undefined ? Infinity : Duration.toMillis(positive("limit of time", limits.elapsed)),
     callsPerTool: maxByTool(limits.callsPerTool),
     consecutive: max("consecutive calls", limits.consecutive)
@@ -38,6 +40,7 @@ const names: Names<Limits> = {
   turns: true,
   calls: true,
   tokens: true,
+  money: true,
   elapsed: true,
   callsPerTool: true,
   consecutive: true
@@ -45,6 +48,14 @@ const names: Names<Limits> = {
 
 const max = (of: string, limit: number | undefined): number =>
   limit === undefined ? Infinity : whole(`An agent's limit of ${of}`, limit)
+
+const maxMoney = (limit: number | undefined): number => {
+  if (limit === undefined) return Infinity
+  if (typeof limit === "number" && limit > 0) return limit
+  throw new TypeError(
+    `An agent's limit of money must be a number above zero; got ${typeof limit === "number" ? limit : excerpt(limit)}.`
+  )
+}
 
 const maxByTool = (limits: Limits["callsPerTool"]): Budget["callsPerTool"] => {
   if (limits === undefined) return unlimited
@@ -61,12 +72,18 @@ const unlimited = () => Infinity
 /**
  * Returns the used-up limit that forbids asking the model again, or `undefined` if there is none.
  *
- * @param used the turns and tokens used so far
+ * @param used what has been used so far
  */
 export const usedUp = (
   budget: Budget,
-  used: { readonly turns: number; readonly tokens: number }
-): Limit | undefined => used.turns >= budget.turns ? "turns" : used.tokens >= budget.tokens ? "tokens" : undefined
+  used: { readonly turns: number; readonly tokens: number; readonly money: number }
+): Limit | undefined => used.turns >= budget.turns ? "turns" : spentUp(budget, used)
+
+/** Like {@link usedUp}, but only for what an agent inside shares with its run: tokens and money. */
+export const spentUp = (
+  budget: Budget,
+  used: { readonly tokens: number; readonly money: number }
+): Limit | undefined => used.tokens >= budget.tokens ? "tokens" : used.money >= budget.money ? "money" : undefined
 
 /**
  * Returns the refusal of a call that exceeds a limit, or `undefined` if the call may run.
@@ -106,6 +123,7 @@ export interface Left {
   readonly turns: number
   readonly calls: number
   readonly tokens: number
+  readonly money: number
   /** In milliseconds. */
   readonly elapsed: number
 }
@@ -115,13 +133,13 @@ export interface Left {
  * limit is near if a fifth or less of it is left.
  */
 export const nearLimit = (budget: Budget, left: Left): string | undefined => {
-  const { calls, elapsed, tokens, turns } = left
+  const { calls, elapsed, money, tokens, turns } = left
   const isAnyNear = isNear(budget.turns, turns) || isNear(budget.calls, calls) || isNear(budget.tokens, tokens) ||
-    isNear(budget.elapsed, elapsed)
+    isNear(budget.money, money) || isNear(budget.elapsed, elapsed)
   if (turns < 1 || turns > 1 && !isAnyNear) return undefined
   if (turns === 1) return "Your next reply is the last one. Answer in it, without tools, and say what is missing."
   const near = Limit.literals.filter((limit) => isNear(budget[limit], left[limit])).map((limit) =>
-    leftText(limit, left)
+    leftText(budget, limit, left)
   )
   return `You have ${near.join(" and ")} left. Answer before nothing is left.`
 }
@@ -129,7 +147,7 @@ export const nearLimit = (budget: Budget, left: Left): string | undefined => {
 // A limit that is used up needs no note: a refusal, or the end of the run, says so.
 const isNear = (max: number, left: number): boolean => max !== Infinity && left > 0 && left <= max / 5
 
-const leftText = (limit: Limit, left: Left): string => {
+const leftText = (budget: Budget, limit: Limit, left: Left): string => {
   switch (limit) {
     case "turns":
       return counted(left.turns, "reply", "replies")
@@ -137,6 +155,8 @@ const leftText = (limit: Limit, left: Left): string => {
       return counted(left.calls, "tool call")
     case "tokens":
       return `about ${counted(left.tokens, "token")}`
+    case "money":
+      return `about ${Math.ceil(100 * left.money / budget.money)}% of the money`
     case "elapsed":
       return counted(Math.ceil(left.elapsed / 1000), "second")
   }
@@ -153,6 +173,8 @@ export const describeLimit = (budget: Budget, limit: Limit): string => {
       return counted(budget.calls, "tool call")
     case "tokens":
       return counted(budget.tokens, "token")
+    case "money":
+      return `a cost of ${budget.money}`
     case "elapsed":
       return Number.isFinite(budget.elapsed) ? Duration.format(Duration.millis(budget.elapsed)) : "time"
   }

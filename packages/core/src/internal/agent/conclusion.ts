@@ -129,24 +129,25 @@ const unanswered = <T extends Tool.Any>(
     ? Effect.fail(failure)
     : markedAnswer(run, state, state.questioned)
 
-/** True if the model may be asked once more. Only the limit of calls may be exceeded, and that of tokens by this reply. */
+/** True if the model may be asked once more. Only the limit of calls may be exceeded, and those of tokens and money by this reply. */
 const canConclude = <T extends Tool.Any>({ budget, concludes, time, usage }: Run<T>): boolean => {
   if (!concludes) return false
   const { isOwn = true } = usage.usedUp ?? {}
-  const { tokens, turns } = usage.left(0)
-  return isOwn && turns > 0 && tokens > 0 && time.millisToEnd > 0 && budget.turns > 1
+  const { money, tokens, turns } = usage.left(0)
+  return isOwn && turns > 0 && tokens > 0 && money > 0 && time.millisToEnd > 0 && budget.turns > 1
 }
 
 /**
  * Returns the limit that is nearly used up, so that the next request must be the last: one turn is left, a tenth of
- * the time, or fewer tokens than two more requests like the latest would use.
+ * the time, or fewer tokens or less money than two more requests like the latest would use.
  */
 export const limitToConclude = <T extends Tool.Any>(run: Run<T>): UsedUp | undefined => {
   const { budget, concludes, time, usage } = run
   if (!concludes) return undefined
-  const { tokens, turns } = usage.left(0)
+  const { money, tokens, turns } = usage.left(0)
   if (turns === 1 && budget.turns > 1) return ofRun(run, "turns")
   if (tokens < 2 * usage.latestTokens && budget.turns > 1) return ofRun(run, "tokens")
+  if (money < 2 * usage.latestMoney && budget.turns > 1) return ofRun(run, "money")
   // A deadline around the run may leave less time than the run's own limit.
   const left = budget.elapsed - time.used
   return budget.elapsed !== Infinity && left <= budget.elapsed / 10 ? ofRun(run, "elapsed") : undefined

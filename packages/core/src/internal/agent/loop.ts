@@ -22,6 +22,7 @@ import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { withShown } from "../arguments/secretArguments.ts"
 import { logFailure } from "../call/failureLogLine.ts"
+import { tokensOf } from "../call/usage.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { type Answered, answeredBy, checkText, correctionOf, invalidAnswer } from "./answerText.ts"
@@ -99,6 +100,10 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       const replied = { ...state, account: before.replied(reply) }
       run.retried.length = 0
       run.usage.now(replied.account, reply.calls.length)
+      if (reply.usage?.money === undefined && run.usage.needsPrices && !isFallback(asked)) {
+        const failure = unpriced(reply)
+        return endedByModel(run, replied, failure, [lastOf(failure, state.turn, 1)])
+      }
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.
         if (state.account.calls > run.budget.calls && !(run.output !== undefined && isAnswer(reply.calls))) {
@@ -213,8 +218,10 @@ export const resume = <T extends Tool.Any>(
   // The account includes the usage of a correcting agent only once the corrected call has ended. Until then, the
   // usage is added here.
   for (const { fixing, spent } of outcomes) {
-    if (fixing !== undefined) run.usage.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
-    if (spent !== undefined) run.usage.add({ turns: 0, calls: 0, tokens: spent.inputTokens + spent.outputTokens })
+    for (const used of [fixing, spent === undefined ? undefined : { turns: 0, calls: 0, ...spent }]) {
+      if (used === undefined) continue
+      run.usage.add({ turns: used.turns, calls: used.calls, tokens: tokensOf(used), money: used.money ?? 0 })
+    }
   }
   run.tracker?.calls(state, reply, outcomes)
   const calls = resumeCalls(run, state, reply, outcomes, userReply)
@@ -360,6 +367,17 @@ const askAgain = <T extends Tool.Any>(
     Effect.suspend(() => turn(run, { ...noted, ...asked, turn: state.turn + 1, postponed: 0 }))
   )
 }
+
+const unpriced = ({ model, usage }: Reply): ModelFailure =>
+  new ModelFailure({
+    code: "unpriced",
+    detail: usage === undefined
+      ? "The run has a limit of money, and the provider did not say what the reply used."
+      : `The run has a limit of money, and there is no price for ${model ?? "the model"}.`,
+    hint: "Give the model a price (Model.priced), or set no 'limits.money'.",
+    transient: false,
+    ...(model === undefined ? {} : { model })
+  })
 
 const emptyReply = new ModelFailure({
   code: "empty_reply",

@@ -7,13 +7,19 @@ export const retriedOf = (retried: ReadonlyArray<Model.ModelFailure>, turn: numb
   retried.length === 0 ? none : entriesOf(retried, turn, timesAsked(retried) + 1)
 
 /** Returns the report entry for the failure with which a run ends. */
-export const lastOf = ({ code, detail }: Model.ModelFailure, turn: number, attempts: number): ModelEntry => ({
+export const lastOf = (
+  { code, detail, model, usage }: Model.ModelFailure,
+  turn: number,
+  attempts: number
+): ModelEntry => ({
   turn,
   tag: "ModelFailure",
   code,
   detail: cut(detail, maxDetail),
   attempts,
-  handling: "run_failed"
+  handling: "run_failed",
+  ...(model === undefined ? {} : { model }),
+  ...(usage === undefined ? {} : { usage })
 })
 
 const none: ReadonlyArray<never> = []

@@ -1,8 +1,10 @@
 import * as Predicate from "effect/Predicate"
-import { Reply } from "../../Model.ts"
+import * as Schema from "effect/Schema"
+import { type Model, ModelFailure, Reply } from "../../Model.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { type Masks, withShown } from "../arguments/secretArguments.ts"
 import { isCall, shownCall } from "../call/modelCall.ts"
+import { isUsage } from "../call/usage.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 
@@ -10,12 +12,16 @@ import { attempt } from "../value/untrusted.ts"
 export const isReply = (reply: unknown): reply is Reply =>
   attempt(() =>
     Predicate.isObject(reply) && typeof reply["text"] === "string" && Array.isArray(reply["calls"]) &&
-    reply["calls"].every(isCall) && (reply["usage"] === undefined || isUsage(reply["usage"]))
+    reply["calls"].every(isCall) && isUsage(reply["usage"]) && isText(reply["model"]) && isText(reply["reasoning"]) &&
+    (extras.every((key) => reply[key] === undefined) || isWhole(reply))
   ) === true
 
-const isUsage = (usage: unknown): boolean =>
-  Predicate.isObject(usage) && Number.isSafeInteger(usage["inputTokens"]) &&
-  Number.isSafeInteger(usage["outputTokens"])
+// Few replies have these. They are stored with the reply, so their schema must fit.
+const extras = ["providerCalls", "sources", "files"] as const
+
+const isWhole = Schema.is(Reply)
+
+const isText = (value: unknown): boolean => value === undefined || typeof value === "string"
 
 /** Returns one sentence that says why a value is not a reply. */
 export const faultOf = (reply: unknown): string =>
@@ -25,6 +31,16 @@ const issuesOf = issuesBy(Reply)
 
 /** Returns a reply as its run uses it: its calls have distinct ids, and say what may be shown of them. */
 export const received = (reply: Reply, masks: Masks | undefined): Reply => withShown(withDistinctIds(reply), masks)
+
+/** Returns a reply with the name of its model. */
+export const named = (reply: Reply, { name }: Model["Service"]): Reply =>
+  name === undefined || reply.model !== undefined ? reply : { ...reply, model: name }
+
+/** Returns a failure with the name of its model. */
+export const namedFailure = (failure: ModelFailure, { name }: Model["Service"]): ModelFailure =>
+  name === undefined || failure.model !== undefined
+    ? failure
+    : new ModelFailure({ ...failure, cause: failure.cause, model: name })
 
 /** Returns a reply as it may be shown: without the secrets in its calls, which its native form holds, too. */
 export const shownReply = (reply: Reply): Reply => {

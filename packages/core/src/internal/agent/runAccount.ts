@@ -1,6 +1,7 @@
 import type { Reply } from "../../Model.ts"
 import type { CallEntry, Entry, ModelEntry, Repaired, RunReport } from "../../RunReport.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
+import { addUsage, reported, subtractUsage, tokensOf } from "../call/usage.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 import { cut, maxDetail } from "../value/text.ts"
 
@@ -19,7 +20,7 @@ export class Account {
   }
 
   static readonly empty = new Account(
-    { turns: 0, calls: 0, inputTokens: 0, outputTokens: 0 },
+    { turns: 0, calls: 0 },
     AppendOnly.from([]),
     AppendOnly.from([])
   )
@@ -39,7 +40,12 @@ export class Account {
 
   /** The sum of input and output tokens, as far as providers report them. */
   get tokens(): number {
-    return this.#counts.inputTokens + this.#counts.outputTokens
+    return tokensOf(this.#counts)
+  }
+
+  /** What the run cost, as far as it is known. */
+  get money(): number {
+    return this.#counts.money ?? 0
   }
 
   get turns(): number {
@@ -48,30 +54,36 @@ export class Account {
 
   /** Returns the difference from an earlier account of the same run. */
   since(earlier: Account): RunReport {
-    const { calls, inputTokens, outputTokens, turns } = this.#counts
     const before = earlier.#counts
-    return {
-      turns: turns - before.turns,
-      calls: calls - before.calls,
-      inputTokens: inputTokens - before.inputTokens,
-      outputTokens: outputTokens - before.outputTokens,
-      failures: this.#failures.from(earlier.#failures.length),
-      repairs: this.#repairs.from(earlier.#repairs.length)
-    }
+    return subtractUsage(
+      {
+        turns: this.#counts.turns - before.turns,
+        calls: this.#counts.calls - before.calls,
+        failures: this.#failures.from(earlier.#failures.length),
+        repairs: this.#repairs.from(earlier.#repairs.length)
+      },
+      this.#counts,
+      before
+    )
   }
 
   /** Adds failures of the model, whether or not the model was asked again after them. */
   modelFailed(failures: ReadonlyArray<ModelEntry>): Account {
-    return failures.length === 0 ? this : new Account(this.#counts, this.#failures.append(failures), this.#repairs)
+    if (failures.length === 0) return this
+    const counts = failures.reduce(
+      (counts, { usage }) => usage === undefined ? counts : counted(counts, { ...none, ...usage }),
+      this.#counts
+    )
+    return new Account(counts, this.#failures.append(failures), this.#repairs)
   }
 
   replied(reply: Reply): Account {
-    const counts = counted(this.#counts, {
-      turns: 1,
-      calls: reply.calls.length,
-      inputTokens: reply.usage?.inputTokens ?? 0,
-      outputTokens: reply.usage?.outputTokens ?? 0
-    })
+    const { calls, turns } = this.#counts
+    const counts = addUsage(
+      { turns: turns + 1, calls: calls + reply.calls.length },
+      this.#counts,
+      reported(reply.usage)
+    )
     return new Account(counts, this.#failures, this.#repairs)
   }
 
@@ -88,7 +100,7 @@ export class Account {
     outcomes.forEach((outcome, index) => {
       const call = { turn, call: index + 1, tool: reply.calls[index]?.name ?? "" }
       const { fixing, spent } = outcome
-      if (spent !== undefined) counts = counted(counts, { turns: 0, calls: 0, ...spent })
+      if (spent !== undefined) counts = counted(counts, { ...none, ...spent })
       if (fixing !== undefined) counts = counted(counts, fixing)
       for (const inner of [fixing, spent]) {
         if (inner === undefined) continue
@@ -102,12 +114,10 @@ export class Account {
   }
 }
 
-const counted = (counts: Counts, { calls, inputTokens, outputTokens, turns }: Counts): Counts => ({
-  turns: counts.turns + turns,
-  calls: counts.calls + calls,
-  inputTokens: counts.inputTokens + inputTokens,
-  outputTokens: counts.outputTokens + outputTokens
-})
+const none = { turns: 0, calls: 0 }
+
+const counted = (one: Counts, other: Counts): Counts =>
+  addUsage({ turns: one.turns + other.turns, calls: one.calls + other.calls }, one, other)
 
 // Returns an inner agent's entry, with the turn and the position of the call inside which the agent ran.
 const placedIn = <Placed extends Entry | Repaired>(

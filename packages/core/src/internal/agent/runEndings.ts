@@ -46,10 +46,17 @@ export const answerOf = ({ account, facts, transcript }: State, reply: Reply, en
     text: reply.text,
     truncated: reply.truncated ?? false,
     ...ending,
+    ...besides(reply),
     transcript: transcript.append(assistantMessage(reply)),
     report: account.report,
     facts: handedOn(facts)
   })
+
+// Few replies have them.
+const besides = ({ files, sources }: Reply): Pick<Answer.Answer, "sources" | "files"> => ({
+  ...(sources === undefined ? {} : { sources }),
+  ...(files === undefined ? {} : { files })
+})
 
 /**
  * Ends a run with a typed answer.
@@ -78,6 +85,7 @@ export const typedAnswer = <T extends Tool.Any>(
         value,
         truncated: reply.truncated ?? false,
         ...ending,
+        ...besides(reply),
         transcript: transcript.append(assistantMessage(written)),
         report: account.report,
         facts: handedOn(facts)
@@ -233,7 +241,7 @@ const runPostponed = <T extends Tool.Any>(
         cause: failure.cause,
         retryAfter: failure.retryAfter,
         postponement: {
-          version: 6,
+          version: 7,
           runId: run.id,
           turn: state.turn,
           postponed: state.postponed + 1,
@@ -335,7 +343,7 @@ const runSuspended = <T extends Tool.Any>(
     detail: `The run waits for the user's answer to: ${question}`,
     question,
     suspension: {
-      version: 6,
+      version: 7,
       runId: run.id,
       turn: waiting.turn,
       transcript: waiting.transcript,

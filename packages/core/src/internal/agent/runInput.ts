@@ -16,7 +16,7 @@ import type { WhyNotBeside } from "./scopeRuns.ts"
 
 /** The input of a new run. */
 export interface Opening {
-  readonly question: string | { readonly text: string; readonly images: ReadonlyArray<Transcript.Image> }
+  readonly question: string | Omit<Transcript.MessageOf<"user">, "role">
   readonly transcript: Transcript.Transcript
   readonly id?: string | undefined
   readonly scope?: string | undefined
@@ -90,11 +90,12 @@ export const refusalBeside = (
 interface Settings {
   readonly modelOptions?: unknown
   readonly limits?: unknown
+  readonly deltas?: unknown
   readonly handle?: unknown
   readonly onInterrupt?: unknown
 }
 
-const settings: Names<Settings> = { modelOptions: true, limits: true, handle: true, onInterrupt: true }
+const settings: Names<Settings> = { modelOptions: true, limits: true, deltas: true, handle: true, onInterrupt: true }
 
 const names: Names<Opening & Settings> = {
   question: true,
@@ -105,7 +106,7 @@ const names: Names<Opening & Settings> = {
   ...settings
 }
 
-const questionFields: Names<Exclude<Opening["question"], string>> = { text: true, images: true }
+const questionFields: Names<Exclude<Opening["question"], string>> = { text: true, files: true, cache: true }
 
 /** Returns the refusal of a run that goes on with unknown options; `undefined` if they are known. */
 export const refusalOfSettings = (options: object, carried: Carried): RunRefused | undefined => {
@@ -159,8 +160,12 @@ const ofOpening = issuesBy(
   Schema.Struct({
     question: Schema.Union([
       Schema.String,
-      Schema.Struct({ text: Schema.String, images: Schema.Array(Transcript.Image) })
-    ]).annotate({ expected: "a string, or a text with images" }),
+      Schema.Struct({
+        text: Schema.String,
+        files: Schema.optional(Schema.Array(Transcript.File)),
+        cache: Schema.optional(Schema.Boolean)
+      })
+    ]).annotate({ expected: "a string, or a text with files" }),
     transcript: Schema.instanceOf(Transcript.Transcript, { expected: "a Transcript" }),
     id: Schema.optional(Name),
     scope: Schema.optional(Name),

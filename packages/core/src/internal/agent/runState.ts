@@ -69,6 +69,8 @@ export interface Run<T extends Tool.Any> extends RunContext {
   tracker: Tracker | undefined
   /** Receives every event; absent if the run is not watched. */
   readonly watch: ((event: Happened) => void) | undefined
+  /** Which pieces of a reply are watched, beside those of its text. */
+  readonly deltas: ReadonlyArray<"reasoning" | "arguments">
 }
 
 /**

@@ -5,22 +5,23 @@ import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { fixerAround } from "../call/innerScope.ts"
 import { note } from "../call/note.ts"
 import { detached, type Scope } from "../call/scope.ts"
-import { type Budget, type Left, refuseCall, usedUp } from "./budget.ts"
+import { isNothing as isUnused, tokensOf } from "../call/usage.ts"
+import { type Budget, type Left, refuseCall, spentUp, usedUp } from "./budget.ts"
 import type { Account } from "./runAccount.ts"
 
 interface Used {
   readonly turns: number
   readonly calls: number
   readonly tokens: number
+  readonly money: number
 }
 
 const noTools: ReadonlyArray<string> = []
 const noCalls = { tool: "", inARow: 0 }
 
-const nothing: Used = { turns: 0, calls: 0, tokens: 0 }
+const nothing: Used = { turns: 0, calls: 0, tokens: 0, money: 0 }
 
-const isNothing = ({ calls, inputTokens, outputTokens, turns }: RunReport): boolean =>
-  turns + calls + inputTokens + outputTokens === 0
+const isNothing = (report: RunReport): boolean => report.turns + report.calls === 0 && isUnused(report)
 
 /** The failures and the repairs of a run inside a call of a tool. */
 const wrongIn = ({ failures, repairs }: RunReport, inside: string) => ({
@@ -64,6 +65,8 @@ export class RunUsage {
   #spent: ReadonlyArray<string> = noTools
   /** How many tokens the latest request used. */
   latestTokens = 0
+  /** What the latest request cost. */
+  latestMoney = 0
   /** The tool of the latest call, and how many calls it has had in a row. */
   #latest = noCalls
 
@@ -91,19 +94,21 @@ export class RunUsage {
     if (account === before) return
     // The inner agents have already added their usage to the outer runs.
     const meanwhile = this.#meanwhile
-    if (account.turns > before.turns) this.latestTokens = account.tokens - before.tokens
+    if (account.turns > before.turns) {
+      this.latestTokens = account.tokens - before.tokens
+      this.latestMoney = account.money - before.money
+    }
     this.#account = account
     this.#meanwhile = nothing
     if (this.#outer === undefined) return
     const spent = account.since(before)
     const { fixer, scope, usage } = this.#outer
-    const tokens = spent.inputTokens + spent.outputTokens
+    const [tokens, money] = [tokensOf(spent), spent.money ?? 0]
     if (fixer === undefined) {
-      usage?.add({ turns: 0, calls: 0, tokens: tokens - meanwhile.tokens })
-      const { inputTokens, outputTokens } = spent
-      const went = wrongIn(spent, scope.tool.name)
-      if (tokens > 0 || went.failures.length > 0 || went.repairs.length > 0) {
-        note(scope, { _tag: "AgentSpent", inputTokens, outputTokens, ...went })
+      usage?.add({ ...nothing, tokens: tokens - meanwhile.tokens, money: money - meanwhile.money })
+      const { calls: _, turns: __, ...went } = { ...spent, ...wrongIn(spent, scope.tool.name) }
+      if (!isUnused(spent) || went.failures.length > 0 || went.repairs.length > 0) {
+        note(scope, { _tag: "AgentSpent", ...went })
       }
       return
     }
@@ -113,7 +118,8 @@ export class RunUsage {
     usage?.add({
       turns: spent.turns - meanwhile.turns,
       calls: counted.calls - meanwhile.calls,
-      tokens: tokens - meanwhile.tokens
+      tokens: tokens - meanwhile.tokens,
+      money: money - meanwhile.money
     })
     const { failures, repairs } = counted
     if (isNothing(counted) && failures.length === 0 && repairs.length === 0) return
@@ -122,10 +128,15 @@ export class RunUsage {
 
   /** Adds usage of an agent that runs inside this run's calls. */
   add(used: Used): void {
-    const { calls, tokens, turns } = this.#meanwhile
-    this.#meanwhile = { turns: turns + used.turns, calls: calls + used.calls, tokens: tokens + used.tokens }
+    const { calls, money, tokens, turns } = this.#meanwhile
+    this.#meanwhile = {
+      turns: turns + used.turns,
+      calls: calls + used.calls,
+      tokens: tokens + used.tokens,
+      money: money + used.money
+    }
     const { fixer, usage } = this.#outer ?? {}
-    usage?.add(fixer === undefined ? { ...nothing, tokens: used.tokens } : used)
+    usage?.add(fixer === undefined ? { ...used, turns: 0, calls: 0 } : used)
   }
 
   get #turns(): number {
@@ -134,6 +145,15 @@ export class RunUsage {
 
   get #tokens(): number {
     return this.#account.tokens + this.#meanwhile.tokens
+  }
+
+  get #money(): number {
+    return this.#account.money + this.#meanwhile.money
+  }
+
+  /** Whether each reply must have a price: this run, or a run around it, has a limit of money. */
+  get needsPrices(): boolean {
+    return this.#budget.money !== Infinity || this.#outer?.usage?.needsPrices === true
   }
 
   get callsLeft(): number {
@@ -147,21 +167,22 @@ export class RunUsage {
    * @param millis how much time is left
    */
   left(millis: number): Left {
-    const { tokens, turns } = this.#budget
+    const { money, tokens, turns } = this.#budget
     return {
       turns: turns - this.#turns,
       calls: this.callsLeft,
       tokens: Math.max(0, tokens - this.#tokens),
+      money: Math.max(0, money - this.#money),
       elapsed: millis
     }
   }
 
   /** The used-up limit of this run or of a run around it, if there is one. */
   get usedUp(): UsedUp | undefined {
-    const limit = usedUp(this.#budget, { turns: this.#turns, tokens: this.#tokens })
+    const limit = usedUp(this.#budget, { turns: this.#turns, tokens: this.#tokens, money: this.#money })
     if (limit !== undefined) return { limit, budget: this.#budget, isOwn: true }
     const { fixer, usage } = this.#outer ?? {}
-    const outer = fixer === undefined ? usage?.tokensUsedUp : usage?.usedUpInside
+    const outer = fixer === undefined ? usage?.spentUp : usage?.usedUpInside
     return outer === undefined ? undefined : { ...outer, isOwn: false }
   }
 
@@ -172,11 +193,10 @@ export class RunUsage {
       : this.usedUp
   }
 
-  /** Like {@link usedUp}, but only for tokens: an agent that runs as a tool has its own turns. */
-  get tokensUsedUp(): UsedUp | undefined {
-    return this.#tokens >= this.#budget.tokens
-      ? { limit: "tokens", budget: this.#budget, isOwn: true }
-      : this.#outer?.usage?.tokensUsedUp
+  /** Like {@link usedUp}, but only for tokens and money: an agent that runs as a tool has its own turns. */
+  get spentUp(): UsedUp | undefined {
+    const limit = spentUp(this.#budget, { tokens: this.#tokens, money: this.#money })
+    return limit === undefined ? this.#outer?.usage?.spentUp : { limit, budget: this.#budget, isOwn: true }
   }
 
   /**

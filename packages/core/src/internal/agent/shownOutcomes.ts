@@ -45,7 +45,8 @@ export const shownOutcomes = <T extends Tool.Any>(
     observed.push({ call, outcome: cut === undefined ? outcome : cut.observed, tool })
     const text = cut === undefined ? whole : renderOutcome(run, cut.outcome, call, faults)
     length += utf8Length(text)
-    return { role: "tool", callId: call.id, name: call.name, text }
+    const message = { role: "tool", callId: call.id, name: call.name, text } as const
+    return outcome._tag === "Completed" && outcome.files !== undefined ? { ...message, files: outcome.files } : message
   })
   if (run.kept !== undefined && run.kept.isAny) run.toolkit = run.kept.readable(run.toolkit)
   const verdict = verdictOn(run, state, observed)

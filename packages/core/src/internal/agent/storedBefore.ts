@@ -1,30 +1,26 @@
 /*
- * How what was stored by the version before is read: answers of version 6, failures and suspensions of version 5. There,
- * a report was called a ledger, and how a failure was handled, how it had ended.
+ * How what was stored by the version before is read: answers of version 7, failures and suspensions of version 6. There,
+ * tokens that no provider had counted were 0. The transcripts inside have versions of their own.
  */
 import type * as Schema from "effect/Schema"
 import { isJsonObject } from "../value/plainJson.ts"
-import type { Upgrade } from "../value/versioned.ts"
+import { eachOf, type Upgrade } from "../value/versioned.ts"
 
-export const answerBefore: Upgrade = ({ ended = "answered", ...answer }) => ({
-  ...runBefore(answer),
-  stopReason: ended
-})
-
-/** A failure of a run, a suspension, or a postponement. */
-export const runBefore: Upgrade = ({ ledger = null, outcomes, ...run }) => ({
+/** An answer, a failure of a run, a suspension, or a postponement. */
+export const runBefore: Upgrade = ({ outcomes, report = null, ...run }) => ({
   ...run,
-  report: reportBefore(ledger),
-  ...(outcomes === undefined ? {} : { outcomes: each(outcomes, outcomeBefore) })
+  report: countsBefore(report),
+  ...(outcomes === undefined ? {} : { outcomes: eachOf(outcomes, outcomeBefore) })
 })
 
-const reportBefore = (report: Schema.Json): Schema.Json =>
-  isJsonObject(report) && report["failures"] !== undefined
-    ? { ...report, failures: each(report["failures"], ({ ended = null, ...entry }) => ({ ...entry, handling: ended })) }
-    : report
+const countsBefore = (report: Schema.Json): Schema.Json => {
+  if (!isJsonObject(report) || report["inputTokens"] !== 0 || report["outputTokens"] !== 0) return report
+  const { inputTokens: _, outputTokens: __, ...rest } = report
+  return rest
+}
 
-const outcomeBefore: Upgrade = ({ fixing, ...outcome }) =>
-  fixing === undefined ? outcome : { ...outcome, fixing: reportBefore(fixing) }
-
-const each = (list: Schema.Json, upgrade: Upgrade): Schema.Json =>
-  Array.isArray(list) ? list.map((item: Schema.Json) => isJsonObject(item) ? upgrade(item) : item) : list
+const outcomeBefore: Upgrade = ({ fixing, spent, ...outcome }) => ({
+  ...outcome,
+  ...(fixing === undefined ? {} : { fixing: countsBefore(fixing) }),
+  ...(spent === undefined ? {} : { spent: countsBefore(spent) })
+})

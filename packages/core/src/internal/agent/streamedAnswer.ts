@@ -19,7 +19,7 @@ export class StreamedAnswer {
     this.#show = show
   }
 
-  add(part: Exclude<Part, { readonly _tag: "Replied" }>): void {
+  add(part: Extract<Part, { readonly _tag: "TextDelta" | "ArgumentsDelta" }>): void {
     if (part._tag === "ArgumentsDelta") {
       if (part.tool !== finalAnswerName || this.#call !== undefined && part.call !== this.#call) return
       // Words before the call are not the answer.

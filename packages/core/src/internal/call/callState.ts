@@ -5,6 +5,7 @@ import type { Handled, Repair, Suspended } from "../../ToolOutcome.ts"
 import type { WireRequest } from "../../WireRequest.ts"
 import { isRefusal } from "../failure/policyRefusal.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
+import type { File } from "../value/file.ts"
 import { maxShown } from "../wire/wireRecord.ts"
 import { type Done, doneAfter, doneBeforeResume, nothing } from "./done.ts"
 
@@ -22,6 +23,8 @@ export interface CallState {
   readonly repairs: ReadonlyArray<Repair>
   /** Caveats on the current answer. */
   readonly caveats: AppendOnly<string>
+  /** The files of the current answer. */
+  readonly files: AppendOnly<File>
   readonly source: Source | undefined
   /** Why the current answer is not the handler's own, if another source took over: see {@link Instead}. */
   readonly instead?: Instead | undefined
@@ -53,6 +56,7 @@ export const untouched: CallState = {
   handled: noTexts,
   repairs: [],
   caveats: noTexts,
+  files: noTexts,
   source: undefined,
   done: nothing,
   fellBack: false,
@@ -103,8 +107,9 @@ export const step = (state: CallState, event: CallEvent): CallState => {
         done: doneAfter(state.done, event),
         executions: state.executions + 1,
         attempts: state.attempts + 1,
-        // The caveats and source of an earlier attempt no longer apply.
+        // The caveats, the files and the source of an earlier attempt no longer apply.
         caveats: noTexts,
+        files: noTexts,
         source: undefined,
         instead: undefined
       }
@@ -122,13 +127,15 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       return { ...state, waited: state.waited + Duration.toMillis(event.wait) }
     case "CaveatAdded":
       return { ...state, caveats: state.caveats.append([event.text]) }
+    case "FileAttached":
+      return { ...state, files: state.files.append([event.file]) }
     case "SourceNamed":
       return {
         ...state,
         source: event.age === undefined ? { name: event.name } : { name: event.name, age: event.age }
       }
     case "AnswerDiscarded":
-      return { ...state, caveats: noTexts, source: undefined }
+      return { ...state, caveats: noTexts, files: noTexts, source: undefined }
     case "ArgumentsRepaired":
       return { ...state, repairs: [...state.repairs, ...event.repairs] }
     case "ArgumentsCorrected":

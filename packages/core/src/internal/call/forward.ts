@@ -89,6 +89,7 @@ export const table: { readonly [T in CallEvent["_tag"]]: Row<Tagged<T>> } = {
   WaitStarted: [named, named, named, "pass", "pass"],
   WaitEnded: [named, named, named, "pass", "pass"],
   CaveatAdded: ["drop", "drop", "drop", "drop", "pass"],
+  FileAttached: ["drop", "drop", "drop", "drop", "pass"],
   SourceNamed: ["drop", "drop", "drop", "drop", "pass"],
   AnswerDiscarded: ["drop", "drop", "drop", "drop", "pass"],
   FixerAsked: ["drop", "drop", "drop", "pass", "pass"],
@@ -117,4 +118,4 @@ const ofAny = (rule: (event: never, from: From) => CallEvent | undefined) =>
 
 /** True if the event concerns the current answer, which may still be discarded. */
 export const isOfAnswer = ({ _tag }: CallEvent): boolean =>
-  _tag === "CaveatAdded" || _tag === "SourceNamed" || _tag === "AnswerDiscarded"
+  _tag === "CaveatAdded" || _tag === "FileAttached" || _tag === "SourceNamed" || _tag === "AnswerDiscarded"

@@ -109,10 +109,10 @@ export const noteReplaced = (scope: Scope, failure: ToolFailure, by: HandledBy, 
   discardAnswer(scope)
 }
 
-/** Discards the caveats and the source of the current answer, because another answer will follow. */
+/** Discards the caveats, the files and the source of the current answer, because another answer will follow. */
 export const discardAnswer = (scope: Scope): void => {
-  const { caveats, source } = scope.state
-  if (caveats.length > 0 || source !== undefined) note(scope, noteDiscardedAnswer)
+  const { caveats, files, source } = scope.state
+  if (caveats.length > 0 || files.length > 0 || source !== undefined) note(scope, noteDiscardedAnswer)
 }
 
 export const noteDiscardedAnswer: CallEvent = { _tag: "AnswerDiscarded" }

@@ -14,7 +14,7 @@ import { isLasting } from "./done.ts"
 import type { Scope, Subject } from "./scope.ts"
 
 export const completedOutcome = (call: Scope, value: Schema.Json): Completed => {
-  const { state } = call
+  const { files, source } = call.state
   const certainty = certaintyOf(call.effects(true))
   const outcome = {
     _tag: "Completed",
@@ -22,7 +22,8 @@ export const completedOutcome = (call: Scope, value: Schema.Json): Completed => 
     caveats: caveats(call, certainty),
     ...account(call, certainty, true)
   } as const
-  return state.source === undefined ? outcome : { ...outcome, source: state.source }
+  if (files.length === 0) return source === undefined ? outcome : { ...outcome, source }
+  return { ...outcome, files: files.toArray(), ...(source === undefined ? {} : { source }) }
 }
 
 /** @param certainty whether the call took effect; default: the certainty of `call` */
@@ -81,7 +82,9 @@ export const accountOf = <A, E extends ToolFailure>(scope: Scope, exit: Exit.Exi
     executions: state.executions,
     caveats: Exit.isSuccess(exit) ? caveats(scope, certainty) : none
   }
-  return state.source === undefined || Exit.isFailure(exit) ? account : { ...account, source: state.source }
+  if (Exit.isFailure(exit)) return account
+  const answer = state.files.length === 0 ? account : { ...account, files: state.files.toArray() }
+  return state.source === undefined ? answer : { ...answer, source: state.source }
 }
 
 // If the call has no answer or is in doubt, also what its requests show.

@@ -90,11 +90,12 @@ export const joinedOutcome = (
     const { failure, stage } = outcome
     return { _tag: "Failed", failure, stage, ...account }
   }
-  const { caveats, source, value } = outcome
+  const { caveats, files, source, value } = outcome
   return {
     _tag: "Completed",
     value,
     caveats: [...repairs.flatMap(({ note }) => note ?? []), ...caveats],
+    ...(files === undefined ? {} : { files }),
     ...(source === undefined ? {} : { source }),
     ...account
   }

@@ -44,6 +44,10 @@ export const upgraded = (schema: Schema.Top, version: number, upgrade: Upgrade |
     )
   )
 
+/** Upgrades the objects of a stored list. */
+export const eachOf = (list: Schema.Json, upgrade: Upgrade): Schema.Json =>
+  Array.isArray(list) ? list.map((item: Schema.Json) => isJsonObject(item) ? upgrade(item) : item) : list
+
 const isOfVersion = (stored: unknown, version: number): stored is Schema.JsonObject =>
   typeof stored === "object" && stored !== null && "version" in stored && stored.version === version &&
   isJsonObject(stored as Schema.Json)

@@ -1,7 +1,8 @@
-/** Reads the problem that a server reports, and decides what it means. */
+/*
+ * Reads the problem that a model's server reports, and decides what it means.
+ */
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { parse, write } from "./json.ts"
 
 /** A problem that a server reports. */
 export interface Problem {
@@ -12,20 +13,25 @@ export interface Problem {
   readonly status: number | undefined
 }
 
+const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))
+
+// None if the value is nested too deeply.
+const write: (value: unknown) => Option.Option<string> = Option.liftThrowable((value) => JSON.stringify(value))
+
 // -----------------------------------------------------------------------------
 // Reading
 // -----------------------------------------------------------------------------
 
 /**
  * Reads the problem from an error's body: `{"error":{"message":…}}`, `{"error":…}`, `{"detail":…}`, or any
- * text.
+ * text. The body may be parsed.
  */
-export const problemIn = (body: string): Problem => {
-  const parsed = Option.getOrUndefined(parse(body))
+export const problemIn = (body: unknown): Problem => {
+  const parsed = typeof body === "string" ? Option.getOrUndefined(parse(body)) : body
   const object = Array.isArray(parsed) ? parsed[0] : parsed
   return Predicate.isObject(object)
     ? problemOf(object["error"] ?? object)
-    : { message: body, code: "", status: undefined }
+    : { message: asText(body), code: "", status: undefined }
 }
 
 /** Reads the problem from the value of an `error` field. */
