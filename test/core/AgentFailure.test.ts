@@ -348,9 +348,9 @@ describe("AgentFailure.schema", () => {
   it("has a version, and names the version that it refuses", () => {
     for (const failure of every) {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
-      assert.propertyVal(stored, "version", 6)
+      assert.propertyVal(stored, "version", 7)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 4 }), "of version 6, not version 4")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 5 }), "of version 7, not version 5")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }
@@ -374,8 +374,8 @@ describe("Answer.schema", () => {
 
   it("has a version, and names the version that it refuses", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.strictEqual(stored["version"], 7)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 5 }), "an answer of version 7, not version 5")
+    assert.strictEqual(stored["version"], 8)
+    assert.include(messageOf(Answer.schema, { ...stored, version: 6 }), "an answer of version 8, not version 6")
   })
 
   it("decodes an Exit of a run, whether it succeeded or failed", () => {

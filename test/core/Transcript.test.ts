@@ -70,9 +70,10 @@ describe("Transcript", () => {
       Effect.gen(function*() {
         const exits = yield* Effect.forEach(
           [
-            { version: 2, messages: [] },
+            { version: 3, messages: [] },
             { messages: [] },
-            { version: 1, messages: [{ role: "developer", text: "Be brief." }] }
+            { version: 1, messages: [{ role: "developer", text: "Be brief." }] },
+            { version: 2, messages: [{ role: "developer", text: "Be brief." }] }
           ],
           (value) => Effect.exit(decode(value))
         )

@@ -1,6 +1,6 @@
 /** The account of a call is right whatever policies are around its handler: ours, and custom ones that misbehave. */
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, Observer, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import { Dispatch, Observer, SemanticGarbage, Tool, Toolkit, type Transcript } from "@fallible/core"
 import * as CallEvent from "@fallible/core/CallEvent"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as Deadline from "@fallible/core/Deadline"
@@ -221,6 +221,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
   let [attempts, executions, waited] = [0, 0, 0]
   const handled: Array<ToolOutcome.Handled> = []
   let caveats: Array<string> = []
+  let files: Array<Transcript.File> = []
   let source: { readonly name: string; readonly age?: Duration.Duration } | undefined = undefined
   for (const event of events) {
     switch (event._tag) {
@@ -228,6 +229,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
         attempts++
         executions++
         caveats = []
+        files = []
         source = undefined
         break
       case "PageStarted":
@@ -247,10 +249,14 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       }
       case "AnswerDiscarded":
         caveats = []
+        files = []
         source = undefined
         break
       case "CaveatAdded":
         caveats.push(event.text)
+        break
+      case "FileAttached":
+        files.push(event.file)
         break
       case "SourceNamed":
         source = { name: event.name, ...(event.age === undefined ? {} : { age: event.age }) }
@@ -278,7 +284,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
         break
     }
   }
-  return { attempts, executions, waited, handled, caveats, source }
+  return { attempts, executions, waited, handled, caveats, files, source }
 }
 
 const idsIn = (text: string, mark: RegExp) => Array.from(text.matchAll(mark), ([, id]) => Number(id))
@@ -308,6 +314,7 @@ const checkAnswer = (
   // The last known value equals an earlier answer of an execution.
   if (outcome.source?.age !== undefined) return
   assert.deepStrictEqual(about, answers.flatMap((answer) => answer?.caveats ?? []), "caveats")
+  assert.deepStrictEqual(outcome.files ?? [], about.map((url) => ({ url })), "files")
   const sources = answers.flatMap((answer) => answer?.source ?? [])
   if (outcome.source !== undefined && /^s\d+\.$/.test(outcome.source.name)) {
     assert.strictEqual(outcome.source.name, sources.at(-1), "source")
@@ -386,13 +393,14 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
   }
 
   // The events give the same account.
-  const { caveats, source, waited: inEvents, ...account } = folded(events)
+  const { caveats, files, source, waited: inEvents, ...account } = folded(events)
   const { attempts, handled } = outcome
   assert.deepStrictEqual(account, { attempts, handled: [...handled], executions: ToolOutcome.executions(outcome) })
   // Jitter adds fractions of milliseconds.
   assert.approximately(inEvents, waited, 0.001)
   if (outcome._tag === "Completed") {
     assert.deepStrictEqual(source, outcome.source)
+    assert.deepStrictEqual(files, outcome.files ?? [])
     assert.deepStrictEqual(caveats, outcome.caveats.slice(outcome.caveats.length - caveats.length))
   }
   for (const event of events) {

@@ -336,7 +336,7 @@ describe("a run that gets parsed but undecoded data", () => {
         Effect.flip(agent.run("?", { transcript: { version: 1, messages: [] } as Untyped })),
         Effect.flip(agent.run("?", { abortSignal: new AbortController().signal } as Untyped)),
         Effect.flip(agent.run("?", { transcripts: [] } as Untyped)),
-        Effect.flip(agent.run({ text: "?", files: [] } as Untyped)),
+        Effect.flip(agent.run({ text: "?", images: [] } as Untyped)),
         Effect.flip(agent.resume(suspension, "yes", { transcript: [] } as Untyped)),
         Effect.flip(agent.resume({ _tag: "RunSuspended", suspension } as Untyped, "yes")),
         Effect.flip(agent.resume({ _tag: "RunPostponed", postponement: {} } as Untyped))
@@ -347,14 +347,14 @@ describe("a run that gets parsed but undecoded data", () => {
         ["RunRefused", "The run was not started: transcript: expected a Transcript, got an object"],
         ["RunRefused", "The run was not started: A run has no option 'abortSignal'"],
         ["RunRefused", "The run was not started: A run has no option 'transcripts'"],
-        ["RunRefused", "The run was not started: A question has no option 'files'"],
+        ["RunRefused", "The run was not started: A question has no option 'images'"],
         ["RunRefused", "The run was not resumed: A run that goes on has no option 'transcript'"],
         ["RunRefused", "The run was not resumed: this is the failure itself"],
         ["RunRefused", "The run was not resumed: this is the failure itself"]
       ])
       assert.match(
         ends[3].detail,
-        /Its options are 'question', 'transcript', 'facts', 'scope', 'id', 'modelOptions', 'limits', 'handle', 'onInterrupt'\.$/
+        /Its options are 'question', 'transcript', 'facts', 'scope', 'id', 'modelOptions', 'limits', 'deltas', 'handle', 'onInterrupt'\.$/
       )
       assert.match(ends[4].detail, /Did you mean 'transcript'\?$/)
       assert.match(ends[7].detail, /Pass its 'suspension'\.$/)

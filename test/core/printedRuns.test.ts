@@ -35,7 +35,7 @@ const printed = `Answer (answered)
   turn  call  tool         failure          code          attempts  effect        handling  detail
   1     1     get_weather  SemanticGarbage  unknown_city  1         not_executed  told      Unknown city: Atlantis.
 
-  3 turns, 2 calls, 1 failure, 0 repairs, 0 input tokens, 0 output tokens`
+  3 turns, 2 calls, 1 failure, 0 repairs, tokens unknown`
 
 const printedFailure = `LimitReached
   The agent used up its 1 turn without an answer. The run is probably stuck in a loop: simplify the question, or raise the limit.
@@ -43,7 +43,7 @@ const printedFailure = `LimitReached
   turn  call  tool         failure          code          attempts  effect        handling  detail
   1     1     get_weather  SemanticGarbage  unknown_city  1         not_executed  told      Unknown city: Atlantis.
 
-  1 turn, 1 call, 1 failure, 0 repairs, 0 input tokens, 0 output tokens`
+  1 turn, 1 call, 1 failure, 0 repairs, tokens unknown`
 
 /** What a logger prints to the console. */
 const logged = (value: unknown, ...loggers: ReadonlyArray<Logger.Logger<unknown, unknown>>) =>

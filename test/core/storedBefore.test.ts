@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "../support/program.ts"
 
-/** An answer of version 6 and failures of version 5, as they were stored. */
+/** An answer of version 7 and failures of version 6, with transcripts of version 1, as they were stored. */
 const before: Record<string, Schema.JsonObject> = JSON.parse(
   readFileSync(join(root, "test/support/stored/before.json"), "utf8")
 )
@@ -24,11 +24,20 @@ describe("what the version before has stored", () => {
     const answer = Schema.decodeUnknownSync(Answer.schema)(before["answer"])
     assert.deepInclude({ ...answer }, { text: "Done.", stopReason: "answered", truncated: false })
     assert.deepInclude(answer.report, { turns: 4 })
+    // No provider had counted any tokens. They were stored as 0, but they are unknown.
+    assert.doesNotHaveAnyKeys(answer.report, ["inputTokens", "outputTokens", "money", "unreported"])
+    const [, question] = Transcript.toArray(answer.transcript)
+    assert.deepStrictEqual(question, {
+      role: "user",
+      text: "Go.",
+      files: [{ mediaType: "image/gif", base64: "R0lG" }, { url: "https://example.org/paris.png" }]
+    })
     assert.deepStrictEqual(handlings(answer), ["retry", "told", "fix"])
     assert.strictEqual(CallFacts.inDoubt(answer.facts).length, 1)
     // Stored again, it has the form of today.
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.deepInclude(stored, { version: 7, stopReason: "answered" })
+    assert.deepInclude(stored, { version: 8, stopReason: "answered" })
+    assert.deepInclude(stored["transcript"], { version: 2 })
     assert.deepStrictEqual(Schema.decodeUnknownSync(Answer.schema)(stored), answer)
   })
 
@@ -38,7 +47,7 @@ describe("what the version before has stored", () => {
     const postponed = failureOf("RunPostponed")
     if (postponed._tag !== "RunPostponed") return assert.fail(postponed._tag)
     assert.deepStrictEqual(handlings(postponed.postponement), ["told", "run_failed"])
-    assert.deepStrictEqual(postponed.postponement.version, 6)
+    assert.deepStrictEqual(postponed.postponement.version, 7)
   })
 
   it.effect("goes on: a run that waited for its user while the program was updated", () =>
@@ -69,19 +78,19 @@ describe("what the version before has stored", () => {
     }
     for (
       const [schema, stored, says] of [
-        [Answer.schema, { ...before["answer"], version: 5 }, "an answer of version 7, not version 5"],
+        [Answer.schema, { ...before["answer"], version: 6 }, "an answer of version 8, not version 6"],
         [
           AgentFailure.schema,
-          { ...before["LimitReached"], version: 4 },
-          "the failure of a run of version 6, not version 4"
+          { ...before["LimitReached"], version: 5 },
+          "the failure of a run of version 7, not version 5"
         ],
         [
           CallFacts.schema,
           { ...Schema.encodeSync(CallFacts.schema)(CallFacts.empty), version: 2 },
           "the facts of calls of version 3, not version 2"
         ],
-        [Transcript.schema, { version: 0, messages: [] }, "a transcript of version 1, not version 0"],
-        [AgentFailure.Suspension, { ...Object(before["RunSuspended"]!["suspension"]), version: 4 }, "6"],
+        [Transcript.schema, { version: 0, messages: [] }, "a transcript of version 2, not version 0"],
+        [AgentFailure.Suspension, { ...Object(before["RunSuspended"]!["suspension"]), version: 5 }, "7"],
         [AgentFailure.Suspension, null, "Expected"],
         [Answer.schema, [], "Expected"]
       ] as const

@@ -98,7 +98,7 @@ describe("the demo's conversation in a file", () => {
       yield* ask(inLondon)
       const whole = (yield* text).trimEnd()
       const cuts = Array.from({ length: 20 }, (_, index) => whole.slice(0, Math.floor((whole.length * index) / 20)))
-      const foreign = ["{}", "[]", "null", "Dear diary", whole.replace("\"version\":1", "\"version\":99")]
+      const foreign = ["{}", "[]", "null", "Dear diary", whole.replace("\"version\":2", "\"version\":99")]
       for (const content of [...cuts, whole.slice(0, -1), ...foreign]) {
         yield* writeFileString(file, content)
         assert.deepStrictEqual(yield* ask(inLondon), {

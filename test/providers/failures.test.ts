@@ -36,7 +36,8 @@ describe("a server that is not there", () => {
           `Ollama could not be reached at http://127.0.0.1:${closedPort}/api/chat: it refused the connection (ECONNREFUSED).`,
         hint: "It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull llama3.2'.",
         transient: true,
-        attempts: 3
+        attempts: 3,
+        model: "llama3.2"
       })
     }))
 

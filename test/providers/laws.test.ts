@@ -20,6 +20,7 @@ const replies: ReadonlyArray<readonly [what: string, reply: Model.Reply]> = [
   ["nothing", { text: "", calls: [] }],
   ["a long text", { text: "naïve café 日本語 ".repeat(100), calls: [] }],
   ["what it took", { text: "21.", calls: [], usage: { inputTokens: 12, outputTokens: 3 } }],
+  ["what it thought", { text: "21.", calls: [], reasoning: "It is ☀️ July, and\n Zürich is warm then." }],
   ["a text that was cut off", { text: "It is", calls: [], truncated: true }],
   ["a call", ScriptedModel.call("get_weather", { city: "Zürich 🌧", days: 3 })],
   ["a text and a call", { ...ScriptedModel.call("get_weather", { city: "Zürich" }), text: "Let me see." }],
@@ -83,12 +84,12 @@ const ping = Tool.make(
 )
 const pinging = Agent.make({ instructions: "Be brief.", toolkit: Toolkit.make(ping) })
 
-for (const { layer, name } of players) {
+for (const { adds, layer, name } of players) {
   describe(`a model, played by ${name}`, () => {
     for (const [what, reply] of replies) {
       it.effect(`replies with ${what}`, () =>
         Effect.gen(function*() {
-          assert.deepStrictEqual(withoutNative(yield* whole), reply)
+          assert.deepStrictEqual(withoutNative(yield* whole), { ...reply, ...adds })
         }).pipe(Effect.provide(layer([reply]))))
 
       it.effect(`streams ${what}, piece by piece, and then the whole`, () =>
@@ -97,7 +98,7 @@ for (const { layer, name } of players) {
           const text = all.map((part) => part._tag === "TextDelta" ? part.text : "").join("")
           assert.strictEqual(text, reply.text)
           const ends = all.flatMap((part) => part._tag === "Replied" ? [withoutNative(part.reply)] : [])
-          assert.deepStrictEqual(ends, [reply])
+          assert.deepStrictEqual(ends, [{ ...reply, ...adds }])
           assert.strictEqual(all.at(-1)?._tag, "Replied")
         }).pipe(Effect.provide(layer([reply]))))
     }

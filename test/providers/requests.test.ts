@@ -269,9 +269,16 @@ describe("model options", () => {
         assert.deepInclude({ ...failure }, { code: "unsupported", transient: false })
         assert.match(failure.detail, /^Ollama cannot be (?:forced|limited) to/)
       }
+    }))
+
+  it.effect("pictures with only an address become a note, for Ollama", () =>
+    Effect.gen(function*() {
       const picture = Transcript.make([{ role: "user", text: "?", files: [{ url: "https://example.org/a.png" }] }])
-      const failure = yield* Effect.flip(sentBy(Ollama.layer(quick), { transcript: picture, tools: [] }))
-      assert.deepInclude({ ...failure }, { code: "unsupported" })
+      const { messages } = bodyOf(yield* sentBy(Ollama.layer(quick), { transcript: picture, tools: [] }))
+      assert.deepStrictEqual(messages, [{
+        role: "user",
+        content: "?\n[A file is attached here that you cannot read: https://example.org/a.png.]"
+      }])
     }))
 
   it.effect("pictures may stay URLs, for Chat Completions", () =>

@@ -8,20 +8,27 @@ import { request } from "./question.ts"
 
 const settings = { retry: Schedule.recurs(0) }
 
-export type Ask = (body: string) => Effect.Effect<Omit<Model.Reply, "native">, ModelFailure>
+/** Returns a reply without its native form, and without the name of its model, which every reply has. */
+export type Ask = (body: string) => Effect.Effect<Omit<Model.Reply, "native" | "model">, ModelFailure>
+
+const ofServer = (reply: Model.Reply) => {
+  const { model, ...rest } = withoutNative(reply)
+  assert.strictEqual(model, "any")
+  return rest
+}
 
 const asking = (provider: typeof openAi) => {
   const model = (body: string) => serving(provider)([FakeModelServer.raw(body)], { settings })
   const whole: Ask = (body) =>
     Effect.flatMap(Model.Model, ({ respond }) => respond(request)).pipe(
-      Effect.map(withoutNative),
+      Effect.map(ofServer),
       Effect.provide(model(body))
     )
   const streamed: Ask = (body) =>
     Effect.flatMap(Model.Model, ({ stream }) => Stream.runLast(stream(request))).pipe(
       Effect.map((last) =>
         last._tag === "Some" && last.value._tag === "Replied"
-          ? withoutNative(last.value.reply)
+          ? ofServer(last.value.reply)
           : assert.fail("no reply")
       ),
       Effect.provide(model(body))

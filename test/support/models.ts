@@ -51,6 +51,8 @@ export const serving = (provider: Provider) =>
 /** A model that plays a script and records its requests. */
 export interface Player {
   readonly name: string
+  /** What its replies have in addition: over a wire, the name of the model. */
+  readonly adds: Pick<Model.Reply, "model">
   readonly layer: (
     script: ScriptedModel.Script,
     settings?: Settings
@@ -59,6 +61,7 @@ export interface Player {
 
 const overWire = (name: string, provider: Provider, options: FakeModelServer.Options = {}): Player => ({
   name,
+  adds: { model: "any" },
   layer: (script, settings = {}) => serving(provider)(script, { ...options, settings })
 })
 
@@ -68,7 +71,7 @@ export const wires: ReadonlyArray<Player> = [
 ]
 
 export const players: ReadonlyArray<Player> = [
-  { name: "a scripted model", layer: (script) => ScriptedModel.layer(script) },
+  { name: "a scripted model", adds: {}, layer: (script) => ScriptedModel.layer(script) },
   ...wires,
   overWire("Chat Completions, byte by byte", openAi, { split: 1 }),
   overWire("Ollama, byte by byte", ollama, { split: 1 })

@@ -39,7 +39,7 @@ export interface Execution {
   failed: ToolFailure.ToolFailure | undefined
   /** Whether it ended with a failure after its caller had stopped waiting. */
   failedLate: boolean
-  /** The caveats that it added to its answer. */
+  /** The caveats that it added to its answer. With each, it attached a file with the same text as its address. */
   readonly caveats: Array<string>
   source: string | undefined
   elapsed: number
@@ -138,6 +138,7 @@ const inner = (play: Play, of: Execution["of"], id: number) => {
       Effect.gen(function*() {
         const execution = yield* beginExecution(play, of)
         yield* ToolCall.caveat(`i${id}.`)
+        yield* ToolCall.attach({ url: `i${id}.` })
         if (++tries > 1) return "inner"
         return yield* failing(execution, ends["is down"](`Failed #${execution.id}.`))
       })
@@ -186,6 +187,7 @@ export const perform = (
       }
       if (says === "a caveat" || says === "both") {
         yield* ToolCall.caveat(`c${id}.`)
+        yield* ToolCall.attach({ url: `c${id}.` })
         execution.caveats.push(`c${id}.`)
       }
       if (says === "a source" || says === "both") {
