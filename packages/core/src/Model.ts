@@ -371,7 +371,9 @@ export const priced: {
         const money: unknown = price(usage, name ?? model.name)
         if (money === undefined) return usage
         if (typeof money === "number" && money >= 0 && money < Infinity) return { ...usage, money }
-        throw new TypeError(`A price must be a finite number of at least 0; got ${typeof money === "number" ? money : kind(money)}.`)
+        throw new TypeError(
+          `A price must be a finite number of at least 0; got ${typeof money === "number" ? money : kind(money)}.`
+        )
       }
       const ofReply = (reply: Reply): Reply =>
         reply.usage === undefined ? reply : { ...reply, usage: usageOf(reply.usage, reply.model) }
