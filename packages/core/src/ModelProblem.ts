@@ -133,7 +133,7 @@ const clientTimedOut = (server: Server): ModelFailure =>
 
 const describeCause = (server: Server, code: string, cause: unknown): string => {
   const description = descriptions.get(code) ?? "the connection failed"
-  const detail = code === "" ? bounded(hidden(server, innermost(cause))) : code
+  const detail = code === "" ? quote(server, innermost(cause)) : code
   return detail === "" ? description : `${description} (${detail})`
 }
 
@@ -215,7 +215,7 @@ export const reported = (server: Server, error: unknown): ModelFailure => {
 const fieldsOf = (server: Server, status: number | undefined, problem: Problem, happened: string) => {
   const kind = kindOf(status, problem)
   const hint = hints(server).get(kind.code)
-  const message = bounded(hidden(server, problem.message))
+  const message = quote(server, problem.message)
   return {
     ...kind,
     detail: message === "" ? `${happened}.` : `${happened}: ${JSON.stringify(message)}`,
@@ -251,7 +251,7 @@ const used = (usage: Usage | undefined) => usage === undefined ? {} : { usage }
  * @since 0.1.0
  */
 export const declined = (server: Server, text: string, usage?: Usage): ModelFailure =>
-  refusal(`The model refused: ${JSON.stringify(bounded(hidden(server, text)))}`, usage)
+  refusal(`The model refused: ${JSON.stringify(quote(server, text))}`, usage)
 
 /**
  * The failure of a reply that a content filter stopped.
@@ -287,7 +287,7 @@ export const malformed = (server: Server, body: string, isForeign = false): Mode
     code: "malformed_reply",
     detail: body.trim() === ""
       ? `${server.name} sent an empty reply.`
-      : `${server.name} sent something that is not a reply: ${JSON.stringify(bounded(hidden(server, body)))}`,
+      : `${server.name} sent something that is not a reply: ${JSON.stringify(quote(server, body))}`,
     ...(isForeign && server.address !== undefined
       ? { hint: `Check the base URL: requests went to ${server.address}.` }
       : {}),
@@ -404,26 +404,41 @@ const formsOf = (secret: string): ReadonlyArray<string> => {
 const hidden = ({ hide = redact }: Server, text: string): string => hide(text)
 
 /**
- * Returns the error itself. If the error or one of its causes quotes a secret, returns a copy without the
- * secret. Some runtimes put the whole address of a request into a message or a field.
+ * Returns an error as the `cause` of a failure: itself, or a copy without the secrets that it or one of its causes quotes. Some
+ * runtimes put the whole address of a request into a message or a field.
+ *
+ * @category failures
+ * @since 0.1.0
  */
-const withoutSecrets = (server: Server, error: unknown, depth = 0): unknown => {
+export const withoutSecrets = (server: Server, error: unknown): unknown => cleaned(server, error, 0)
+
+const cleaned = (server: Server, error: unknown, depth: number): unknown => {
   if (typeof error === "string") return hidden(server, error)
   if (typeof error !== "object" || error === null || depth > 10) return error
-  const cleaned = (value: unknown) => withoutSecrets(server, value, depth + 1)
+  const clean = (value: unknown) => cleaned(server, value, depth + 1)
   if (Array.isArray(error)) {
-    const errors = error.map(cleaned)
+    const errors = error.map(clean)
     return errors.some((value, index) => value !== error[index]) ? errors : error
   }
   const fields = Object.entries(Object.getOwnPropertyDescriptors(error))
   const changed = fields.flatMap(([name, field]) => {
-    const value = typeof field.value === "string" || /^(cause|errors)$/.test(name) ? cleaned(field.value) : field.value
+    const isText = typeof field.value === "string" && name !== "name" && name !== "code"
+    const value = isText || /^(cause|errors)$/.test(name) ? clean(field.value) : field.value
     return value === field.value ? [] : [[name, { ...field, value }] as const]
   })
   return changed.length === 0
     ? error
     : Object.create(Object.getPrototypeOf(error), Object.fromEntries([...fields, ...changed]))
 }
+
+/**
+ * Returns a text of a server or of an error as a failure's detail quotes it: without secrets, on one line, of at most 500
+ * characters.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export const quote = (server: Server, text: string): string => bounded(hidden(server, text))
 
 const bounded = (text: string): string => {
   const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim()

@@ -91,6 +91,15 @@ export class Transcript implements Iterable<Message> {
     return this.#messages.length
   }
 
+  /**
+   * The same object for transcripts that were made from each other by appending, which is how a run makes them: of two such
+   * transcripts, the shorter one is the beginning of the longer one. An author of models can keep what was made of the
+   * messages so far, under this object in a `WeakMap`.
+   */
+  get lineage(): object {
+    return this.#messages.lineage
+  }
+
   /** Returns the message at a 0-based index; `undefined` if there is none. */
   at(index: number): Message | undefined {
     return this.#messages.at(index)

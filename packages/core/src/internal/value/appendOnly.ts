@@ -27,6 +27,11 @@ export class AppendOnly<out A> implements Iterable<A> {
     return new AppendOnly(target, this.length + items.length)
   }
 
+  /** The same object for all views of one array: of two such views, the shorter one is the beginning of the longer one. */
+  get lineage(): object {
+    return this.#items
+  }
+
   at(index: number): A | undefined {
     return index < 0 || index >= this.length ? undefined : this.#items[index]
   }

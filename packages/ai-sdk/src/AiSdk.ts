@@ -1,0 +1,296 @@
+/**
+ * Any language model of the AI SDK's providers as a `Model`: Anthropic, OpenAI's Responses, Gemini, Bedrock and all others.
+ *
+ *     const model = AiSdk.layer(anthropic("claude-sonnet-4-5"))
+ *     agent.run("Hello?").pipe(Effect.provide(model))
+ *
+ * The bridge stands on the lowest layer of the AI SDK, version 3 or 4 of its language models. Retries, time-outs and attempts
+ * are those of {@link Settings}: the AI SDK's own retries stand above that layer. An interrupted run aborts the request.
+ *
+ * The arguments of a call reach the tool as the model wrote them. Reasoning, signatures and other things that a provider adds
+ * go back to it unchanged, also after a suspension. Another provider is not sent them.
+ *
+ * The key of a provider is not visible here. So the details of failures have no addresses, and nothing that looks like a
+ * secret. A provider's package decides which options it heeds: what it says that it ignored is logged once, as a warning.
+ *
+ * @since 0.1.0
+ */
+import type { LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
+import { demandKnown, type Names } from "@fallible/arguments/internal"
+import { Model, ModelFailure, type Transcript } from "@fallible/core"
+import * as ModelAdapter from "@fallible/core/ModelAdapter"
+import * as ModelProblem from "@fallible/core/ModelProblem"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { callOptions, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
+import { isV4, portOf, problemOf } from "./internal/languageModel.ts"
+import { failureOf, reportedFailure } from "./internal/problem.ts"
+import { Prompts } from "./internal/prompt.ts"
+import { replyOf, type Replier } from "./internal/reply.ts"
+import { partOf, StreamedReply } from "./internal/streamedReply.ts"
+import { type Fields, fieldsOf } from "./internal/untyped.ts"
+
+/**
+ * How long to wait for the model and when to retry, and what it can do.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Settings extends ModelAdapter.Settings {
+  /**
+   * Whether the model takes a JSON Schema for the text of a reply, also beside tools. An agent with an `output` uses it.
+   * Default: `false`, so such an agent offers the model the tool `final_answer`.
+   */
+  readonly structuredOutput?: boolean
+  /**
+   * Tools that the provider runs itself, by name, as its package makes them: `{ search: openai.tools.webSearch({}) }`. Their
+   * calls are shown (`Reply.providerCalls`), and never run here. Default: none.
+   */
+  readonly providerTools?: ProviderTools
+}
+
+export type { ProviderTools } from "./internal/callOptions.ts"
+
+const names: Names<Settings> = {
+  timeout: true,
+  streamTimeout: true,
+  retry: true,
+  contextWindow: true,
+  structuredOutput: true,
+  providerTools: true
+}
+
+/**
+ * Makes a model from one of the AI SDK's.
+ *
+ * Calls to the model fail as `ModelFailure` lists. `make` itself throws a `TypeError` for a value that is not a language model
+ * of version 3 or 4, for an unknown setting, and for a timeout that is not positive.
+ *
+ * @param model as a provider's package makes it: `anthropic("claude-sonnet-4-5")`
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  model: LanguageModelV3 | LanguageModelV4,
+  settings: Settings = {}
+): Model.Model["Service"] => {
+  const problem = problemOf(model)
+  if (problem !== undefined) throw new TypeError(`Expected a language model of the AI SDK, version 3 or 4; ${problem}.`)
+  demandKnown("AiSdk", settings, names)
+  const { providerTools = {}, structuredOutput = false, ...limits } = settings
+  const bridge = new Bridge(model, providerTools)
+  return ModelAdapter.make({
+    name: model.modelId,
+    server: bridge.server,
+    respond: (request) => bridge.respond(request),
+    stream: (request) => bridge.stream(request),
+    ...(structuredOutput ? { structuredOutput: "always" } : {})
+  }, limits)
+}
+
+/**
+ * Provides a model of the AI SDK: {@link make} as a layer.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Toolkit } from "@fallible/core"
+ * import { AiSdk } from "@fallible/ai-sdk"
+ * import { createAnthropic } from "@ai-sdk/anthropic"
+ * import { Effect } from "effect"
+ *
+ * const anthropic = createAnthropic({ apiKey: "sk-ant-..." })
+ * const answer = Agent.make({ toolkit: Toolkit.empty }).run("Hello?").pipe(
+ *   Effect.provide(AiSdk.layer(anthropic("claude-sonnet-4-5")))
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  model: LanguageModelV3 | LanguageModelV4,
+  settings: Settings = {}
+): Layer.Layer<Model.Model> => Layer.sync(Model.Model, () => make(model, settings))
+
+// -----------------------------------------------------------------------------
+// Asking
+// -----------------------------------------------------------------------------
+
+class Bridge {
+  readonly server: ModelProblem.Server
+  readonly #model: ReturnType<typeof portOf>
+  readonly #source: LanguageModelV3 | LanguageModelV4
+  readonly #replier: Replier
+  readonly #isV4: boolean
+  readonly #providerTools: ProviderTools
+  readonly #tools: Tools
+  /** The prompts with all files that can be sent, and those with notes in place of files. */
+  #prompts: { readonly whole: Prompts; readonly noted: Prompts } | undefined
+  readonly #warned = new Set<string>()
+
+  constructor(model: LanguageModelV3 | LanguageModelV4, providerTools: ProviderTools) {
+    this.server = { name: model.provider }
+    this.#model = portOf(model)
+    this.#source = model
+    this.#isV4 = isV4(model)
+    this.#replier = { server: this.server, model: model.modelId, key: `ai-sdk/${model.provider}` }
+    this.#providerTools = providerTools
+    this.#tools = new Tools(providerTools)
+  }
+
+  respond(request: Model.Request): Effect.Effect<Model.Reply, ModelFailure> {
+    return Effect.flatMap(
+      this.#ask(request, (options) => Effect.flatMap(signal, (abortSignal) =>
+        this.#attempt(() => this.#model.doGenerate({ ...options, abortSignal })))),
+      (result) => {
+        const { content, finishReason, usage, warnings } = fieldsOf(result)
+        if (!Array.isArray(content)) return Effect.fail(ModelProblem.malformed(this.server, written(result)))
+        return Effect.andThen(this.#warn(warnings), replyOf(this.#replier, content, { finishReason, usage }))
+      }
+    ).pipe(Effect.scoped)
+  }
+
+  stream(
+    request: Model.Request
+  ): Effect.Effect<Stream.Stream<ModelAdapter.Piece, ModelFailure>, ModelFailure, Scope.Scope> {
+    return Effect.flatMap(
+      this.#ask(request, (options) => Effect.flatMap(signal, (abortSignal) =>
+        this.#attempt(() => this.#model.doStream({ ...options, abortSignal })))),
+      (result) => {
+        const { stream } = fieldsOf(result)
+        return stream instanceof ReadableStream
+          ? Effect.succeed(this.#pieces(stream))
+          : Effect.fail(ModelProblem.malformed(this.server, written(result)))
+      }
+    )
+  }
+
+  // Asks with all files. If the model does not take one of them, asks again with notes in their place.
+  #ask<A>(
+    request: Model.Request,
+    ask: (options: object) => Effect.Effect<A, ModelFailure, Scope.Scope>
+  ): Effect.Effect<A, ModelFailure, Scope.Scope> {
+    const unsupported = unsupportedOption(request, this.#isV4, this.#providerTools)
+    if (unsupported !== undefined) return Effect.fail(unsupported)
+    const { options = {}, tools, transcript } = request
+    const others = callOptions(options, this.#tools.of(tools))
+    return Effect.flatMap(this.#promptsOf, ({ noted, whole }) =>
+      Effect.catch(ask({ prompt: whole.of(transcript), ...others }), (failure) =>
+        failure.code === "unsupported" && hasFiles(transcript)
+          ? ask({ prompt: noted.of(transcript), ...others })
+          : Effect.fail(failure)))
+  }
+
+  get #promptsOf(): Effect.Effect<{ readonly whole: Prompts; readonly noted: Prompts }> {
+    const known = this.#prompts
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(this.#urls, (urls) => {
+      const target = { isV4: this.#isV4, key: this.#replier.key }
+      const whole = new Prompts({ ...target, reads: (file) => !("url" in file) || isSupported(file, urls) })
+      return this.#prompts = { whole, noted: new Prompts({ ...target, reads: () => false }) }
+    })
+  }
+
+  // Which addresses of files the provider fetches itself. Nothing is downloaded here.
+  get #urls(): Effect.Effect<Fields> {
+    return Effect.orElseSucceed(
+      Effect.tryPromise(async () => fieldsOf(await this.#source.supportedUrls)),
+      (): Fields => ({})
+    )
+  }
+
+  #attempt(ask: () => PromiseLike<unknown>): Effect.Effect<unknown, ModelFailure> {
+    return Effect.catch(
+      Effect.tryPromise({ try: async () => ask(), catch: (error) => ({ error }) }),
+      ({ error }) => Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now)))
+    )
+  }
+
+  #pieces(stream: ReadableStream<unknown>): Stream.Stream<ModelAdapter.Piece, ModelFailure> {
+    return Stream.suspend(() => {
+      const reply = new StreamedReply()
+      return Stream.fromReadableStream({ evaluate: () => stream, onError: (error) => ({ error }) }).pipe(
+        Stream.catch(({ error }) => this.#failed(failureOf, error)),
+        Stream.mapEffect((value) => this.#piece(reply, value)),
+        Stream.filter((piece) => piece !== noPiece)
+      )
+    })
+  }
+
+  #piece(reply: StreamedReply, value: unknown): Effect.Effect<ModelAdapter.Piece, ModelFailure> {
+    const part = partOf(value)
+    if (part === undefined) return Effect.fail(ModelProblem.malformed(this.server, written(value)))
+    switch (part["type"]) {
+      case "error":
+        return Effect.flatMap(now, (now) => Effect.fail(reportedFailure(this.server, part["error"], now)))
+      case "stream-start":
+        return Effect.as(this.#warn(part["warnings"]), noPiece)
+      case "ping":
+      case "raw":
+        return Effect.succeed(noPiece)
+      case "finish": {
+        const { finishReason, usage } = part
+        return Effect.succeed({
+          reply: replyOf(this.#replier, reply.content, { finishReason, usage }),
+          isLast: true
+        })
+      }
+      default:
+        return Effect.succeed({ parts: reply.add(part) })
+    }
+  }
+
+  #failed(
+    failureOf: (server: ModelProblem.Server, error: unknown, now: number) => ModelFailure,
+    error: unknown
+  ): Stream.Stream<never, ModelFailure> {
+    return Stream.fromEffect(Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now))))
+  }
+
+  // A provider's package ignores some options, and says so.
+  #warn(warnings: unknown): Effect.Effect<void> {
+    if (!Array.isArray(warnings) || warnings.length === 0) return Effect.void
+    const fresh = warnings.map(written).filter((warning) => !this.#warned.has(warning))
+    for (const warning of fresh) this.#warned.add(warning)
+    return Effect.forEach(
+      fresh.slice(0, maxWarnings),
+      (warning) => Effect.logWarning(`${this.server.name} (${this.#replier.model}): ${warning}`),
+      { discard: true }
+    )
+  }
+}
+
+const maxWarnings = 10
+
+const noPiece: ModelAdapter.Piece = {}
+
+const now = Clock.currentTimeMillis
+
+// Aborted when the scope closes, which does nothing after the end of a request.
+const signal: Effect.Effect<AbortSignal, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => new AbortController()),
+    (controller) => Effect.sync(() => controller.abort())
+  ),
+  ({ signal }) => signal
+)
+
+const written = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    return "a value that cannot be written"
+  }
+}
+
+const hasFiles = (transcript: Transcript.Transcript): boolean =>
+  Array.from(transcript).some((message) => "files" in message && message.files !== undefined)
+
+const isSupported = ({ mediaType = "image/*", url }: Transcript.File & { readonly url: string }, urls: Fields): boolean =>
+  URL.canParse(url) && Object.entries(urls).some(([type, patterns]) =>
+    (type === "*" || type === "*/*" || type === mediaType || type.endsWith("/*") && mediaType.startsWith(type.slice(0, -1))) &&
+    Array.isArray(patterns) && patterns.some((pattern) => pattern instanceof RegExp && pattern.test(url))
+  )

@@ -1,0 +1,85 @@
+/*
+ * Makes a reply, or the failure that it is, from a provider's whole content.
+ */
+import type { Model, ModelFailure } from "@fallible/core"
+import * as ModelProblem from "@fallible/core/ModelProblem"
+import * as Effect from "effect/Effect"
+import { nothingSeen, see, type Seen } from "./content.ts"
+import type { Fields } from "./untyped.ts"
+import { objectAt, textAt } from "./untyped.ts"
+
+/** Who replies: how its failures tell of it, its name, and the key of what goes back to it. */
+export interface Replier {
+  readonly server: ModelProblem.Server
+  readonly model: string
+  readonly key: string
+}
+
+/** How a reply ended, and what it used. */
+export interface Ending {
+  readonly finishReason: unknown
+  readonly usage: unknown
+}
+
+/** Makes a reply from the elements of its content. */
+export const replyOf = (
+  replier: Replier,
+  content: Iterable<unknown>,
+  { finishReason, usage: counts }: Ending
+): Effect.Effect<Model.Reply, ModelFailure> =>
+  Effect.suspend(() => {
+    const usage = usageOf(counts)
+    const reason = reasonOf(finishReason)
+    switch (reason) {
+      case "content-filter":
+        return Effect.fail(ModelProblem.filtered(usage))
+      case "error":
+      case "interrupted":
+        return Effect.fail(ModelProblem.cutOff(replier.server, finishReason, usage))
+    }
+    const seen = nothingSeen()
+    for (const element of content) see(seen, element)
+    const isEmpty = seen.text === "" && seen.calls.length === 0
+    return reason === "length" && isEmpty
+      ? Effect.fail(ModelProblem.usedUp(usage))
+      : Effect.succeed(asReply(replier, seen, usage, reason === "length"))
+  })
+
+const asReply = (
+  { key, model }: Replier,
+  { calls, files, native, providerCalls, reasoning, sources, text }: Seen,
+  usage: Model.Usage | undefined,
+  isTruncated: boolean
+): Model.Reply => ({
+  text,
+  calls,
+  model,
+  ...(usage === undefined ? {} : { usage }),
+  ...(isTruncated ? { truncated: true } : {}),
+  ...(reasoning === "" ? {} : { reasoning }),
+  ...(providerCalls.length === 0 ? {} : { providerCalls }),
+  ...(sources.length === 0 ? {} : { sources }),
+  ...(files.length === 0 ? {} : { files }),
+  native: { [key]: native }
+})
+
+// Providers of version 2 sent the reason itself.
+const reasonOf = (reason: unknown): string | undefined =>
+  typeof reason === "string" ? reason : textAt(reason, "unified")
+
+const usageOf = (counts: unknown): Model.Usage | undefined => {
+  const [input, output] = [objectAt(counts, "inputTokens"), objectAt(counts, "outputTokens")]
+  const usage = {
+    ...count("inputTokens", input, "total"),
+    ...count("outputTokens", output, "total"),
+    ...count("cachedTokens", input, "cacheRead"),
+    ...count("cacheWrittenTokens", input, "cacheWrite"),
+    ...count("reasoningTokens", output, "reasoning")
+  }
+  return Object.keys(usage).length === 0 ? undefined : usage
+}
+
+const count = (name: keyof Model.Usage, counts: Fields | undefined, key: string): Model.Usage => {
+  const value = counts?.[key]
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? { [name]: value } : {}
+}
