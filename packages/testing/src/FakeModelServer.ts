@@ -1,14 +1,34 @@
 /**
  * A model server on loopback that plays a script. It plays the scripts of {@link ScriptedModel} over real
- * HTTP, in OpenAI's format (`/v1/chat/completions`) and in Ollama's (`/api/chat`), as whole or streamed
- * replies.
+ * HTTP, as whole or streamed replies, in these formats:
+ *
+ * | format      | API                       | path                                       | key in           |
+ * | ----------- | ------------------------- | ------------------------------------------ | ---------------- |
+ * | `openai`    | OpenAI's Chat Completions | `/v1/chat/completions`                     | `authorization`  |
+ * | `responses` | OpenAI's Responses        | `/v1/responses`                            | `authorization`  |
+ * | `messages`  | Anthropic's Messages      | `/v1/messages`                             | `x-api-key`      |
+ * | `gemini`    | Google's Gemini API       | `/v1beta/models/{model}:generateContent`   | `x-goog-api-key` |
+ * | `ollama`    | Ollama's chat             | `/api/chat`                                | `authorization`  |
  *
  *     const server = yield* FakeModelServer.make([ScriptedModel.call("ping"), ScriptedModel.text("Pong.")])
  *     agent.run("Ping!").pipe(Effect.provide(OpenAi.layer({ model: "any", baseUrl: `${server.url}/v1` })))
  *
  * The server checks requests as strictly as real servers do, and answers an invalid request with 400. Every
- * call must have its result, roles and names must be valid, and arguments must be an object. A request that
- * is too large is answered with 413.
+ * call must have its result, roles and names must be valid, and arguments must be an object. `responses`,
+ * `messages` and `gemini` refuse unknown fields, too, in the words of their real servers. A request that is
+ * too large is answered with 413.
+ *
+ * A reply's `native` has what only one format can say, under the format's name. For `openai` and `ollama`,
+ * these are fields of the message. For the other three, `before` lists the items, blocks or parts that come
+ * before the text and the calls, and other fields override those of the response, message or candidate:
+ *
+ *     native: { messages: { before: [{ type: "thinking", thinking: "Hm." }], stop_reason: "pause_turn" } }
+ *
+ * These three formats show a reply's `reasoning` as an item of reasoning, a block of thinking or a part with a
+ * thought. The server signs or encrypts it, and refuses it if it comes back changed. In `native`, leave
+ * `signature` and `encrypted_content` out, so that the server writes them. In `gemini`, the first call has the
+ * signature, and must come back with it. Its calls cannot have arguments other than an object: a reply with
+ * such a call ends with `MALFORMED_FUNCTION_CALL`. In `messages`, a reply always has a usage, if need be of 0 tokens.
  *
  * The server misbehaves on command. For a `ModelFailure` in a script, it does what a real server does in that
  * case:
@@ -40,10 +60,13 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { chatCompletions } from "./internal/chatCompletions.ts"
-import type { Asked, Format } from "./internal/format.ts"
+import type { Asked, Format, Wishes } from "./internal/format.ts"
+import { gemini } from "./internal/gemini.ts"
 import { parse } from "./internal/json.ts"
 import { noTraffic, serve, Stage, type Wire } from "./internal/loopback.ts"
+import { messages } from "./internal/messages.ts"
 import { ollamaChat } from "./internal/ollamaChat.ts"
+import { responses } from "./internal/responses.ts"
 import { playable } from "./internal/scriptMove.ts"
 import type * as ScriptedModel from "./ScriptedModel.ts"
 
@@ -140,8 +163,8 @@ export interface Options {
    */
   readonly split?: number
   /**
-   * The key that requests must have. Other requests are answered with 401, and the answer quotes the wrong
-   * key. By default, requests need no key, and any key is accepted.
+   * The key that requests must have. Other requests are answered with 401 (in `gemini` with 400), and the
+   * answer quotes the wrong key. By default, requests need no key, and any key is accepted.
    */
   readonly apiKey?: string
   /** The most bytes in a request. A larger request is answered with 413. Default: 1 MiB. */
@@ -158,7 +181,7 @@ export interface Received {
   /** The path, with the query. */
   readonly url: string
   /** The format of the request; absent if there is no endpoint at the path. */
-  readonly format?: "ollama" | "openai"
+  readonly format?: "gemini" | "messages" | "ollama" | "openai" | "responses"
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly body: string
   readonly stream: boolean
@@ -239,7 +262,8 @@ export const make = (
 ): Effect.Effect<FakeModelServer["Service"], never, Scope.Scope> =>
   Effect.suspend(() => {
     const stage = new Stage<State>({ ...noTraffic, requests: [], replies: 0 })
-    return serve(stage, (wire) => answer({ wire, stage, options }, script), fail)
+    const formats = [chatCompletions, responses(), messages, gemini(), ollamaChat]
+    return serve(stage, (wire) => answer({ wire, stage, formats, options }, script), fail)
   })
 
 /**
@@ -258,31 +282,30 @@ export const layer = (script: Script, options: Options = {}): Layer.Layer<FakeMo
 interface Exchange {
   readonly wire: Wire
   readonly stage: Stage<State>
+  readonly formats: ReadonlyArray<Format>
   readonly options: Options
 }
-
-const formats: ReadonlyArray<Format> = [chatCompletions, ollamaChat]
 
 const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
   Effect.gen(function*() {
     const { headers, url = "" } = exchange.wire.request
-    const format = formats.find(({ path }) => path === url.split("?")[0])
+    const format = exchange.formats.find(({ path }) => path.test(url.split("?")[0] ?? ""))
     const body = yield* exchange.wire.body
     if (format === undefined) {
       received(exchange, { url, headers, body, stream: false, problem: "There is no such endpoint." })
       return send(exchange, 404, "{\"error\":\"404 page not found\"}")
     }
     const decoded = check(exchange, format, body)
-    const request = { url, format: format.name, headers, body, stream: "stream" in decoded && decoded.stream }
+    const request = { url, format: format.name, headers, body, stream: "wishes" in decoded && decoded.wishes.stream }
     const index = exchange.stage.state.requests.filter(({ asked }) => asked !== undefined).length
-    if (!("messages" in decoded)) {
+    if (!("wishes" in decoded)) {
       received(exchange, { ...request, problem: decoded.detail })
-      return send(exchange, decoded.status, format.problem(decoded))
+      return send(exchange, decoded.status, format.problem(decoded, decoded.status))
     }
-    const { stream, usage, ...recorded } = decoded
+    const { wishes, ...recorded } = decoded
     received(exchange, { ...request, asked: recorded })
     const move = typeof script === "function" ? script(recorded, index) : script[index] ?? exhausted(script.length)
-    return yield* play(exchange, format, { stream, usage }, playable(move, "a reply"))
+    return yield* play(exchange, format, wishes, playable(move, "a reply"))
   })
 
 const received = ({ stage }: Exchange, request: Received): void =>
@@ -300,16 +323,18 @@ interface Wrong {
   readonly detail: string
 }
 
-const check = ({ options, wire: { request: { headers } } }: Exchange, format: Format, body: string): Asked | Wrong => {
+const check = ({ options, wire: { request } }: Exchange, format: Format, body: string): Asked | Wrong => {
   const { apiKey, maxBytes = 1024 * 1024 } = options
-  const key = headers.authorization?.replace(/^Bearer /, "") ?? ""
+  const { headers, url = "" } = request
+  const key = String(headers[format.keyHeader] ?? "").replace(/^Bearer /, "")
   if (apiKey !== undefined && key !== apiKey) {
-    return { status: 401, code: "permission_denied", detail: `Incorrect API key provided: ${key}` }
+    const code = "permission_denied"
+    return { status: statusOf(format, code) ?? 401, code, detail: `Incorrect API key provided: ${key}` }
   }
   if (Buffer.byteLength(body) > maxBytes) {
     return { status: 413, code: "bad_request", detail: `The request is larger than ${maxBytes} bytes.` }
   }
-  const decoded = format.decode(Option.getOrUndefined(parse(body)))
+  const decoded = format.decode(Option.getOrUndefined(parse(body)), { url, headers })
   return typeof decoded === "string" ? { status: 400, code: "bad_request", detail: decoded } : decoded
 }
 
@@ -325,18 +350,16 @@ const exhausted = (moves: number) =>
 // Playing
 // -----------------------------------------------------------------------------
 
-type Streaming = Pick<Asked, "stream" | "usage">
-
-const play = (exchange: Exchange, format: Format, streaming: Streaming, move: Move): Effect.Effect<void> => {
+const play = (exchange: Exchange, format: Format, wishes: Wishes, move: Move): Effect.Effect<void> => {
   if (Effect.isEffect(move)) {
     return Effect.match(move, {
-      onFailure: (failure) => playFailure(exchange, format, streaming, failure),
-      onSuccess: (reply) => sendReply(exchange, format, streaming, reply)
+      onFailure: (failure) => playFailure(exchange, format, wishes, failure),
+      onSuccess: (reply) => sendReply(exchange, format, wishes, reply)
     })
   }
   return Effect.sync(() => {
-    if ("calls" in move) sendReply(exchange, format, streaming, move)
-    else if (move._tag === "Beginning") sendBeginning(exchange, format, streaming, move)
+    if ("calls" in move) sendReply(exchange, format, wishes, move)
+    else if (move._tag === "Beginning") sendBeginning(exchange, format, wishes, move)
     else {
       if (move.status < 400) replied(exchange)
       send(exchange, move.status, move.body, move.headers)
@@ -344,34 +367,34 @@ const play = (exchange: Exchange, format: Format, streaming: Streaming, move: Mo
   })
 }
 
-const sendReply = (exchange: Exchange, format: Format, streaming: Streaming, reply: Model.Reply): void => {
-  const pieces = piecesOf(exchange, format, streaming, reply)
+const sendReply = (exchange: Exchange, format: Format, wishes: Wishes, reply: Model.Reply): void => {
+  const pieces = piecesOf(exchange, format, wishes, reply)
   replied(exchange)
-  exchange.wire.sendPieces(200, pieces, typeOf(format, streaming))
+  exchange.wire.sendPieces(200, pieces, typeOf(format, wishes))
 }
 
 const sendBeginning = (
   exchange: Exchange,
   format: Format,
-  streaming: Streaming,
+  wishes: Wishes,
   { bytes, ending, reply }: Omit<Beginning, "_tag">
 ): void => {
-  const body = Buffer.concat(piecesOf(exchange, format, streaming, reply))
+  const body = Buffer.concat(piecesOf(exchange, format, wishes, reply))
   replied(exchange)
-  exchange.wire.sendBeginning(200, body.subarray(0, bytes), ending, typeOf(format, streaming))
+  exchange.wire.sendBeginning(200, body.subarray(0, bytes), ending, typeOf(format, wishes))
 }
 
 const json = { "content-type": "application/json" }
 
-const typeOf = (format: Format, { stream }: Streaming) => stream ? { "content-type": format.streamType } : json
+const typeOf = (format: Format, { stream }: Wishes) => stream ? { "content-type": format.streamType } : json
 
 const piecesOf = (
   { options }: Exchange,
   format: Format,
-  streaming: Streaming,
+  wishes: Wishes,
   reply: Model.Reply
 ): ReadonlyArray<Buffer> => {
-  const pieces = streaming.stream ? format.streamed(reply, streaming) : [format.whole(reply)]
+  const pieces = wishes.stream ? format.streamed(reply, wishes) : [format.whole(reply, wishes)]
   return pieces.map((piece) => Buffer.from(piece)).flatMap((bytes) => splitBy(bytes, options.split ?? bytes.length))
 }
 
@@ -381,7 +404,7 @@ const splitBy = (bytes: Buffer, length: number): ReadonlyArray<Buffer> =>
     (_, index) => bytes.subarray(index * length, (index + 1) * length)
   )
 
-const playFailure = (exchange: Exchange, format: Format, streaming: Streaming, failure: ModelFailure): void => {
+const playFailure = (exchange: Exchange, format: Format, wishes: Wishes, failure: ModelFailure): void => {
   switch (failure.code) {
     case "connection":
       return exchange.wire.hangUp()
@@ -390,25 +413,27 @@ const playFailure = (exchange: Exchange, format: Format, streaming: Streaming, f
       if (failure.status === undefined) return
       break
     case "cut_off":
-      return sendBeginning(exchange, format, streaming, {
+      return sendBeginning(exchange, format, wishes, {
         reply: replyToCutOff,
-        bytes: format.whole(replyToCutOff).length / 2,
+        bytes: format.whole(replyToCutOff, wishes).length / 2,
         ending: "drop"
       })
     case "malformed_reply": {
       replied(exchange)
       const body = `<html>${failure.detail}</html>`
-      return send(exchange, 200, streaming.stream ? format.frame(body) : body, { "content-type": "text/html" })
+      return send(exchange, 200, wishes.stream ? format.frame(body) : body, { "content-type": "text/html" })
     }
     case "max_tokens":
-      return sendReply(exchange, format, streaming, { text: "", calls: [], truncated: true })
+      return sendReply(exchange, format, wishes, { text: "", calls: [], truncated: true })
     case "refused":
       if (format.refusal === undefined) break
-      return sendReply(exchange, format, streaming, format.refusal(failure.detail))
+      return sendReply(exchange, format, wishes, format.refusal(failure.detail))
   }
-  const status = failure.status ?? statuses.get(failure.code) ?? (failure.transient ? 503 : 501)
-  send(exchange, status, format.problem(failure), retryAfter(failure))
+  const status = failure.status ?? statusOf(format, failure.code) ?? (failure.transient ? 503 : 501)
+  send(exchange, status, format.problem(failure, status), retryAfter(failure))
 }
+
+const statusOf = (format: Format, code: string): number | undefined => format.statuses?.get(code) ?? statuses.get(code)
 
 const replyToCutOff: Model.Reply = { text: "This reply is going to break off before its end.", calls: [] }
 

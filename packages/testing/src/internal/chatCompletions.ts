@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { type Format, pieces } from "./format.ts"
+import { type Format, interleave, pieces } from "./format.ts"
 import { parse } from "./json.ts"
 import * as History from "./messageHistory.ts"
 
@@ -25,7 +25,7 @@ export const Tools = Schema.NonEmptyArray(Schema.Struct({
 }))
 
 // As strict as the strictest server: some servers parse the arguments.
-const ArgumentText = Schema.String.check(
+export const ArgumentText = Schema.String.check(
   Schema.makeFilter((text) => isObjectText(text) ? undefined : "the text of a JSON object")
 )
 
@@ -93,8 +93,7 @@ const decode: Format["decode"] = (body) =>
         messages,
         tools: (request.tools ?? []).map((tool) => tool.function),
         options: optionsOf(request, body),
-        stream: request.stream ?? false,
-        usage: request.stream_options?.include_usage ?? false
+        wishes: { stream: request.stream ?? false, usage: request.stream_options?.include_usage ?? false }
       }
     }
   })
@@ -149,7 +148,7 @@ const decodeMessage = (message: typeof Message.Type, names: ReadonlyMap<string, 
   }
 }
 
-const fileOf = (url: string): Transcript.File => {
+export const fileOf = (url: string): Transcript.File => {
   const [, mediaType, base64] = /^data:([^;]+);base64,(.*)$/s.exec(url) ?? []
   return mediaType === undefined || base64 === undefined ? { url } : { mediaType, base64 }
 }
@@ -251,19 +250,13 @@ const frame: Format["frame"] = (data) => `data: ${data}\n\n`
 const chunk = (delta: object, finish: string | null = null): string =>
   JSON.stringify(completion("chat.completion.chunk", { choices: [{ index: 0, delta, finish_reason: finish }] }))
 
-/** Takes the first item of each list, then the second of each. Real servers may mix the pieces of several calls. */
-const interleave = <A>(lists: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A> =>
-  Array.from(
-    { length: Math.max(0, ...lists.map(({ length }) => length)) },
-    (_, at) => lists.flatMap((list) => list.slice(at, at + 1))
-  ).flat()
-
 const problem: Format["problem"] = ({ code, detail }) =>
   JSON.stringify({
     error: { message: detail, type: "invalid_request_error", param: null, code: codes.get(code) ?? null }
   })
 
-const codes: ReadonlyMap<string, string> = new Map([
+/** The codes of failures in OpenAI's error objects. */
+export const codes: ReadonlyMap<string, string> = new Map([
   ["context_overflow", "context_length_exceeded"],
   ["quota_exhausted", "insufficient_quota"],
   ["unknown_model", "model_not_found"],
@@ -274,7 +267,8 @@ const refusal = (text: string): Model.Reply => ({ text: "", calls: [], native: {
 
 export const chatCompletions: Format = {
   name: "openai",
-  path: "/v1/chat/completions",
+  path: /^\/v1\/chat\/completions$/,
+  keyHeader: "authorization",
   decode,
   whole,
   streamed,

@@ -22,3 +22,15 @@ export const problemIn = (messages: ReadonlyArray<Transcript.Message>): string |
   }
   return pending.size > 0 ? unanswered() : undefined
 }
+
+/** Returns the first problem of the items of a list. */
+export const firstProblem = <A>(
+  items: ReadonlyArray<A>,
+  problemOf: (item: A, index: number) => string | undefined
+): string | undefined => {
+  for (const [index, item] of items.entries()) {
+    const problem = problemOf(item, index)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}

@@ -1,11 +1,10 @@
 /** Ollama's own chat format, from the server's side. */
 import type { Model, Transcript } from "@fallible/core"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Name, nativeOf, othersIn, Tools } from "./chatCompletions.ts"
 import { type Format, pieces } from "./format.ts"
-import { parse } from "./json.ts"
+import { jsonOf } from "./json.ts"
 import * as History from "./messageHistory.ts"
 
 // -----------------------------------------------------------------------------
@@ -63,8 +62,7 @@ const decode: Format["decode"] = (body) =>
         messages,
         tools: (request.tools ?? []).map((tool) => tool.function),
         options: optionsOf(request, body),
-        stream: request.stream ?? true,
-        usage: true
+        wishes: { stream: request.stream ?? true, usage: true }
       }
     }
   })
@@ -129,8 +127,6 @@ const callOf = ({ arguments: text, id, name }: Model.Reply["calls"][number]): st
     text === undefined ? "" : `,"arguments":${jsonOf(text)}`
   }}}`
 
-const jsonOf = (text: string): string => Option.isSome(parse(text)) ? text : JSON.stringify(text)
-
 const endingOf = ({ truncated, usage }: Model.Reply) => ({
   done_reason: truncated === true ? "length" : "stop",
   done: true,
@@ -171,7 +167,8 @@ const sayings: ReadonlyMap<string, (detail: string) => string> = new Map([
 
 export const ollamaChat: Format = {
   name: "ollama",
-  path: "/api/chat",
+  path: /^\/api\/chat$/,
+  keyHeader: "authorization",
   decode,
   whole,
   streamed,
