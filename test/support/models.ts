@@ -1,4 +1,8 @@
 /** Plays a script over the protocol of each provider, or without a network. */
+import { createAnthropic } from "@ai-sdk/anthropic"
+import { createGoogle } from "@ai-sdk/google"
+import { createOpenAI } from "@ai-sdk/openai"
+import { AiSdk } from "@fallible/ai-sdk"
 import type { Model } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
@@ -18,6 +22,21 @@ type Provider = (url: string, settings: Settings) => Layer.Layer<Model.Model, ne
 export const openAi: Provider = (url, settings) =>
   OpenAi.layer({ model: "any", baseUrl: `${url}/v1`, ...withKey(settings) })
 export const ollama: Provider = (url, settings) => Ollama.layer({ model: "any", host: url, ...withKey(settings) })
+
+// The AI SDK's providers send the key in a header, so each needs one.
+const anyKey = ({ apiKey = "any" }: Settings) => apiKey
+
+const limits = ({ apiKey: _, ...settings }: Settings) => settings
+
+export const responses: Provider = (url, settings) =>
+  AiSdk.layer(createOpenAI({ apiKey: anyKey(settings), baseURL: `${url}/v1` }).responses("any"), limits(settings))
+export const messages: Provider = (url, settings) =>
+  AiSdk.layer(createAnthropic({ apiKey: anyKey(settings), baseURL: `${url}/v1` })("any"), limits(settings))
+export const gemini: Provider = (url, settings) =>
+  AiSdk.layer(createGoogle({ apiKey: anyKey(settings), baseURL: `${url}/v1beta` })("any"), limits(settings))
+
+/** The wires that the bridge to the AI SDK speaks, by name. */
+export const bridges = [["Responses", responses], ["Messages", messages], ["Gemini", gemini]] as const
 
 /** The providers, by name. */
 export const providers = [["Chat Completions", openAi], ["Ollama", ollama]] as const
@@ -67,7 +86,8 @@ const overWire = (name: string, provider: Provider, options: FakeModelServer.Opt
 
 export const wires: ReadonlyArray<Player> = [
   overWire("Chat Completions", openAi),
-  overWire("Ollama", ollama)
+  overWire("Ollama", ollama),
+  ...bridges.map(([name, provider]) => overWire(name, provider))
 ]
 
 export const players: ReadonlyArray<Player> = [

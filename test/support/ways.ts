@@ -5,7 +5,7 @@ import type * as Answer from "@fallible/core/Answer"
 import type { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Exit, Logger, Stream } from "effect"
-import { atOnce, ollama, openAi, serving } from "./models.ts"
+import { atOnce, bridges, type openAi, providers, serving } from "./models.ts"
 
 interface Played {
   readonly exit: Exit.Exit<Answer.Answer, AgentFailure.AgentFailure>
@@ -21,12 +21,10 @@ interface Way {
   readonly streamed: boolean
 }
 
-export const ways: ReadonlyArray<Way> = [
-  { name: "Chat Completions", provider: openAi, streamed: false },
-  { name: "Chat Completions, streamed", provider: openAi, streamed: true },
-  { name: "Ollama", provider: ollama, streamed: false },
-  { name: "Ollama, streamed", provider: ollama, streamed: true }
-]
+export const ways: ReadonlyArray<Way> = [...providers, ...bridges].flatMap(([name, provider]) => [
+  { name, provider, streamed: false },
+  { name: `${name}, streamed`, provider, streamed: true }
+])
 
 /** Runs an agent to its end, and counts the executions of its handlers. */
 export const playing = ({ provider, streamed }: Way) =>
