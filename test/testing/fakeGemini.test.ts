@@ -148,6 +148,22 @@ describe("FakeModelServer as gemini", () => {
       }).pipe(Effect.scoped))
   }
 
+  it.live("signs a reply without calls in its last text, and of equal calls the first", () =>
+    Effect.gen(function*() {
+      const texts = [{ ...ScriptedModel.text("Hello."), reasoning: "Hm." }]
+      const calls = [{ ...ScriptedModel.calls(["ping", {}], ["ping", {}]), reasoning: "" }]
+      const server = yield* FakeModelServer.make([...texts, ...texts, ...calls, ...calls])
+      const { models } = geminiClient(server.url)
+      const asking = { model: "any", contents: "Hello?" }
+      const whole = yield* Effect.promise(() => models.generateContent(asking))
+      const chunks = yield* Effect.promise(async () => collected(await models.generateContentStream(asking)))
+      assert.deepStrictEqual(joined([whole]), joined(chunks))
+      assert.isString(joined(chunks).at(-1)?.thoughtSignature)
+      const { body } = yield* post(`${server.url}${path}`, { contents: [user] })
+      const again = [user, JSON.parse(body).candidates[0].content, says(response(), response())]
+      assert.strictEqual((yield* post(`${server.url}${path}`, { contents: again })).status, 200)
+    }).pipe(Effect.scoped))
+
   it.live("demands no signature of earlier turns, of unsigned calls, or of calls that are marked as foreign", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make((_, index) =>

@@ -321,6 +321,20 @@ describe("FakeModelServer as messages", () => {
         { messages: [says({ ...image, source: { ...image.source, media_type: "image/bmp" } })] },
         "messages.0.content.0.source.media_type: "
       ],
+      [
+        "five breakpoints in different places",
+        {
+          messages: [
+            says(text("Hello?", cached)),
+            replies(use("1")),
+            says(result("1", { content: [text("pong", cached)] }))
+          ],
+          system: [text("Be brief.", cached)],
+          tools: [{ ...tool, ...cached }],
+          ...cached
+        },
+        "A maximum of 4 blocks with cache_control may be provided. Found 5."
+      ],
       ["five breakpoints", { messages: [five] }, "A maximum of 4 blocks with cache_control may be provided. Found 5."],
       [
         "a signature that the server did not issue",
@@ -359,6 +373,16 @@ describe("FakeModelServer as messages", () => {
         assert.strictEqual(json.error.type, "invalid_request_error")
       }))
   }
+
+  it.live("accepts redacted thinking before a call", () =>
+    Effect.gen(function*() {
+      const redacted = { type: "redacted_thinking", data: "AAAA" }
+      const { status } = yield* sendRequest({
+        messages: [user, replies(redacted, use("1")), says(result("1"))],
+        ...thinking
+      })
+      assert.strictEqual(status, 200)
+    }))
 
   it.live("refuses thinking that was changed on the way", () =>
     Effect.gen(function*() {

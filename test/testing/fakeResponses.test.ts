@@ -140,7 +140,9 @@ describe("FakeModelServer as responses", () => {
         both.reasoning
       )
       const added = events.find((event) => event.type === "response.output_item.added")
-      assert.deepInclude(added?.type === "response.output_item.added" && added.item, { type: "reasoning", summary: [] })
+      const item = added?.type === "response.output_item.added" ? added.item : undefined
+      assert.deepInclude(item, { type: "reasoning", summary: [] })
+      assert.notProperty(item, "encrypted_content")
     }).pipe(Effect.scoped))
 
   it.live("sends the items of a script as they are, and encrypts reasoning", () =>
@@ -158,6 +160,12 @@ describe("FakeModelServer as responses", () => {
       assert.strictEqual(again.status, 200, again.body)
       assert.include(again.body, "event: response.failed\n")
     }).pipe(Effect.scoped))
+
+  it.live("accepts an id again when its call has been answered", () =>
+    Effect.gen(function*() {
+      const { status } = yield* sendRequest({ input: [user, call("1"), output("1"), call("1"), output("1")] })
+      assert.strictEqual(status, 200)
+    }))
 
   it.live("keeps the items of stored replies for references", () =>
     Effect.gen(function*() {
@@ -218,6 +226,11 @@ describe("FakeModelServer as responses", () => {
         "No tool call found for function call output with call_id 1."
       ],
       ["a call without its output", { input: [user, call("1"), call("2"), output("1"), user] }, "for function call 2."],
+      [
+        "two calls of one id",
+        { input: [user, call("1"), call("1"), output("1")] },
+        "No tool output found for function call 1."
+      ],
       ["a second output", { input: [user, call("1"), output("1"), output("1")] }, "with call_id 1."],
       [
         "reasoning at the end",
