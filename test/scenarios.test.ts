@@ -25,7 +25,7 @@ import {
   transfer,
   weather
 } from "./support/scenarioTools.ts"
-import { answered, costs, playing, repaired, said, ways } from "./support/ways.ts"
+import { answered, costs, playing, repaired, ways } from "./support/ways.ts"
 
 for (const way of ways) {
   const play = playing(way)
@@ -105,54 +105,63 @@ for (const way of ways) {
         assert.include(heard(played.requests[1]), "got \\\"fifty\\\"")
       }))
 
-    it.effect("07 the model sends {city: 'Paris',}: it is repaired: 2/1", () =>
-      Effect.gen(function*() {
-        const played = yield* play({
-          tools: (ran) => [weather(ran)],
-          model: (request, index) =>
-            index === 0
-              ? ScriptedModel.call("get_weather", "{city: 'Paris',}")
-              : ScriptedModel.text(heard(request))
+    it.effect.skipIf(way.sendsObjects)(
+      "07 the model sends {city: 'Paris',}: it is repaired: 2/1",
+      () =>
+        Effect.gen(function*() {
+          const played = yield* play({
+            tools: (ran) => [weather(ran)],
+            model: (request, index) =>
+              index === 0
+                ? ScriptedModel.call("get_weather", "{city: 'Paris',}")
+                : ScriptedModel.text(heard(request))
+          })
+          assert.strictEqual(costs(played), "2/1")
+          assert.strictEqual(answered(played), "{\"celsius\":18}")
+          assert.deepStrictEqual(repaired(played), [
+            "get_weather unquoted_key",
+            "get_weather single_quotes",
+            "get_weather trailing_comma"
+          ])
         })
-        assert.strictEqual(costs(played), "2/1")
-        assert.strictEqual(answered(played), "{\"celsius\":18}")
-        assert.deepStrictEqual(repaired(played), [
-          "get_weather unquoted_key",
-          "get_weather single_quotes",
-          "get_weather trailing_comma"
-        ])
-      }))
+    )
 
-    it.effect("07 the model forgets a comma: it is repaired, and the model is told: 2/1", () =>
-      Effect.gen(function*() {
-        const played = yield* play({
-          tools: (ran) => [transfer(ran)],
-          model: (request, index) =>
-            index === 0
-              ? ScriptedModel.call("transfer", "{\"amount\":50 \"to\":\"Ada\"}")
-              : ScriptedModel.text(heard(request))
+    it.effect.skipIf(way.sendsObjects)(
+      "07 the model forgets a comma: it is repaired, and the model is told: 2/1",
+      () =>
+        Effect.gen(function*() {
+          const played = yield* play({
+            tools: (ran) => [transfer(ran)],
+            model: (request, index) =>
+              index === 0
+                ? ScriptedModel.call("transfer", "{\"amount\":50 \"to\":\"Ada\"}")
+                : ScriptedModel.text(heard(request))
+          })
+          assert.strictEqual(costs(played), "2/1")
+          assert.strictEqual(
+            answered(played),
+            "{\"value\":{\"charged\":51.5},\"notes\":[\"A comma was missing in the arguments\"]}"
+          )
         })
-        assert.strictEqual(costs(played), "2/1")
-        assert.strictEqual(
-          answered(played),
-          "{\"value\":{\"charged\":51.5},\"notes\":[\"A comma was missing in the arguments\"]}"
-        )
-      }))
+    )
 
-    it.effect("07 the arguments are cut off inside a number: the tool does not run, and the model sends them again: 3/1", () =>
-      Effect.gen(function*() {
-        const played = yield* play({
-          tools: (ran) => [transfer(ran)],
-          model: (request, index) => {
-            if (index === 0) return ScriptedModel.call("transfer", "{\"to\":\"Ada\",\"amount\":1")
-            return index === 1 && /complete arguments again/.test(heard(request))
-              ? ScriptedModel.call("transfer", "{\"to\":\"Ada\",\"amount\":1500}")
-              : ScriptedModel.text(heard(request))
-          }
+    it.effect.skipIf(way.sendsObjects)(
+      "07 the arguments are cut off inside a number: the tool does not run, and the model sends them again: 3/1",
+      () =>
+        Effect.gen(function*() {
+          const played = yield* play({
+            tools: (ran) => [transfer(ran)],
+            model: (request, index) => {
+              if (index === 0) return ScriptedModel.call("transfer", "{\"to\":\"Ada\",\"amount\":1")
+              return index === 1 && /complete arguments again/.test(heard(request))
+                ? ScriptedModel.call("transfer", "{\"to\":\"Ada\",\"amount\":1500}")
+                : ScriptedModel.text(heard(request))
+            }
+          })
+          assert.strictEqual(costs(played), "3/1")
+          assert.strictEqual(answered(played), "{\"charged\":1501.5}")
         })
-        assert.strictEqual(costs(played), "3/1")
-        assert.strictEqual(answered(played), "{\"charged\":1501.5}")
-      }))
+    )
 
     it.effect("09 a booked room: the model is told in full, and books a free one: 3/2", () =>
       Effect.gen(function*() {
@@ -532,7 +541,8 @@ for (const way of ways) {
             ScriptedModel.text("Noon.")
           ]
         })
-        assert.strictEqual(costs(played), "2/2")
+        // Where arguments are objects, the two calls are the same.
+        assert.strictEqual(costs(played), way.sendsObjects ? "2/1" : "2/2")
         assert.strictEqual(answered(played), "Noon.")
       }))
 
@@ -549,32 +559,38 @@ for (const way of ways) {
         assert.strictEqual(answered(played), "Noon.")
       }))
 
-    it.effect("30 an answer has an empty list of calls: it still counts as an answer: 1/0", () =>
-      Effect.gen(function*() {
-        const played = yield* play({
-          tools: (ran) => [clock(ran)],
-          model: [FakeModelServer.raw(said(way, { content: "Noon.", tool_calls: [] }))]
+    it.effect.skipIf(way.said === undefined)(
+      "30 an answer has an empty list of calls: it still counts as an answer: 1/0",
+      () =>
+        Effect.gen(function*() {
+          const played = yield* play({
+            tools: (ran) => [clock(ran)],
+            model: [FakeModelServer.raw(way.said!({ content: "Noon.", tool_calls: [] }))]
+          })
+          assert.strictEqual(costs(played), "1/0")
+          assert.strictEqual(answered(played), "Noon.")
         })
-        assert.strictEqual(costs(played), "1/0")
-        assert.strictEqual(answered(played), "Noon.")
-      }))
+    )
 
     for (
       const [what, args] of [["null", { arguments: null }], ["empty", { arguments: "" }], ["missing", {}]] as const
     ) {
-      it.effect(`30 the arguments of a tool without parameters are ${what}: it runs: 2/1`, () =>
-        Effect.gen(function*() {
-          const call = {
-            content: null,
-            tool_calls: [{ id: "1", type: "function", function: { name: "now", ...args } }]
-          }
-          const played = yield* play({
-            tools: (ran) => [clock(ran)],
-            model: [FakeModelServer.raw(said(way, call)), ScriptedModel.text("Noon.")]
+      it.effect.skipIf(way.said === undefined)(
+        `30 the arguments of a tool without parameters are ${what}: it runs: 2/1`,
+        () =>
+          Effect.gen(function*() {
+            const call = {
+              content: null,
+              tool_calls: [{ id: "1", type: "function", function: { name: "now", ...args } }]
+            }
+            const played = yield* play({
+              tools: (ran) => [clock(ran)],
+              model: [FakeModelServer.raw(way.said!(call)), ScriptedModel.text("Noon.")]
+            })
+            assert.strictEqual(costs(played), "2/1")
+            assert.strictEqual(answered(played), "Noon.")
           })
-          assert.strictEqual(costs(played), "2/1")
-          assert.strictEqual(answered(played), "Noon.")
-        }))
+      )
     }
   })
 }

@@ -5,7 +5,7 @@ import type * as Answer from "@fallible/core/Answer"
 import type { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Exit, Logger, Stream } from "effect"
-import { atOnce, bridges, type openAi, providers, serving } from "./models.ts"
+import { atOnce, bridges, gemini, messages, ollama, openAi, providers, serving } from "./models.ts"
 
 interface Played {
   readonly exit: Exit.Exit<Answer.Answer, AgentFailure.AgentFailure>
@@ -19,12 +19,30 @@ interface Way {
   readonly name: string
   readonly provider: typeof openAi
   readonly streamed: boolean
+  /** True if arguments are JSON objects on the wire, which no malformed text is. */
+  readonly sendsObjects: boolean
+  /** Encodes a message as the provider's server does, if its messages have the form of Chat Completions. */
+  readonly said?: (message: object) => string
 }
 
-export const ways: ReadonlyArray<Way> = [...providers, ...bridges].flatMap(([name, provider]) => [
-  { name, provider, streamed: false },
-  { name: `${name}, streamed`, provider, streamed: true }
-])
+const saidByOllama = (message: object): string => `${JSON.stringify({ message, done: true })}\n`
+
+const saidBy = (streamed: boolean) => (message: object): string => {
+  const choice = { index: 0, [streamed ? "delta" : "message"]: message, finish_reason: "stop" }
+  const completion = JSON.stringify({ choices: [choice] })
+  return streamed ? `data: ${completion}\n\ndata: [DONE]\n\n` : completion
+}
+
+/** Each provider, whole and streamed. */
+export const ways: ReadonlyArray<Way> = [...providers, ...bridges].flatMap(([name, provider]) =>
+  [false, true].map((streamed) => ({
+    name: streamed ? `${name}, streamed` : name,
+    provider,
+    streamed,
+    sendsObjects: provider === gemini || provider === messages && !streamed,
+    ...(provider === ollama ? { said: saidByOllama } : provider === openAi ? { said: saidBy(streamed) } : {})
+  }))
+)
 
 /** Runs an agent to its end, and counts the executions of its handlers. */
 export const playing = ({ provider, streamed }: Way) =>
@@ -75,11 +93,3 @@ export const answered = ({ exit }: Played): string => Exit.isSuccess(exit) ? exi
 /** Lists the repairs of arguments in the report. */
 export const repaired = ({ exit }: Played): ReadonlyArray<string> =>
   Exit.isSuccess(exit) ? exit.value.report.repairs.map(({ kind, tool }) => `${tool} ${kind}`) : ["no answer"]
-
-/** Encodes a message as the provider's server does. */
-export const said = ({ provider, streamed }: Way, message: object): string => {
-  if (provider === ollama) return `${JSON.stringify({ message, done: true })}\n`
-  const choice = { index: 0, [streamed ? "delta" : "message"]: message, finish_reason: "stop" }
-  const completion = JSON.stringify({ choices: [choice] })
-  return streamed ? `data: ${completion}\n\ndata: [DONE]\n\n` : completion
-}

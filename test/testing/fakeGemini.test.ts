@@ -231,7 +231,7 @@ describe("FakeModelServer as gemini", () => {
       assert.strictEqual(status, 200, body)
       assert.deepStrictEqual(asked?.messages, [
         { role: "system", text: "Be brief." },
-        { role: "user", text: "What is this?", images: [{ mediaType: "image/png", base64: "AAAA" }] },
+        { role: "user", text: "What is this?", files: [{ mediaType: "image/png", base64: "AAAA" }] },
         {
           role: "assistant",
           text: "I look.",

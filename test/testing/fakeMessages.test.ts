@@ -205,7 +205,7 @@ describe("FakeModelServer as messages", () => {
       assert.strictEqual(status, 200, body)
       assert.deepStrictEqual(asked?.messages, [
         { role: "system", text: "Be brief." },
-        { role: "user", text: "Hello?What is this?", images: [{ mediaType: "image/png", base64: "AAAA" }] },
+        { role: "user", text: "Hello?What is this?", files: [{ mediaType: "image/png", base64: "AAAA" }] },
         {
           role: "assistant",
           text: "",

@@ -206,7 +206,7 @@ describe("FakeModelServer as responses", () => {
       assert.deepStrictEqual(asked?.messages, [
         { role: "system", text: "Be brief." },
         { role: "system", text: "Be kind." },
-        { role: "user", text: "What is this?", images: [{ mediaType: "image/png", base64: "AAAA" }] }
+        { role: "user", text: "What is this?", files: [{ mediaType: "image/png", base64: "AAAA" }] }
       ])
       assert.deepStrictEqual(asked?.options, {
         toolChoice: { tool: tool.name },

@@ -29,7 +29,7 @@ import { callOptions, type ProviderTools, Tools, unsupportedOption } from "./int
 import { isV4, portOf, problemOf } from "./internal/languageModel.ts"
 import { failureOf, reportedFailure } from "./internal/problem.ts"
 import { Prompts } from "./internal/prompt.ts"
-import { replyOf, type Replier } from "./internal/reply.ts"
+import { type Replier, replyOf } from "./internal/reply.ts"
 import { partOf, StreamedReply } from "./internal/streamedReply.ts"
 import { type Fields, fieldsOf } from "./internal/untyped.ts"
 
@@ -143,8 +143,14 @@ class Bridge {
 
   respond(request: Model.Request): Effect.Effect<Model.Reply, ModelFailure> {
     return Effect.flatMap(
-      this.#ask(request, (options) => Effect.flatMap(signal, (abortSignal) =>
-        this.#attempt(() => this.#model.doGenerate({ ...options, abortSignal })))),
+      this.#ask(
+        request,
+        (options) =>
+          Effect.flatMap(
+            signal,
+            (abortSignal) => this.#attempt(() => this.#model.doGenerate({ ...options, abortSignal }))
+          )
+      ),
       (result) => {
         const { content, finishReason, usage, warnings } = fieldsOf(result)
         if (!Array.isArray(content)) return Effect.fail(ModelProblem.malformed(this.server, written(result)))
@@ -157,8 +163,14 @@ class Bridge {
     request: Model.Request
   ): Effect.Effect<Stream.Stream<ModelAdapter.Piece, ModelFailure>, ModelFailure, Scope.Scope> {
     return Effect.flatMap(
-      this.#ask(request, (options) => Effect.flatMap(signal, (abortSignal) =>
-        this.#attempt(() => this.#model.doStream({ ...options, abortSignal })))),
+      this.#ask(
+        request,
+        (options) =>
+          Effect.flatMap(
+            signal,
+            (abortSignal) => this.#attempt(() => this.#model.doStream({ ...options, abortSignal }))
+          )
+      ),
       (result) => {
         const { stream } = fieldsOf(result)
         return stream instanceof ReadableStream
@@ -177,11 +189,17 @@ class Bridge {
     if (unsupported !== undefined) return Effect.fail(unsupported)
     const { options = {}, tools, transcript } = request
     const others = callOptions(options, this.#tools.of(tools))
-    return Effect.flatMap(this.#promptsOf, ({ noted, whole }) =>
-      Effect.catch(ask({ prompt: whole.of(transcript), ...others }), (failure) =>
-        failure.code === "unsupported" && hasFiles(transcript)
-          ? ask({ prompt: noted.of(transcript), ...others })
-          : Effect.fail(failure)))
+    return Effect.flatMap(
+      this.#promptsOf,
+      ({ noted, whole }) =>
+        Effect.catch(
+          ask({ prompt: whole.of(transcript), ...others }),
+          (failure) =>
+            failure.code === "unsupported" && hasFiles(transcript)
+              ? ask({ prompt: noted.of(transcript), ...others })
+              : Effect.fail(failure)
+        )
+    )
   }
 
   get #promptsOf(): Effect.Effect<{ readonly whole: Prompts; readonly noted: Prompts }> {
@@ -289,8 +307,13 @@ const written = (value: unknown): string => {
 const hasFiles = (transcript: Transcript.Transcript): boolean =>
   Array.from(transcript).some((message) => "files" in message && message.files !== undefined)
 
-const isSupported = ({ mediaType = "image/*", url }: Transcript.File & { readonly url: string }, urls: Fields): boolean =>
-  URL.canParse(url) && Object.entries(urls).some(([type, patterns]) =>
-    (type === "*" || type === "*/*" || type === mediaType || type.endsWith("/*") && mediaType.startsWith(type.slice(0, -1))) &&
+const isSupported = (
+  { mediaType = "image/*", url }: Transcript.File & { readonly url: string },
+  urls: Fields
+): boolean =>
+  URL.canParse(url) &&
+  Object.entries(urls).some(([type, patterns]) =>
+    (type === "*" || type === "*/*" || type === mediaType ||
+      type.endsWith("/*") && mediaType.startsWith(type.slice(0, -1))) &&
     Array.isArray(patterns) && patterns.some((pattern) => pattern instanceof RegExp && pattern.test(url))
   )

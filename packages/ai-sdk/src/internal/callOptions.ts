@@ -63,7 +63,12 @@ export class Tools {
   readonly #known = new WeakMap<object, ReadonlyArray<object>>()
 
   constructor(providerTools: ProviderTools) {
-    this.#ofProvider = Object.entries(providerTools).map(([name, { args, id }]) => ({ type: "provider", id, name, args }))
+    this.#ofProvider = Object.entries(providerTools).map(([name, { args, id }]) => ({
+      type: "provider",
+      id,
+      name,
+      args
+    }))
   }
 
   of(definitions: ReadonlyArray<Toolkit.Definition>): ReadonlyArray<object> {

@@ -22,7 +22,9 @@ export const portOf = (model: LanguageModel) => model as unknown as Port
 /** Returns why a value is not a model of a known version; `undefined` if it is one. */
 export const problemOf = (model: unknown): string | undefined => {
   if (typeof model === "string") {
-    return `got the string "${model.slice(0, 60)}". Make the model by a provider's package, as in anthropic("claude-sonnet-4-5")`
+    return `got the string "${
+      model.slice(0, 60)
+    }". Make the model by a provider's package, as in anthropic("claude-sonnet-4-5")`
   }
   if (!Predicate.isObject(model) || !("doGenerate" in model)) return `got ${typeof model}`
   const version: unknown = model["specificationVersion"]

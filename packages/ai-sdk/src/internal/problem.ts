@@ -65,7 +65,10 @@ const kinds: ReadonlyArray<readonly [names: RegExp, kind: Kind]> = [
     /^AI_(EmptyResponseBody|JSONParse|TypeValidation|InvalidResponseData|NoContentGenerated|InvalidStreamPart)Error$/,
     malformed
   ],
-  [/^AI_Load(APIKey|Setting)Error$/, permanent("permission_denied", "Set the key where the provider's package reads it.")],
+  [
+    /^AI_Load(APIKey|Setting)Error$/,
+    permanent("permission_denied", "Set the key where the provider's package reads it.")
+  ],
   [/^AI_NoSuchModelError$/, permanent("unknown_model")],
   [/^AI_(UnsupportedFunctionality|NoSuchProviderReference|UnsupportedModelVersion)\w*Error$/, permanent("unsupported")],
   [/^AI_\w*RefusalError$/, permanent("refused")],

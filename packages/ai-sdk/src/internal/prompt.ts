@@ -89,7 +89,9 @@ const contentOf = (
   { files = [], text }: Transcript.MessageOf<"user">,
   target: Target
 ): ReadonlyArray<object> => {
-  const parts = files.map(withoutDataUrl).map((file) => target.reads(file) ? filePart(file, target) : textPart(fileNote(file)))
+  const parts = files.map(withoutDataUrl).map((file) =>
+    target.reads(file) ? filePart(file, target) : textPart(fileNote(file))
+  )
   // Some providers refuse an empty text.
   return text === "" && parts.length > 0 ? parts : [textPart(text), ...parts]
 }
@@ -129,7 +131,9 @@ const resultOf = (message: Transcript.MessageOf<"tool">, target: Target): object
         type: "content",
         value: [
           textPart(text),
-          ...files.map(withoutDataUrl).map((file) => target.reads(file) ? attachedPart(file, target) : textPart(fileNote(file)))
+          ...files.map(withoutDataUrl).map((file) =>
+            target.reads(file) ? attachedPart(file, target) : textPart(fileNote(file))
+          )
         ]
       },
     ...caching(message)
@@ -157,7 +161,8 @@ const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Ta
   const own = nativeOf(message, target)
   if (own === undefined) return [...textsOf(message.text), ...message.calls.map((call) => callPart(call))]
   // If the text has been changed in the transcript since, the new text is sent.
-  const isOwnText = own.map((part) => part["type"] === "text" ? textAt(part, "text") ?? "" : "").join("") === message.text
+  const isOwnText =
+    own.map((part) => part["type"] === "text" ? textAt(part, "text") ?? "" : "").join("") === message.text
   const callOf = matched(message.calls, own.filter(isOwnCall))
   const left = new Set(message.calls)
   const parts = own.flatMap((part): ReadonlyArray<object> => {
@@ -190,7 +195,10 @@ const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Ta
 // Some providers refuse an empty text.
 const textsOf = (text: string) => text === "" ? [] : [textPart(text)]
 
-const nativeOf = ({ native }: Transcript.MessageOf<"assistant">, { key }: Target): ReadonlyArray<Fields> | undefined => {
+const nativeOf = (
+  { native }: Transcript.MessageOf<"assistant">,
+  { key }: Target
+): ReadonlyArray<Fields> | undefined => {
   const content = Predicate.isObject(native) ? native[key] : undefined
   return Array.isArray(content) ? content.filter(Predicate.isObject) : undefined
 }

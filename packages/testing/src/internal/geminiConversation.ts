@@ -191,10 +191,14 @@ export const transcriptOf = (contents: ReadonlyArray<Content>): ReadonlyArray<Tr
 export const textOf = ({ parts }: Content): string =>
   parts.flatMap(({ text = "", thought }) => thought === true ? [] : [text]).join("")
 
-/** Returns the text of a response. By convention, a text is the field `output` or `error`. */
+/**
+ * Returns the text of a response. By convention, a text is the field `output` or `error`; some clients have it as `content`,
+ * beside the name of the tool.
+ */
 const outputIn = (response: typeof JsonObject.Type): string => {
-  const { error, output = error, ...others } = response
-  return Object.keys(others).length === 0 && typeof output === "string" ? output : JSON.stringify(response)
+  const { content, error, name, output = error ?? content, ...others } = response
+  const isKnown = Object.keys(others).length === 0 && (name === undefined || content !== undefined)
+  return isKnown && typeof output === "string" ? output : JSON.stringify(response)
 }
 
 const imagesIn = ({ fileData, inlineData }: Part): ReadonlyArray<Transcript.File> =>

@@ -173,12 +173,13 @@ const itemsOf = (reply: Model.Reply, wishes: Wishes): ReadonlyArray<OwnItem> => 
       wishes.encrypted === true ? encrypt(item) : item
     ),
     ...(reply.text === "" ? [] : [messageItem(reply.text, id("msg", 0), status)]),
-    ...reply.calls.map(({ arguments: text, id: call_id, name }, index) => ({
+    ...reply.calls.map(({ arguments: text = "", id: call_id, name }, index) => ({
       type: "function_call",
       id: id("fc", index + 1),
       call_id,
       name,
-      ...(text === undefined ? {} : { arguments: text }),
+      // This server always sends a text.
+      arguments: text,
       status
     }))
   ]
