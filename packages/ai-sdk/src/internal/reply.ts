@@ -5,8 +5,7 @@ import type { Model, ModelFailure } from "@fallible/core"
 import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Effect from "effect/Effect"
 import { nothingSeen, see, type Seen } from "./content.ts"
-import type { Fields } from "./untyped.ts"
-import { objectAt, textAt } from "./untyped.ts"
+import { type Fields, objectAt, textAt } from "./untyped.ts"
 
 /** Who replies: how its failures tell of it, its name, and the key of what goes back to it. */
 export interface Replier {
@@ -30,12 +29,9 @@ export const replyOf = (
   Effect.suspend(() => {
     const usage = usageOf(counts)
     const reason = reasonOf(finishReason)
-    switch (reason) {
-      case "content-filter":
-        return Effect.fail(ModelProblem.filtered(usage))
-      case "error":
-      case "interrupted":
-        return Effect.fail(ModelProblem.cutOff(replier.server, finishReason, usage))
+    if (reason === "content-filter") return Effect.fail(ModelProblem.filtered(usage))
+    if (reason === "error" || reason === "interrupted") {
+      return Effect.fail(ModelProblem.cutOff(replier.server, finishReason, usage))
     }
     const seen = nothingSeen()
     for (const element of content) see(seen, element)
