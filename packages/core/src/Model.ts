@@ -381,13 +381,22 @@ export const priced: {
         failure.usage === undefined
           ? failure
           : new ModelFailure({ ...failure, cause: failure.cause, usage: usageOf(failure.usage, failure.model) })
+      // A model that retries on its own reports the failures in between, which may have cost something, too.
+      const ofRetries = (notify: (typeof onRetry)["Service"]): (typeof onRetry)["Service"] => (failure, wait) =>
+        Effect.suspend(() => notify(ofFailure(failure), wait))
       return Model.of({
         ...model,
-        respond: (request) => Effect.mapError(Effect.map(model.respond(request), ofReply), ofFailure),
+        respond: (request) =>
+          model.respond(request).pipe(
+            Effect.map(ofReply),
+            Effect.mapError(ofFailure),
+            Effect.updateService(onRetry, ofRetries)
+          ),
         stream: (request) =>
           model.stream(request).pipe(
             Stream.map((part) => part._tag === "Replied" ? { ...part, reply: ofReply(part.reply) } : part),
-            Stream.mapError(ofFailure)
+            Stream.mapError(ofFailure),
+            Stream.updateService(onRetry, ofRetries)
           )
       })
     })

@@ -174,8 +174,9 @@ const watchReply = (
 ): Effect.Effect<Asked, Unanswered> =>
   Effect.flatMap(Model.onRetry, (outerOnRetry) => {
     let attempt = 0
-    const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
+    const onRetry: (typeof Model.onRetry)["Service"] = (unnamed, wait) =>
       Effect.suspend(() => {
+        const failure = namedFailure(unnamed, run.model)
         watch({ _tag: "ModelRetried", turn, attempt: ++attempt, failure, wait })
         return outerOnRetry(failure, wait)
       })
@@ -184,7 +185,7 @@ const watchReply = (
     return Effect.map(Effect.timed(recordReply(run, turn, question, asked)), ([elapsed, asked]) => {
       const replay = beginning.replay()
       const { output } = run
-      const reply = shownReply(isReplyAlone(asked) ? asked : asked.reply)
+      const reply = shownReply(isReplyAlone(asked) ? asked : asked.reply, run.masks)
       const text = output === undefined || isBlank(reply.text) ? undefined : shownText(output, reply.text)
       watch({
         _tag: "ModelReplied",

@@ -42,8 +42,13 @@ export const namedFailure = (failure: ModelFailure, { name }: Model["Service"]):
     ? failure
     : new ModelFailure({ ...failure, cause: failure.cause, model: name })
 
-/** Returns a reply as it may be shown: without the secrets in its calls, which its native form holds, too. */
-export const shownReply = (reply: Reply): Reply => {
+/**
+ * Returns a reply as it may be shown: without the secrets in its calls, which its native form holds, too. If a tool has
+ * secrets, the model may have thought of one, whatever it calls.
+ */
+export const shownReply = (whole: Reply, masks: Masks | undefined): Reply => {
+  const { reasoning: __, ...unexplained } = whole
+  const reply = masks === undefined || whole.reasoning === undefined ? whole : unexplained
   if (reply.calls.every(({ shown }) => shown === undefined)) return reply
   const { native: _, ...rest } = reply
   return { ...rest, calls: reply.calls.map(shownCall) }
