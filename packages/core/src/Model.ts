@@ -287,7 +287,8 @@ export class Model extends Context.Service<Model, {
 }>()("@fallible/core/Model") {}
 
 /**
- * Makes a model from a function that returns whole replies. The model's `stream` emits all text in one piece.
+ * Makes a model from a function that returns whole replies. The model's `stream` emits all reasoning in one
+ * piece, and then all text.
  *
  * @example
  * ```ts
@@ -309,10 +310,13 @@ export const make = (options: Omit<Model["Service"], "stream">): Model["Service"
     stream: (request) =>
       Stream.flatMap(Stream.fromEffect(options.respond(request)), (reply) =>
         Stream.fromIterable<Part>([
+          ...(isBlankText(reply.reasoning) ? [] : [{ _tag: "ReasoningDelta" as const, text: reply.reasoning }]),
           ...(reply.text === "" ? [] : [{ _tag: "TextDelta" as const, text: reply.text }]),
           { _tag: "Replied", reply }
         ]))
   })
+
+const isBlankText = (text: string | undefined): text is undefined | "" => text === undefined || text === ""
 
 /**
  * Makes a layer that provides a model, from the same function as {@link make}.

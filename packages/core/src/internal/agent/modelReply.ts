@@ -43,14 +43,14 @@ export const namedFailure = (failure: ModelFailure, { name }: Model["Service"]):
     : new ModelFailure({ ...failure, cause: failure.cause, model: name })
 
 /**
- * Returns a reply as it may be shown: without the secrets in its calls, which its native form holds, too. If a tool has
- * secrets, the model may have thought of one, whatever it calls.
+ * Returns a reply as it may be shown: without the secrets in its calls. If a tool has secrets, the model may have thought of
+ * one, whatever it calls. The native form holds all that, too.
  */
-export const shownReply = (whole: Reply, masks: Masks | undefined): Reply => {
-  const { reasoning: __, ...unexplained } = whole
-  const reply = masks === undefined || whole.reasoning === undefined ? whole : unexplained
-  if (reply.calls.every(({ shown }) => shown === undefined)) return reply
-  const { native: _, ...rest } = reply
+export const shownReply = (reply: Reply, masks: Masks | undefined): Reply => {
+  const isKnown = masks === undefined || reply.reasoning === undefined
+  if (isKnown && reply.calls.every(({ shown }) => shown === undefined)) return reply
+  const { native: _, reasoning, ...others } = reply
+  const rest = isKnown && reasoning !== undefined ? { ...others, reasoning } : others
   return { ...rest, calls: reply.calls.map(shownCall) }
 }
 

@@ -21,6 +21,7 @@ export interface Opening {
   readonly id?: string | undefined
   readonly scope?: string | undefined
   readonly facts?: CallFacts.CallFacts | undefined
+  readonly deltas?: unknown
 }
 
 /**
@@ -29,12 +30,13 @@ export interface Opening {
  * @param acting the names of the tools that may act twice if their earlier calls are not known
  */
 export const refusalOfOpening = (opening: Opening, acting: ReadonlySet<string>): RunRefused | undefined => {
-  const { facts, id, question, scope, transcript } = opening
+  const { deltas, facts, id, question, scope, transcript } = opening
   const unknown = unknownOption("A run", opening, names) ??
     attempt(() => Predicate.isObject(question) ? unknownOption("A question", question, questionFields) : undefined)
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most inputs are this simple, and need no check by a schema.
-  const isSimple = id === undefined && scope === undefined && facts === undefined && unknown === undefined
+  const isSimple = id === undefined && scope === undefined && facts === undefined && deltas === undefined &&
+    unknown === undefined
   const forgotten = isTranscript && facts === undefined ? actingIn(transcript, acting) : []
   if (typeof question === "string" && isTranscript && isSimple && forgotten.length === 0) return undefined
   const carried = {
