@@ -260,6 +260,9 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
           watch({ _tag: "ReasoningDelta", turn, text: part.text })
         }
         return
+        // Another version of a model's package may have pieces that are not known here.
+      } else if (part._tag !== "ArgumentsDelta") {
+        return
       } else if (deltas.includes("arguments") && masks?.get(part.tool) === undefined) {
         watch({ _tag: "ArgumentsDelta", turn, index: part.call + 1, tool: part.tool, text: part.text })
       }
@@ -345,6 +348,9 @@ const runStream = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onPiece
       if (part._tag === "Replied") return part.reply
       if (typeof part.text !== "string") {
         throw new IllTyped(`The text of a part of the model's stream must be a string; got ${kind(part.text)}.`)
+      }
+      if (part._tag === "ArgumentsDelta" && !(Number.isSafeInteger(part.call) && typeof part.tool === "string")) {
+        throw new IllTyped("A part of the model's stream with arguments must have the 'call' and the 'tool' of them.")
       }
       onPiece(part)
       return reply
