@@ -221,6 +221,54 @@ describe("ToolCall.attach", () => {
     ))
 })
 
+describe("a call whose answer is in its files", () => {
+  const shooting = (shot: (number: number) => Transcript.File, text = "A picture is attached.") => {
+    let shots = 0
+    return Tool.make(
+      "screenshot",
+      { ...definition, parameters: Schema.Struct({ window: Schema.String }) },
+      () => Effect.as(Effect.suspend(() => ToolCall.attach(shot(shots++))), text)
+    )
+  }
+  const pressing: ScriptedModel.Script = (_, index) =>
+    index < 15 ? ScriptedModel.call("screenshot", { window: "Shop" }) : ScriptedModel.text("Done.")
+  const run = (tool: ReturnType<typeof shooting>) =>
+    Effect.provide(Agent.make({ toolkit: Toolkit.make(tool) }).run("Look."), ScriptedModel.layer(pressing))
+  const told = (transcript: Transcript.Transcript) =>
+    new Set(Array.from(transcript).flatMap((message) => message.role === "tool" ? [message.text] : []))
+
+  it.effect("is no repetition if the files are new, whatever the text says", () =>
+    Effect.gen(function*() {
+      const bytes = yield* run(shooting((number) => Transcript.file(new Uint8Array([number]), "image/png")))
+      assert.deepStrictEqual(told(bytes.transcript), new Set(["\"A picture is attached.\""]))
+      const addresses = yield* run(shooting((number) => ({ url: `https://shop.example/${number}.png` })))
+      assert.deepStrictEqual(told(addresses.transcript), new Set(["\"A picture is attached.\""]))
+    }))
+
+  it.effect("is a repetition if the files are the same", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(run(shooting(() => Transcript.file(new Uint8Array([7]), "image/png"))))
+      assert.strictEqual(failure._tag, "LoopDetected")
+    }))
+
+  it.effect("is not empty, although its value is", () =>
+    Effect.gen(function*() {
+      const { transcript } = yield* run(shooting((number) => ({ url: `https://shop.example/${number}.png` }), ""))
+      assert.deepStrictEqual(told(transcript), new Set(["\"\""]))
+      const none = Tool.make(
+        "screenshot",
+        { ...definition, parameters: Schema.Struct({ window: Schema.String }) },
+        () => Effect.succeed("")
+      )
+      const outcome = yield* Dispatch.call(Toolkit.make(none), {
+        id: "1",
+        name: "screenshot",
+        arguments: "{\"window\":\"Shop\"}"
+      })
+      assert.include(JSON.stringify(outcome), "The result is empty.")
+    }))
+})
+
 describe("a question", () => {
   const agent = (instructions: Agent.Options<never>["instructions"]) =>
     Agent.make({ toolkit: Toolkit.empty, ...(instructions === undefined ? {} : { instructions }) })
