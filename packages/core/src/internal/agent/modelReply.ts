@@ -4,9 +4,9 @@ import { type Model, ModelFailure, Reply } from "../../Model.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { type Masks, withShown } from "../arguments/secretArguments.ts"
 import { isCall, shownCall } from "../call/modelCall.ts"
-import { isUsage } from "../call/usage.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
+import { isUsage } from "../value/usage.ts"
 
 /** True if a value is a reply. The check runs for every reply, so it covers only what a run relies on. */
 export const isReply = (reply: unknown): reply is Reply =>

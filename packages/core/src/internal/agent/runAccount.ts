@@ -1,9 +1,9 @@
 import type { Reply } from "../../Model.ts"
 import type { CallEntry, Entry, ModelEntry, Repaired, RunReport } from "../../RunReport.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
-import { addUsage, reported, subtractUsage, tokensOf } from "../call/usage.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 import { cut, maxDetail } from "../value/text.ts"
+import { addUsage, reported, subtractUsage, tokensOf } from "../value/usage.ts"
 
 type Counts = Omit<RunReport, "failures" | "repairs">
 

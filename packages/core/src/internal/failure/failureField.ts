@@ -5,8 +5,8 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { isUsage } from "../call/usage.ts"
 import { attempt, isPromise, silence } from "../value/untrusted.ts"
+import { isUsage } from "../value/usage.ts"
 import { evidenceField } from "./evidence.ts"
 
 interface Field {
