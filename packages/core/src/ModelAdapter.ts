@@ -293,7 +293,7 @@ export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").s
  * import * as ModelAdapter from "@fallible/core/ModelAdapter"
  *
  * ModelAdapter.argumentsText({ arguments: "{city: 'Paris',}" }) // => '{"city":"Paris"}'
- * ModelAdapter.argumentsText({ arguments: '{"city":"Par' }) // => '{"INVALID_JSON":"{\"city\":\"Par"}'
+ * ModelAdapter.argumentsText({ arguments: '{"city":"Par' }) // => '{"INVALID_JSON":"{\\"city\\":\\"Par"}'
  * ```
  *
  * @category requests
