@@ -18,7 +18,8 @@ const laws = [
     "joinedCall",
     "resume",
     "scope",
-    "secret"
+    "secret",
+    "usage"
   ].map((name) => `test/core/${name}Laws.test.ts`)
 ]
 

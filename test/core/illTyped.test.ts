@@ -12,8 +12,9 @@ import {
   ToolCall,
   Toolkit
 } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Schedule, Schema } from "effect"
+import { Effect, Schedule, Schema, Stream } from "effect"
 import { definition, failing, handling, logging, outcomeOf, read, sibling, succeeding } from "../support/illTyped.ts"
 import { thenable, type Untyped } from "../support/nonsense.ts"
 import { lost, paris, refused } from "../support/sequence.ts"
@@ -208,7 +209,63 @@ describe("the log about other answers", () => {
     ))
 })
 
+describe("a model that streams nonsense", () => {
+  const parts: ReadonlyArray<readonly [part: Untyped, told: RegExp]> = [
+    [{ _tag: "TextDelta", text: 5 }, /^The text of a part of the model's stream must be a string; got a number\.$/],
+    [{ _tag: "ReasoningDelta" }, /^The text of a part of the model's stream must be a string; got nothing\.$/],
+    [{ _tag: "ArgumentsDelta", text: "{", tool: "ping" }, /^A part of the model's stream with arguments must have/],
+    [{ _tag: "ArgumentsDelta", text: "{", call: 0.5, tool: "ping" }, /^A part of the model's stream with arguments/],
+    [{ _tag: "ArgumentsDelta", text: "{", call: 0 }, /^A part of the model's stream with arguments must have/],
+    ["text", /^The text of a part of the model's stream must be a string; got nothing\.$/],
+    [null, /^The model failed with an error in the program that calls it\.$/]
+  ]
+  for (const [part, told] of parts) {
+    it.effect(`ends the run with a typed failure: ${JSON.stringify(part)}`, () =>
+      Effect.gen(function*() {
+        const model = Model.Model.of({ respond: () => Effect.never, stream: () => Stream.make(part) })
+        const { value } = yield* logging(
+          Agent.make({ toolkit: Toolkit.make(sibling) }).stream("?", { deltas: ["reasoning", "arguments"] }).pipe(
+            Stream.runForEach((event) => Effect.sync(() => Schema.encodeSync(AgentEvent.schema)(event))),
+            Effect.provideService(Model.Model, model),
+            Effect.flip
+          )
+        )
+        assert.match(value.detail, told)
+        assert.isTrue(value._tag === "ModelFailed" && value.failure.code === "defect")
+      }))
+  }
+})
+
+describe("a model that streams what is not known", () => {
+  it.effect("is heard for the rest", () =>
+    Effect.gen(function*() {
+      const parts: ReadonlyArray<Untyped> = [
+        { _tag: "ThoughtDelta", text: "Hm." },
+        { _tag: "TextDelta", text: "Hello." },
+        { _tag: "Replied", reply: { text: "Hello.", calls: [], mood: "calm" } }
+      ]
+      const model = Model.Model.of({ respond: () => Effect.never, stream: () => Stream.fromIterable(parts) })
+      const events = yield* Agent.make({ toolkit: Toolkit.make(sibling) }).stream("?", { deltas: ["arguments"] }).pipe(
+        Stream.runCollect,
+        Effect.provideService(Model.Model, model)
+      )
+      assert.deepStrictEqual(events.map(({ _tag }) => _tag), ["TurnStarted", "TextDelta", "ModelReplied", "RunEnded"])
+    }))
+})
+
 describe("a model that replies nonsense", () => {
+  const others: ReadonlyArray<readonly [fields: object, told: string]> = [
+    [{ model: 5 }, "model: expected string, got a number"],
+    [{ reasoning: 5 }, "reasoning: expected string, got a number"],
+    [{ files: "x" }, "files: expected array, got a string"],
+    [{ files: [{ base64: "R0lG" }] }, "files.0.mediaType: expected a value, got nothing"],
+    [{ sources: [{ url: 5 }] }, "sources.0.url: expected string, got a number"],
+    [{ providerCalls: [{ id: "1" }] }, "providerCalls.0.name: expected a value, got nothing"],
+    [{ usage: null }, "usage: expected object, got null"],
+    [{ usage: { money: Number.NaN } }, "usage.money: expected a finite number, got a number"],
+    [{ usage: { cachedTokens: 1.5 } }, "usage.cachedTokens: expected an integer, got a number"],
+    [{ usage: { reasoningTokens: "5" } }, "usage.reasoningTokens: expected number, got a string"]
+  ]
   const replies: ReadonlyArray<readonly [reply: unknown, told: string]> = [
     [{ text: null, calls: [] }, "The model's reply has the wrong type: text: expected string, got null."],
     [{ text: "" }, "The model's reply has the wrong type: calls: expected a value, got nothing."],
@@ -224,7 +281,10 @@ describe("a model that replies nonsense", () => {
       { text: "", calls: [], usage: { inputTokens: Number.NaN, outputTokens: 1 } },
       "The model's reply has the wrong type: usage.inputTokens: expected an integer, got a number."
     ],
-    [undefined, "The model's reply has the wrong type: as a whole: expected object, got nothing."]
+    [undefined, "The model's reply has the wrong type: as a whole: expected object, got nothing."],
+    ...others.map(([fields, told]) =>
+      [{ text: "", calls: [], ...fields }, `The model's reply has the wrong type: ${told}.`] as const
+    )
   ]
   for (const [reply, told] of replies) {
     it.effect(`is reported in detail: ${told}`, () =>
@@ -238,6 +298,16 @@ describe("a model that replies nonsense", () => {
         if (value._tag !== "ModelFailed") return assert.fail(value._tag)
         assert.deepInclude({ ...value.failure }, { code: "defect", detail: told, transient: false })
         assert.strictEqual(value.detail, told)
+        const stream = agent.stream("?", { deltas: ["reasoning", "arguments"] }).pipe(
+          // Whatever a model emits, its events can be sent on.
+          Stream.runForEach((event) => Effect.sync(() => Schema.encodeSync(AgentEvent.schema)(event))),
+          Effect.provide(Model.layer({ respond: () => Effect.succeed(reply as Untyped) })),
+          Effect.flip
+        )
+        const streamed = yield* logging(stream)
+        assert.strictEqual(streamed.value._tag, "ModelFailed")
+        // What has been counted so far can still be stored.
+        Schema.encodeSync(AgentFailure.schema)(value)
       }))
   }
 

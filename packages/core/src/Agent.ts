@@ -484,7 +484,7 @@ export const make = <
                 id,
                 fiber.getRef(Journal.current)
               )
-              const run = inRunContext(id, budget, state.account, 0, concludes, (context) => {
+              const run = inRunContext(id, model, budget, state.account, 0, concludes, (context) => {
                 const run = begin(id, model, options, budget, watch, context, earlier)
                 const first = { ...state, facts: begun }
                 return followed(options, run, first, () => unlessHalted(context, turn(run, first)))
@@ -517,7 +517,7 @@ export const make = <
       if (typeof budget === "string") return Effect.fail(refusalOfLimits(budget, waiting))
       const { facts, report, runId, transcript, used } = waiting
       const run = Effect.flatMap(Model, (model) =>
-        inRunContext(runId, budget, Account.from(report), Duration.toMillis(used), concludes, (context) => {
+        inRunContext(runId, model, budget, Account.from(report), Duration.toMillis(used), concludes, (context) => {
           const run = begin(runId, model, settings, budget, watch, context, transcript)
           return followed(settings, run, initialState(transcript, facts), () =>
             unlessHalted(context, rest(run)))
@@ -598,7 +598,9 @@ const instructed = (
 ): Transcript.Transcript => {
   if (instructions === undefined || !isA(Transcript.Transcript)(transcript)) return transcript
   const first = transcript.at(0)
-  if (first?.role === "system" && first.text === instructions.text) return transcript
+  if (first?.role === "system" && first.text === instructions.text && first.cache === instructions.cache) {
+    return transcript
+  }
   const rest = Transcript.toArray(transcript)
   return Transcript.make([instructions, ...(first?.role === "system" ? rest.slice(1) : rest)])
 }

@@ -16,12 +16,12 @@ import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { usageFields } from "./internal/call/usage.ts"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
 import { modelRetries } from "./internal/policy/modelRetries.ts"
 import { retryOn } from "./internal/policy/retryLoop.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { kind } from "./internal/value/text.ts"
+import { usageFields } from "./internal/value/usage.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
 import { File, type Transcript } from "./Transcript.ts"
@@ -287,7 +287,8 @@ export class Model extends Context.Service<Model, {
 }>()("@fallible/core/Model") {}
 
 /**
- * Makes a model from a function that returns whole replies. The model's `stream` emits all text in one piece.
+ * Makes a model from a function that returns whole replies. The model's `stream` emits all reasoning in one
+ * piece, and then all text.
  *
  * @example
  * ```ts
@@ -309,10 +310,13 @@ export const make = (options: Omit<Model["Service"], "stream">): Model["Service"
     stream: (request) =>
       Stream.flatMap(Stream.fromEffect(options.respond(request)), (reply) =>
         Stream.fromIterable<Part>([
+          ...(isBlankText(reply.reasoning) ? [] : [{ _tag: "ReasoningDelta" as const, text: reply.reasoning }]),
           ...(reply.text === "" ? [] : [{ _tag: "TextDelta" as const, text: reply.text }]),
           { _tag: "Replied", reply }
         ]))
   })
+
+const isBlankText = (text: string | undefined): text is undefined | "" => text === undefined || text === ""
 
 /**
  * Makes a layer that provides a model, from the same function as {@link make}.
@@ -381,13 +385,22 @@ export const priced: {
         failure.usage === undefined
           ? failure
           : new ModelFailure({ ...failure, cause: failure.cause, usage: usageOf(failure.usage, failure.model) })
+      // A model that retries on its own reports the failures in between, which may have cost something, too.
+      const ofRetries = (notify: (typeof onRetry)["Service"]): (typeof onRetry)["Service"] => (failure, wait) =>
+        Effect.suspend(() => notify(ofFailure(failure), wait))
       return Model.of({
         ...model,
-        respond: (request) => Effect.mapError(Effect.map(model.respond(request), ofReply), ofFailure),
+        respond: (request) =>
+          model.respond(request).pipe(
+            Effect.map(ofReply),
+            Effect.mapError(ofFailure),
+            Effect.updateService(onRetry, ofRetries)
+          ),
         stream: (request) =>
           model.stream(request).pipe(
             Stream.map((part) => part._tag === "Replied" ? { ...part, reply: ofReply(part.reply) } : part),
-            Stream.mapError(ofFailure)
+            Stream.mapError(ofFailure),
+            Stream.updateService(onRetry, ofRetries)
           )
       })
     })

@@ -293,7 +293,7 @@ export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").s
  * import * as ModelAdapter from "@fallible/core/ModelAdapter"
  *
  * ModelAdapter.argumentsText({ arguments: "{city: 'Paris',}" }) // => '{"city":"Paris"}'
- * ModelAdapter.argumentsText({ arguments: '{"city":"Par' }) // => '{"INVALID_JSON":"{\"city\":\"Par"}'
+ * ModelAdapter.argumentsText({ arguments: '{"city":"Par' }) // => '{"INVALID_JSON":"{\\"city\\":\\"Par"}'
  * ```
  *
  * @category requests
@@ -329,7 +329,21 @@ const isObjectText = (text: string): boolean =>
  * @since 0.1.0
  */
 export const fileNote = (file: File): string => {
-  const size = "base64" in file ? `${Math.floor(file.base64.length * 3 / 4)} bytes` : file.url.slice(0, 200)
-  const what = [file.name, file.mediaType, size].filter((text) => text !== undefined).map(oneLine).join(", ")
+  const what = [file.name, ...("base64" in file ? [file.mediaType, sizeOf(file.base64)] : urlNote(file))].filter((
+    text
+  ) => text !== undefined).map(oneLine).join(", ")
   return `[A file is attached here that you cannot read: ${what}.]`
+}
+
+const urlNote = ({ mediaType, url }: File & { readonly url: string }): ReadonlyArray<string | undefined> => {
+  const [, type, data] = dataUrl.exec(url) ?? []
+  // The bytes themselves would only cost tokens.
+  return [mediaType ?? type, data === undefined ? url.slice(0, 200) : sizeOf(data)]
+}
+
+const dataUrl = /^data:([^;,]+)[^,]*;base64,(.*)$/s
+
+const sizeOf = (base64: string): string => {
+  const bytes = Math.floor(base64.replace(/=+$/, "").length * 3 / 4)
+  return bytes === 1 ? "1 byte" : `${bytes} bytes`
 }

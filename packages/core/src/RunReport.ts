@@ -12,10 +12,10 @@ import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
 import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
-import { addUsage, sumFields, usageFields } from "./internal/call/usage.ts"
 import { alignColumns } from "./internal/value/columns.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { cut, printable } from "./internal/value/text.ts"
+import { addUsage, sumFields, usageFields } from "./internal/value/usage.ts"
 import { Severity } from "./ToolFailure.ts"
 
 /**

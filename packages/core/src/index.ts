@@ -13,6 +13,7 @@
  * | options of an agent           | `Limits`, `LoopGuard`, `ResultSize`, `Rendering`, `ModelRecovery`, `Journal`                       |
  * | policies with services        | `CircuitBreaker`, `RateLimit`, `LastKnown`, `RetryBudget`, `Deadline`                              |
  * | tools                         | `Arguments`, `Parameters`, `HttpFailure`, `SideEffect`, `Certainty`, `WireRequest`, `Suggestion`                 |
+ * | models of your own            | `ModelAdapter`, `ModelProblem`                                                                     |
  * | operations                    | `ToolHealth`, `Availability`, `Explanation`                                                        |
  *
  * @since 0.1.0

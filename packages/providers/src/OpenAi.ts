@@ -234,8 +234,10 @@ const unreadable = (files: ReadonlyArray<Transcript.File> = []): ReadonlyArray<T
 
 // Returns a file in the server's form: a picture, or a PDF. The server accepts nothing else.
 const encodeFile = (file: Transcript.File): Schema.JsonObject | undefined => {
-  const { mediaType = "image/*", name } = file
-  const url = "url" in file ? file.url : `data:${mediaType};base64,${file.base64}`
+  const { name } = file
+  const url = "url" in file ? file.url : `data:${file.mediaType};base64,${file.base64}`
+  // An address alone is that of a picture, unless it says what it is.
+  const mediaType = file.mediaType ?? /^data:([^;,]+)/.exec(url)?.[1] ?? "image/*"
   if (mediaType.startsWith("image/")) return { type: "image_url", image_url: { url } }
   return mediaType === "application/pdf" && url.startsWith("data:")
     ? { type: "file", file: { filename: name ?? "file.pdf", file_data: url } }

@@ -174,8 +174,9 @@ const watchReply = (
 ): Effect.Effect<Asked, Unanswered> =>
   Effect.flatMap(Model.onRetry, (outerOnRetry) => {
     let attempt = 0
-    const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
+    const onRetry: (typeof Model.onRetry)["Service"] = (unnamed, wait) =>
       Effect.suspend(() => {
+        const failure = namedFailure(unnamed, run.model)
         watch({ _tag: "ModelRetried", turn, attempt: ++attempt, failure, wait })
         return outerOnRetry(failure, wait)
       })
@@ -184,7 +185,7 @@ const watchReply = (
     return Effect.map(Effect.timed(recordReply(run, turn, question, asked)), ([elapsed, asked]) => {
       const replay = beginning.replay()
       const { output } = run
-      const reply = shownReply(isReplyAlone(asked) ? asked : asked.reply)
+      const reply = shownReply(isReplyAlone(asked) ? asked : asked.reply, run.masks)
       const text = output === undefined || isBlank(reply.text) ? undefined : shownText(output, reply.text)
       watch({
         _tag: "ModelReplied",
@@ -258,6 +259,9 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
         if (deltas.includes("reasoning") && masks === undefined) {
           watch({ _tag: "ReasoningDelta", turn, text: part.text })
         }
+        return
+        // Another version of a model's package may have pieces that are not known here.
+      } else if (part._tag !== "ArgumentsDelta") {
         return
       } else if (deltas.includes("arguments") && masks?.get(part.tool) === undefined) {
         watch({ _tag: "ArgumentsDelta", turn, index: part.call + 1, tool: part.tool, text: part.text })
@@ -344,6 +348,9 @@ const runStream = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onPiece
       if (part._tag === "Replied") return part.reply
       if (typeof part.text !== "string") {
         throw new IllTyped(`The text of a part of the model's stream must be a string; got ${kind(part.text)}.`)
+      }
+      if (part._tag === "ArgumentsDelta" && !(Number.isSafeInteger(part.call) && typeof part.tool === "string")) {
+        throw new IllTyped("A part of the model's stream with arguments must have the 'call' and the 'tool' of them.")
       }
       onPiece(part)
       return reply

@@ -174,7 +174,7 @@ export const describeLimit = (budget: Budget, limit: Limit): string => {
     case "tokens":
       return counted(budget.tokens, "token")
     case "money":
-      return `a cost of ${budget.money}`
+      return `money (${budget.money})`
     case "elapsed":
       return Number.isFinite(budget.elapsed) ? Duration.format(Duration.millis(budget.elapsed)) : "time"
   }

@@ -14,16 +14,19 @@ import { answeredBy, checkText } from "./answerText.ts"
 import { askToConclude, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
 import { finalAnswerName, type Output, withOneAnswer } from "./finalAnswer.ts"
+import { lastOf } from "./modelEntry.ts"
 import { isBlank } from "./modelReply.ts"
 import { lastQuestionOf } from "./question.ts"
 import {
   answerOf,
+  endedByModel,
   type Ending,
   markedAnswer,
   ofRun,
   runStopped,
   typedAnswer,
   type Unfinished,
+  unpricedIn,
   withLedger,
   withModelFailures,
   withRetries
@@ -54,8 +57,10 @@ export const concludeRun = <T extends Tool.Any>(
       const whole = isReplyAlone(asked) ? asked : asked.reply
       const { calls: _, native: __, ...reply } = whole
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
-      const replied = { ...state, account: before.replied({ ...reply, calls: [] }) }
+      const replied = { ...state, account: before.replied({ ...reply, calls: [] }, isFallback(asked)) }
       run.usage.now(replied.account)
+      const unpriced = isFallback(asked) ? undefined : unpricedIn(run, reply)
+      if (unpriced !== undefined) return endedByModel(run, replied, unpriced, [lastOf(unpriced, state.turn, 1)])
       const concluded = reasonOf(ended)
       const last = { ...reply, calls: [] }
       if (run.output !== undefined) {

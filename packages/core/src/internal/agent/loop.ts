@@ -22,9 +22,9 @@ import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { withShown } from "../arguments/secretArguments.ts"
 import { logFailure } from "../call/failureLogLine.ts"
-import { tokensOf } from "../call/usage.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
+import { tokensOf } from "../value/usage.ts"
 import { type Answered, answeredBy, checkText, correctionOf, invalidAnswer } from "./answerText.ts"
 import { askInTime, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
@@ -60,6 +60,7 @@ import {
   outputRefused,
   runHalted,
   typedAnswer,
+  unpricedIn,
   withModelFailures,
   withRetries
 } from "./runEndings.ts"
@@ -97,13 +98,11 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       const received = isReplyAlone(asked) ? asked : asked.reply
       const reply = run.output === undefined ? received : withOneAnswer(received)
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
-      const replied = { ...state, account: before.replied(reply) }
+      const replied = { ...state, account: before.replied(reply, isFallback(asked)) }
       run.retried.length = 0
       run.usage.now(replied.account, reply.calls.length)
-      if (reply.usage?.money === undefined && run.usage.needsPrices && !isFallback(asked)) {
-        const failure = unpriced(reply)
-        return endedByModel(run, replied, failure, [lastOf(failure, state.turn, 1)])
-      }
+      const unpriced = isFallback(asked) ? undefined : unpricedIn(run, reply)
+      if (unpriced !== undefined) return endedByModel(run, replied, unpriced, [lastOf(unpriced, state.turn, 1)])
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.
         if (state.account.calls > run.budget.calls && !(run.output !== undefined && isAnswer(reply.calls))) {
@@ -367,17 +366,6 @@ const askAgain = <T extends Tool.Any>(
     Effect.suspend(() => turn(run, { ...noted, ...asked, turn: state.turn + 1, postponed: 0 }))
   )
 }
-
-const unpriced = ({ model, usage }: Reply): ModelFailure =>
-  new ModelFailure({
-    code: "unpriced",
-    detail: usage === undefined
-      ? "The run has a limit of money, and the provider did not say what the reply used."
-      : `The run has a limit of money, and there is no price for ${model ?? "the model"}.`,
-    hint: "Give the model a price (Model.priced), or set no 'limits.money'.",
-    transient: false,
-    ...(model === undefined ? {} : { model })
-  })
 
 const emptyReply = new ModelFailure({
   code: "empty_reply",

@@ -326,7 +326,8 @@ const notesOf = (judged: ReadonlyArray<Judgement>, seeing: Seeing, isOscillating
 
 // True if a tool that only reads has found nothing.
 const isEmpty = ({ outcome, tool }: Observed): boolean =>
-  outcome._tag === "Completed" && tool?.sideEffect === "none" && attempt(() => hasNothing(outcome.value)) === true
+  outcome._tag === "Completed" && tool?.sideEffect === "none" && outcome.files === undefined &&
+  attempt(() => hasNothing(outcome.value)) === true
 
 const noteOf = (
   judgement: Judgement,

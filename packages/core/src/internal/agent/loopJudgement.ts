@@ -347,7 +347,9 @@ const isEmptyText = (text: string): boolean => text.length < 6 && emptyText.test
 const emptyText = /^\s*(?:null|\{\s*\})?\s*$/
 
 const isSameOutcome = (a: Completed | Failed, b: Completed | Failed, tool: Subject | undefined): boolean => {
-  if (a._tag === "Completed") return b._tag === "Completed" && isSameData(a.value, b.value, tool?.volatile)
+  if (a._tag === "Completed") {
+    return b._tag === "Completed" && isSameData(a.value, b.value, tool?.volatile) && areSameFiles(a.files, b.files)
+  }
   if (b._tag !== "Failed" || a.failure._tag !== b.failure._tag || a.failure.code !== b.failure.code) return false
   if (a.failure._tag === "PartialData") {
     return b.failure._tag === "PartialData" && isSameData(a.failure.data, b.failure.data, tool?.volatile)
@@ -356,6 +358,15 @@ const isSameOutcome = (a: Completed | Failed, b: Completed | Failed, tool: Subje
   return a.failure._tag !== "SchemaMismatch" || b.failure._tag !== "SchemaMismatch" ||
     pathsOf(a.failure) === pathsOf(b.failure)
 }
+
+// A new picture is news, whatever the text beside it.
+const areSameFiles = (a: Completed["files"] = none, b: Completed["files"] = none): boolean =>
+  a.length === b.length && a.every((file, index) => contentOf(file) === contentOf(b[index]))
+
+const none: NonNullable<Completed["files"]> = []
+
+const contentOf = (file: NonNullable<Completed["files"]>[number] | undefined): string | undefined =>
+  file === undefined ? undefined : "base64" in file ? file.base64 : file.url
 
 // With other arguments, another sentence is news. The values that a sentence quotes are those of the arguments.
 const isSameFailure = (a: Completed | Failed, b: Completed | Failed): boolean =>

@@ -4,9 +4,9 @@ import { type Model, ModelFailure, Reply } from "../../Model.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { type Masks, withShown } from "../arguments/secretArguments.ts"
 import { isCall, shownCall } from "../call/modelCall.ts"
-import { isUsage } from "../call/usage.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
+import { isUsage } from "../value/usage.ts"
 
 /** True if a value is a reply. The check runs for every reply, so it covers only what a run relies on. */
 export const isReply = (reply: unknown): reply is Reply =>
@@ -42,10 +42,15 @@ export const namedFailure = (failure: ModelFailure, { name }: Model["Service"]):
     ? failure
     : new ModelFailure({ ...failure, cause: failure.cause, model: name })
 
-/** Returns a reply as it may be shown: without the secrets in its calls, which its native form holds, too. */
-export const shownReply = (reply: Reply): Reply => {
-  if (reply.calls.every(({ shown }) => shown === undefined)) return reply
-  const { native: _, ...rest } = reply
+/**
+ * Returns a reply as it may be shown: without the secrets in its calls. If a tool has secrets, the model may have thought of
+ * one, whatever it calls. The native form holds all that, too.
+ */
+export const shownReply = (reply: Reply, masks: Masks | undefined): Reply => {
+  const isKnown = masks === undefined || reply.reasoning === undefined
+  if (isKnown && reply.calls.every(({ shown }) => shown === undefined)) return reply
+  const { native: _, reasoning, ...others } = reply
+  const rest = isKnown && reasoning !== undefined ? { ...others, reasoning } : others
   return { ...rest, calls: reply.calls.map(shownCall) }
 }
 

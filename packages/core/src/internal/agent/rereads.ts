@@ -186,7 +186,9 @@ export const readUntilVisible = <E, R>(
 
 // A list without items may be right: a new ticket has no comments.
 const isMissing = (outcome: ToolOutcome): outcome is Completed | Failed => {
-  if (outcome._tag === "Completed") return outcome.value === null || outcome.value === ""
+  if (outcome._tag === "Completed") {
+    return outcome.files === undefined && (outcome.value === null || outcome.value === "")
+  }
   if (outcome._tag !== "Failed" || outcome.attempts === 0) return false
   const { failure } = outcome
   return evidenceOf(failure)?.status === 404 ||

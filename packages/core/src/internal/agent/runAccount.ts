@@ -1,9 +1,9 @@
 import type { Reply } from "../../Model.ts"
 import type { CallEntry, Entry, ModelEntry, Repaired, RunReport } from "../../RunReport.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
-import { addUsage, reported, subtractUsage, tokensOf } from "../call/usage.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 import { cut, maxDetail } from "../value/text.ts"
+import { addUsage, reported, subtractUsage, tokensOf } from "../value/usage.ts"
 
 type Counts = Omit<RunReport, "failures" | "repairs">
 
@@ -77,12 +77,13 @@ export class Account {
     return new Account(counts, this.#failures.append(failures), this.#repairs)
   }
 
-  replied(reply: Reply): Account {
+  /** @param isFallback true for a text in place of a reply: no model wrote it, so no provider has to count it */
+  replied(reply: Reply, isFallback = false): Account {
     const { calls, turns } = this.#counts
     const counts = addUsage(
       { turns: turns + 1, calls: calls + reply.calls.length },
       this.#counts,
-      reported(reply.usage)
+      isFallback ? {} : reported(reply.usage)
     )
     return new Account(counts, this.#failures, this.#repairs)
   }

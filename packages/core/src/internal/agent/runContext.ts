@@ -11,6 +11,7 @@ import type { Budget } from "./budget.ts"
 import { RunTime } from "./elapsedTime.ts"
 import { enclosing, Halt } from "./enclosingStep.ts"
 import { isRecording, type Recording } from "./journalStep.ts"
+import { namedFailure } from "./modelReply.ts"
 import type { Account } from "./runAccount.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
 
@@ -32,12 +33,14 @@ export interface RunContext extends Recording {
  * Provides an agent's run with its context. Records each failure after which the model is asked again, whether by
  * the agent or by the provider.
  *
+ * @param model the model of the run, whose name its failures carry
  * @param account the report of the run so far
  * @param used how much of its time the run has already used, in milliseconds
  * @param concludes true if a turn, and a tenth of the time, are kept for the conclusion of the run
  */
 export const inRunContext = <A, E, R>(
   id: string,
+  model: Model.Model["Service"],
   budget: Budget,
   account: Account,
   used: number,
@@ -65,7 +68,7 @@ export const inRunContext = <A, E, R>(
       hasRetryBudget: fiber.getRef(RetryBudget.current) !== undefined,
       place
     }
-    const onRetry = recording(fiber.getRef(Model.onRetry), call, retried, place)
+    const onRetry = recording(fiber.getRef(Model.onRetry), model, call, retried, place)
     // Suspended, because the frame that restores the context would hold the first turn until the run ends.
     return Effect.updateContext(
       Effect.suspend(() => run(surroundings)),
@@ -79,6 +82,7 @@ export const inRunContext = <A, E, R>(
 
 const recording = (
   outerOnRetry: (typeof Model.onRetry)["Service"],
+  model: Model.Model["Service"],
   call: Scope,
   retried: Array<Model.ModelFailure>,
   place: RunContext["place"]
@@ -87,7 +91,9 @@ const recording = (
   Effect.flatMap(current, (asking) => {
     // A tool may ask a model, too. Failures of that model do not belong to this run.
     if (asking !== call) return outerOnRetry(failure, wait)
-    const number = retried.push(failure)
-    const logged = logFailure("The model", failure, retryText({ number, wait }))
-    return Effect.andThen(Effect.annotateLogs(logged, { ...place }), outerOnRetry(failure, wait))
+    // A provider that retries on its own knows no name of its failures.
+    const named = namedFailure(failure, model)
+    const number = retried.push(named)
+    const logged = logFailure("The model", named, retryText({ number, wait }))
+    return Effect.andThen(Effect.annotateLogs(logged, { ...place }), outerOnRetry(named, wait))
   })

@@ -294,6 +294,21 @@ export const unlessHalted = <R>(
   })
 }
 
+/** Returns the failure of a reply without a price, if this run or a run around it has a limit of money. */
+export const unpricedIn = <T extends Tool.Any>(
+  run: Run<T>,
+  { model, usage }: Pick<Reply, "model" | "usage">
+): ModelFailure | undefined =>
+  usage?.money !== undefined || !run.usage.needsPrices ? undefined : new ModelFailure({
+    code: "unpriced",
+    detail: usage === undefined
+      ? "The run has a limit of money, and the provider did not say what the reply used."
+      : `The run has a limit of money, and there is no price for ${model ?? "the model"}.`,
+    hint: "Give the model a price (Model.priced), or set no 'limits.money'.",
+    transient: false,
+    ...(model === undefined ? {} : { model })
+  })
+
 export const modelFailed = (state: State, failure: ModelFailure) =>
   new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...progressOf(state) })
 

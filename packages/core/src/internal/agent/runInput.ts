@@ -21,6 +21,7 @@ export interface Opening {
   readonly id?: string | undefined
   readonly scope?: string | undefined
   readonly facts?: CallFacts.CallFacts | undefined
+  readonly deltas?: unknown
 }
 
 /**
@@ -29,12 +30,13 @@ export interface Opening {
  * @param acting the names of the tools that may act twice if their earlier calls are not known
  */
 export const refusalOfOpening = (opening: Opening, acting: ReadonlySet<string>): RunRefused | undefined => {
-  const { facts, id, question, scope, transcript } = opening
+  const { deltas, facts, id, question, scope, transcript } = opening
   const unknown = unknownOption("A run", opening, names) ??
     attempt(() => Predicate.isObject(question) ? unknownOption("A question", question, questionFields) : undefined)
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most inputs are this simple, and need no check by a schema.
-  const isSimple = id === undefined && scope === undefined && facts === undefined && unknown === undefined
+  const isSimple = id === undefined && scope === undefined && facts === undefined && deltas === undefined &&
+    unknown === undefined
   const forgotten = isTranscript && facts === undefined ? actingIn(transcript, acting) : []
   if (typeof question === "string" && isTranscript && isSimple && forgotten.length === 0) return undefined
   const carried = {
@@ -111,7 +113,9 @@ const questionFields: Names<Exclude<Opening["question"], string>> = { text: true
 /** Returns the refusal of a run that goes on with unknown options; `undefined` if they are known. */
 export const refusalOfSettings = (options: object, carried: Carried): RunRefused | undefined => {
   const unknown = unknownOption("A run that goes on", options, settings)
-  return unknown === undefined ? undefined : refusalOf(`${notResumed}: ${unknown}`, [], carriedOf(carried))
+  return unknown === undefined
+    ? refused(notResumed, ofSettings, options, carriedOf(carried))
+    : refusalOf(`${notResumed}: ${unknown}`, [], carriedOf(carried))
 }
 
 /** Returns the refusal of a run with wrong limits. */
@@ -156,6 +160,8 @@ const Name = Schema.String.check(
   Schema.makeFilter((name) => name.trim() !== "" && name.length <= 256 ? undefined : "a name of 1 to 256 characters")
 )
 
+const Deltas = Schema.optional(Schema.Array(Schema.Literals(["reasoning", "arguments"])))
+
 const ofOpening = issuesBy(
   Schema.Struct({
     question: Schema.Union([
@@ -169,7 +175,8 @@ const ofOpening = issuesBy(
     transcript: Schema.instanceOf(Transcript.Transcript, { expected: "a Transcript" }),
     id: Schema.optional(Name),
     scope: Schema.optional(Name),
-    facts: Schema.optional(Schema.toType(CallFacts.schema))
+    facts: Schema.optional(Schema.toType(CallFacts.schema)),
+    deltas: Deltas
   })
 )
 
@@ -185,6 +192,8 @@ const wrongScope = ({ facts, scope }: Opening): FieldIssue | undefined => {
     ? undefined
     : { path, expected: `facts of the scope '${scope}'`, actual: `those of '${facts.scope}'` }
 }
+
+const ofSettings = issuesBy(Schema.Struct({ deltas: Deltas }))
 
 const ofPostponement = issuesBy(Schema.Struct({ postponement: Postponement }))
 

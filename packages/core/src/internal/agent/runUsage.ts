@@ -5,7 +5,7 @@ import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { fixerAround } from "../call/innerScope.ts"
 import { note } from "../call/note.ts"
 import { detached, type Scope } from "../call/scope.ts"
-import { isNothing as isUnused, tokensOf } from "../call/usage.ts"
+import { isNothing as isUnused, tokensOf } from "../value/usage.ts"
 import { type Budget, type Left, refuseCall, spentUp, usedUp } from "./budget.ts"
 import type { Account } from "./runAccount.ts"
 

@@ -240,7 +240,8 @@ const completed = (
   text: string | undefined,
   named: (outcome: ToolOutcome) => ToolOutcome
 ): Effect.Effect<ToolOutcome> => {
-  const noted = noteOnResult(json, answer, tool, toolkit, scope.correction?.text ?? text)
+  const hasFiles = scope.state.files.length > 0
+  const noted = noteOnResult(json, answer, tool, toolkit, scope.correction?.text ?? text, hasFiles)
   return noted === undefined ? answered(scope, json, tool, toolkit, named) : Effect.flatMapEager(noted, (text) => {
     if (text !== undefined) note(scope, { _tag: "CaveatAdded", text })
     return answered(scope, json, tool, toolkit, named)

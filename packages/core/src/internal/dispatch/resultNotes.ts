@@ -33,13 +33,15 @@ type Note = string | undefined
  *
  * @param answer what the handler returned: it may have an error that its schema does not declare
  * @param text the text of the call's arguments
+ * @param hasFiles whether the answer has files, which may be all that it is about
  */
 export const noteOnResult = (
   json: Schema.Json,
   answer: unknown,
   tool: Tool.Any,
   toolkit: Toolkit.Toolkit,
-  text: string | undefined
+  text: string | undefined,
+  hasFiles: boolean
 ): Effect.Effect<Note> | undefined => {
   const { policies, sideEffect, success } = tool
   const has = (rule: "failed" | "empty" | "pages") => hasRule(tokenOf(tool), rule)
@@ -50,7 +52,7 @@ export const noteOnResult = (
   }
   if (sideEffect !== "none" || isPlainAnswer(json)) return undefined
   if (hasNothing(json)) {
-    return has("empty") || isNothing(success.ast) ? undefined : noteOnEmpty(tool, toolkit, text)
+    return hasFiles || has("empty") || isNothing(success.ast) ? undefined : noteOnEmpty(tool, toolkit, text)
   }
   const page = pageIn(json, tool.parameters, text)
   if (page === undefined || has("pages") || policies.some(({ kind }) => kind === "paginate")) {

@@ -6,6 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import { attempt, isPromise, silence } from "../value/untrusted.ts"
+import { isUsage } from "../value/usage.ts"
 import { evidenceField } from "./evidence.ts"
 
 interface Field {
@@ -103,6 +104,8 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
     field("'executed', 'not_executed' or 'unknown'", oneOf("executed", "not_executed", "unknown"), () => "unknown")
   ],
   ["evidence", evidenceField],
+  ["model", text],
+  ["usage", field("a Usage", isUsage)],
   ["status", whole],
   ["attempts", whole]
 ])

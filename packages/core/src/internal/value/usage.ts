@@ -74,8 +74,8 @@ export const reported = (usage: Fields | undefined): UsageSum =>
 /** The sum of input and output tokens, as far as they were reported. */
 export const tokensOf = ({ inputTokens = 0, outputTokens = 0 }: UsageSum): number => inputTokens + outputTokens
 
-/** True if nothing was used, as far as is known. */
-export const isNothing = (usage: UsageSum): boolean => keys.every((key) => (usage[key] ?? 0) === 0)
+/** True if nothing was reported. A report of 0 is a report. */
+export const isNothing = (usage: UsageSum): boolean => keys.every((key) => usage[key] === undefined)
 
 const isFinite = (value: unknown): boolean => value === undefined || Number.isFinite(value)
 const isCount = (value: unknown): boolean => value === undefined || Number.isSafeInteger(value)
