@@ -127,8 +127,7 @@ class Bridge {
   readonly #isV4: boolean
   readonly #providerTools: ProviderTools
   readonly #tools: Tools
-  /** The prompts with all files that can be sent, and those with notes in place of files. */
-  #prompts: { readonly whole: Prompts; readonly noted: Prompts } | undefined
+  #prompts: AllPrompts | undefined
   readonly #warned = new Set<string>()
 
   constructor(model: LanguageModelV3 | LanguageModelV4, providerTools: ProviderTools) {
@@ -145,32 +144,25 @@ class Bridge {
     return Effect.flatMap(
       this.#ask(
         request,
-        (options) =>
-          Effect.flatMap(
-            signal,
-            (abortSignal) => this.#attempt(() => this.#model.doGenerate({ ...options, abortSignal }))
-          )
+        (options) => this.#attempt((abortSignal) => this.#model.doGenerate({ ...options, abortSignal }))
       ),
       (result) => {
         const { content, finishReason, usage, warnings } = fieldsOf(result)
         if (!Array.isArray(content)) return Effect.fail(ModelProblem.malformed(this.server, written(result)))
-        return Effect.andThen(this.#warn(warnings), replyOf(this.#replier, content, { finishReason, usage }))
+        const reply = replyOf(this.#replier, content, { finishReason, usage })
+        return isEmpty(warnings) ? reply : Effect.andThen(this.#warn(warnings), reply)
       }
-    ).pipe(Effect.scoped)
+    )
   }
 
   stream(
     request: Model.Request
   ): Effect.Effect<Stream.Stream<ModelAdapter.Piece, ModelFailure>, ModelFailure, Scope.Scope> {
     return Effect.flatMap(
-      this.#ask(
-        request,
-        (options) =>
-          Effect.flatMap(
-            signal,
-            (abortSignal) => this.#attempt(() => this.#model.doStream({ ...options, abortSignal }))
-          )
-      ),
+      this.#ask(request, (options) =>
+        // The stream outlives the promise.
+        Effect.flatMap(untilClosed, (abortSignal) =>
+          this.#attempt(() => this.#model.doStream({ ...options, abortSignal })))),
       (result) => {
         const { stream } = fieldsOf(result)
         return stream instanceof ReadableStream
@@ -181,30 +173,25 @@ class Bridge {
   }
 
   // Asks with all files. If the model does not take one of them, asks again with notes in their place.
-  #ask<A>(
+  #ask<A, R>(
     request: Model.Request,
-    ask: (options: object) => Effect.Effect<A, ModelFailure, Scope.Scope>
-  ): Effect.Effect<A, ModelFailure, Scope.Scope> {
+    ask: (options: object) => Effect.Effect<A, ModelFailure, R>
+  ): Effect.Effect<A, ModelFailure, R> {
     const unsupported = unsupportedOption(request, this.#isV4, this.#providerTools)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     const { options = {}, tools, transcript } = request
     const others = callOptions(options, this.#tools.of(tools))
-    return Effect.flatMap(
-      this.#promptsOf,
-      ({ noted, whole }) =>
-        Effect.catch(
-          ask({ prompt: whole.of(transcript), ...others }),
-          (failure) =>
-            failure.code === "unsupported" && hasFiles(transcript)
-              ? ask({ prompt: noted.of(transcript), ...others })
-              : Effect.fail(failure)
-        )
-    )
+    const asking = ({ noted, whole }: AllPrompts) => {
+      const asked = ask({ prompt: whole.of(transcript), ...others })
+      return Effect.catch(asked, (failure) =>
+        failure.code === "unsupported" && hasFiles(transcript)
+          ? ask({ prompt: noted.of(transcript), ...others })
+          : Effect.fail(failure))
+    }
+    return this.#prompts === undefined ? Effect.flatMap(this.#makePrompts, asking) : asking(this.#prompts)
   }
 
-  get #promptsOf(): Effect.Effect<{ readonly whole: Prompts; readonly noted: Prompts }> {
-    const known = this.#prompts
-    if (known !== undefined) return Effect.succeed(known)
+  get #makePrompts(): Effect.Effect<AllPrompts> {
     return Effect.map(this.#urls, (urls) => {
       const target = { isV4: this.#isV4, key: this.#replier.key }
       const whole = new Prompts({ ...target, reads: (file) => !("url" in file) || isSupported(file, urls) })
@@ -220,9 +207,9 @@ class Bridge {
     )
   }
 
-  #attempt(ask: () => PromiseLike<unknown>): Effect.Effect<unknown, ModelFailure> {
+  #attempt(ask: (signal: AbortSignal) => PromiseLike<unknown>): Effect.Effect<unknown, ModelFailure> {
     return Effect.catch(
-      Effect.tryPromise({ try: async () => ask(), catch: (error) => ({ error }) }),
+      Effect.tryPromise({ try: ask, catch: (error) => ({ error }) }),
       ({ error }) => Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now)))
     )
   }
@@ -270,7 +257,7 @@ class Bridge {
 
   // A provider's package ignores some options, and says so.
   #warn(warnings: unknown): Effect.Effect<void> {
-    if (!Array.isArray(warnings) || warnings.length === 0) return Effect.void
+    if (!Array.isArray(warnings)) return Effect.void
     const fresh = warnings.map(written).filter((warning) => !this.#warned.has(warning))
     for (const warning of fresh) this.#warned.add(warning)
     return Effect.forEach(
@@ -281,14 +268,22 @@ class Bridge {
   }
 }
 
+/** The prompts with all files that can be sent, and those with notes in place of files. */
+interface AllPrompts {
+  readonly whole: Prompts
+  readonly noted: Prompts
+}
+
 const maxWarnings = 10
+
+const isEmpty = (warnings: unknown): boolean => !Array.isArray(warnings) || warnings.length === 0
 
 const noPiece: ModelAdapter.Piece = {}
 
 const now = Clock.currentTimeMillis
 
-// Aborted when the scope closes, which does nothing after the end of a request.
-const signal: Effect.Effect<AbortSignal, never, Scope.Scope> = Effect.map(
+// Aborted when the scope closes.
+const untilClosed: Effect.Effect<AbortSignal, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => new AbortController()),
     (controller) => Effect.sync(() => controller.abort())

@@ -22,6 +22,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Arguments from "./Arguments.ts"
@@ -299,20 +300,37 @@ export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").s
  * @category requests
  * @since 0.1.0
  */
-export const argumentsText = ({ arguments: text = "" }: { readonly arguments?: string | undefined }): string => {
-  if (isObjectText(text)) return text
+export const argumentsText = ({ arguments: text = "" }: { readonly arguments?: string | undefined }): string =>
+  objectIn(text) === undefined ? JSON.stringify(readOrQuoted(text)) : text
+
+/**
+ * Like {@link argumentsText}, for servers that take an object.
+ *
+ * @example
+ * ```ts
+ * import * as ModelAdapter from "@fallible/core/ModelAdapter"
+ *
+ * ModelAdapter.argumentsObject({ arguments: "{city: 'Paris',}" }) // => { city: "Paris" }
+ * ```
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export const argumentsObject = (
+  { arguments: text = "" }: { readonly arguments?: string | undefined }
+): Schema.JsonObject => objectIn(text) ?? readOrQuoted(text)
+
+const readOrQuoted = (text: string): Schema.JsonObject => {
   const parsed = Result.filterOrFail(Arguments.parse(text), ({ isExact }) => isExact, () => "numbers that lost digits")
-  return JSON.stringify(
-    Result.match(parsed, { onSuccess: ({ value }) => value, onFailure: () => ({ INVALID_JSON: text }) })
-  )
+  return Result.match(parsed, { onSuccess: ({ value }) => value, onFailure: () => ({ INVALID_JSON: text }) })
 }
 
-// True for the JSON text of an object that can also be written: it is not nested too deeply.
-const isObjectText = (text: string): boolean =>
+// Returns the object whose JSON text this is, if it can also be written: it is not nested too deeply.
+const objectIn = (text: string): Schema.JsonObject | undefined =>
   attempt(() => {
-    const value = JSON.parse(text)
-    return isJsonObject(value) && JSON.stringify(value) !== undefined
-  }) === true
+    const value: Schema.Json = JSON.parse(text)
+    return isJsonObject(value) && JSON.stringify(value) !== undefined ? value : undefined
+  })
 
 /**
  * Returns a note for a model that cannot read a file.

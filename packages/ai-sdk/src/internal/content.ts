@@ -31,8 +31,9 @@ export const nothingSeen = (): Seen => ({
 /** Adds an element of a reply. Elements of unknown types are passed over. */
 export const see = (seen: Seen, element: unknown): void => {
   const part = fieldsOf(element)
-  const add = (fields: { readonly [key: string]: Schema.Json | undefined }) =>
-    seen.native.push(present({ ...fields, providerOptions: jsonOf(objectAt(part, "providerMetadata")) }))
+  const metadata = objectAt(part, "providerMetadata")
+  const providerOptions = metadata === undefined ? undefined : jsonOf(metadata)
+  const add: Add = (fields) => seen.native.push(providerOptions === undefined ? fields : { ...fields, providerOptions })
   switch (part["type"]) {
     case "text": {
       const text = textAt(part, "text") ?? ""
@@ -47,14 +48,14 @@ export const see = (seen: Seen, element: unknown): void => {
       break
     }
     case "custom":
-      add({ type: "custom", kind: textAt(part, "kind") })
+      add({ type: "custom", kind: textAt(part, "kind") ?? "" })
       break
     case "file":
     case "reasoning-file": {
       const file = fileOf(part)
       if (file === undefined) break
       if (part["type"] === "file") seen.files.push(file)
-      add({ type: part["type"], mediaType: file.mediaType, file })
+      add({ type: part["type"], mediaType: file.mediaType ?? "", file: { ...file } })
       break
     }
     case "source":
@@ -69,7 +70,7 @@ export const see = (seen: Seen, element: unknown): void => {
   }
 }
 
-type Add = (fields: { readonly [key: string]: Schema.Json | undefined }) => void
+type Add = (fields: Schema.JsonObject) => void
 
 const seeCall = (seen: Seen, part: Fields, add: Add): void => {
   const [id, name] = [textAt(part, "toolCallId") ?? "", textAt(part, "toolName") ?? ""]
@@ -78,7 +79,7 @@ const seeCall = (seen: Seen, part: Fields, add: Add): void => {
   const call = { id, name, ...(text === undefined ? {} : { arguments: text }) }
   if (part["providerExecuted"] === true) {
     seen.providerCalls.push(call)
-    add({ type: "tool-call", toolCallId: id, toolName: name, input: text, providerExecuted: true })
+    add({ type: "tool-call", toolCallId: id, toolName: name, input: text ?? "", providerExecuted: true })
     return
   }
   seen.calls.push(call)

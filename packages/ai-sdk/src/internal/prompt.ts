@@ -3,7 +3,7 @@
  */
 import type { LanguageModelV3Message, LanguageModelV4Message } from "@ai-sdk/provider"
 import type { ToolCall, Transcript } from "@fallible/core"
-import { argumentsText, fileNote, toolName } from "@fallible/core/ModelAdapter"
+import { argumentsObject, fileNote, toolName } from "@fallible/core/ModelAdapter"
 import * as Predicate from "effect/Predicate"
 import { type Fields, textAt } from "./untyped.ts"
 
@@ -20,10 +20,19 @@ export interface Target {
   readonly reads: (file: Transcript.File) => boolean
 }
 
+/** What was made of the messages of a lineage. It grows in place. */
+interface Known {
+  readonly messages: Array<Message>
+  /** How many messages of the transcript they stand for. */
+  count: number
+}
+
 /** The prompts that were made so far. */
 export class Prompts {
   readonly #target: Target
-  readonly #known = new WeakMap<object, { readonly count: number; readonly messages: ReadonlyArray<Message> }>()
+  readonly #known = new WeakMap<object, Known>()
+  /** What was made of each message. A conversation that is continued has the messages of earlier runs. */
+  readonly #made = new WeakMap<Transcript.Message, object>()
 
   constructor(target: Target) {
     this.#target = target
@@ -32,43 +41,56 @@ export class Prompts {
   /** Returns the prompt of a transcript, as a new array. */
   of(transcript: Transcript.Transcript): Array<Message> {
     const known = this.#known.get(transcript.lineage)
-    const messages = known === undefined || known.count > transcript.length ? [] : known.messages.slice()
-    let index = messages.length === 0 ? 0 : known?.count ?? 0
-    let results: Array<object> = []
-    let whole = { count: index, messages: messages.length }
-    for (; index < transcript.length; index++) {
+    // An older transcript than the known one is rare.
+    if (known !== undefined && known.count <= transcript.length) return this.#grown(known, transcript)
+    const fresh: Known = { messages: [], count: 0 }
+    if (known === undefined) this.#known.set(transcript.lineage, fresh)
+    return this.#grown(fresh, transcript)
+  }
+
+  #grown(known: Known, transcript: Transcript.Transcript): Array<Message> {
+    const added: Array<Message> = []
+    let results: Array<object> | undefined
+    for (let index = known.count; index < transcript.length; index++) {
       const message = transcript.at(index)!
+      const made = this.#madeOf(message)
       if (message.role !== "tool") {
-        messages.push(messageOf(message, this.#target))
-        whole = { count: index + 1, messages: messages.length }
-        continue
-      }
-      // The results of a turn are one message. More of them may follow later, so the message is not kept.
-      if (transcript.at(index - 1)?.role !== "tool") {
-        results = []
-        messages.push(asMessage({ role: "tool", content: results }))
-      }
-      results.push(resultOf(message, this.#target))
-      if (transcript.at(index + 1)?.role !== "tool" && index + 1 < transcript.length) {
-        whole = { count: index + 1, messages: messages.length }
-      }
+        results = undefined
+        added.push(asMessage(made))
+      } else if (results === undefined) {
+        // The results of a turn are one message.
+        results = [made]
+        added.push(asMessage({ role: "tool", content: results }))
+      } else results.push(made)
     }
-    this.#known.set(transcript.lineage, { count: whole.count, messages: messages.slice(0, whole.messages) })
-    return messages
+    const prompt = known.messages.concat(added)
+    // More results may follow, so a message of results is kept only if it is not the last.
+    if (results !== undefined) added.pop()
+    for (const message of added) known.messages.push(message)
+    known.count = transcript.length - (results?.length ?? 0)
+    return prompt
+  }
+
+  #madeOf(message: Transcript.Message): object {
+    const known = this.#made.get(message)
+    if (known !== undefined) return known
+    const made = message.role === "tool" ? resultOf(message, this.#target) : messageOf(message, this.#target)
+    this.#made.set(message, made)
+    return made
   }
 }
 
 // A message was made in the form of the model's version. Its parts hold what its provider sent, which nothing can check.
 const asMessage = (message: object) => message as Message
 
-const messageOf = (message: Exclude<Transcript.Message, { readonly role: "tool" }>, target: Target): Message => {
+const messageOf = (message: Exclude<Transcript.Message, { readonly role: "tool" }>, target: Target): object => {
   switch (message.role) {
     case "system":
-      return asMessage({ role: "system", content: message.text, ...caching(message) })
+      return { role: "system", content: message.text, ...caching(message) }
     case "user":
-      return asMessage({ role: "user", content: contentOf(message, target), ...caching(message) })
+      return { role: "user", content: contentOf(message, target), ...caching(message) }
     case "assistant":
-      return asMessage({ role: "assistant", content: assistantContent(message, target), ...caching(message) })
+      return { role: "assistant", content: assistantContent(message, target), ...caching(message) }
   }
 }
 
@@ -158,38 +180,42 @@ const attachedPart = (file: Transcript.File, target: Target): object => {
  * elsewhere is rebuilt without the foreign fields.
  */
 const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Target): ReadonlyArray<object> => {
+  const { calls, text } = message
   const own = nativeOf(message, target)
-  if (own === undefined) return [...textsOf(message.text), ...message.calls.map((call) => callPart(call))]
+  if (own === undefined) return [...textsOf(text), ...calls.map((call) => callPart(call, noFields))]
   // If the text has been changed in the transcript since, the new text is sent.
-  const isOwnText =
-    own.map((part) => part["type"] === "text" ? textAt(part, "text") ?? "" : "").join("") === message.text
-  const callOf = matched(message.calls, own.filter(isOwnCall))
-  const left = new Set(message.calls)
-  const parts = own.flatMap((part): ReadonlyArray<object> => {
-    switch (part["type"]) {
-      case "text":
-        return isOwnText ? [part] : []
-      case "file":
-      case "reasoning-file": {
-        const { file, ...rest } = part
-        return isFile(file) ? [{ ...rest, data: bytesOf(file, target) }] : []
-      }
-      case "tool-call": {
-        if (part["providerExecuted"] === true) return [{ ...part, input: inputOf(textAt(part, "input")) }]
-        const call = callOf.get(part)
-        if (call === undefined) return []
-        left.delete(call)
-        return [callPart(call, part)]
-      }
-      default:
-        return [part]
-    }
-  })
-  return [
-    ...(isOwnText ? [] : textsOf(message.text)),
-    ...parts,
-    ...Array.from(left, (call) => callPart(call))
-  ]
+  const isOwnText = textIn(own) === text
+  const content: Array<object> = isOwnText ? [] : textsOf(text)
+  const sent = matched(calls, own)
+  for (const [index, part] of own.entries()) {
+    const call = sent[index]
+    if (call !== undefined) content.push(callPart(call, part))
+    else if (!isOwnCall(part) && (isOwnText || part["type"] !== "text")) content.push(...asSent(part, target))
+  }
+  for (const call of calls) if (!sent.includes(call)) content.push(callPart(call, noFields))
+  return content
+}
+
+const noFields: Fields = {}
+
+const textIn = (parts: ReadonlyArray<Fields>): string => {
+  let text = ""
+  for (const part of parts) if (part["type"] === "text") text += textAt(part, "text") ?? ""
+  return text
+}
+
+// Files were kept as JSON, and so were the arguments of calls that the provider ran.
+const asSent = (part: Fields, target: Target): ReadonlyArray<object> => {
+  const { file, ...rest } = part
+  switch (part["type"]) {
+    case "file":
+    case "reasoning-file":
+      return isFile(file) ? [{ ...rest, data: bytesOf(file, target) }] : []
+    case "tool-call":
+      return [{ ...part, input: argumentsObject({ arguments: textAt(part, "input") }) }]
+    default:
+      return [part]
+  }
 }
 
 // Some providers refuse an empty text.
@@ -205,37 +231,37 @@ const nativeOf = (
 
 const isOwnCall = (part: Fields): boolean => part["type"] === "tool-call" && part["providerExecuted"] !== true
 
-// Finds the call that the provider sent as each part. Calls may have other ids by now, but they have the same names and order.
+/**
+ * Returns for each part the call that the provider sent as it. Calls may have other ids by now, and one that came twice is
+ * left out, but they have the same names and order.
+ */
 const matched = (
   calls: ReadonlyArray<ToolCall.ToolCall>,
   parts: ReadonlyArray<Fields>
-): ReadonlyMap<Fields, ToolCall.ToolCall> => {
-  const found = new Map<Fields, ToolCall.ToolCall>()
-  const left = new Set(calls)
-  const isEqual = [
-    (call: ToolCall.ToolCall, part: Fields) => call.id === part["toolCallId"] && call.name === part["toolName"],
-    (call: ToolCall.ToolCall, part: Fields) => call.name === part["toolName"]
-  ]
-  for (const isSame of isEqual) {
-    for (const part of parts) {
-      const call = found.has(part) ? undefined : Array.from(left).find((call) => isSame(call, part))
-      if (call === undefined) continue
-      found.set(part, call)
-      left.delete(call)
+): ReadonlyArray<ToolCall.ToolCall | undefined> => {
+  const found: Array<ToolCall.ToolCall | undefined> = parts.map(() => undefined)
+  for (const isSame of [hasSameId, hasSameName]) {
+    for (const call of calls) {
+      if (found.includes(call)) continue
+      const at = parts.findIndex((part, index) => found[index] === undefined && isOwnCall(part) && isSame(call, part))
+      if (at >= 0) found[at] = call
     }
   }
   return found
 }
 
-const callPart = (call: ToolCall.ToolCall, part: Fields = {}): object => ({
+const hasSameName = (call: ToolCall.ToolCall, part: Fields): boolean => call.name === part["toolName"]
+
+const hasSameId = (call: ToolCall.ToolCall, part: Fields): boolean =>
+  call.id === part["toolCallId"] && hasSameName(call, part)
+
+const callPart = (call: ToolCall.ToolCall, part: Fields): object => ({
   ...part,
   type: "tool-call",
   toolCallId: call.id,
   toolName: toolName(call.name),
-  input: inputOf(call.arguments)
+  input: argumentsObject(call)
 })
-
-const inputOf = (text: string | undefined): unknown => JSON.parse(argumentsText({ arguments: text }))
 
 const isFile = (value: unknown): value is Transcript.File =>
   Predicate.isObject(value) && (typeof value["base64"] === "string" || typeof value["url"] === "string")

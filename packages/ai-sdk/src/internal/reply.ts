@@ -5,7 +5,7 @@ import type { Model, ModelFailure } from "@fallible/core"
 import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Effect from "effect/Effect"
 import { nothingSeen, see, type Seen } from "./content.ts"
-import { type Fields, objectAt, textAt } from "./untyped.ts"
+import { objectAt, textAt } from "./untyped.ts"
 
 /** Who replies: how its failures tell of it, its name, and the key of what goes back to it. */
 export interface Replier {
@@ -65,17 +65,17 @@ const reasonOf = (reason: unknown): string | undefined =>
 
 const usageOf = (counts: unknown): Model.Usage | undefined => {
   const [input, output] = [objectAt(counts, "inputTokens"), objectAt(counts, "outputTokens")]
-  const usage = {
-    ...count("inputTokens", input, "total"),
-    ...count("outputTokens", output, "total"),
-    ...count("cachedTokens", input, "cacheRead"),
-    ...count("cacheWrittenTokens", input, "cacheWrite"),
-    ...count("reasoningTokens", output, "reasoning")
-  }
+  const usage: Counts = {}
+  count(usage, "inputTokens", input?.["total"])
+  count(usage, "outputTokens", output?.["total"])
+  count(usage, "cachedTokens", input?.["cacheRead"])
+  count(usage, "cacheWrittenTokens", input?.["cacheWrite"])
+  count(usage, "reasoningTokens", output?.["reasoning"])
   return Object.keys(usage).length === 0 ? undefined : usage
 }
 
-const count = (name: keyof Model.Usage, counts: Fields | undefined, key: string): Model.Usage => {
-  const value = counts?.[key]
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? { [name]: value } : {}
+type Counts = { -readonly [Key in keyof Model.Usage]: Model.Usage[Key] }
+
+const count = (usage: Counts, name: keyof Counts, value: unknown): void => {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) usage[name] = value
 }
