@@ -1,12 +1,13 @@
 /** What a reply has beside its text and its calls: files, sources, the provider's own calls, and what the model thought. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, type Model, Toolkit, Transcript } from "@fallible/core"
-import type * as AgentEvent from "@fallible/core/AgentEvent"
+import { Agent, type Model, ModelFailure, Toolkit, Transcript } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Answer from "@fallible/core/Answer"
 import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Exit, Schedule, Schema, Stream } from "effect"
 import { FileJournal } from "../support/fileJournal.ts"
+import type { Untyped } from "../support/nonsense.ts"
 import { ping } from "../support/pinging.ts"
 
 const picture = Transcript.file(new Uint8Array([137, 80, 78, 71]), "image/png", "cat.png")
@@ -75,4 +76,29 @@ describe("all that a reply has", () => {
       yield* journal.process(run)
       assert.deepStrictEqual(replies(), [first, last])
     }).pipe(Effect.provide(model)))
+
+  it.effect("may be `undefined`, as in programs whose compiler does not tell that from absent", () =>
+    Effect.gen(function*() {
+      const nothing: Untyped = undefined
+      const journal = new FileJournal()
+      const fields = {
+        usage: { inputTokens: 1, money: nothing },
+        model: nothing,
+        reasoning: nothing,
+        providerCalls: nothing,
+        sources: nothing,
+        files: nothing,
+        native: nothing,
+        truncated: nothing
+      }
+      const failure = new ModelFailure({ code: "x", detail: "x", transient: true, model: nothing, usage: fields.usage })
+      const script = [failure, { ...ScriptedModel.text("Done."), ...fields }]
+      const exit = yield* journal.process((current) =>
+        Stream.runForEach(
+          Agent.make({ toolkit: Toolkit.make(ping), modelRetry: Schedule.recurs(1) }).stream("?"),
+          (event) => Effect.sync(() => Schema.encodeSync(AgentEvent.schema)(event))
+        ).pipe(Effect.provideService(Journal.current, current), Effect.provide(ScriptedModel.layer(script)))
+      )
+      assert.deepStrictEqual(exit, Exit.void)
+    }))
 })

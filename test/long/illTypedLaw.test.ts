@@ -23,6 +23,7 @@ import {
   ToolUnavailable,
   Transcript
 } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as Journal from "@fallible/core/Journal"
@@ -106,6 +107,12 @@ const paged = (city: Transformation) => {
   ).pipe(Tool.paginate({ merge: (a: string, b: string) => a + b }))
 }
 
+const used = new Model.ModelFailure({
+  code: "cut_off",
+  detail: "Cut off.",
+  transient: true,
+  usage: { inputTokens: 1 }
+})
 const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
@@ -233,6 +240,18 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
   "a caveat": (bad) => ({
     tool: Tool.make("victim", definition, () => Effect.as(Effect.suspend(() => ToolCall.caveat(bad())), "fine"))
   }),
+  "an attached file": (bad) => ({
+    tool: Tool.make("victim", definition, () => Effect.as(Effect.suspend(() => ToolCall.attach(bad())), "fine"))
+  }),
+  "a price": (bad) => ({
+    layer: Model.priced(
+      Model.layer({ respond: () => Effect.succeed({ text: "Hello.", calls: [], usage: { inputTokens: 1 } }) }),
+      bad
+    )
+  }),
+  "a price of a failure": (bad) => ({
+    layer: Model.priced(Model.layer({ respond: () => Effect.fail(used) }), bad)
+  }),
   "a source": (bad) => ({
     tool: Tool.make(
       "victim",
@@ -312,6 +331,17 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
   })
 }
 
+/** Runs an agent, and stores all that it emits and how it ends: everything is of its declared type. */
+const storing = (agent: Untyped): Untyped => {
+  const stream: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure> = agent.stream("?", {
+    deltas: ["reasoning", "arguments"]
+  })
+  return stream.pipe(
+    Stream.runForEach((event) => Effect.sync(() => JSON.stringify(Schema.encodeSync(AgentEvent.schema)(event)))),
+    Effect.tapError((failure) => Effect.sync(() => JSON.stringify(Schema.encodeSync(AgentFailure.schema)(failure))))
+  )
+}
+
 /** Places for values that are not functions. */
 const values: Readonly<Record<string, (value: Untyped) => Scene>> = {
   "a model's reply": (value) => ({ layer: Model.layer({ respond: () => Effect.succeed(value) }) }),
@@ -329,6 +359,32 @@ const values: Readonly<Record<string, (value: Untyped) => Scene>> = {
   "a model's usage": (usage) => ({
     layer: Model.layer({ respond: () => Effect.succeed({ text: "Hello.", calls: [], usage }) })
   }),
+  ...Object.fromEntries(["model", "reasoning", "providerCalls", "sources", "files", "usage"].map((field) => [
+    `a reply's ${field}`,
+    (value: Untyped) => ({
+      layer: Model.layer({ respond: () => Effect.succeed({ text: "Hello.", calls: [], [field]: value }) }),
+      run: storing
+    })
+  ])),
+  ...Object.fromEntries(["model", "usage"].map((field) => [
+    `a failure's ${field}`,
+    (value: Untyped) => ({
+      layer: Model.layer({
+        respond: () =>
+          Effect.suspend(() => {
+            const fields: Untyped = { code: "x", detail: "x", transient: false, [field]: value }
+            return Effect.fail(new Model.ModelFailure(fields))
+          })
+      }),
+      run: storing
+    })
+  ])),
+  "a model's name": (name) => ({
+    layer: Model.layer({ name, respond: () => Effect.succeed({ text: "Hello.", calls: [] }) }),
+    run: storing
+  }),
+  "the deltas of a run": (deltas) => ({ run: (agent) => Stream.runCollect(agent.stream("?", { deltas })) }),
+  "a question's mark for the cache": (cache) => ({ run: (agent) => agent.run({ text: "?", cache }) }),
   "a question": (question) => ({ run: (agent) => agent.run(question) }),
   "a question's files": (files) => ({ run: (agent) => agent.run({ text: "?", files }) }),
   "a transcript": (transcript) => ({ run: (agent) => agent.run("?", { transcript }) }),
@@ -396,10 +452,13 @@ const immediate = [
   "a mapping",
   "a merge of pages",
   "a model's stream",
+  "a price",
+  "a price of a failure",
   "a rendering",
   "a reporter of defects",
   "a store of last values",
-  "a store that is written"
+  "a store that is written",
+  "an attached file"
 ]
 
 /** True if this library sees the result of a promise. */

@@ -21,6 +21,7 @@ import { modelRetries } from "./internal/policy/modelRetries.ts"
 import { retryOn } from "./internal/policy/retryLoop.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { kind } from "./internal/value/text.ts"
+import { silence } from "./internal/value/untrusted.ts"
 import { usageFields } from "./internal/value/usage.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
@@ -375,6 +376,7 @@ export const priced: {
         const money: unknown = price(usage, name ?? model.name)
         if (money === undefined) return usage
         if (typeof money === "number" && money >= 0 && money < Infinity) return { ...usage, money }
+        silence(money)
         throw new TypeError(
           `A price must be a finite number of at least 0; got ${typeof money === "number" ? money : kind(money)}.`
         )

@@ -30,6 +30,7 @@ import { textOf } from "./internal/failure/failureField.ts"
 import { File } from "./internal/value/file.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { neverAwaited } from "./internal/value/neverAwaited.ts"
+import { attempt, silence } from "./internal/value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest as noteInRecord } from "./internal/wire/noteRequest.ts"
 import { baseFetch as base, type CallFetch, type Fetch, ownFetch } from "./internal/wire/ownFetch.ts"
 import { isUnwatched } from "./internal/wire/places.ts"
@@ -204,7 +205,8 @@ export const attach = (file: File): Effect.Effect<void> =>
   neverAwaited(
     "ToolCall.attach",
     Effect.map(scope, (call) => {
-      if (!isFile(file)) {
+      if (attempt(() => isFile(file)) !== true) {
+        silence(file)
         throw new TypeError(
           "ToolCall.attach needs a file: { mediaType, base64 } or { url }. Use Transcript.file(bytes, mediaType)."
         )

@@ -6,7 +6,7 @@ import { type Masks, withShown } from "../arguments/secretArguments.ts"
 import { isCall, shownCall } from "../call/modelCall.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
-import { isUsage } from "../value/usage.ts"
+import { isUsage, withoutUndefined } from "../value/usage.ts"
 
 /** True if a value is a reply. The check runs for every reply, so it covers only what a run relies on. */
 export const isReply = (reply: unknown): reply is Reply =>
@@ -32,13 +32,21 @@ const issuesOf = issuesBy(Reply)
 /** Returns a reply as its run uses it: its calls have distinct ids, and say what may be shown of them. */
 export const received = (reply: Reply, masks: Masks | undefined): Reply => withShown(withDistinctIds(reply), masks)
 
-/** Returns a reply with the name of its model. */
-export const named = (reply: Reply, { name }: Model["Service"]): Reply =>
-  name === undefined || reply.model !== undefined ? reply : { ...reply, model: name }
+/** Returns a reply with the name of its model, and without fields that are `undefined`. */
+export const named = (given: Reply, { name }: Model["Service"]): Reply => {
+  const reply = withoutUndefined(given)
+  const usage = reply.usage === undefined ? undefined : withoutUndefined(reply.usage)
+  const isNamed = reply.model !== undefined || !isName(name)
+  if (isNamed && usage === reply.usage) return reply
+  return { ...reply, ...(usage === undefined ? {} : { usage }), ...(isNamed ? {} : { model: name }) }
+}
+
+// A custom model may have a name of any type.
+const isName = (name: unknown): name is string => typeof name === "string"
 
 /** Returns a failure with the name of its model. */
 export const namedFailure = (failure: ModelFailure, { name }: Model["Service"]): ModelFailure =>
-  name === undefined || failure.model !== undefined
+  !isName(name) || failure.model !== undefined
     ? failure
     : new ModelFailure({ ...failure, cause: failure.cause, model: name })
 

@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import { attempt, isPromise, silence } from "../value/untrusted.ts"
-import { isUsage } from "../value/usage.ts"
+import { isUsage, withoutUndefined } from "../value/usage.ts"
 import { evidenceField } from "./evidence.ts"
 
 interface Field {
@@ -105,7 +105,7 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ],
   ["evidence", evidenceField],
   ["model", text],
-  ["usage", field("a Usage", isUsage)],
+  ["usage", { ...field("a Usage", isUsage), read: (usage) => withoutUndefined(Object(usage)) }],
   ["status", whole],
   ["attempts", whole]
 ])

@@ -80,6 +80,18 @@ export const isNothing = (usage: UsageSum): boolean => keys.every((key) => usage
 const isFinite = (value: unknown): boolean => value === undefined || Number.isFinite(value)
 const isCount = (value: unknown): boolean => value === undefined || Number.isSafeInteger(value)
 
+/** Returns an object without the fields that are `undefined`: schemas take only absent ones. */
+export const withoutUndefined = <Fields extends object>(fields: Fields): Fields => {
+  const entries = Object.entries(fields)
+  return entries.every(([, value]) => value !== undefined)
+    ? fields
+    : fieldsOf(entries.filter(([, value]) => value !== undefined))
+}
+
+// Only optional fields can be `undefined`.
+const fieldsOf = <Fields extends object>(entries: ReadonlyArray<readonly [string, unknown]>) =>
+  Object.fromEntries(entries) as Fields
+
 /** True if a value is a usage, or absent. */
 export const isUsage = (usage: unknown): boolean =>
   usage === undefined ||
