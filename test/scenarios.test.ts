@@ -529,6 +529,30 @@ for (const way of ways) {
         assert.strictEqual(failure.report.calls, 4)
       }))
 
+    for (
+      const [format, text] of [
+        ["tags", "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>"],
+        ["JSON", "```json\n{\"name\": \"now\", \"arguments\": {}}\n```"],
+        ["JSON in prose", "Here is the tool call:\n\n{\"name\": \"now\", \"parameters\": {}}"]
+      ] as const
+    ) {
+      it.effect(`31 the model writes a call as text (${format}): it is not run, and the model is told what to do: 3/1`, () =>
+        Effect.gen(function*() {
+          const played = yield* play({
+            tools: (ran) => [clock(ran)],
+            model: (request) => {
+              const last = request.messages.at(-1)
+              if (last?.role === "tool") return ScriptedModel.text("Noon.")
+              return /make a real tool call/.test(last?.text ?? "")
+                ? ScriptedModel.call("now")
+                : ScriptedModel.text(text)
+            }
+          })
+          assert.strictEqual(costs(played), "3/1")
+          assert.strictEqual(answered(played), "Noon.")
+        }))
+    }
+
     it.effect("30 two calls have the same id: each is answered: 2/2", () =>
       Effect.gen(function*() {
         const played = yield* play({

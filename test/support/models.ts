@@ -26,7 +26,10 @@ export const ollama: Provider = (url, settings) => Ollama.layer({ model: "any", 
 // The AI SDK's providers send the key in a header, so each needs one.
 const anyKey = ({ apiKey = "any" }: Settings) => apiKey
 
-const limits = ({ apiKey: _, ...settings }: Settings) => settings
+const limits = (settings: Settings) => {
+  const { apiKey: _, ...others } = settings
+  return others
+}
 
 export const responses: Provider = (url, settings) =>
   AiSdk.layer(createOpenAI({ apiKey: anyKey(settings), baseURL: `${url}/v1` }).responses("any"), limits(settings))

@@ -106,7 +106,7 @@ export const mustCall = ({ toolChoice }: Options): boolean =>
 export class Usage extends namedStruct<Usage>()(usageFields) {}
 
 /**
- * A call that the provider ran itself, such as a search of the web. It is shown, and never run again.
+ * A call that the provider runs itself, such as a search of the web. It is shown, and never run here.
  *
  * @category models
  * @since 0.1.0
@@ -119,7 +119,12 @@ export class ProviderCall extends namedStruct<ProviderCall>()({
   /** What the provider's tool returned. Absent if the reply does not say. */
   result: Schema.optionalKey(Schema.Json),
   /** True if the provider's tool failed. */
-  failed: Schema.optionalKey(Schema.Boolean)
+  failed: Schema.optionalKey(Schema.Boolean),
+  /**
+   * The id of the provider's request to approve this call, which has not run. The agent asks its user (`RunSuspended`): `"yes"`
+   * approves it, any other reply denies it. The provider is told with the next request.
+   */
+  approval: Schema.optionalKey(Schema.String)
 }) {}
 
 /**
@@ -152,7 +157,7 @@ export class Reply extends namedStruct<Reply>()({
   model: Schema.optionalKey(Schema.String),
   /** What the model thought, or a summary of it, as far as the provider shows it. */
   reasoning: Schema.optionalKey(Schema.String),
-  /** The calls that the provider ran itself. */
+  /** The calls that the provider runs itself. */
   providerCalls: Schema.optionalKey(Schema.Array(ProviderCall)),
   /** The sources that the provider names. */
   sources: Schema.optionalKey(Schema.Array(Source)),

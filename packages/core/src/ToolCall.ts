@@ -57,7 +57,12 @@ export class ToolCall extends namedStruct<ToolCall>()({
    * The arguments as they may be shown: as JSON, with `"<redacted>"` in place of each secret. An agent adds this text if the
    * tool's parameters have a secret. Absent if `arguments` may be shown.
    */
-  shown: Schema.optionalKey(Schema.String)
+  shown: Schema.optionalKey(Schema.String),
+  /**
+   * True if the provider asks the user to approve a call that it runs itself (`ProviderCall.approval`). The agent makes such
+   * calls. Their id is that of the provider's request.
+   */
+  approval: Schema.optionalKey(Schema.Literal(true))
 }) {}
 
 /**

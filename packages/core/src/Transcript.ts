@@ -51,6 +51,8 @@ export const Message = Schema.Union([
     name: Schema.String,
     /** The outcome of the call, turned into text by a `Rendering`. */
     text: Schema.String,
+    /** Whether the user approved the provider's call. Present if the call asked for that (`ToolCall.approval`). */
+    approved: Schema.optionalKey(Schema.Boolean),
     /** The files that the tool returned beside its value (`ToolCall.attach`). */
     files,
     cache

@@ -67,6 +67,9 @@ export const see = (seen: Seen, element: unknown): void => {
     case "tool-result":
       seeResult(seen, part, add)
       break
+    case "tool-approval-request":
+      seeRequest(seen, part)
+      break
   }
 }
 
@@ -103,6 +106,15 @@ const seeResult = (seen: Seen, part: Fields, add: Add): void => {
     toolName: name,
     output: { type: failed ? "error-json" : "json", value: result }
   })
+}
+
+// The provider asks before it runs a call. Its answer goes back as a message of its own.
+const seeRequest = (seen: Seen, part: Fields): void => {
+  const [approval, id] = [textAt(part, "approvalId"), textAt(part, "toolCallId") ?? ""]
+  if (approval === undefined) return
+  const at = seen.providerCalls.findIndex((call) => call.id === id)
+  if (at < 0) seen.providerCalls.push({ id, name: "", approval })
+  else seen.providerCalls[at] = { ...seen.providerCalls[at]!, approval }
 }
 
 const sourceOf = (part: Fields): Model.Source => {

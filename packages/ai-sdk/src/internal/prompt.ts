@@ -50,10 +50,15 @@ export class Prompts {
 
   #grown(known: Known, transcript: Transcript.Transcript): Array<Message> {
     const added: Array<Message> = []
+    const before = transcript.at(known.count - 1)
+    let isOwn = before?.role === "assistant" && nativeOf(before, this.#target) !== undefined
     let results: Array<object> | undefined
     for (let index = known.count; index < transcript.length; index++) {
       const message = transcript.at(index)!
-      const made = this.#madeOf(message)
+      if (message.role === "assistant") isOwn = nativeOf(message, this.#target) !== undefined
+      const made = isOwn && message.role === "tool" && message.approved !== undefined
+        ? approvalOf(message, message.approved)
+        : this.#madeOf(message)
       if (message.role !== "tool") {
         results = undefined
         added.push(asMessage(made))
@@ -162,6 +167,12 @@ const resultOf = (message: Transcript.MessageOf<"tool">, target: Target): object
   }
 }
 
+const approvalOf = ({ callId }: Transcript.MessageOf<"tool">, approved: boolean): object => ({
+  type: "tool-approval-response",
+  approvalId: callId,
+  approved
+})
+
 const attachedPart = (file: Transcript.File, target: Target): object => {
   if (target.isV4) return filePart(file, target)
   const { mediaType = "image/*" } = file
@@ -180,8 +191,10 @@ const attachedPart = (file: Transcript.File, target: Target): object => {
  * elsewhere is rebuilt without the foreign fields.
  */
 const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Target): ReadonlyArray<object> => {
-  const { calls, text } = message
+  const { text } = message
   const own = nativeOf(message, target)
+  // To approve a call of the provider is no call of the model's.
+  const calls = own === undefined ? message.calls : message.calls.filter(({ approval }) => approval === undefined)
   if (own === undefined) return [...textsOf(text), ...calls.map((call) => callPart(call, noFields))]
   // If the text has been changed in the transcript since, the new text is sent.
   const isOwnText = textIn(own) === text

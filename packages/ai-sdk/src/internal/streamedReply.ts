@@ -44,6 +44,7 @@ export class StreamedReply {
         this.#addCall(part)
         return []
       case "tool-result":
+      case "tool-approval-request":
       case "file":
       case "reasoning-file":
       case "source":

@@ -94,7 +94,32 @@ const Reasoning = Schema.Struct({
 
 const Reference = Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.String })
 
-export const Item = Schema.Union([Said, Replied, FunctionCall, FunctionCallOutput, Reasoning, Reference])
+const ApprovalRequest = Schema.Struct({
+  type: Schema.Literal("mcp_approval_request"),
+  id: idOf("mcpr"),
+  name: Schema.String,
+  arguments: Schema.String,
+  server_label: Schema.String
+})
+
+const ApprovalResponse = Schema.Struct({
+  type: Schema.Literal("mcp_approval_response"),
+  approval_request_id: Schema.String,
+  approve: Schema.Boolean,
+  id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  reason: optionalText
+})
+
+export const Item = Schema.Union([
+  Said,
+  Replied,
+  FunctionCall,
+  FunctionCallOutput,
+  Reasoning,
+  ApprovalRequest,
+  ApprovalResponse,
+  Reference
+])
 export type Item = typeof Item.Type
 
 /** Writes the type of messages, which may be left out, and puts stored items in place of references. */
@@ -128,6 +153,12 @@ const itemProblem = (
 ): string | undefined => {
   if (item.type === "item_reference") return isStored ? `Item with id '${item.id}' not found.` : notStored(item.id)
   if (item.type === "reasoning") return reasoningProblem(item, after, isStored)
+  if (item.type === "mcp_approval_response") {
+    const { approval_request_id: id } = item
+    return before.some((other) => other.type === "mcp_approval_request" && other.id === id)
+      ? undefined
+      : `No approval request found for approval response with approval_request_id ${id}.`
+  }
   const reasoning = reasoningIdOf(item)
   return reasoning === undefined || before.some((other) => other.type === "reasoning" && other.id === reasoning)
     ? undefined
@@ -202,7 +233,8 @@ export const transcriptOf = (items: ReadonlyArray<Item>): ReadonlyArray<Transcri
 }
 
 const messageOf = (item: Item, names: ReadonlyMap<string, string>): Transcript.Message | undefined => {
-  if (item.type === "reasoning" || item.type === "item_reference") return undefined
+  if (!("content" in item) && item.type !== "function_call" && item.type !== "function_call_output") return undefined
+  if (item.type === "reasoning") return undefined
   if (item.type === "function_call") {
     const { arguments: text, call_id: id, name } = item
     return { role: "assistant", text: "", calls: [{ id, name, arguments: text }] }

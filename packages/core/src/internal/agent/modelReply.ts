@@ -7,6 +7,7 @@ import { isCall, shownCall } from "../call/modelCall.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 import { isUsage, withoutUndefined } from "../value/usage.ts"
+import { withApprovals } from "./providerApproval.ts"
 
 /** True if a value is a reply. The check runs for every reply, so it covers only what a run relies on. */
 export const isReply = (reply: unknown): reply is Reply =>
@@ -29,8 +30,12 @@ export const faultOf = (reply: unknown): string =>
 
 const issuesOf = issuesBy(Reply)
 
-/** Returns a reply as its run uses it: its calls have distinct ids, and say what may be shown of them. */
-export const received = (reply: Reply, masks: Masks | undefined): Reply => withShown(withDistinctIds(reply), masks)
+/**
+ * Returns a reply as its run uses it: its calls have distinct ids, and say what may be shown of them. The provider's requests
+ * for approval are among them.
+ */
+export const received = (reply: Reply, masks: Masks | undefined): Reply =>
+  withShown(withDistinctIds(reply.providerCalls === undefined ? reply : withApprovals(reply)), masks)
 
 /** Returns a reply with the name of its model, and without fields that are `undefined`. */
 export const named = (given: Reply, { name }: Model["Service"]): Reply => {

@@ -111,6 +111,7 @@ export const lookalikes: Readonly<Record<Answer.LooksLike, ModelFailure>> = {
   call_as_text: new ModelFailure({
     code: "call_as_text",
     detail: "The model wrote a tool call as text, so it was not run.",
+    hint: "If this recurs, the server does not know how this model writes calls: use its own wire, or another model.",
     transient: true
   }),
   plan: new ModelFailure({

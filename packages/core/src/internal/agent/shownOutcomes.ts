@@ -7,6 +7,7 @@ import { nearLimit } from "./budget.ts"
 import { judgeTurn, type Verdict } from "./loopGuard.ts"
 import { type Observed } from "./loopJudgement.ts"
 import { renderOutcome } from "./messages.ts"
+import { approvedIn } from "./providerApproval.ts"
 import type { Run, State } from "./runState.ts"
 import { isSmall, type Sized, sizedOutcome, withNote } from "./sizedOutcome.ts"
 
@@ -45,7 +46,14 @@ export const shownOutcomes = <T extends Tool.Any>(
     observed.push({ call, outcome: cut === undefined ? outcome : cut.observed, tool })
     const text = cut === undefined ? whole : renderOutcome(run, cut.outcome, call, faults)
     length += utf8Length(text)
-    const message = { role: "tool", callId: call.id, name: call.name, text } as const
+    const approved = approvedIn(call, outcome)
+    const message = {
+      role: "tool",
+      callId: call.id,
+      name: call.name,
+      text,
+      ...(approved === undefined ? {} : { approved })
+    } as const
     return outcome._tag === "Completed" && outcome.files !== undefined ? { ...message, files: outcome.files } : message
   })
   if (run.kept !== undefined && run.kept.isAny) run.toolkit = run.kept.readable(run.toolkit)

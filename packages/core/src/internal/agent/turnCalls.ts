@@ -25,6 +25,7 @@ import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { type LoopState, refuseInLoop, waitInLoop } from "./loopGuard.ts"
 import { pollUntilChanged } from "./polling.ts"
+import { approvable } from "./providerApproval.ts"
 import { readUntilVisible, waitFirst } from "./rereads.ts"
 import type { Run, State } from "./runState.ts"
 
@@ -59,6 +60,7 @@ export const runCalls = <T extends Tool.Any>(
   kept: ReadonlyArray<EarlierCall> = []
 ): Effect.Effect<Called, never, Tool.Requirements<T>> => {
   let facts = before
+  run.toolkit = approvable(run.toolkit, calls)
   // Nearly all turns have one call.
   const ended: Array<EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
   const perform: Perform<T> = (call, index, suspended) => {

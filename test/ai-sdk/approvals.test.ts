@@ -1,0 +1,114 @@
+/** A provider that asks before it runs a call of its own: the run asks its user, and the provider is told the reply. */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, AgentFailure, type Model, Tool, Toolkit } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Effect, Schema, Stream } from "effect"
+import { messages, responses, serving } from "../support/models.ts"
+
+const request = (id: string, name: string) => ({
+  type: "mcp_approval_request",
+  id,
+  name,
+  arguments: "{\"path\":\"/tmp\"}",
+  server_label: "files"
+})
+
+const asking = (...ids: ReadonlyArray<string>): Model.Reply => ({
+  text: "",
+  calls: [],
+  native: { responses: { before: ids.map((id) => request(id, "delete_all")) } }
+})
+
+const clock = Tool.make(
+  "now",
+  { description: "Tells the time", success: Schema.String, sideEffect: "none" },
+  () => Effect.succeed("noon")
+)
+const agent = Agent.make({ toolkit: Toolkit.make(clock) })
+
+const suspended = (run: Effect.Effect<unknown, AgentFailure.AgentFailure, Model.Model>) =>
+  Effect.flatMap(Effect.flip(run), (failure) => {
+    if (failure._tag !== "RunSuspended") return Effect.die(failure)
+    // As if the program had stored it, and ended.
+    const stored = JSON.stringify(Schema.encodeSync(AgentFailure.Suspension)(failure.suspension))
+    return Effect.map(
+      Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored)),
+      (suspension) => ({ question: failure.question, suspension })
+    )
+  })
+
+const bodies = Effect.flatMap(
+  FakeModelServer.FakeModelServer,
+  ({ state }) =>
+    Effect.map(state, ({ requests }) => requests.map(({ body, problem }) => ({ problem, input: inputOf(body) })))
+)
+
+const inputOf = (body: string): ReadonlyArray<Record<string, unknown>> => JSON.parse(body).input
+
+const answers = (input: ReadonlyArray<Record<string, unknown>>) =>
+  input.flatMap(({ approval_request_id: id, approve, type }) => type === "mcp_approval_response" ? [[id, approve]] : [])
+
+describe("a provider that asks before it runs a call", () => {
+  for (
+    const [reply, approved] of [["yes", true], [" Approved. ", true], ["no", false], [
+      "yes, but only /tmp/a",
+      false
+    ]] as const
+  ) {
+    it.effect(`is told of the user's ${JSON.stringify(reply)}`, () =>
+      Effect.gen(function*() {
+        const { question, suspension } = yield* suspended(agent.run("Clean up."))
+        assert.include(question, "delete_all")
+        assert.include(question, "/tmp")
+        const answer = yield* agent.resume(suspension, reply)
+        assert.strictEqual(answer.text, "Done.")
+        const requests = yield* bodies
+        assert.deepStrictEqual(requests.map(({ problem }) => problem), [undefined, undefined])
+        assert.deepStrictEqual(answers(requests[1]!.input), [["mcpr_1", approved]])
+      }).pipe(Effect.provide(serving(responses)([asking("mcpr_1"), ScriptedModel.text("Done.")]))))
+  }
+
+  it.effect("may ask about several calls of one turn, beside calls of our tools: each is answered", () =>
+    Effect.gen(function*() {
+      const first = yield* suspended(agent.run("Clean up."))
+      const second = yield* suspended(agent.resume(first.suspension, "yes"))
+      const answer = yield* agent.resume(second.suspension, "no")
+      assert.strictEqual(answer.text, "Done.")
+      const [, last] = yield* bodies
+      assert.strictEqual(last?.problem, undefined)
+      assert.deepStrictEqual(answers(last!.input), [["mcpr_1", true], ["mcpr_2", false]])
+      assert.deepInclude(last!.input, { type: "function_call_output", call_id: "call_1", output: "\"noon\"" })
+    }).pipe(Effect.provide(
+      serving(responses)([
+        { ...asking("mcpr_1", "mcpr_2"), ...only(ScriptedModel.call("now")) },
+        ScriptedModel.text("Done.")
+      ])
+    )))
+
+  it.effect("asks in a stream, too", () =>
+    Effect.gen(function*() {
+      const { suspension } = yield* suspended(Stream.runDrain(agent.stream("Clean up.")))
+      yield* Stream.runDrain(agent.resumeStream(suspension, "yes"))
+      const requests = yield* bodies
+      assert.deepStrictEqual(answers(requests[1]!.input), [["mcpr_1", true]])
+    }).pipe(Effect.provide(serving(responses)([asking("mcpr_1"), ScriptedModel.text("Done.")]))))
+
+  it.effect("is not known to another provider: that one sees an ordinary call and its result", () =>
+    Effect.gen(function*() {
+      const answer = yield* Effect.flatMap(
+        suspended(agent.run("Clean up.")),
+        ({ suspension }) => agent.resume(suspension, "yes")
+      ).pipe(Effect.provide(serving(responses)([asking("mcpr_1"), ScriptedModel.text("Done.")])))
+      const later = yield* Effect.gen(function*() {
+        const later = yield* agent.run("And now?", { transcript: answer.transcript, facts: answer.facts })
+        const { requests } = yield* (yield* FakeModelServer.FakeModelServer).state
+        assert.deepStrictEqual(requests.map(({ problem }) => problem), [undefined])
+        assert.notInclude(requests[0]!.body, "mcp_approval")
+        return later
+      }).pipe(Effect.provide(serving(messages)([ScriptedModel.text("Clean.")])))
+      assert.strictEqual(later.text, "Clean.")
+    }))
+})
+
+const only = ({ calls }: Model.Reply) => ({ calls })
