@@ -207,6 +207,55 @@ describe("the demo with a model over HTTP", () => {
       }).pipe(Effect.scoped))
   }
 
+  const bridges = [
+    [
+      "anthropic/claude-sonnet-4-5",
+      (url: string) => ({ ANTHROPIC_API_KEY: "sk-ant-of-the-demo", ANTHROPIC_BASE_URL: `${url}/v1` }),
+      "claude-sonnet-4-5 plays, at Anthropic."
+    ],
+    [
+      "openai/gpt-x",
+      (url: string) => ({ OPENAI_API_KEY: "sk-of-the-demo", OPENAI_BASE_URL: `${url}/v1` }),
+      "gpt-x plays, at OpenAI."
+    ],
+    [
+      "google/gemini-2.5-flash",
+      (url: string) => ({ GEMINI_API_KEY: "AIza-of-the-demo", GOOGLE_GENERATIVE_AI_BASE_URL: `${url}/v1beta` }),
+      "gemini-2.5-flash plays, at Google."
+    ],
+    ["ollama/hf.co/qwen3", (url: string) => ({ OLLAMA_HOST: url }), "hf.co/qwen3 plays, in Ollama."]
+  ] as const
+
+  for (const [name, env, notice] of bridges) {
+    it.live(`runs with --model ${name}, and shows the same as with the stand-in`, () =>
+      Effect.gen(function*() {
+        const server = yield* FakeModelServer.make(planner)
+        const { code, stderr, stdout } = yield* InProcess.runIn(env(server.url), program, "--model", name)
+        assert.deepStrictEqual([code, stderr], [0, ""])
+        const [first, ...rest] = stdout.split("\n")
+        assert.strictEqual(first, notice)
+        const standIn = yield* InProcess.run(program)
+        assert.deepStrictEqual(
+          withoutTimings(rest.join("\n")),
+          withoutTimings(standIn.stdout.split("\n").slice(1).join("\n"))
+        )
+        const { requests } = yield* server.state
+        assert.deepStrictEqual(requests.map(({ problem, stream }) => [problem, stream]), [
+          [undefined, true],
+          [undefined, true]
+        ])
+      }).pipe(Effect.scoped))
+  }
+
+  it.live("runs with a URL and a name after it, whatever the environment says", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make(planner)
+      const env = { OPENAI_BASE_URL: "http://127.0.0.1:1/v1" }
+      const { stdout } = yield* InProcess.runIn(env, program, "--model", `${server.url}/v1#org/qwen3`, "Time in Paris?")
+      assert.match(stdout, /^org\/qwen3 plays, over Chat Completions\.$/m)
+      assert.include((yield* server.state).requests[0]?.body, "\"model\":\"org/qwen3\"")
+    }).pipe(Effect.scoped))
+
   it.live("prefers OPENAI_BASE_URL to OLLAMA_HOST, which many users set for Ollama itself", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(planner)
@@ -291,6 +340,24 @@ describe("the demo with a model over HTTP", () => {
         { OPENAI_BASE_URL: "http://127.0.0.1:1" },
         [],
         "Which model? Say it with --model, or in OPENAI_MODEL."
+      ],
+      [
+        "a provider without its key",
+        {},
+        ["--model", "anthropic/claude-x"],
+        "Anthropic needs a key: set ANTHROPIC_API_KEY."
+      ],
+      [
+        "a provider that is not known",
+        {},
+        ["--model", "mistral/large"],
+        "'mistral/large' names no provider that is known here. Choose one of: anthropic/claude-sonnet-4-5, openai/gpt-5-mini, google/gemini-3-flash-preview, ollama/mistral/large, http://127.0.0.1:1234/v1#mistral/large."
+      ],
+      [
+        "a URL without a name",
+        {},
+        ["--model", "http://gpu/v1"],
+        "Which model? Write its name after the URL: http://gpu/v1#qwen3."
       ],
       [
         "an address that is none",
