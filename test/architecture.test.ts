@@ -46,8 +46,10 @@ const allowed: Record<string, RegExp> = {
   "packages/errors/src": /^\.\.?\//,
   "packages/core/src": /^(effect\/|@fallible\/(arguments(\/internal)?|errors)$|\.\.?\/)/,
   "packages/providers/src": /^(effect\/|@fallible\/(arguments(\/internal)?|core(\/\w+)?)$|\.\.?\/)/,
+  // The AI SDK only for its types.
+  "packages/ai-sdk/src": /^(effect\/|@ai-sdk\/provider$|@fallible\/(arguments\/internal|core(\/\w+)?)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core(\/\w+)?$|node:http$|\.\.?\/)/,
-  examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|effect-ai)|node:|\.\.?\/)/
+  examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|ai-sdk)|@ai-sdk\/|node:|\.\.?\/)/
 }
 
 const sources = (folder: string) =>
@@ -85,7 +87,7 @@ const reachedFrom = (files: ReadonlyArray<string>): ReadonlySet<string> => {
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "")
 
 const core = sources("packages/core/src")
-const libraries = [...sources("packages/providers/src"), ...sources("packages/testing/src")]
+const libraries = ["providers", "ai-sdk", "testing"].flatMap((name) => sources(`packages/${name}/src`))
 const moduleName = (file: string) => relative("packages/core/src", file).replace(/\.ts$/, "")
 const roomOf = (module: string) => /^internal\/([^/]+)\//.exec(module)?.[1]
 const floorOf = (module: string) => {
@@ -117,7 +119,9 @@ describe("architecture", () => {
   it("names only files that exist", () => {
     const files = new Set([
       ...core.map(moduleName),
-      ...sources("packages/providers/src").map((file) => relative("packages/providers/src", file).replace(/\.ts$/, ""))
+      ...["packages/providers/src", "packages/ai-sdk/src"].flatMap((folder) =>
+        sources(folder).map((file) => relative(folder, file).replace(/\.ts$/, ""))
+      )
     ])
     const moduleNames = ["ARCHITECTURE.md", "docs/decisions.md"].flatMap((page) =>
       Array.from(readFileSync(join(root, page), "utf8").matchAll(/`(internal\/[\w/]+)`/g), ([, name]) => name!)
@@ -226,7 +230,7 @@ describe("architecture", () => {
   })
 
   it("exports no internal module, not even in the exports map", () => {
-    for (const name of ["core", "providers", "testing"]) {
+    for (const name of ["core", "providers", "ai-sdk", "testing"]) {
       const manifest: { readonly exports: object; readonly publishConfig: { readonly exports: object } } = JSON.parse(
         readFileSync(join(root, "packages", name, "package.json"), "utf8")
       )
@@ -251,6 +255,13 @@ describe("architecture", () => {
     })
   }
 
+  it("takes only types from the AI SDK", () => {
+    const values = sources("packages/ai-sdk/src").filter((file) =>
+      /^import (?!type )[^"]*from "@ai-sdk\/provider"/m.test(readFileSync(join(root, file), "utf8"))
+    )
+    assert.deepStrictEqual(values, [])
+  })
+
   it("imports effect's modules one by one in libraries, and unstable ones only in core's adapters", () => {
     const steady = core.filter((file) => !adapters.includes(moduleName(file)))
     const wrong = [...core, ...libraries].flatMap((file) =>
@@ -261,7 +272,7 @@ describe("architecture", () => {
   })
 
   it("needs Node in no module that an index reaches", () => {
-    const indexes = ["core", "providers", "testing"].map((name) => `packages/${name}/src/index.ts`)
+    const indexes = ["core", "providers", "ai-sdk", "testing"].map((name) => `packages/${name}/src/index.ts`)
     const reached = [...reachedFrom(indexes)]
     assert.isAbove(reached.length, 50)
     const needing = reached.filter((file) => importsOf(file).some((name) => name.startsWith("node:")))

@@ -64,6 +64,7 @@ describe("examples", () => {
         "packages/errors",
         "packages/core",
         "packages/providers",
+        "packages/ai-sdk",
         "packages/testing",
         "README.md",
         "docs"

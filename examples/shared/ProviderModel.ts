@@ -38,7 +38,7 @@ const providers: Readonly<Record<string, Provider>> = {
     keys: ["OPENAI_API_KEY"],
     address: "OPENAI_BASE_URL",
     example: "gpt-5-mini",
-    load: async (settings) => (await import("@ai-sdk/openai")).createOpenAI(settings).responses
+    load: async (settings) => (await import("@ai-sdk/openai")).createOpenAI(settings)
   },
   google: {
     title: "Google",

@@ -23,7 +23,7 @@ try {
     if (status === 0) throw new Error(`npm would publish @fallible/${name}, in a tarball that cannot be installed.`)
   }
   const user = project(tarballs, "4.1.0")
-  for (const script of ["smoke.mjs", "smokeErrors.mjs", "smokeCore.mjs"]) {
+  for (const script of ["smoke.mjs", "smokeErrors.mjs", "smokeCore.mjs", "smokeAiSdk.mjs"]) {
     copyFileSync(join(root, "test/support", script), join(user, script))
   }
   for (const version of versions) {
@@ -31,6 +31,7 @@ try {
     node(join(root, "test/support/smoke.mjs"), join(user, "node_modules/@fallible/arguments/dist/index.js"))
     node("smokeErrors.mjs")
     node("smokeCore.mjs")
+    if (version !== "20") node("smokeAiSdk.mjs")
     // Loads the separate modules, as bundlers and platforms other than Node do.
     const separate = "--conditions=module"
     const resolve = "process.stdout.write(import.meta.resolve('@fallible/core'))"

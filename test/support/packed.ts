@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { root } from "./program.ts"
 
-export const names = ["arguments", "errors", "core", "providers", "testing"] as const
+export const names = ["arguments", "errors", "core", "providers", "ai-sdk", "testing"] as const
 
 /** Runs a command. If it fails, throws with its whole output. */
 export const run = (command: string, args: ReadonlyArray<string>, cwd: string): string => {

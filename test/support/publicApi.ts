@@ -7,7 +7,7 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "./program.ts"
 
-export const publicPackages = ["arguments", "errors", "core", "providers", "testing"] as const
+export const publicPackages = ["arguments", "errors", "core", "providers", "ai-sdk", "testing"] as const
 
 export type PublicPackage = (typeof publicPackages)[number]
 

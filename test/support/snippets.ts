@@ -58,6 +58,7 @@ export const writeSnippets = (): ReadonlyArray<Snippet> => {
         "packages/errors",
         "packages/core",
         "packages/providers",
+        "packages/ai-sdk",
         "packages/testing",
         "examples"
       ].map((
