@@ -78,7 +78,8 @@ describe("the commands of the demo", () => {
             return [name, name === "OLLAMA_HOST" ? server.url : name === "OPENAI_BASE_URL" ? `${server.url}/v1` : value]
           })
         )
-        const { code, stdout } = yield* runIn(env, program, ...wordsOf(args))
+        const address = args.includes("anthropic/") ? { ANTHROPIC_BASE_URL: `${server.url}/v1` } : {}
+        const { code, stdout } = yield* runIn({ ...env, ...address }, program, ...wordsOf(args))
         assert.strictEqual(code, 0)
         if (args.includes("--reply")) assert.match(stdout, /\n> Tokyo\n/)
         assert.strictEqual((yield* server.state).requests.length > 0, settings !== "")
