@@ -15,7 +15,7 @@ import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
 import { alignColumns } from "./internal/value/columns.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { cut, printable } from "./internal/value/text.ts"
-import { addUsage, sumFields, usageFields } from "./internal/value/usage.ts"
+import { plusUsage, reportedIn, sumFields, usageFields } from "./internal/value/usage.ts"
 import { Severity } from "./ToolFailure.ts"
 
 /**
@@ -162,12 +162,11 @@ export class Spent extends namedStruct<Spent>()({
  * @category combining
  * @since 0.1.0
  */
-export const plusSpent = (one: Spent, other: Spent): Spent =>
-  addUsage(
-    { failures: [...one.failures, ...other.failures], repairs: [...one.repairs, ...other.repairs] },
-    one,
-    other
-  )
+export const plusSpent = (one: Spent, other: Spent): Spent => ({
+  ...reportedIn(plusUsage(one, other)),
+  failures: [...one.failures, ...other.failures],
+  repairs: [...one.repairs, ...other.repairs]
+})
 
 /**
  * Combines two reports into one.

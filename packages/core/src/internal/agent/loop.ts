@@ -101,7 +101,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       const replied = { ...state, account: before.replied(reply, isFallback(asked)) }
       run.retried.length = 0
       run.usage.now(replied.account, reply.calls.length)
-      const unpriced = isFallback(asked) ? undefined : unpricedIn(run, reply)
+      const unpriced = run.usage.needsPrices && !isFallback(asked) ? unpricedIn(run, reply) : undefined
       if (unpriced !== undefined) return endedByModel(run, replied, unpriced, [lastOf(unpriced, state.turn, 1)])
       if (reply.calls.length > 0) {
         // In an earlier turn, a refusal already told the model that no calls are left.

@@ -14,11 +14,12 @@ export const isReply = (reply: unknown): reply is Reply =>
   attempt(() =>
     Predicate.isObject(reply) && typeof reply["text"] === "string" && Array.isArray(reply["calls"]) &&
     reply["calls"].every(isCall) && isUsage(reply["usage"]) && isText(reply["model"]) && isText(reply["reasoning"]) &&
-    (extras.every((key) => reply[key] === undefined) || isWhole(reply))
+    (hasNone(reply) || isWhole(reply))
   ) === true
 
 // Few replies have these. They are stored with the reply, so their schema must fit.
-const extras = ["providerCalls", "sources", "files"] as const
+const hasNone = ({ files, providerCalls, sources }: { readonly [key: PropertyKey]: unknown }): boolean =>
+  providerCalls === undefined && sources === undefined && files === undefined
 
 const isWhole = Schema.is(Reply)
 
@@ -39,12 +40,20 @@ export const received = (reply: Reply, masks: Masks | undefined): Reply =>
 
 /** Returns a reply with the name of its model, and without fields that are `undefined`. */
 export const named = (given: Reply, { name }: Model["Service"]): Reply => {
+  const isNamed = given.model !== undefined || !isName(name)
+  if (isNamed && given.usage === undefined && !hasUndefined(given)) return given
   const reply = withoutUndefined(given)
   const usage = reply.usage === undefined ? undefined : withoutUndefined(reply.usage)
-  const isNamed = reply.model !== undefined || !isName(name)
   if (isNamed && usage === reply.usage) return reply
   return { ...reply, ...(usage === undefined ? {} : { usage }), ...(isNamed ? {} : { model: name }) }
 }
+
+// Every reply is looked at, so each field is written out.
+const hasUndefined = (reply: Reply): boolean =>
+  reply.usage === undefined && "usage" in reply || reply.truncated === undefined && "truncated" in reply ||
+  reply.model === undefined && "model" in reply || reply.reasoning === undefined && "reasoning" in reply ||
+  reply.native === undefined && "native" in reply || reply.providerCalls === undefined && "providerCalls" in reply ||
+  reply.sources === undefined && "sources" in reply || reply.files === undefined && "files" in reply
 
 // A custom model may have a name of any type.
 const isName = (name: unknown): name is string => typeof name === "string"

@@ -39,12 +39,14 @@ export const approvable = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
   calls: ReadonlyArray<ToolCall.ToolCall>
 ): Toolkit.Toolkit<T> =>
-  calls.every(({ approval }) => approval === undefined) || toolkit.tools.has(name)
+  !calls.some(isRequest) || toolkit.tools.has(name)
     ? toolkit
     : asToolkit({
       ...Toolkit.make(...toolkit.tools.values(), approve),
       definitions: toolkit.definitions
     })
+
+const isRequest = ({ approval }: ToolCall.ToolCall): boolean => approval !== undefined
 
 // The tool requires no services.
 const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>

@@ -3,89 +3,86 @@ import type { CallEntry, Entry, ModelEntry, Repaired, RunReport } from "../../Ru
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 import { cut, maxDetail } from "../value/text.ts"
-import { addUsage, reported, subtractUsage, tokensOf } from "../value/usage.ts"
-
-type Counts = Omit<RunReport, "failures" | "repairs">
+import { minusUsage, noTotals, plusReply, plusUsage, reportedIn, tokensOf, type Totals } from "../value/usage.ts"
 
 /** A report under construction. It is immutable. Extending it costs the same after one failure as after a thousand. */
 export class Account {
-  readonly #counts: Counts
+  readonly turns: number
+  /** How many calls the model has made. */
+  readonly calls: number
+  readonly #used: Totals
   readonly #failures: AppendOnly<Entry>
   readonly #repairs: AppendOnly<Repaired>
 
-  private constructor(counts: Counts, failures: AppendOnly<Entry>, repairs: AppendOnly<Repaired>) {
-    this.#counts = counts
+  private constructor(
+    turns: number,
+    calls: number,
+    used: Totals,
+    failures: AppendOnly<Entry>,
+    repairs: AppendOnly<Repaired>
+  ) {
+    this.turns = turns
+    this.calls = calls
+    this.#used = used
     this.#failures = failures
     this.#repairs = repairs
   }
 
-  static readonly empty = new Account(
-    { turns: 0, calls: 0 },
-    AppendOnly.from([]),
-    AppendOnly.from([])
-  )
+  static readonly empty = new Account(0, 0, noTotals, AppendOnly.from([]), AppendOnly.from([]))
 
-  static from({ failures, repairs, ...counts }: RunReport): Account {
-    return new Account(counts, AppendOnly.from(failures), AppendOnly.from(repairs))
+  static from(report: RunReport): Account {
+    const { calls, failures, repairs, turns } = report
+    return new Account(
+      turns,
+      calls,
+      plusUsage(noTotals, report),
+      AppendOnly.from(failures),
+      AppendOnly.from(repairs)
+    )
   }
 
   get report(): RunReport {
-    return { ...this.#counts, failures: this.#failures.toArray(), repairs: this.#repairs.toArray() }
-  }
-
-  /** How many calls the model has made. */
-  get calls(): number {
-    return this.#counts.calls
+    return {
+      turns: this.turns,
+      calls: this.calls,
+      ...reportedIn(this.#used),
+      failures: this.#failures.toArray(),
+      repairs: this.#repairs.toArray()
+    }
   }
 
   /** The sum of input and output tokens, as far as providers report them. */
   get tokens(): number {
-    return tokensOf(this.#counts)
+    return tokensOf(this.#used)
   }
 
   /** What the run cost, as far as it is known. */
   get money(): number {
-    return this.#counts.money ?? 0
-  }
-
-  get turns(): number {
-    return this.#counts.turns
+    return this.#used.money ?? 0
   }
 
   /** Returns the difference from an earlier account of the same run. */
   since(earlier: Account): RunReport {
-    const before = earlier.#counts
-    return subtractUsage(
-      {
-        turns: this.#counts.turns - before.turns,
-        calls: this.#counts.calls - before.calls,
-        failures: this.#failures.from(earlier.#failures.length),
-        repairs: this.#repairs.from(earlier.#repairs.length)
-      },
-      this.#counts,
-      before
-    )
+    return {
+      turns: this.turns - earlier.turns,
+      calls: this.calls - earlier.calls,
+      ...reportedIn(minusUsage(this.#used, earlier.#used)),
+      failures: this.#failures.from(earlier.#failures.length),
+      repairs: this.#repairs.from(earlier.#repairs.length)
+    }
   }
 
   /** Adds failures of the model, whether or not the model was asked again after them. */
   modelFailed(failures: ReadonlyArray<ModelEntry>): Account {
     if (failures.length === 0) return this
-    const counts = failures.reduce(
-      (counts, { usage }) => usage === undefined ? counts : counted(counts, { ...none, ...usage }),
-      this.#counts
-    )
-    return new Account(counts, this.#failures.append(failures), this.#repairs)
+    const used = failures.reduce((used, { usage }) => usage === undefined ? used : plusUsage(used, usage), this.#used)
+    return new Account(this.turns, this.calls, used, this.#failures.append(failures), this.#repairs)
   }
 
   /** @param isFallback true for a text in place of a reply: no model wrote it, so no provider has to count it */
   replied(reply: Reply, isFallback = false): Account {
-    const { calls, turns } = this.#counts
-    const counts = addUsage(
-      { turns: turns + 1, calls: calls + reply.calls.length },
-      this.#counts,
-      isFallback ? {} : reported(reply.usage)
-    )
-    return new Account(counts, this.#failures, this.#repairs)
+    const used = isFallback ? this.#used : plusReply(this.#used, reply.usage)
+    return new Account(this.turns + 1, this.calls + reply.calls.length, used, this.#failures, this.#repairs)
   }
 
   /** Adds what the check of a text did, but not that it refused the text: a failure of the model says that. */
@@ -97,28 +94,25 @@ export class Account {
     if (outcomes.every(isPlain)) return this
     const failures: Array<Entry> = []
     const repairs: Array<Repaired> = []
-    let counts = this.#counts
+    let { calls, turns } = this
+    let used = this.#used
     outcomes.forEach((outcome, index) => {
       const call = { turn, call: index + 1, tool: reply.calls[index]?.name ?? "" }
       const { fixing, spent } = outcome
-      if (spent !== undefined) counts = counted(counts, { ...none, ...spent })
-      if (fixing !== undefined) counts = counted(counts, fixing)
+      turns += fixing?.turns ?? 0
+      calls += fixing?.calls ?? 0
       for (const inner of [fixing, spent]) {
         if (inner === undefined) continue
+        used = plusUsage(used, inner)
         failures.push(...inner.failures.map((entry) => placedIn(entry, call)))
         repairs.push(...inner.repairs.map((repaired) => placedIn(repaired, call)))
       }
       failures.push(...failuresOf(call, outcome, isTold))
       repairs.push(...(outcome.repairs ?? []).map((repair) => ({ ...call, ...repair })))
     })
-    return new Account(counts, this.#failures.append(failures), this.#repairs.append(repairs))
+    return new Account(turns, calls, used, this.#failures.append(failures), this.#repairs.append(repairs))
   }
 }
-
-const none = { turns: 0, calls: 0 }
-
-const counted = (one: Counts, other: Counts): Counts =>
-  addUsage({ turns: one.turns + other.turns, calls: one.calls + other.calls }, one, other)
 
 // Returns an inner agent's entry, with the turn and the position of the call inside which the agent ran.
 const placedIn = <Placed extends Entry | Repaired>(

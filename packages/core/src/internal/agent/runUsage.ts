@@ -16,6 +16,14 @@ interface Used {
   readonly money: number
 }
 
+// A function, and no accessor of the class: an engine calls private accessors slowly, and every turn asks several times.
+const total = ({ calls, money, tokens, turns }: Used, meanwhile: Used): Used => ({
+  turns: turns + meanwhile.turns,
+  calls: calls + meanwhile.calls,
+  tokens: tokens + meanwhile.tokens,
+  money: money + meanwhile.money
+})
+
 const noTools: ReadonlyArray<string> = []
 const noCalls = { tool: "", inARow: 0 }
 
@@ -67,6 +75,8 @@ export class RunUsage {
   latestTokens = 0
   /** What the latest request cost. */
   latestMoney = 0
+  /** Whether each reply must have a price: this run, or a run around it, has a limit of money. */
+  readonly needsPrices: boolean
   /** The tool of the latest call, and how many calls it has had in a row. */
   #latest = noCalls
 
@@ -82,6 +92,7 @@ export class RunUsage {
     this.#kept = kept
     this.#account = account
     this.#outer = scope === detached ? undefined : { usage, scope, fixer: fixerAround(scope) }
+    this.needsPrices = budget.money !== Infinity || this.#outer?.usage?.needsPrices === true
   }
 
   /**
@@ -139,23 +150,6 @@ export class RunUsage {
     usage?.add(fixer === undefined ? { ...used, turns: 0, calls: 0 } : used)
   }
 
-  get #turns(): number {
-    return this.#account.turns + this.#meanwhile.turns
-  }
-
-  get #tokens(): number {
-    return this.#account.tokens + this.#meanwhile.tokens
-  }
-
-  get #money(): number {
-    return this.#account.money + this.#meanwhile.money
-  }
-
-  /** Whether each reply must have a price: this run, or a run around it, has a limit of money. */
-  get needsPrices(): boolean {
-    return this.#budget.money !== Infinity || this.#outer?.usage?.needsPrices === true
-  }
-
   get callsLeft(): number {
     const own = Math.max(0, this.#budget.calls - this.#account.calls - this.#meanwhile.calls)
     return this.#outer?.fixer === undefined ? own : Math.min(own, this.#outer.usage?.callsLeft ?? Infinity)
@@ -168,18 +162,19 @@ export class RunUsage {
    */
   left(millis: number): Left {
     const { money, tokens, turns } = this.#budget
+    const used = total(this.#account, this.#meanwhile)
     return {
-      turns: turns - this.#turns,
+      turns: turns - used.turns,
       calls: this.callsLeft,
-      tokens: Math.max(0, tokens - this.#tokens),
-      money: Math.max(0, money - this.#money),
+      tokens: Math.max(0, tokens - used.tokens),
+      money: Math.max(0, money - used.money),
       elapsed: millis
     }
   }
 
   /** The used-up limit of this run or of a run around it, if there is one. */
   get usedUp(): UsedUp | undefined {
-    const limit = usedUp(this.#budget, { turns: this.#turns, tokens: this.#tokens, money: this.#money })
+    const limit = usedUp(this.#budget, total(this.#account, this.#meanwhile))
     if (limit !== undefined) return { limit, budget: this.#budget, isOwn: true }
     const { fixer, usage } = this.#outer ?? {}
     const outer = fixer === undefined ? usage?.spentUp : usage?.usedUpInside
@@ -188,14 +183,14 @@ export class RunUsage {
 
   /** Like {@link usedUp}, for an agent inside that shares the turns. It may not take the turn that is kept. */
   get usedUpInside(): UsedUp | undefined {
-    return this.#turns >= this.#budget.turns - this.#kept
+    return this.#account.turns + this.#meanwhile.turns >= this.#budget.turns - this.#kept
       ? { limit: "turns", budget: this.#budget, isOwn: true }
       : this.usedUp
   }
 
   /** Like {@link usedUp}, but only for tokens and money: an agent that runs as a tool has its own turns. */
   get spentUp(): UsedUp | undefined {
-    const limit = spentUp(this.#budget, { tokens: this.#tokens, money: this.#money })
+    const limit = spentUp(this.#budget, total(this.#account, this.#meanwhile))
     return limit === undefined ? this.#outer?.usage?.spentUp : { limit, budget: this.#budget, isOwn: true }
   }
 

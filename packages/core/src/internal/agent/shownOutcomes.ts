@@ -46,15 +46,7 @@ export const shownOutcomes = <T extends Tool.Any>(
     observed.push({ call, outcome: cut === undefined ? outcome : cut.observed, tool })
     const text = cut === undefined ? whole : renderOutcome(run, cut.outcome, call, faults)
     length += utf8Length(text)
-    const approved = approvedIn(call, outcome)
-    const message = {
-      role: "tool",
-      callId: call.id,
-      name: call.name,
-      text,
-      ...(approved === undefined ? {} : { approved })
-    } as const
-    return outcome._tag === "Completed" && outcome.files !== undefined ? { ...message, files: outcome.files } : message
+    return messageOf(call, outcome, text)
   })
   if (run.kept !== undefined && run.kept.isAny) run.toolkit = run.kept.readable(run.toolkit)
   const verdict = verdictOn(run, state, observed)
@@ -69,6 +61,18 @@ export const shownOutcomes = <T extends Tool.Any>(
     return { ...message, text: renderOutcome(run, outcome, calls[index]!, faults) }
   })
   return { messages: noted, length, verdict, faults }
+}
+
+// Most outcomes are a text.
+const messageOf = (call: Reply["calls"][number], outcome: ToolOutcome, text: string): Message => {
+  const message = { role: "tool", callId: call.id, name: call.name, text } as const
+  const approved = approvedIn(call, outcome)
+  const files = outcome._tag === "Completed" ? outcome.files : undefined
+  return approved === undefined && files === undefined ? message : {
+    ...message,
+    ...(approved === undefined ? {} : { approved }),
+    ...(files === undefined ? {} : { files })
+  }
 }
 
 const none: ReadonlyArray<never> = []

@@ -55,12 +55,12 @@ export interface Called {
 export const runCalls = <T extends Tool.Any>(
   run: Run<T>,
   { facts: before, loop, turn }: Pick<State, "facts" | "loop" | "turn">,
-  { calls }: Reply,
+  { calls, providerCalls }: Pick<Reply, "calls" | "providerCalls">,
   choose: (perform: Perform<T>) => Perform<T> = (perform) => perform,
   kept: ReadonlyArray<EarlierCall> = []
 ): Effect.Effect<Called, never, Tool.Requirements<T>> => {
   let facts = before
-  run.toolkit = approvable(run.toolkit, calls)
+  if (providerCalls !== undefined) run.toolkit = approvable(run.toolkit, calls)
   // Nearly all turns have one call.
   const ended: Array<EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
   const perform: Perform<T> = (call, index, suspended) => {

@@ -30,6 +30,66 @@ type Fields = { readonly [Key in keyof typeof usageFields]?: number }
 /** What several replies used. Each field is the sum of what was reported. */
 export type UsageSum = Fields & { readonly unreported?: number }
 
+/**
+ * What several replies used, with a place for each field: every turn adds to it, and objects of one form are added faster. What
+ * was not reported is `undefined`.
+ */
+export interface Totals {
+  readonly inputTokens: number | undefined
+  readonly outputTokens: number | undefined
+  readonly cachedTokens: number | undefined
+  readonly cacheWrittenTokens: number | undefined
+  readonly reasoningTokens: number | undefined
+  readonly money: number | undefined
+  readonly unreported: number | undefined
+}
+
+type Counted = Partial<Totals>
+
+export const noTotals: Totals = {
+  inputTokens: undefined,
+  outputTokens: undefined,
+  cachedTokens: undefined,
+  cacheWrittenTokens: undefined,
+  reasoningTokens: undefined,
+  money: undefined,
+  unreported: undefined
+}
+
+export const plusUsage = (one: Counted, other: Counted): Totals => ({
+  inputTokens: plus(one.inputTokens, other.inputTokens),
+  outputTokens: plus(one.outputTokens, other.outputTokens),
+  cachedTokens: plus(one.cachedTokens, other.cachedTokens),
+  cacheWrittenTokens: plus(one.cacheWrittenTokens, other.cacheWrittenTokens),
+  reasoningTokens: plus(one.reasoningTokens, other.reasoningTokens),
+  money: plus(one.money, other.money),
+  unreported: plus(one.unreported, other.unreported)
+})
+
+const plus = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined ? b : b === undefined ? a : a + b
+
+/** Returns what a usage has grown by. What was not reported since then is `undefined`. */
+export const minusUsage = (now: Totals, before: Totals): Totals => ({
+  inputTokens: minus(now.inputTokens, before.inputTokens),
+  outputTokens: minus(now.outputTokens, before.outputTokens),
+  cachedTokens: minus(now.cachedTokens, before.cachedTokens),
+  cacheWrittenTokens: minus(now.cacheWrittenTokens, before.cacheWrittenTokens),
+  reasoningTokens: minus(now.reasoningTokens, before.reasoningTokens),
+  money: minus(now.money, before.money),
+  unreported: minus(now.unreported, before.unreported)
+})
+
+const minus = (now: number | undefined, before: number | undefined): number | undefined =>
+  now === undefined || now === before ? undefined : now - (before ?? 0)
+
+/** Returns the fields that were reported. */
+export const reportedIn = (totals: Totals): UsageSum => {
+  const sum: { -readonly [Key in keyof UsageSum]: UsageSum[Key] } = {}
+  for (const key of keys) if (totals[key] !== undefined) sum[key] = totals[key]
+  return sum
+}
+
 const keys = [
   "inputTokens",
   "outputTokens",
@@ -40,59 +100,44 @@ const keys = [
   "unreported"
 ] as const
 
-type Growing = { -readonly [Key in keyof UsageSum]: UsageSum[Key] }
-
-// The objects are new ones of their callers, so they may grow.
-const growing = <Fields extends object>(fields: Fields) => fields as Fields & Growing
-
-/** Sets the fields of a new object to those of one usage plus another. */
-export const addUsage = <Sum extends object>(sum: Sum, one: UsageSum, other: UsageSum): Sum & UsageSum => {
-  const fields: Growing = growing(sum)
-  for (const key of keys) {
-    const [a, b] = [one[key], other[key]]
-    if (a !== undefined || b !== undefined) fields[key] = (a ?? 0) + (b ?? 0)
-  }
-  return sum
+/** Adds the usage of a reply, or that its tokens were not counted. */
+export const plusReply = (totals: Totals, usage: Fields | undefined): Totals => {
+  if (usage === undefined) return plusUsage(totals, uncounted)
+  const sum = plusUsage(totals, usage)
+  const isCounted = usage.inputTokens !== undefined || usage.outputTokens !== undefined
+  return isCounted ? sum : plusUsage(sum, uncounted)
 }
 
-/** Sets the fields of a new object to what a usage has grown by. What was not reported since then is absent. */
-export const subtractUsage = <Rest extends object>(rest: Rest, usage: UsageSum, earlier: UsageSum): Rest & UsageSum => {
-  const fields: Growing = growing(rest)
-  for (const key of keys) {
-    const [now, before] = [usage[key], earlier[key]]
-    if (now !== undefined && now !== before) fields[key] = now - (before ?? 0)
-  }
-  return rest
-}
-
-/** Returns what one reply adds to a sum. */
-export const reported = (usage: Fields | undefined): UsageSum =>
-  usage === undefined || usage.inputTokens === undefined && usage.outputTokens === undefined
-    ? { ...usage, unreported: 1 }
-    : usage
+const uncounted: Totals = { ...noTotals, unreported: 1 }
 
 /** The sum of input and output tokens, as far as they were reported. */
-export const tokensOf = ({ inputTokens = 0, outputTokens = 0 }: UsageSum): number => inputTokens + outputTokens
+export const tokensOf = ({ inputTokens = 0, outputTokens = 0 }: Counted): number => inputTokens + outputTokens
 
 /** True if nothing was reported. A report of 0 is a report. */
-export const isNothing = (usage: UsageSum): boolean => keys.every((key) => usage[key] === undefined)
-
-const isFinite = (value: unknown): boolean => value === undefined || Number.isFinite(value)
-const isCount = (value: unknown): boolean => value === undefined || Number.isSafeInteger(value)
-
-/** Returns an object without the fields that are `undefined`: schemas take only absent ones. */
-export const withoutUndefined = <Fields extends object>(fields: Fields): Fields => {
-  const entries = Object.entries(fields)
-  return entries.every(([, value]) => value !== undefined)
-    ? fields
-    : fieldsOf(entries.filter(([, value]) => value !== undefined))
-}
-
-// Only optional fields can be `undefined`.
-const fieldsOf = <Fields extends object>(entries: ReadonlyArray<readonly [string, unknown]>) =>
-  Object.fromEntries(entries) as Fields
+export const isNothing = (usage: Counted): boolean =>
+  usage.inputTokens === undefined && usage.outputTokens === undefined && usage.cachedTokens === undefined &&
+  usage.cacheWrittenTokens === undefined && usage.reasoningTokens === undefined && usage.money === undefined &&
+  usage.unreported === undefined
 
 /** True if a value is a usage, or absent. */
 export const isUsage = (usage: unknown): boolean =>
   usage === undefined ||
-  Predicate.isObject(usage) && isFinite(usage["money"]) && keys.every((key) => key === "money" || isCount(usage[key]))
+  Predicate.isObject(usage) && isCount(usage["inputTokens"]) && isCount(usage["outputTokens"]) &&
+    isCount(usage["cachedTokens"]) && isCount(usage["cacheWrittenTokens"]) && isCount(usage["reasoningTokens"]) &&
+    (usage["money"] === undefined || Number.isFinite(usage["money"]))
+
+const isCount = (value: unknown): boolean => value === undefined || Number.isSafeInteger(value)
+
+/** Returns an object without the fields that are `undefined`: schemas take only absent ones. */
+export const withoutUndefined = <Fields extends object>(fields: Fields): Fields => {
+  // Faster than over its entries, and done for every reply.
+  for (const key in fields) if (fields[key] === undefined) return copied(fields)
+  return fields
+}
+
+const copied = <Fields extends object>(fields: Fields): Fields =>
+  fieldsOf(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+// Only optional fields can be `undefined`.
+const fieldsOf = <Fields extends object>(entries: ReadonlyArray<readonly [string, unknown]>) =>
+  Object.fromEntries(entries) as Fields
