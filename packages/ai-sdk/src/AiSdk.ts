@@ -11,7 +11,8 @@
  * go back to it unchanged, also after a suspension. Another provider is not sent them.
  *
  * The key of a provider is not visible here. So the details of failures have no addresses, and nothing that looks like a
- * secret. A provider's package decides which options it heeds: what it says that it ignored is logged once, as a warning.
+ * secret. A provider's package decides which options it heeds. If it says that it ignored an option of a request, the request
+ * fails with the code `unsupported`. What else it warns of is logged once.
  *
  * @since 0.1.0
  */
@@ -25,9 +26,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { callOptions, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
+import { callOptions, ignoredOption, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
 import { isV4, portOf, problemOf } from "./internal/languageModel.ts"
-import { failureOf, reportedFailure } from "./internal/problem.ts"
+import { failureOf, readingFailure, reportedFailure } from "./internal/problem.ts"
 import { Prompts } from "./internal/prompt.ts"
 import { type Replier, replyOf } from "./internal/reply.ts"
 import { partOf, StreamedReply } from "./internal/streamedReply.ts"
@@ -154,7 +155,7 @@ class Bridge {
       (result) => {
         const { content, finishReason, usage, warnings } = fieldsOf(result)
         if (!Array.isArray(content)) return Effect.fail(ModelProblem.malformed(this.server, written(result)))
-        return Effect.andThen(this.#warn(warnings), replyOf(this.#replier, content, { finishReason, usage }))
+        return Effect.andThen(this.#heeded(request, warnings), replyOf(this.#replier, content, { finishReason, usage }))
       }
     ).pipe(Effect.scoped)
   }
@@ -174,7 +175,7 @@ class Bridge {
       (result) => {
         const { stream } = fieldsOf(result)
         return stream instanceof ReadableStream
-          ? Effect.succeed(this.#pieces(stream))
+          ? Effect.succeed(this.#pieces(request, stream))
           : Effect.fail(ModelProblem.malformed(this.server, written(result)))
       }
     )
@@ -188,7 +189,7 @@ class Bridge {
     const unsupported = unsupportedOption(request, this.#isV4, this.#providerTools)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     const { options = {}, tools, transcript } = request
-    const others = callOptions(options, this.#tools.of(tools))
+    const others = callOptions(options, this.#tools.of(tools), this.server)
     return Effect.flatMap(
       this.#promptsOf,
       ({ noted, whole }) =>
@@ -227,25 +228,29 @@ class Bridge {
     )
   }
 
-  #pieces(stream: ReadableStream<unknown>): Stream.Stream<ModelAdapter.Piece, ModelFailure> {
+  #pieces(request: Model.Request, stream: ReadableStream<unknown>): Stream.Stream<ModelAdapter.Piece, ModelFailure> {
     return Stream.suspend(() => {
       const reply = new StreamedReply()
       return Stream.fromReadableStream({ evaluate: () => stream, onError: (error) => ({ error }) }).pipe(
-        Stream.catch(({ error }) => this.#failed(failureOf, error)),
-        Stream.mapEffect((value) => this.#piece(reply, value)),
+        Stream.catch(({ error }) => this.#failed(readingFailure, error)),
+        Stream.mapEffect((value) => this.#piece(request, reply, value)),
         Stream.filter((piece) => piece !== noPiece)
       )
     })
   }
 
-  #piece(reply: StreamedReply, value: unknown): Effect.Effect<ModelAdapter.Piece, ModelFailure> {
+  #piece(
+    request: Model.Request,
+    reply: StreamedReply,
+    value: unknown
+  ): Effect.Effect<ModelAdapter.Piece, ModelFailure> {
     const part = partOf(value)
     if (part === undefined) return Effect.fail(ModelProblem.malformed(this.server, written(value)))
     switch (part["type"]) {
       case "error":
         return Effect.flatMap(now, (now) => Effect.fail(reportedFailure(this.server, part["error"], now)))
       case "stream-start":
-        return Effect.as(this.#warn(part["warnings"]), noPiece)
+        return Effect.as(this.#heeded(request, part["warnings"]), noPiece)
       case "ping":
       case "raw":
         return Effect.succeed(noPiece)
@@ -268,7 +273,12 @@ class Bridge {
     return Stream.fromEffect(Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now))))
   }
 
-  // A provider's package ignores some options, and says so.
+  // A provider's package ignores what it does not have, and says so. An option of the request must not be ignored.
+  #heeded({ options = {} }: Model.Request, warnings: unknown): Effect.Effect<void, ModelFailure> {
+    const ignored = ignoredOption(this.server, options, warnings)
+    return ignored === undefined ? this.#warn(warnings) : Effect.fail(ignored)
+  }
+
   #warn(warnings: unknown): Effect.Effect<void> {
     if (!Array.isArray(warnings) || warnings.length === 0) return Effect.void
     const fresh = warnings.map(written).filter((warning) => !this.#warned.has(warning))

@@ -39,7 +39,8 @@ export class Prompts {
     for (; index < transcript.length; index++) {
       const message = transcript.at(index)!
       if (message.role !== "tool") {
-        messages.push(messageOf(message, this.#target))
+        // Some providers refuse empty instructions.
+        if (message.role !== "system" || !isBlank(message.text)) messages.push(messageOf(message, this.#target))
         whole = { count: index + 1, messages: messages.length }
         continue
       }
@@ -92,9 +93,10 @@ const contentOf = (
   const parts = files.map(withoutDataUrl).map((file) =>
     target.reads(file) ? filePart(file, target) : textPart(fileNote(file))
   )
-  // Some providers refuse an empty text.
-  return text === "" && parts.length > 0 ? parts : [textPart(text), ...parts]
+  return isBlank(text) ? parts.length > 0 ? parts : [nothingSaid] : [textPart(text), ...parts]
 }
+
+const isBlank = (text: string): boolean => text.trim() === ""
 
 const withoutDataUrl = (file: Transcript.File): Transcript.File => {
   const [, mediaType, base64] = "url" in file ? /^data:([^;,]+);base64,(.*)$/s.exec(file.url) ?? [] : []
@@ -104,6 +106,9 @@ const withoutDataUrl = (file: Transcript.File): Transcript.File => {
 }
 
 const textPart = (text: string) => ({ type: "text", text })
+
+// Some providers refuse a message without a text.
+const nothingSaid = textPart("(no text)")
 
 const filePart = (file: Transcript.File, target: Target): object => ({
   type: "file",
@@ -120,24 +125,37 @@ const bytesOf = (file: Transcript.File, { isV4 }: Target): object | string =>
     : file.base64
 
 const resultOf = (message: Transcript.MessageOf<"tool">, target: Target): object => {
-  const { callId, files = [], name, text } = message
+  const { callId, name } = message
+  const files = (message.files ?? []).map(withoutDataUrl)
+  const attached = files.filter((file) => target.reads(file) && isReadInResults(file))
+  const notes = files.filter((file) => !attached.includes(file)).map(fileNote)
+  // One text: some providers take each text as a result of its own.
+  const text = [...(message.text === "" && notes.length > 0 ? [] : [message.text]), ...notes].join("\n")
   return {
     type: "tool-result",
     toolCallId: callId,
-    toolName: toolName(name),
-    output: files.length === 0
+    toolName: nameFor(target, name),
+    output: attached.length === 0
       ? { type: "text", value: text }
       : {
         type: "content",
         value: [
-          textPart(text),
-          ...files.map(withoutDataUrl).map((file) =>
-            target.reads(file) ? attachedPart(file, target) : textPart(fileNote(file))
-          )
+          ...(isBlank(text) ? [nothingSaid] : [textPart(text)]),
+          ...attached.map((file) => attachedPart(file, target))
         ]
       },
     ...caching(message)
   }
+}
+
+// Some packages drop all other files of a result, and only warn.
+const isReadInResults = ({ mediaType = "image/*" }: Transcript.File): boolean =>
+  mediaType.startsWith("image/") || mediaType === "application/pdf"
+
+// At Google, a name begins with a letter or `_`.
+const nameFor = ({ key }: Target, name: string): string => {
+  const valid = toolName(name)
+  return /google|vertex/.test(key) && /^[\d-]/.test(valid) ? `_${valid}`.slice(0, 64) : valid
 }
 
 const attachedPart = (file: Transcript.File, target: Target): object => {
@@ -159,7 +177,9 @@ const attachedPart = (file: Transcript.File, target: Target): object => {
  */
 const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Target): ReadonlyArray<object> => {
   const own = nativeOf(message, target)
-  if (own === undefined) return [...textsOf(message.text), ...message.calls.map((call) => callPart(call))]
+  if (own === undefined) {
+    return orNothing([...textsOf(message.text), ...message.calls.map((call) => callPart(target, call))])
+  }
   // If the text has been changed in the transcript since, the new text is sent.
   const isOwnText =
     own.map((part) => part["type"] === "text" ? textAt(part, "text") ?? "" : "").join("") === message.text
@@ -168,7 +188,9 @@ const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Ta
   const parts = own.flatMap((part): ReadonlyArray<object> => {
     switch (part["type"]) {
       case "text":
-        return isOwnText ? [part] : []
+        return isOwnText && !(isBlank(textAt(part, "text") ?? "") && part["providerOptions"] === undefined)
+          ? [part]
+          : []
       case "file":
       case "reasoning-file": {
         const { file, ...rest } = part
@@ -179,21 +201,22 @@ const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Ta
         const call = callOf.get(part)
         if (call === undefined) return []
         left.delete(call)
-        return [callPart(call, part)]
+        return [callPart(target, call, part)]
       }
       default:
         return [part]
     }
   })
-  return [
+  return orNothing([
     ...(isOwnText ? [] : textsOf(message.text)),
     ...parts,
-    ...Array.from(left, (call) => callPart(call))
-  ]
+    ...Array.from(left, (call) => callPart(target, call))
+  ])
 }
 
-// Some providers refuse an empty text.
-const textsOf = (text: string) => text === "" ? [] : [textPart(text)]
+const textsOf = (text: string) => isBlank(text) ? [] : [textPart(text)]
+
+const orNothing = (parts: ReadonlyArray<object>): ReadonlyArray<object> => parts.length === 0 ? [nothingSaid] : parts
 
 const nativeOf = (
   { native }: Transcript.MessageOf<"assistant">,
@@ -227,11 +250,11 @@ const matched = (
   return found
 }
 
-const callPart = (call: ToolCall.ToolCall, part: Fields = {}): object => ({
+const callPart = (target: Target, call: ToolCall.ToolCall, part: Fields = {}): object => ({
   ...part,
   type: "tool-call",
   toolCallId: call.id,
-  toolName: toolName(call.name),
+  toolName: nameFor(target, call.name),
   input: inputOf(call.arguments)
 })
 
