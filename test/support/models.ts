@@ -27,7 +27,10 @@ export const ollama: Provider = (url, settings) => Ollama.layer({ model: "any", 
 // The AI SDK's providers send the key in a header, so each needs one.
 const anyKey = ({ apiKey = "any" }: Settings) => apiKey
 
-const limits = ({ apiKey: _, ...settings }: Settings) => settings
+const limits = (given: Settings): Omit<Settings, "apiKey"> => {
+  const { apiKey: _, ...settings } = given
+  return settings
+}
 
 export const responses: Provider = (url, settings) =>
   AiSdk.layer(createOpenAI({ apiKey: anyKey(settings), baseURL: `${url}/v1` }).responses("any"), limits(settings))
@@ -155,7 +158,7 @@ const own = {
 const scripted: ModelLaws.Subject = {
   wire: { connects: false, counts: [...counted, "money"] },
   play: (script) =>
-    Effect.map(Layer.build(ScriptedModel.layer(script as ScriptedModel.Script)), (services) => ({
+    Effect.map(Layer.build(ScriptedModel.layer(ModelLaws.withoutBreaks(script))), (services) => ({
       model: Context.get(services, Model.Model),
       requests: Context.get(services, ScriptedModel.ScriptedModel).requests
     }))
@@ -172,6 +175,24 @@ export const subjects: ReadonlyArray<Subject> = [
   ["Chat Completions, byte by byte", servedBy(openAi, own.openai, { split: 1 })],
   ["Ollama, byte by byte", servedBy(ollama, own.ollama, { split: 1 })]
 ]
+
+// With each request, tells the server to store nothing. Then all that a reasoning model thought comes encrypted.
+const storingNothing: Provider = (url, settings) =>
+  Layer.effect(
+    Model.Model,
+    Effect.map(Model.Model, ({ respond, stream, ...model }) => {
+      const provider = { openai: { store: false, forceReasoning: true } }
+      const unstored = (request: Model.Request) => ({ ...request, options: { ...request.options, provider } })
+      return Model.Model.of({
+        ...model,
+        respond: (request) => respond(unstored(request)),
+        stream: (request) => stream(unstored(request))
+      })
+    })
+  ).pipe(Layer.provide(responses(url, settings)))
+
+/** Responses whose server stores nothing, for the laws of what it gets back. */
+export const unstored: Subject = ["Responses, nothing stored", servedBy(storingNothing, own.responses)]
 
 /** Makes every random draw 0, so random waits end at once. */
 export const atOnce = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0, nextIntUnsafe: () => 0 })

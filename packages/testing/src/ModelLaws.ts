@@ -43,6 +43,8 @@ import * as FakeModelServer from "./FakeModelServer.ts"
 import { connections } from "./internal/laws/connections.ts"
 import { conversations } from "./internal/laws/conversations.ts"
 import { failures } from "./internal/laws/failures.ts"
+import { attachments } from "./internal/laws/files.ts"
+import { natives } from "./internal/laws/natives.ts"
 import { options } from "./internal/laws/options.ts"
 import { replies } from "./internal/laws/replies.ts"
 import { Difference, type Rule, told } from "./internal/laws/rule.ts"
@@ -222,6 +224,8 @@ export const laws: ReadonlyArray<Law> = [
   ...failures,
   ...connections,
   ...conversations,
+  ...natives,
+  ...attachments,
   ...options,
   ...secrets
 ].map(lawOf)
@@ -229,6 +233,20 @@ export const laws: ReadonlyArray<Law> = [
 // -----------------------------------------------------------------------------
 // Subjects
 // -----------------------------------------------------------------------------
+
+/**
+ * Returns a script without the moves that need a real connection, for a subject without one.
+ *
+ * @category subjects
+ * @since 0.1.0
+ */
+export const withoutBreaks = (script: FakeModelServer.Script): ScriptedModel.Script => {
+  const playable = (move: FakeModelServer.Move): ScriptedModel.Move => {
+    if (Effect.isEffect(move) || "calls" in move) return move
+    throw new TypeError("Only a model with a connection can play this move: set `connects: false`.")
+  }
+  return typeof script === "function" ? (request, index) => playable(script(request, index)) : script.map(playable)
+}
 
 /**
  * Makes a subject whose server is a `FakeModelServer`, for a model that speaks one of its wires.

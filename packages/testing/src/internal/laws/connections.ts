@@ -110,7 +110,7 @@ const waiting = breaking(
 const stalling = breaking(
   "A stream that hangs in its middle is waited for until the timeout, and no longer.",
   (subject) =>
-    playing(subject, [FakeModelServer.stall(long, -200)], ({ model }) =>
+    playing(subject, [FakeModelServer.stall(long, 6_000)], ({ model }) =>
       Effect.gen(function*() {
         const shown = yield* Deferred.make<void>()
         const parts = Stream.tap(
@@ -173,7 +173,7 @@ const interrupted: Rule = {
             // The server still runs, so only the closed connection can stop the reply.
             const hasStopped = yield* Effect.raceFirst(
               Effect.as(Deferred.await(stopped), true),
-              Effect.as(Effect.replicateEffect(turns, 100), false)
+              Effect.as(Effect.replicateEffect(turns, 2_000), false)
             )
             yield* demand(hasStopped, "the server hears that the caller is gone", "nothing")
             yield* idle
@@ -184,7 +184,7 @@ const interrupted: Rule = {
 const leftStream = breaking(
   "A stream that is left in its middle is closed.",
   (subject) =>
-    playing(subject, [FakeModelServer.stall(long, -200)], ({ idle = Effect.void, model }) =>
+    playing(subject, [FakeModelServer.stall(long, 6_000)], ({ idle = Effect.void, model }) =>
       Effect.gen(function*() {
         const parts = Stream.takeUntil(model.stream(question), ({ _tag }) => _tag === "TextDelta")
         const last = (yield* Stream.runCollect(parts)).at(-1)

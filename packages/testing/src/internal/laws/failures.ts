@@ -180,15 +180,19 @@ const notOnceBegun: Rule = {
   name: "A stream is not asked for again once it has begun.",
   holds: (subject) =>
     isConnected(subject)
-      ? Effect.forEach([30, 60], (left) =>
-        playing(subject, [FakeModelServer.drop(long, -left), here], ({ model, requests }) =>
+      ? Effect.forEach([4_000, 8_000], (bytes) =>
+        playing(subject, [FakeModelServer.drop(long, bytes), here], ({ model, requests }) =>
           Effect.gen(function*() {
             const seen: Array<string> = []
             const parts = Stream.tap(model.stream(question), ({ _tag }) =>
               Effect.sync(() => seen.push(_tag)))
             yield* Effect.exit(Stream.runDrain(parts))
             const asked = (yield* requests).length
-            yield* demand(asked === 1 || seen[0] !== "TextDelta", "one request", `${asked}, after ${seen.join(", ")}`)
+            yield* demand(
+              asked === 1 && seen[0] === "TextDelta",
+              "one request, and a piece of its text",
+              `${asked}, after ${seen.join(", ")}`
+            )
           }), thrice))
       : Effect.void
 }

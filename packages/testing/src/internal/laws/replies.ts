@@ -41,6 +41,7 @@ const kinds: ReadonlyArray<readonly [what: string, reply: Model.Reply]> = [
   ["several calls", ScriptedModel.calls(["a", { x: "first one" }], ["b", { y: [1, 2, 3] }], ["a", { x: "third one" }])],
   ["a call without arguments", ScriptedModel.call("ping")],
   ["arguments with numbers, spaces and repeated names as they were written", ScriptedModel.call("pay", written)],
+  ["arguments that were cut off", ScriptedModel.call("pay", "{\"amount\": 5, \"to\": \"ann")],
   ["arguments that are not JSON", ScriptedModel.call("pay", "{amount: 5,}")]
 ]
 
