@@ -74,8 +74,8 @@ export const serving = (provider: Provider) =>
 /** A model that plays a script and records its requests. */
 export interface Player {
   readonly name: string
-  /** What its replies have in addition: over a wire, the name of the model. */
-  readonly adds: Pick<Model.Reply, "model">
+  /** True if the arguments of a whole reply are objects on the wire, whose spelling is lost. */
+  readonly sendsObjects: boolean
   readonly layer: (
     script: ScriptedModel.Script,
     settings?: Settings
@@ -84,7 +84,7 @@ export interface Player {
 
 const overWire = (name: string, provider: Provider, options: FakeModelServer.Options = {}): Player => ({
   name,
-  adds: { model: "any" },
+  sendsObjects: provider === messages || provider === gemini,
   layer: (script, settings = {}) => serving(provider)(script, { ...options, settings })
 })
 
@@ -95,7 +95,7 @@ export const wires: ReadonlyArray<Player> = [
 ]
 
 export const players: ReadonlyArray<Player> = [
-  { name: "a scripted model", adds: {}, layer: (script) => ScriptedModel.layer(script) },
+  { name: "a scripted model", sendsObjects: false, layer: (script) => ScriptedModel.layer(script) },
   ...wires,
   overWire("Chat Completions, byte by byte", openAi, { split: 1 }),
   overWire("Ollama, byte by byte", ollama, { split: 1 })
@@ -121,10 +121,10 @@ const own = {
       mark: "OWN-7"
     }
   },
-  // Ollama has one text of its own, and no id or signature.
+  // Any field of a message goes back.
   ollama: {
     refusals: false,
-    own: { native: { ollama: { images_seen: "OWN-7" } }, mark: "OWN-7" },
+    own: { native: { ollama: { own_field: "OWN-7" } }, mark: "OWN-7" },
     provider: { option: { options: { seed: 7 } }, mark: "\"seed\":7" }
   },
   responses: {

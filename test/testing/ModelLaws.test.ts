@@ -63,7 +63,7 @@ const faults: ReadonlyArray<readonly [what: string, subject: ModelLaws.Subject, 
       ...reply,
       calls: reply.calls.map((call) => ({
         ...call,
-        arguments: /"days":\[10$/.test(call.arguments ?? "")
+        arguments: call.arguments?.endsWith("\"days\":[10") === true
           ? `${call.arguments}],"direct":true}`
           : call.arguments ?? ""
       }))

@@ -27,12 +27,13 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { callOptions, ignoredOption, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
+import { hasFiles, isSupported } from "./internal/files.ts"
 import { isV4, portOf, problemOf } from "./internal/languageModel.ts"
 import { failureOf, readingFailure, reportedFailure } from "./internal/problem.ts"
 import { Prompts } from "./internal/prompt.ts"
 import { type Replier, replyOf } from "./internal/reply.ts"
 import { partOf, StreamedReply } from "./internal/streamedReply.ts"
-import { type Fields, fieldsOf } from "./internal/untyped.ts"
+import { type Fields, fieldsOf, written } from "./internal/untyped.ts"
 
 /**
  * How long to wait for the model and when to retry, and what it can do.
@@ -305,25 +306,3 @@ const signal: Effect.Effect<AbortSignal, never, Scope.Scope> = Effect.map(
   ),
   ({ signal }) => signal
 )
-
-const written = (value: unknown): string => {
-  try {
-    return JSON.stringify(value) ?? String(value)
-  } catch {
-    return "a value that cannot be written"
-  }
-}
-
-const hasFiles = (transcript: Transcript.Transcript): boolean =>
-  Array.from(transcript).some((message) => "files" in message && message.files !== undefined)
-
-const isSupported = (
-  { mediaType = "image/*", url }: Transcript.File & { readonly url: string },
-  urls: Fields
-): boolean =>
-  URL.canParse(url) &&
-  Object.entries(urls).some(([type, patterns]) =>
-    (type === "*" || type === "*/*" || type === mediaType ||
-      type.endsWith("/*") && mediaType.startsWith(type.slice(0, -1))) &&
-    Array.isArray(patterns) && patterns.some((pattern) => pattern instanceof RegExp && pattern.test(url))
-  )
