@@ -18,7 +18,7 @@
  */
 import type { LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
 import { demandKnown, type Names } from "@fallible/arguments/internal"
-import { Model, type ModelFailure, type Transcript } from "@fallible/core"
+import { Model, type ModelFailure } from "@fallible/core"
 import * as ModelAdapter from "@fallible/core/ModelAdapter"
 import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Clock from "effect/Clock"
