@@ -201,8 +201,9 @@ describe("a call that comes twice in one reply", () => {
     ["stays two calls if its arguments differ", eight, ["7", "8"]],
     ["stays two calls if its arguments are written otherwise", "{ \"order\": \"7\" }", ["7", "7"]]
   ]
-  for (const { layer, name } of players) {
+  for (const { layer, name, sendsObjects } of players) {
     for (const [what, second, expected] of repeated) {
+      if (sendsObjects && what.endsWith("otherwise")) continue
       it.effect(`${what}: ${name}`, () => {
         const { agent, paid } = paying()
         const reply = { text: "", calls: calls(["c", seven], ["c", second]) }

@@ -3,15 +3,16 @@ import { createAnthropic } from "@ai-sdk/anthropic"
 import { createGoogle } from "@ai-sdk/google"
 import { createOpenAI } from "@ai-sdk/openai"
 import { AiSdk } from "@fallible/ai-sdk"
-import type { Model } from "@fallible/core"
+import { Model, type ModelFailure } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { type Duration, Effect, Layer, Random, Redacted, type Schedule } from "effect"
+import * as ModelLaws from "@fallible/testing/ModelLaws"
+import { Context, type Duration, Effect, Layer, Random, Redacted, type Schedule } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 
 export interface Settings {
-  readonly retry?: Schedule.Schedule<unknown>
+  readonly retry?: Schedule.Schedule<unknown, ModelFailure>
   readonly timeout?: Duration.Input
   readonly streamTimeout?: Duration.Input
   readonly apiKey?: string
@@ -26,9 +27,9 @@ export const ollama: Provider = (url, settings) => Ollama.layer({ model: "any", 
 // The AI SDK's providers send the key in a header, so each needs one.
 const anyKey = ({ apiKey = "any" }: Settings) => apiKey
 
-const limits = (settings: Settings) => {
-  const { apiKey: _, ...others } = settings
-  return others
+const limits = (given: Settings): Omit<Settings, "apiKey"> => {
+  const { apiKey: _, ...settings } = given
+  return settings
 }
 
 export const responses: Provider = (url, settings) =>
@@ -73,8 +74,8 @@ export const serving = (provider: Provider) =>
 /** A model that plays a script and records its requests. */
 export interface Player {
   readonly name: string
-  /** What its replies have in addition: over a wire, the name of the model. */
-  readonly adds: Pick<Model.Reply, "model">
+  /** True if the arguments of a whole reply are objects on the wire, whose spelling is lost. */
+  readonly sendsObjects: boolean
   readonly layer: (
     script: ScriptedModel.Script,
     settings?: Settings
@@ -83,7 +84,7 @@ export interface Player {
 
 const overWire = (name: string, provider: Provider, options: FakeModelServer.Options = {}): Player => ({
   name,
-  adds: { model: "any" },
+  sendsObjects: provider === messages || provider === gemini,
   layer: (script, settings = {}) => serving(provider)(script, { ...options, settings })
 })
 
@@ -94,11 +95,104 @@ export const wires: ReadonlyArray<Player> = [
 ]
 
 export const players: ReadonlyArray<Player> = [
-  { name: "a scripted model", adds: {}, layer: (script) => ScriptedModel.layer(script) },
+  { name: "a scripted model", sendsObjects: false, layer: (script) => ScriptedModel.layer(script) },
   ...wires,
   overWire("Chat Completions, byte by byte", openAi, { split: 1 }),
   overWire("Ollama, byte by byte", ollama, { split: 1 })
 ]
+
+/** A model under the laws, by name. */
+export type Subject = readonly [name: string, subject: ModelLaws.Subject]
+
+const servedBy = (provider: Provider, wire: ModelLaws.Wire, options?: FakeModelServer.Options) =>
+  ModelLaws.served(
+    (url, settings) => Layer.provide(provider(url, settings), FetchHttpClient.layer),
+    wire,
+    options
+  )
+
+const counted = ["inputTokens", "outputTokens", "cachedTokens", "cacheWrittenTokens", "reasoningTokens"] as const
+
+const own = {
+  openai: {
+    counts: [...counted, "money"],
+    own: {
+      native: { openai: { reasoning_details: [{ type: "reasoning.encrypted", data: "OWN-7" }] } },
+      mark: "OWN-7"
+    }
+  },
+  // Any field of a message goes back.
+  ollama: {
+    refusals: false,
+    own: { native: { ollama: { own_field: "OWN-7" } }, mark: "OWN-7" },
+    provider: { option: { options: { seed: 7 } }, mark: "\"seed\":7" }
+  },
+  responses: {
+    counts: counted,
+    zeroUsage: true,
+    provider: { option: { openai: { user: "user-7" } }, mark: "user-7" }
+  },
+  messages: {
+    // The package reads the input of a whole reply, and writes it anew.
+    arguments: "texts_in_streams",
+    quotesStreams: false,
+    counts: counted,
+    zeroUsage: true,
+    own: {
+      native: { messages: { before: [{ type: "redacted_thinking", data: "OWN-7" }] } },
+      mark: "OWN-7"
+    },
+    provider: { option: { anthropic: { metadata: { userId: "user-7" } } }, mark: "user-7" }
+  },
+  gemini: {
+    arguments: "objects",
+    counts: ["inputTokens", "outputTokens", "cachedTokens", "reasoningTokens"],
+    zeroUsage: true,
+    // The server says the same of a limit of requests in a minute.
+    confuses: ["quota_exhausted"],
+    provider: { option: { google: { cachedContent: "cache-7" } }, mark: "cache-7" }
+  }
+} satisfies Readonly<Record<string, ModelLaws.Wire>>
+
+/** A scripted model under the laws: without a wire. */
+const scripted: ModelLaws.Subject = {
+  wire: { connects: false, counts: [...counted, "money"] },
+  play: (script) =>
+    Effect.map(Layer.build(ScriptedModel.layer(ModelLaws.withoutBreaks(script))), (services) => ({
+      model: Context.get(services, Model.Model),
+      requests: Context.get(services, ScriptedModel.ScriptedModel).requests
+    }))
+}
+
+/** All models that play a script, under the laws. */
+export const subjects: ReadonlyArray<Subject> = [
+  ["a scripted model", scripted],
+  ["Chat Completions", servedBy(openAi, own.openai)],
+  ["Ollama", servedBy(ollama, own.ollama)],
+  ["Responses", servedBy(responses, own.responses)],
+  ["Messages", servedBy(messages, own.messages)],
+  ["Gemini", servedBy(gemini, own.gemini)],
+  ["Chat Completions, byte by byte", servedBy(openAi, own.openai, { split: 1 })],
+  ["Ollama, byte by byte", servedBy(ollama, own.ollama, { split: 1 })]
+]
+
+// With each request, tells the server to store nothing. Then all that a reasoning model thought comes encrypted.
+const storingNothing: Provider = (url, settings) =>
+  Layer.effect(
+    Model.Model,
+    Effect.map(Model.Model, ({ respond, stream, ...model }) => {
+      const provider = { openai: { store: false, forceReasoning: true } }
+      const unstored = (request: Model.Request) => ({ ...request, options: { ...request.options, provider } })
+      return Model.Model.of({
+        ...model,
+        respond: (request) => respond(unstored(request)),
+        stream: (request) => stream(unstored(request))
+      })
+    })
+  ).pipe(Layer.provide(responses(url, settings)))
+
+/** Responses whose server stores nothing, for the laws of what it gets back. */
+export const unstored: Subject = ["Responses, nothing stored", servedBy(storingNothing, own.responses)]
 
 /** Makes every random draw 0, so random waits end at once. */
 export const atOnce = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0, nextIntUnsafe: () => 0 })

@@ -21,6 +21,8 @@ interface Way {
   readonly streamed: boolean
   /** True if arguments are JSON objects on the wire, which no malformed text is. */
   readonly sendsObjects: boolean
+  /** True if the server reads messages of one role that follow each other as one. */
+  readonly joinsMessages: boolean
   /** Encodes a message as the provider's server does, if its messages have the form of Chat Completions. */
   readonly said?: (message: object) => string
 }
@@ -39,6 +41,7 @@ export const ways: ReadonlyArray<Way> = [...providers, ...bridges].flatMap(([nam
     name: streamed ? `${name}, streamed` : name,
     provider,
     streamed,
+    joinsMessages: provider === messages,
     sendsObjects: provider === gemini || provider === messages && !streamed,
     ...(provider === ollama ? { said: saidByOllama } : provider === openAi ? { said: saidBy(streamed) } : {})
   }))

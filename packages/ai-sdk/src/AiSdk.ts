@@ -11,13 +11,14 @@
  * go back to it unchanged, also after a suspension. Another provider is not sent them.
  *
  * The key of a provider is not visible here. So the details of failures have no addresses, and nothing that looks like a
- * secret. A provider's package decides which options it heeds: what it says that it ignored is logged once, as a warning.
+ * secret. A provider's package decides which options it heeds. If it says that it ignored an option of a request, the request
+ * fails with the code `unsupported`. What else it warns of is logged once.
  *
  * @since 0.1.0
  */
 import type { LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
 import { demandKnown, type Names } from "@fallible/arguments/internal"
-import { Model, type ModelFailure, type Transcript } from "@fallible/core"
+import { Model, type ModelFailure } from "@fallible/core"
 import * as ModelAdapter from "@fallible/core/ModelAdapter"
 import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Clock from "effect/Clock"
@@ -25,13 +26,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { callOptions, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
+import { callOptions, ignoredOption, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
+import { hasFiles, isSupported } from "./internal/files.ts"
 import { isV4, portOf, problemOf } from "./internal/languageModel.ts"
-import { failureOf, reportedFailure } from "./internal/problem.ts"
+import { failureOf, readingFailure, reportedFailure } from "./internal/problem.ts"
 import { Prompts } from "./internal/prompt.ts"
 import { type Replier, replyOf } from "./internal/reply.ts"
 import { partOf, StreamedReply } from "./internal/streamedReply.ts"
-import { type Fields, fieldsOf } from "./internal/untyped.ts"
+import { type Fields, fieldsOf, written } from "./internal/untyped.ts"
 
 /**
  * How long to wait for the model and when to retry, and what it can do.
@@ -150,7 +152,7 @@ class Bridge {
         const { content, finishReason, usage, warnings } = fieldsOf(result)
         if (!Array.isArray(content)) return Effect.fail(ModelProblem.malformed(this.server, written(result)))
         const reply = replyOf(this.#replier, content, { finishReason, usage })
-        return isEmpty(warnings) ? reply : Effect.andThen(this.#warn(warnings), reply)
+        return isEmpty(warnings) ? reply : Effect.andThen(this.#heeded(request, warnings), reply)
       }
     )
   }
@@ -166,7 +168,7 @@ class Bridge {
       (result) => {
         const { stream } = fieldsOf(result)
         return stream instanceof ReadableStream
-          ? Effect.succeed(this.#pieces(stream))
+          ? Effect.succeed(this.#pieces(request, stream))
           : Effect.fail(ModelProblem.malformed(this.server, written(result)))
       }
     )
@@ -180,7 +182,7 @@ class Bridge {
     const unsupported = unsupportedOption(request, this.#isV4, this.#providerTools)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     const { options = {}, tools, transcript } = request
-    const others = callOptions(options, this.#tools.of(tools))
+    const others = callOptions(options, this.#tools.of(tools), this.server)
     const asking = ({ noted, whole }: AllPrompts) => {
       const asked = ask({ prompt: whole.of(transcript), ...others })
       return Effect.catch(asked, (failure) =>
@@ -214,25 +216,29 @@ class Bridge {
     )
   }
 
-  #pieces(stream: ReadableStream<unknown>): Stream.Stream<ModelAdapter.Piece, ModelFailure> {
+  #pieces(request: Model.Request, stream: ReadableStream<unknown>): Stream.Stream<ModelAdapter.Piece, ModelFailure> {
     return Stream.suspend(() => {
       const reply = new StreamedReply()
       return Stream.fromReadableStream({ evaluate: () => stream, onError: (error) => ({ error }) }).pipe(
-        Stream.catch(({ error }) => this.#failed(failureOf, error)),
-        Stream.mapEffect((value) => this.#piece(reply, value)),
+        Stream.catch(({ error }) => this.#failed(readingFailure, error)),
+        Stream.mapEffect((value) => this.#piece(request, reply, value)),
         Stream.filter((piece) => piece !== noPiece)
       )
     })
   }
 
-  #piece(reply: StreamedReply, value: unknown): Effect.Effect<ModelAdapter.Piece, ModelFailure> {
+  #piece(
+    request: Model.Request,
+    reply: StreamedReply,
+    value: unknown
+  ): Effect.Effect<ModelAdapter.Piece, ModelFailure> {
     const part = partOf(value)
     if (part === undefined) return Effect.fail(ModelProblem.malformed(this.server, written(value)))
     switch (part["type"]) {
       case "error":
         return Effect.flatMap(now, (now) => Effect.fail(reportedFailure(this.server, part["error"], now)))
       case "stream-start":
-        return Effect.as(this.#warn(part["warnings"]), noPiece)
+        return Effect.as(this.#heeded(request, part["warnings"]), noPiece)
       case "ping":
       case "raw":
         return Effect.succeed(noPiece)
@@ -255,7 +261,12 @@ class Bridge {
     return Stream.fromEffect(Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now))))
   }
 
-  // A provider's package ignores some options, and says so.
+  // A provider's package ignores what it does not have, and says so. An option of the request must not be ignored.
+  #heeded({ options = {} }: Model.Request, warnings: unknown): Effect.Effect<void, ModelFailure> {
+    const ignored = ignoredOption(this.server, options, warnings)
+    return ignored === undefined ? this.#warn(warnings) : Effect.fail(ignored)
+  }
+
   #warn(warnings: unknown): Effect.Effect<void> {
     if (!Array.isArray(warnings)) return Effect.void
     const fresh = warnings.map(written).filter((warning) => !this.#warned.has(warning))
@@ -290,25 +301,3 @@ const untilClosed: Effect.Effect<AbortSignal, never, Scope.Scope> = Effect.map(
   ),
   ({ signal }) => signal
 )
-
-const written = (value: unknown): string => {
-  try {
-    return JSON.stringify(value) ?? String(value)
-  } catch {
-    return "a value that cannot be written"
-  }
-}
-
-const hasFiles = (transcript: Transcript.Transcript): boolean =>
-  Array.from(transcript).some((message) => "files" in message && message.files !== undefined)
-
-const isSupported = (
-  { mediaType = "image/*", url }: Transcript.File & { readonly url: string },
-  urls: Fields
-): boolean =>
-  URL.canParse(url) &&
-  Object.entries(urls).some(([type, patterns]) =>
-    (type === "*" || type === "*/*" || type === mediaType ||
-      type.endsWith("/*") && mediaType.startsWith(type.slice(0, -1))) &&
-    Array.isArray(patterns) && patterns.some((pattern) => pattern instanceof RegExp && pattern.test(url))
-  )

@@ -404,8 +404,9 @@ const formsOf = (secret: string): ReadonlyArray<string> => {
 const hidden = ({ hide = redact }: Server, text: string): string => hide(text)
 
 /**
- * Returns an error as the `cause` of a failure: itself, or a copy without the secrets that it or one of its causes quotes. Some
- * runtimes put the whole address of a request into a message or a field.
+ * Returns an error as the `cause` of a failure: itself, or a copy without the secrets that it, its plain data or one of its
+ * causes quotes. Some runtimes put the whole address of a request into a message or a field, and some clients the headers of
+ * the response.
  *
  * @category failures
  * @since 0.1.0
@@ -423,13 +424,18 @@ const cleaned = (server: Server, error: unknown, depth: number): unknown => {
   const fields = Object.entries(Object.getOwnPropertyDescriptors(error))
   const changed = fields.flatMap(([name, field]) => {
     const isText = typeof field.value === "string" && name !== "name" && name !== "code"
-    const value = isText || /^(cause|errors)$/.test(name) ? clean(field.value) : field.value
+    const value = isText || isPlain(field.value) || /^(cause|errors)$/.test(name) ? clean(field.value) : field.value
     return value === field.value ? [] : [[name, { ...field, value }] as const]
   })
   return changed.length === 0
     ? error
     : Object.create(Object.getPrototypeOf(error), Object.fromEntries([...fields, ...changed]))
 }
+
+// The headers of a response, for example, or its parsed body.
+const isPlain = (value: unknown): boolean =>
+  Array.isArray(value) ||
+  typeof value === "object" && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
 
 /**
  * Returns a text of a server or of an error as a failure's detail quotes it: without secrets, on one line, of at most 500

@@ -3,6 +3,7 @@
  */
 import { Model, type ModelFailure, type Toolkit } from "@fallible/core"
 import * as ModelProblem from "@fallible/core/ModelProblem"
+import { fieldsOf, textAt } from "./untyped.ts"
 
 /**
  * Tools that a provider runs itself, by name.
@@ -40,8 +41,39 @@ export const unsupportedOption = (
     : undefined
 }
 
+/** Returns the failure of a reply whose provider says that it ignored an option of the request; `undefined` if it heeded all. */
+export const ignoredOption = (server: ModelProblem.Server, options: Model.Options, warnings: unknown) => {
+  const ignored = (Array.isArray(warnings) ? warnings : []).map(fieldsOf).flatMap((warning) => {
+    const option = features.get(textAt(warning, "feature") ?? textAt(warning, "setting") ?? "")
+    return (textAt(warning, "type") ?? "").startsWith("unsupported") && option !== undefined &&
+        options[option] !== undefined
+      ? [{ option, details: textAt(warning, "details") ?? "" }]
+      : []
+  })[0]
+  return ignored && ModelProblem.unsupported(
+    `${server.name} ignored the option '${ignored.option}'${
+      ignored.details === "" ? "." : `: ${ModelProblem.quote(server, ignored.details)}`
+    }`,
+    "Leave the option out, or use a model that has it."
+  )
+}
+
+const features: ReadonlyMap<string, keyof Model.Options> = new Map([
+  ["temperature", "temperature"],
+  ["maxOutputTokens", "maxTokens"],
+  ["toolChoice", "toolChoice"],
+  ["stopSequences", "stop"],
+  ["reasoning", "reasoning"],
+  ["reasoningEffort", "reasoning"],
+  ["responseFormat", "output"]
+])
+
 /** Returns the options of a call, without its prompt. */
-export const callOptions = (options: Model.Options, tools: ReadonlyArray<object>): object => ({
+export const callOptions = (
+  options: Model.Options,
+  tools: ReadonlyArray<object>,
+  server: ModelProblem.Server
+): object => ({
   ...(tools.length === 0 ? {} : { tools }),
   ...(tools.length === 0 || options.toolChoice === undefined ? {} : { toolChoice: choiceOf(options.toolChoice) }),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
@@ -51,8 +83,15 @@ export const callOptions = (options: Model.Options, tools: ReadonlyArray<object>
   ...(options.output === undefined
     ? {}
     : { responseFormat: { type: "json", schema: options.output, name: "answer" } }),
-  ...(options.provider === undefined ? {} : { providerOptions: options.provider })
+  ...providerOptions(options, server)
 })
+
+// The OpenAI package drops the level silently for models that it does not know as reasoning ones. So the server decides.
+const providerOptions = ({ provider, reasoning = "none" }: Model.Options, { name }: ModelProblem.Server): object => {
+  const [own] = /^(openai|azure)\b/.exec(name) ?? []
+  if (own === undefined || reasoning === "none") return provider === undefined ? {} : { providerOptions: provider }
+  return { providerOptions: { ...provider, [own]: { forceReasoning: true, ...fieldsOf(provider?.[own]) } } }
+}
 
 const choiceOf = (choice: NonNullable<Model.Options["toolChoice"]>): object =>
   typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.tool }

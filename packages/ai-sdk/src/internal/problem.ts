@@ -19,6 +19,10 @@ export const failureOf = (server: ModelProblem.Server, error: unknown, now: numb
   const named = kinds.find(([pattern]) => pattern.test(name))?.[1](server, error, fields)
   if (named !== undefined) return named
   if (isOfNetwork(error)) return ModelProblem.unreachable(server, fields["cause"] ?? error)
+  // The Anthropic package throws this for a stream whose first piece is no JSON.
+  if (/^Expected a normalized \w+ stream error/.test(textAt(fields, "message") ?? "")) {
+    return malformed(server, error, fields)
+  }
   return new ModelFailure({
     code: "defect",
     detail: `${server.name} failed with an error in the program: ${words(server, fields)}`,
@@ -27,10 +31,19 @@ export const failureOf = (server: ModelProblem.Server, error: unknown, now: numb
   })
 }
 
+/**
+ * Makes a failure from what reading a stream failed with. The request has been sent by then, so an unknown error is about what
+ * the server sent.
+ */
+export const readingFailure = (server: ModelProblem.Server, error: unknown, now: number): ModelFailure => {
+  const failure = failureOf(server, error, now)
+  return failure.code === "defect" ? malformed(server, error, fieldsOf(error)) : failure
+}
+
 /** Makes a failure from the error in a stream: an error object, or what the server reported in the middle of its reply. */
 export const reportedFailure = (server: ModelProblem.Server, error: unknown, now: number): ModelFailure =>
   error instanceof Error || typeof fieldsOf(error)["statusCode"] === "number"
-    ? failureOf(server, error, now)
+    ? readingFailure(server, error, now)
     : ModelProblem.reported(server, objectAt(error, "error") ?? error)
 
 type Kind = (server: ModelProblem.Server, error: unknown, fields: Fields) => ModelFailure
@@ -38,7 +51,9 @@ type Kind = (server: ModelProblem.Server, error: unknown, fields: Fields) => Mod
 const malformed: Kind = (server, error, fields) =>
   new ModelFailure({
     code: "malformed_reply",
-    detail: `${server.name} sent something that is not a reply: ${words(server, fields)}`,
+    detail: `${server.name} sent something that is not a reply: ${
+      // The body says more than the words of the package, which are always the same.
+      JSON.stringify(ModelProblem.quote(server, textAt(fields, "responseBody") ?? textAt(fields, "message") ?? ""))}`,
     transient: true,
     cause: ModelProblem.withoutSecrets(server, error)
   })
@@ -58,7 +73,10 @@ const kinds: ReadonlyArray<readonly [names: RegExp, kind: Kind]> = [
     /^AI_APICallError$/,
     (server, error, fields) =>
       typeof fields["statusCode"] === "number"
-        ? malformed(server, error, fields)
+        // The status has come, so a connection that is lost was lost in the middle of the reply.
+        ? isOfNetwork(fields["cause"])
+          ? ModelProblem.brokenOff(server, fields["cause"])
+          : malformed(server, error, fields)
         : ModelProblem.unreachable(server, fields["cause"] ?? error)
   ],
   [

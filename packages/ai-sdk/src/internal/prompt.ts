@@ -61,7 +61,8 @@ export class Prompts {
         : this.#madeOf(message)
       if (message.role !== "tool") {
         results = undefined
-        added.push(asMessage(made))
+        // Some providers refuse empty instructions.
+        if (message.role !== "system" || !isBlank(message.text)) added.push(asMessage(made))
       } else if (results === undefined) {
         // The results of a turn are one message.
         results = [made]
@@ -119,9 +120,10 @@ const contentOf = (
   const parts = files.map(withoutDataUrl).map((file) =>
     target.reads(file) ? filePart(file, target) : textPart(fileNote(file))
   )
-  // Some providers refuse an empty text.
-  return text === "" && parts.length > 0 ? parts : [textPart(text), ...parts]
+  return isBlank(text) ? parts.length > 0 ? parts : [nothingSaid] : [textPart(text), ...parts]
 }
+
+const isBlank = (text: string): boolean => text.trim() === ""
 
 const withoutDataUrl = (file: Transcript.File): Transcript.File => {
   const [, mediaType, base64] = "url" in file ? /^data:([^;,]+);base64,(.*)$/s.exec(file.url) ?? [] : []
@@ -131,6 +133,9 @@ const withoutDataUrl = (file: Transcript.File): Transcript.File => {
 }
 
 const textPart = (text: string) => ({ type: "text", text })
+
+// Some providers refuse a message without a text.
+const nothingSaid = textPart("(no text)")
 
 const filePart = (file: Transcript.File, target: Target): object => ({
   type: "file",
@@ -147,24 +152,37 @@ const bytesOf = (file: Transcript.File, { isV4 }: Target): object | string =>
     : file.base64
 
 const resultOf = (message: Transcript.MessageOf<"tool">, target: Target): object => {
-  const { callId, files = [], name, text } = message
+  const { callId, name } = message
+  const files = (message.files ?? []).map(withoutDataUrl)
+  const attached = files.filter((file) => target.reads(file) && isReadInResults(file))
+  const notes = files.filter((file) => !attached.includes(file)).map(fileNote)
+  // One text: some providers take each text as a result of its own.
+  const text = [...(message.text === "" && notes.length > 0 ? [] : [message.text]), ...notes].join("\n")
   return {
     type: "tool-result",
     toolCallId: callId,
-    toolName: toolName(name),
-    output: files.length === 0
+    toolName: nameFor(target, name),
+    output: attached.length === 0
       ? { type: "text", value: text }
       : {
         type: "content",
         value: [
-          textPart(text),
-          ...files.map(withoutDataUrl).map((file) =>
-            target.reads(file) ? attachedPart(file, target) : textPart(fileNote(file))
-          )
+          ...(isBlank(text) ? [nothingSaid] : [textPart(text)]),
+          ...attached.map((file) => attachedPart(file, target))
         ]
       },
     ...caching(message)
   }
+}
+
+// Some packages drop all other files of a result, and only warn.
+const isReadInResults = ({ mediaType = "image/*" }: Transcript.File): boolean =>
+  mediaType.startsWith("image/") || mediaType === "application/pdf"
+
+// At Google, a name begins with a letter or `_`.
+const nameFor = ({ key }: Target, name: string): string => {
+  const valid = toolName(name)
+  return /google|vertex/.test(key) && /^[\d-]/.test(valid) ? `_${valid}`.slice(0, 64) : valid
 }
 
 const approvalOf = ({ callId }: Transcript.MessageOf<"tool">, approved: boolean): object => ({
@@ -195,18 +213,18 @@ const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Ta
   const own = nativeOf(message, target)
   // To approve a call of the provider is no call of the model's.
   const calls = own === undefined ? message.calls : message.calls.filter(({ approval }) => approval === undefined)
-  if (own === undefined) return [...textsOf(text), ...calls.map((call) => callPart(call, noFields))]
+  if (own === undefined) return orNothing([...textsOf(text), ...calls.map((call) => callPart(target, call, noFields))])
   // If the text has been changed in the transcript since, the new text is sent.
   const isOwnText = textIn(own) === text
   const content: Array<object> = isOwnText ? [] : textsOf(text)
   const sent = matched(calls, own)
   for (const [index, part] of own.entries()) {
     const call = sent[index]
-    if (call !== undefined) content.push(callPart(call, part))
+    if (call !== undefined) content.push(callPart(target, call, part))
     else if (!isOwnCall(part) && (isOwnText || part["type"] !== "text")) content.push(...asSent(part, target))
   }
-  for (const call of calls) if (!sent.includes(call)) content.push(callPart(call, noFields))
-  return content
+  for (const call of calls) if (!sent.includes(call)) content.push(callPart(target, call, noFields))
+  return orNothing(content)
 }
 
 const noFields: Fields = {}
@@ -221,6 +239,8 @@ const textIn = (parts: ReadonlyArray<Fields>): string => {
 const asSent = (part: Fields, target: Target): ReadonlyArray<object> => {
   const { file, ...rest } = part
   switch (part["type"]) {
+    case "text":
+      return isBlank(textAt(part, "text") ?? "") && part["providerOptions"] === undefined ? [] : [part]
     case "file":
     case "reasoning-file":
       return isFile(file) ? [{ ...rest, data: bytesOf(file, target) }] : []
@@ -231,8 +251,9 @@ const asSent = (part: Fields, target: Target): ReadonlyArray<object> => {
   }
 }
 
-// Some providers refuse an empty text.
-const textsOf = (text: string) => text === "" ? [] : [textPart(text)]
+const textsOf = (text: string) => isBlank(text) ? [] : [textPart(text)]
+
+const orNothing = (parts: ReadonlyArray<object>): ReadonlyArray<object> => parts.length === 0 ? [nothingSaid] : parts
 
 const nativeOf = (
   { native }: Transcript.MessageOf<"assistant">,
@@ -268,11 +289,11 @@ const hasSameName = (call: ToolCall.ToolCall, part: Fields): boolean => call.nam
 const hasSameId = (call: ToolCall.ToolCall, part: Fields): boolean =>
   call.id === part["toolCallId"] && hasSameName(call, part)
 
-const callPart = (call: ToolCall.ToolCall, part: Fields): object => ({
+const callPart = (target: Target, call: ToolCall.ToolCall, part: Fields): object => ({
   ...part,
   type: "tool-call",
   toolCallId: call.id,
-  toolName: toolName(call.name),
+  toolName: nameFor(target, call.name),
   input: argumentsObject(call)
 })
 

@@ -21,7 +21,8 @@ interface Block {
 export class StreamedReply {
   /** Blocks, and elements that came whole, in the order in which they began. */
   readonly #content: Array<Block | Fields> = []
-  readonly #open = new Map<string, Block>()
+  /** By type and id, oldest first: a server may give several calls one id. */
+  readonly #open = new Map<string, Array<Block>>()
   #calls = 0
 
   /** Adds a part of the stream. Returns what is new for display. Parts of unknown types are passed over. */
@@ -63,7 +64,9 @@ export class StreamedReply {
 
   #grow(type: Block["type"], id: string, part: Fields): ReadonlyArray<Delta> {
     const key = `${type} ${id}`
-    const block = this.#open.get(key) ?? this.#begin(type, id, key, part)
+    const isStart = String(part["type"]).endsWith("-start")
+    const open = this.#open.get(key)?.at(-1)
+    const block = open === undefined || isStart && type === "tool-call" ? this.#begin(type, id, key, part) : open
     block.metadata = objectAt(part, "providerMetadata") ?? block.metadata
     const text = textAt(part, "delta") ?? ""
     // A block may be followed by another one with its id. The arguments of a call end with its `tool-call`.
@@ -85,7 +88,7 @@ export class StreamedReply {
     const call = type === "tool-call" && !isOfProvider ? this.#calls++ : -1
     const name = textAt(part, "toolName") ?? ""
     const block: Block = { type, id, text: "", name, isOfProvider, call, metadata: undefined }
-    this.#open.set(key, block)
+    this.#open.set(key, [...this.#open.get(key) ?? [], block])
     this.#content.push(block)
     return block
   }
@@ -93,9 +96,8 @@ export class StreamedReply {
   // The whole call takes the place of its pieces.
   #addCall(part: Fields): void {
     const key = `tool-call ${textAt(part, "toolCallId") ?? ""}`
-    const block = this.#open.get(key)
+    const block = this.#open.get(key)?.shift()
     const at = block === undefined ? -1 : this.#content.indexOf(block)
-    this.#open.delete(key)
     if (at >= 0) this.#content[at] = part
     else {
       if (part["providerExecuted"] !== true) this.#calls++

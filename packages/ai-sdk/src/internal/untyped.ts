@@ -22,12 +22,21 @@ export const textAt = (value: unknown, key: string): string | undefined => {
 
 /** Returns a value as the JSON that it is written as; `undefined` if it cannot be written. */
 export const jsonOf = (value: unknown): Schema.Json | undefined =>
-  value === undefined ? undefined : Option.getOrUndefined(written(value))
+  value === undefined ? undefined : Option.getOrUndefined(copied(value))
 
-const written = Option.liftThrowable((value: unknown): Schema.Json => JSON.parse(JSON.stringify(value)))
+const copied = Option.liftThrowable((value: unknown): Schema.Json => JSON.parse(JSON.stringify(value)))
 
 /** Returns the fields whose values are not absent. */
 export const present = (fields: { readonly [key: string]: Schema.Json | undefined }): Schema.JsonObject =>
   Object.fromEntries(
     Object.entries(fields).filter((field): field is [string, Schema.Json] => field[1] !== undefined)
   )
+
+/** Returns a value as text, for people to read. */
+export const written = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    return "a value that cannot be written"
+  }
+}

@@ -293,7 +293,11 @@ const sayings: ReadonlyMap<string, (detail: string) => string> = new Map([
     "quota_exhausted",
     (detail: string) => `You exceeded your current quota, please check your plan and billing details. ${detail}`
   ],
-  ["unknown_model", (detail: string) => `The model is not found for API version v1beta. ${detail}`]
+  [
+    "unknown_model",
+    (detail: string) =>
+      `models/any is not found for API version v1beta, or is not supported for generateContent. ${detail}`
+  ]
 ])
 
 const refusal = (text: string): Model.Reply => ({

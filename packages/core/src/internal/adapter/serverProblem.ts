@@ -133,7 +133,15 @@ const kinds: ReadonlyArray<Meaning> = [
   {
     kind: permanent("unknown_model"),
     codes: /model_not_found|invalid_model|DeploymentNotFound/,
-    messages: /not a valid model|no endpoints found for|model( ["'`][^"'`]*["'`])? (not found|does not exist)/i,
+    messages: new RegExp(
+      [
+        "not a valid model|no endpoints found for",
+        "model( [\"'`][^\"'`]*[\"'`])? (not found|does not exist)",
+        // Gemini, and Anthropic.
+        "^models\\/\\S+ is not found for API version|^model: \\S"
+      ].join("|"),
+      "i"
+    ),
     under: [400, 404]
   },
   { kind: permanent("bad_address"), messages: /^unexpected endpoint/i, under: [200, 404] }
