@@ -17,7 +17,7 @@
  */
 import type { LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
 import { demandKnown, type Names } from "@fallible/arguments/internal"
-import { Model, type ModelFailure, type Transcript } from "@fallible/core"
+import { Model, type ModelFailure } from "@fallible/core"
 import * as ModelAdapter from "@fallible/core/ModelAdapter"
 import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Clock from "effect/Clock"
@@ -26,12 +26,14 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { callOptions, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
+import { hasFiles, isSupported } from "./internal/files.ts"
 import { isV4, portOf, problemOf } from "./internal/languageModel.ts"
 import { failureOf, reportedFailure } from "./internal/problem.ts"
 import { Prompts } from "./internal/prompt.ts"
 import { type Replier, replyOf } from "./internal/reply.ts"
 import { partOf, StreamedReply } from "./internal/streamedReply.ts"
-import { type Fields, fieldsOf } from "./internal/untyped.ts"
+import { copyOf, type Fields, fieldsOf, written } from "./internal/untyped.ts"
+import { Warnings } from "./internal/warnings.ts"
 
 /**
  * How long to wait for the model and when to retry, and what it can do.
@@ -127,8 +129,8 @@ class Bridge {
   readonly #isV4: boolean
   readonly #providerTools: ProviderTools
   readonly #tools: Tools
-  #prompts: AllPrompts | undefined
-  readonly #warned = new Set<string>()
+  readonly #warnings: Warnings
+  #knownPrompts: AllPrompts | undefined
 
   constructor(model: LanguageModelV3 | LanguageModelV4, providerTools: ProviderTools) {
     this.server = { name: model.provider }
@@ -138,20 +140,20 @@ class Bridge {
     this.#replier = { server: this.server, model: model.modelId, key: `ai-sdk/${model.provider}` }
     this.#providerTools = providerTools
     this.#tools = new Tools(providerTools)
+    this.#warnings = new Warnings(this.server, model.modelId)
   }
 
   respond(request: Model.Request): Effect.Effect<Model.Reply, ModelFailure> {
     return Effect.flatMap(
       this.#ask(
         request,
-        (options) => this.#attempt((abortSignal) => this.#model.doGenerate({ ...options, abortSignal }))
+        (options) => this.#attempt((abortSignal) => this.#model.doGenerate({ ...options(), abortSignal }))
       ),
-      (result) => {
+      this.#reading((result) => {
         const { content, finishReason, usage, warnings } = fieldsOf(result)
-        if (!Array.isArray(content)) return Effect.fail(ModelProblem.malformed(this.server, written(result)))
-        const reply = replyOf(this.#replier, content, { finishReason, usage })
-        return isEmpty(warnings) ? reply : Effect.andThen(this.#warn(warnings), reply)
-      }
+        if (!Array.isArray(content)) return Effect.fail(this.#malformed(result))
+        return Effect.andThen(this.#warnings.log(warnings), replyOf(this.#replier, content, { finishReason, usage }))
+      })
     )
   }
 
@@ -162,41 +164,47 @@ class Bridge {
       this.#ask(request, (options) =>
         // The stream outlives the promise.
         Effect.flatMap(untilClosed, (abortSignal) =>
-          this.#attempt(() => this.#model.doStream({ ...options, abortSignal })))),
-      (result) => {
+          this.#attempt(() => this.#model.doStream({ ...options(), abortSignal })))),
+      this.#reading((result) => {
         const { stream } = fieldsOf(result)
-        return stream instanceof ReadableStream
+        return stream instanceof ReadableStream && !stream.locked
           ? Effect.succeed(this.#pieces(stream))
-          : Effect.fail(ModelProblem.malformed(this.server, written(result)))
-      }
+          : Effect.fail(this.#malformed(result))
+      })
     )
   }
 
   // Asks with all files. If the model does not take one of them, asks again with notes in their place.
   #ask<A, R>(
     request: Model.Request,
-    ask: (options: object) => Effect.Effect<A, ModelFailure, R>
+    ask: (options: () => object) => Effect.Effect<A, ModelFailure, R>
   ): Effect.Effect<A, ModelFailure, R> {
     const unsupported = unsupportedOption(request, this.#isV4, this.#providerTools)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     const { options = {}, tools, transcript } = request
     const others = callOptions(options, this.#tools.of(tools))
-    const asking = ({ noted, whole }: AllPrompts) => {
-      const asked = ask({ prompt: whole.of(transcript), ...others })
-      return Effect.catch(asked, (failure) =>
-        failure.code === "unsupported" && hasFiles(transcript)
-          ? ask({ prompt: noted.of(transcript), ...others })
-          : Effect.fail(failure))
-    }
-    return this.#prompts === undefined ? Effect.flatMap(this.#makePrompts, asking) : asking(this.#prompts)
+    // A model, or a middleware around it, may change or keep what it is given.
+    const askWith = (prompt: object) => ask(() => Object(copyOf({ prompt, ...others })))
+    return Effect.flatMap(this.#prompts, ({ noted, whole }) => {
+      const prompt = whole.of(transcript)
+      return Effect.catch(
+        askWith(prompt),
+        (failure) =>
+          failure.code === "unsupported" && hasFiles(prompt) ? askWith(noted.of(transcript)) : Effect.fail(failure)
+      )
+    })
   }
 
-  get #makePrompts(): Effect.Effect<AllPrompts> {
-    return Effect.map(this.#urls, (urls) => {
-      const target = { isV4: this.#isV4, key: this.#replier.key }
-      const whole = new Prompts({ ...target, reads: (file) => !("url" in file) || isSupported(file, urls) })
-      return this.#prompts = { whole, noted: new Prompts({ ...target, reads: () => false }) }
-    })
+  get #prompts(): Effect.Effect<AllPrompts> {
+    return Effect.suspend(() =>
+      this.#knownPrompts === undefined
+        ? Effect.map(this.#urls, (urls) => {
+          const target = { isV4: this.#isV4, key: this.#replier.key }
+          const whole = new Prompts({ ...target, reads: (file) => isSupported(file, urls) })
+          return this.#knownPrompts = { whole, noted: new Prompts({ ...target, reads: () => false }) }
+        })
+        : Effect.succeed(this.#knownPrompts)
+    )
   }
 
   // Which addresses of files the provider fetches itself. Nothing is downloaded here.
@@ -207,10 +215,11 @@ class Bridge {
     )
   }
 
+  // A model without types may return something else than a promise.
   #attempt(ask: (signal: AbortSignal) => PromiseLike<unknown>): Effect.Effect<unknown, ModelFailure> {
     return Effect.catch(
-      Effect.tryPromise({ try: ask, catch: (error) => ({ error }) }),
-      ({ error }) => Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now)))
+      Effect.tryPromise({ try: async (signal) => ask(signal), catch: (error) => ({ error }) }),
+      ({ error }) => this.#failed(failureOf, error)
     )
   }
 
@@ -218,8 +227,8 @@ class Bridge {
     return Stream.suspend(() => {
       const reply = new StreamedReply()
       return Stream.fromReadableStream({ evaluate: () => stream, onError: (error) => ({ error }) }).pipe(
-        Stream.catch(({ error }) => this.#failed(failureOf, error)),
-        Stream.mapEffect((value) => this.#piece(reply, value)),
+        Stream.catch(({ error }) => Stream.fromEffect(this.#failed(reportedFailure, error))),
+        Stream.mapEffect(this.#reading((value) => this.#piece(reply, value))),
         Stream.filter((piece) => piece !== noPiece)
       )
     })
@@ -227,12 +236,12 @@ class Bridge {
 
   #piece(reply: StreamedReply, value: unknown): Effect.Effect<ModelAdapter.Piece, ModelFailure> {
     const part = partOf(value)
-    if (part === undefined) return Effect.fail(ModelProblem.malformed(this.server, written(value)))
+    if (part === undefined) return Effect.fail(this.#malformed(value))
     switch (part["type"]) {
       case "error":
-        return Effect.flatMap(now, (now) => Effect.fail(reportedFailure(this.server, part["error"], now)))
+        return this.#failed(reportedFailure, part["error"])
       case "stream-start":
-        return Effect.as(this.#warn(part["warnings"]), noPiece)
+        return Effect.as(this.#warnings.log(part["warnings"]), noPiece)
       case "ping":
       case "raw":
         return Effect.succeed(noPiece)
@@ -248,23 +257,25 @@ class Bridge {
     }
   }
 
-  #failed(
-    failureOf: (server: ModelProblem.Server, error: unknown, now: number) => ModelFailure,
-    error: unknown
-  ): Stream.Stream<never, ModelFailure> {
-    return Stream.fromEffect(Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now))))
+  #failed(failureOf: typeof reportedFailure, error: unknown): Effect.Effect<never, ModelFailure> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(failureOf(this.server, error, now)))
   }
 
-  // A provider's package ignores some options, and says so.
-  #warn(warnings: unknown): Effect.Effect<void> {
-    if (!Array.isArray(warnings)) return Effect.void
-    const fresh = warnings.map(written).filter((warning) => !this.#warned.has(warning))
-    for (const warning of fresh) this.#warned.add(warning)
-    return Effect.forEach(
-      fresh.slice(0, maxWarnings),
-      (warning) => Effect.logWarning(`${this.server.name} (${this.#replier.model}): ${warning}`),
-      { discard: true }
-    )
+  // Reading what a model returned may throw.
+  #reading<A>(
+    read: (value: unknown) => Effect.Effect<A, ModelFailure>
+  ): (value: unknown) => Effect.Effect<A, ModelFailure> {
+    return (value) => {
+      try {
+        return read(value)
+      } catch {
+        return Effect.fail(this.#malformed(value))
+      }
+    }
+  }
+
+  #malformed(value: unknown): ModelFailure {
+    return ModelProblem.malformed(this.server, written(value))
   }
 }
 
@@ -274,13 +285,7 @@ interface AllPrompts {
   readonly noted: Prompts
 }
 
-const maxWarnings = 10
-
-const isEmpty = (warnings: unknown): boolean => !Array.isArray(warnings) || warnings.length === 0
-
 const noPiece: ModelAdapter.Piece = {}
-
-const now = Clock.currentTimeMillis
 
 // Aborted when the scope closes.
 const untilClosed: Effect.Effect<AbortSignal, never, Scope.Scope> = Effect.map(
@@ -290,25 +295,3 @@ const untilClosed: Effect.Effect<AbortSignal, never, Scope.Scope> = Effect.map(
   ),
   ({ signal }) => signal
 )
-
-const written = (value: unknown): string => {
-  try {
-    return JSON.stringify(value) ?? String(value)
-  } catch {
-    return "a value that cannot be written"
-  }
-}
-
-const hasFiles = (transcript: Transcript.Transcript): boolean =>
-  Array.from(transcript).some((message) => "files" in message && message.files !== undefined)
-
-const isSupported = (
-  { mediaType = "image/*", url }: Transcript.File & { readonly url: string },
-  urls: Fields
-): boolean =>
-  URL.canParse(url) &&
-  Object.entries(urls).some(([type, patterns]) =>
-    (type === "*" || type === "*/*" || type === mediaType ||
-      type.endsWith("/*") && mediaType.startsWith(type.slice(0, -1))) &&
-    Array.isArray(patterns) && patterns.some((pattern) => pattern instanceof RegExp && pattern.test(url))
-  )

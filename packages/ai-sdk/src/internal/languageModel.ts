@@ -28,7 +28,10 @@ export const problemOf = (model: unknown): string | undefined => {
   }
   if (!Predicate.isObject(model) || !("doGenerate" in model)) return `got ${typeof model}`
   const version: unknown = model["specificationVersion"]
-  return version === "v3" || version === "v4"
-    ? undefined
-    : `got a model of version ${String(version)}. Use a newer version of the provider's package`
+  if (version !== "v3" && version !== "v4") {
+    return `got a model of version ${String(version)}. Use a newer version of the provider's package`
+  }
+  const absent = ["doGenerate", "doStream"].find((name) => typeof model[name] !== "function") ??
+    ["provider", "modelId"].find((name) => typeof model[name] !== "string")
+  return absent === undefined ? undefined : `got a model without \`${absent}\``
 }

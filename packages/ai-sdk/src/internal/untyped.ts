@@ -22,9 +22,36 @@ export const textAt = (value: unknown, key: string): string | undefined => {
 
 /** Returns a value as the JSON that it is written as; `undefined` if it cannot be written. */
 export const jsonOf = (value: unknown): Schema.Json | undefined =>
-  value === undefined ? undefined : Option.getOrUndefined(written(value))
+  value === undefined ? undefined : Option.getOrUndefined(asJson(value))
 
-const written = Option.liftThrowable((value: unknown): Schema.Json => JSON.parse(JSON.stringify(value)))
+const asJson = Option.liftThrowable((value: unknown): Schema.Json => JSON.parse(JSON.stringify(value)))
+
+/** Returns a copy of plain objects and lists, down to a depth that only arguments reach. Other values stay as they are. */
+export const copyOf = (value: unknown, depth = 0): unknown => {
+  if (!Predicate.isObjectOrArray(value) || depth > 100) return value
+  if (Array.isArray(value)) return value.map((member) => copyOf(member, depth + 1))
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  const copy = { ...value }
+  for (const key of Object.keys(copy)) {
+    if (typeof copy[key] === "object") copy[key] = copyOf(copy[key], depth + 1)
+  }
+  return copy
+}
+
+/** Returns what a JSON text says; `undefined` if it is none. */
+export const parsed = (text: string): unknown => Option.getOrUndefined(fromJson(text))
+
+const fromJson = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+
+/** Returns a value as a text to quote, whatever it is. */
+export const written = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    return "a value that cannot be written"
+  }
+}
 
 /** Returns the fields whose values are not absent. */
 export const present = (fields: { readonly [key: string]: Schema.Json | undefined }): Schema.JsonObject =>
