@@ -32,7 +32,7 @@ import { failureOf, reportedFailure } from "./internal/problem.ts"
 import { Prompts } from "./internal/prompt.ts"
 import { type Replier, replyOf } from "./internal/reply.ts"
 import { partOf, StreamedReply } from "./internal/streamedReply.ts"
-import { copyOf, type Fields, fieldsOf, written } from "./internal/untyped.ts"
+import { copyOf, type Fields, fieldsOf, streamIn, written } from "./internal/untyped.ts"
 import { Warnings } from "./internal/warnings.ts"
 
 /**
@@ -164,12 +164,15 @@ class Bridge {
       this.#ask(request, (options) =>
         // The stream outlives the promise.
         Effect.flatMap(untilClosed, (abortSignal) =>
-          this.#attempt(() => this.#model.doStream({ ...options(), abortSignal })))),
+          this.#attempt(async () => {
+            const result = await this.#model.doStream({ ...options(), abortSignal })
+            // A model that does not heed the signal opens its stream too late.
+            if (abortSignal.aborted) await streamIn(result)?.cancel()
+            return result
+          }))),
       this.#reading((result) => {
-        const { stream } = fieldsOf(result)
-        return stream instanceof ReadableStream && !stream.locked
-          ? Effect.succeed(this.#pieces(stream))
-          : Effect.fail(this.#malformed(result))
+        const stream = streamIn(result)
+        return stream === undefined ? Effect.fail(this.#malformed(result)) : Effect.succeed(this.#pieces(stream))
       })
     )
   }

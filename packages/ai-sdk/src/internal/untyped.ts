@@ -20,6 +20,12 @@ export const textAt = (value: unknown, key: string): string | undefined => {
   return typeof field === "string" ? field : undefined
 }
 
+/** Returns the field `stream` if it is a stream that can be read. */
+export const streamIn = (value: unknown): ReadableStream<unknown> | undefined => {
+  const { stream } = fieldsOf(value)
+  return stream instanceof ReadableStream && !stream.locked ? stream : undefined
+}
+
 /** Returns a value as the JSON that it is written as; `undefined` if it cannot be written. */
 export const jsonOf = (value: unknown): Schema.Json | undefined =>
   value === undefined ? undefined : Option.getOrUndefined(asJson(value))
