@@ -1,7 +1,7 @@
 /** What a model is asked: the same whether the prompt grew or was made from scratch, and whatever it does with it. */
 import { assert, describe, it } from "@effect/vitest"
 import { AiSdk } from "@fallible/ai-sdk"
-import { Agent, ModelFailure, Tool, type ToolCall, Toolkit, Transcript } from "@fallible/core"
+import { Agent, Model, ModelFailure, Tool, type ToolCall, Toolkit, Transcript } from "@fallible/core"
 import { Effect, Schema } from "effect"
 import * as fc from "fast-check"
 import { languageModel, once, type Version, versions, whole } from "../support/languageModels.ts"
@@ -196,6 +196,41 @@ describe("a prompt", () => {
       const [expected, actual] = [yield* run(), yield* run(tampering)]
       assert.strictEqual(expected.length, 4)
       assert.deepStrictEqual(actual, expected)
+    }))
+})
+
+describe("a prompt in a run", () => {
+  it.effect("is the one that is made from scratch, also where results are shortened and ids replaced", () =>
+    Effect.gen(function*() {
+      const read = Tool.make("read", {
+        description: "Reads",
+        parameters: Schema.Struct({ n: Schema.Number }),
+        success: Schema.String,
+        sideEffect: "none"
+      }, ({ n }) => Effect.succeed(`${n} ${"long ".repeat(2000)}`))
+      const call = (n: number) => ({ type: "tool-call", toolCallId: "same", toolName: "read", input: `{"n":${n}}` })
+      const { model, prompts } = recording(
+        "v4",
+        tampering,
+        (index) => whole(index < 8 ? [call(index), call(index), call(-index)] : [{ type: "text", text: "Done." }])
+      )
+      const asked = AiSdk.make(model, { contextWindow: 4000 })
+      const expected: Array<Untyped> = []
+      const watched = Model.make({
+        ...asked,
+        respond: (request) =>
+          Effect.gen(function*() {
+            const fresh = recording()
+            yield* AiSdk.make(fresh.model).respond({ ...request, transcript: Transcript.make(request.transcript) })
+            expected.push(fresh.prompts[0])
+            return yield* asked.respond(request)
+          })
+      })
+      const agent = Agent.make({ toolkit: Toolkit.make(read) })
+      const first = yield* Effect.provideService(agent.run("Go."), Model.Model, watched)
+      yield* Effect.provideService(agent.run("Again.", { transcript: first.transcript }), Model.Model, watched)
+      assert.isAbove(prompts.length, 9)
+      assert.deepStrictEqual(prompts, expected)
     }))
 })
 

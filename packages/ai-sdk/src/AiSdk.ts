@@ -27,7 +27,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { callOptions, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
 import { hasFiles, isSupported } from "./internal/files.ts"
-import { isV4, portOf, problemOf } from "./internal/languageModel.ts"
+import { isV4, type Port, portOf, problemOf } from "./internal/languageModel.ts"
 import { failureOf, reportedFailure } from "./internal/problem.ts"
 import { Prompts } from "./internal/prompt.ts"
 import { type Replier, replyOf } from "./internal/reply.ts"
@@ -123,8 +123,7 @@ export const layer = (
 
 class Bridge {
   readonly server: ModelProblem.Server
-  readonly #model: ReturnType<typeof portOf>
-  readonly #source: LanguageModelV3 | LanguageModelV4
+  readonly #model: Port
   readonly #replier: Replier
   readonly #isV4: boolean
   readonly #providerTools: ProviderTools
@@ -135,7 +134,6 @@ class Bridge {
   constructor(model: LanguageModelV3 | LanguageModelV4, providerTools: ProviderTools) {
     this.server = { name: model.provider }
     this.#model = portOf(model)
-    this.#source = model
     this.#isV4 = isV4(model)
     this.#replier = { server: this.server, model: model.modelId, key: `ai-sdk/${model.provider}` }
     this.#providerTools = providerTools
@@ -187,7 +185,7 @@ class Bridge {
     const { options = {}, tools, transcript } = request
     const others = callOptions(options, this.#tools.of(tools))
     // A model, or a middleware around it, may change or keep what it is given.
-    const askWith = (prompt: object) => ask(() => Object(copyOf({ prompt, ...others })))
+    const askWith = (prompt: object) => ask(() => copyOf({ prompt, ...others }))
     return Effect.flatMap(this.#prompts, ({ noted, whole }) => {
       const prompt = whole.of(transcript)
       return Effect.catch(
@@ -213,7 +211,7 @@ class Bridge {
   // Which addresses of files the provider fetches itself. Nothing is downloaded here.
   get #urls(): Effect.Effect<Fields> {
     return Effect.orElseSucceed(
-      Effect.tryPromise(async () => fieldsOf(await this.#source.supportedUrls)),
+      Effect.tryPromise(async () => fieldsOf(await this.#model.supportedUrls)),
       (): Fields => ({})
     )
   }

@@ -58,7 +58,7 @@ const asReply = (
   native: { [key]: native }
 })
 
-// Providers of version 2 sent the reason itself.
+// Providers of version 2 sent the reason itself. An unknown reason is one to stop: what the reply says decides.
 const reasonOf = (reason: unknown): string | undefined =>
   typeof reason === "string" ? reason : textAt(reason, "unified")
 

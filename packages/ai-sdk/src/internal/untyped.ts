@@ -33,14 +33,16 @@ export const jsonOf = (value: unknown): Schema.Json | undefined =>
 const asJson = Option.liftThrowable((value: unknown): Schema.Json => JSON.parse(JSON.stringify(value)))
 
 /** Returns a copy of plain objects and lists, down to a depth that only arguments reach. Other values stay as they are. */
-export const copyOf = (value: unknown, depth = 0): unknown => {
+export const copyOf = <A>(value: A): A => copied(value, 0) as A
+
+const copied = (value: unknown, depth: number): unknown => {
   if (!Predicate.isObjectOrArray(value) || depth > 100) return value
-  if (Array.isArray(value)) return value.map((member) => copyOf(member, depth + 1))
+  if (Array.isArray(value)) return value.map((member) => copied(member, depth + 1))
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return value
   const copy = { ...value }
   for (const key of Object.keys(copy)) {
-    if (typeof copy[key] === "object") copy[key] = copyOf(copy[key], depth + 1)
+    if (typeof copy[key] === "object") copy[key] = copied(copy[key], depth + 1)
   }
   return copy
 }
