@@ -58,6 +58,29 @@ describe("an answer that is no success", () => {
     })
   }
 
+  it("is known by the words of each provider", () => {
+    const words: ReadonlyArray<readonly [status: number, message: string, code: string]> = [
+      [404, "model: claude-none", "unknown_model"],
+      [404, "models/none is not found for API version v1beta, or is not supported.", "unknown_model"],
+      [404, "The model grok-none does not exist or your team has no access to it.", "unknown_model"],
+      [400, "The provided model identifier is invalid.", "unknown_model"],
+      [400, "The tool of this model was not found.", "bad_request"],
+      [400, "Input is too long for requested model.", "context_overflow"],
+      [400, "This model's maximum prompt length is 131072 but the request contains 145000 tokens.", "context_overflow"],
+      [400, "Output blocked by content filtering policy", "refused"]
+    ]
+    for (const [status, message, code] of words) {
+      assert.strictEqual(ModelProblem.refused(bare, { status, body: error(message) }).code, code, message)
+    }
+  })
+
+  it("may say inside when to come back", () => {
+    const wait = (retryDelay: unknown) =>
+      ModelProblem.refused(bare, { status: 429, body: error("Slowly.", { details: [{}, { retryDelay }] }) }).retryAfter
+    assert.deepStrictEqual(wait("34.5s"), Duration.seconds(34.5))
+    for (const nonsense of ["soon", "-1s", "9999999s", 7, null]) assert.isUndefined(wait(nonsense))
+  })
+
   it("says when to come back", () => {
     const failure = ModelProblem.refused(bare, { status: 429, body: "", retryAfter: Duration.seconds(90) })
     assert.deepStrictEqual(of(failure), ["rate_limited", true, "Ask again in 1m 30s."])
@@ -159,6 +182,17 @@ describe("a problem in a reply", () => {
     assert.strictEqual(reported({ message: "Bad.", type: "invalid_request_error" }).code, "bad_request")
     assert.deepStrictEqual(of(reported("Oh.")), ["server_error", true, undefined])
     assert.strictEqual(reported("Oh.").detail, "Echo failed: \"Oh.\"")
+    assert.strictEqual(reported(undefined).detail, "Echo failed.")
+    const types: ReadonlyArray<readonly [type: string, code: string]> = [
+      ["authentication_error", "permission_denied"],
+      ["billing_error", "quota_exhausted"],
+      ["permission_error", "permission_denied"],
+      ["request_too_large", "context_overflow"],
+      ["rate_limit_error", "rate_limited"],
+      ["rate_limit_exceeded", "rate_limited"],
+      ["overloaded_error", "server_error"]
+    ]
+    for (const [type, code] of types) assert.strictEqual(reported({ message: "Oh.", type }).code, code, type)
   })
 
   it("may be that it is none", () => {
@@ -220,6 +254,27 @@ describe("a secret", () => {
     }
     // The program's own error is left as it is.
     assert.include(inner.message, "hunter2")
+  })
+
+  it("is nowhere in a cause, and what cannot be copied is left out if the secret is not known", () => {
+    const key = "sk-proj-abcdefghijklmnopqrstuvwxyz123456"
+    const cause = Object.assign(new Error("Oh"), {
+      data: { list: [{ key }] },
+      headers: new Headers({ authorization: key }),
+      reason: new DOMException(key, "AbortError"),
+      [Symbol("request")]: key
+    })
+    Object.assign(cause, { cause })
+    const shown = inspect(ModelProblem.withoutSecrets(bare, cause), { depth: Infinity, showHidden: true })
+    assert.notInclude(shown, "abcdefghijkl")
+    assert.include(shown, "<Headers>")
+    assert.include(shown, "AbortError")
+    const same = Object.assign(new Error("Oh"), { headers: new Headers({ a: "b" }) })
+    assert.strictEqual(ModelProblem.withoutSecrets({ ...server, hide }, same), same)
+    const hostile = new Proxy({}, { ownKeys: () => assert.fail("read") })
+    assert.strictEqual(ModelProblem.withoutSecrets(bare, hostile), "an error that cannot be read")
+    const wide = Object.assign(new Error("Oh"), { list: Array.from({ length: 5000 }, (_, id) => ({ id })) })
+    assert.isBelow(inspect(ModelProblem.withoutSecrets(bare, wide), { maxArrayLength: null }).length, 200_000)
   })
 
   it("is removed by its looks where it is not known", () => {

@@ -145,6 +145,35 @@ describe("redact", () => {
     assert.strictEqual(redact("Failed\n    at run (/app/src/index.ts:3:1)\nAgain"), "Failed Again")
   })
 
+  it("hides keys by their prefixes, also without digits", () => {
+    const letters = "abcdefghijklmnopqrstuvwx"
+    const prefixes = [
+      "gsk_",
+      "xai-",
+      "r8_",
+      "pplx-",
+      "fw_",
+      "nvapi-",
+      "csk-",
+      "tgp_v1_",
+      "vck_",
+      "ABSK",
+      "AIza",
+      "sk-ant-"
+    ]
+    for (const prefix of prefixes) {
+      assert.strictEqual(redact(`The key ${prefix}${letters} is wrong`), "The key <redacted> is wrong")
+    }
+    for (const text of ["fw_update failed", "The xai-model answered", "csk-1"]) assert.strictEqual(redact(text), text)
+  })
+
+  it("takes no number in JSON for an address", () => {
+    assert.strictEqual(redact("{\"a\":1,\"b\":[2]}"), "{\"a\":1,\"b\":[2]}")
+    for (const address of ["::1", "fe80::1", "2001:db8::8a2e:370:7334", "[::1]:8080"]) {
+      assert.strictEqual(redact(`No host ${address}`), "No host <address>")
+    }
+  })
+
   it("takes no more than linear time for spaces", () => {
     // In quadratic time, this is a quarter of an hour, and so beyond the limit of a test.
     assert.strictEqual(redact(`Failed${" ".repeat(1_000_000)}`), "Failed")

@@ -28,12 +28,13 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { callOptions, ignoredOption, type ProviderTools, Tools, unsupportedOption } from "./internal/callOptions.ts"
 import { hasFiles, isSupported } from "./internal/files.ts"
-import { isV4, portOf, problemOf } from "./internal/languageModel.ts"
-import { failureOf, readingFailure, reportedFailure } from "./internal/problem.ts"
+import { isV4, type Port, portOf, problemOf } from "./internal/languageModel.ts"
+import { failureOf, reportedFailure } from "./internal/problem.ts"
 import { Prompts } from "./internal/prompt.ts"
 import { type Replier, replyOf } from "./internal/reply.ts"
 import { partOf, StreamedReply } from "./internal/streamedReply.ts"
-import { type Fields, fieldsOf, written } from "./internal/untyped.ts"
+import { copyOf, type Fields, fieldsOf, streamIn, written } from "./internal/untyped.ts"
+import { Warnings } from "./internal/warnings.ts"
 
 /**
  * How long to wait for the model and when to retry, and what it can do.
@@ -123,23 +124,24 @@ export const layer = (
 
 class Bridge {
   readonly server: ModelProblem.Server
-  readonly #model: ReturnType<typeof portOf>
-  readonly #source: LanguageModelV3 | LanguageModelV4
+  readonly #model: Port
   readonly #replier: Replier
   readonly #isV4: boolean
   readonly #providerTools: ProviderTools
   readonly #tools: Tools
-  #prompts: AllPrompts | undefined
-  readonly #warned = new Set<string>()
+  readonly #warnings: Warnings
+  #knownPrompts: AllPrompts | undefined
+  /** True once the model, or a middleware around it, has tried to change what it was given. */
+  #takesCopies = false
 
   constructor(model: LanguageModelV3 | LanguageModelV4, providerTools: ProviderTools) {
     this.server = { name: model.provider }
     this.#model = portOf(model)
-    this.#source = model
     this.#isV4 = isV4(model)
     this.#replier = { server: this.server, model: model.modelId, key: `ai-sdk/${model.provider}` }
     this.#providerTools = providerTools
     this.#tools = new Tools(providerTools)
+    this.#warnings = new Warnings(this.server, model.modelId)
   }
 
   respond(request: Model.Request): Effect.Effect<Model.Reply, ModelFailure> {
@@ -148,12 +150,12 @@ class Bridge {
         request,
         (options) => this.#attempt((abortSignal) => this.#model.doGenerate({ ...options, abortSignal }))
       ),
-      (result) => {
+      this.#reading((result) => {
         const { content, finishReason, usage, warnings } = fieldsOf(result)
-        if (!Array.isArray(content)) return Effect.fail(ModelProblem.malformed(this.server, written(result)))
+        if (!Array.isArray(content)) return Effect.fail(this.#malformed(result))
         const reply = replyOf(this.#replier, content, { finishReason, usage })
         return isEmpty(warnings) ? reply : Effect.andThen(this.#heeded(request, warnings), reply)
-      }
+      })
     )
   }
 
@@ -164,13 +166,18 @@ class Bridge {
       this.#ask(request, (options) =>
         // The stream outlives the promise.
         Effect.flatMap(untilClosed, (abortSignal) =>
-          this.#attempt(() => this.#model.doStream({ ...options, abortSignal })))),
-      (result) => {
-        const { stream } = fieldsOf(result)
-        return stream instanceof ReadableStream
-          ? Effect.succeed(this.#pieces(request, stream))
-          : Effect.fail(ModelProblem.malformed(this.server, written(result)))
-      }
+          this.#attempt(async () => {
+            const result = await this.#model.doStream({ ...options, abortSignal })
+            // A model that does not heed the signal opens its stream too late.
+            if (abortSignal.aborted) await streamIn(result)?.cancel()
+            return result
+          }))),
+      this.#reading((result) => {
+        const stream = streamIn(result)
+        return stream === undefined
+          ? Effect.fail(this.#malformed(result))
+          : Effect.succeed(this.#pieces(request, stream))
+      })
     )
   }
 
@@ -182,37 +189,51 @@ class Bridge {
     const unsupported = unsupportedOption(request, this.#isV4, this.#providerTools)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     const { options = {}, tools, transcript } = request
-    const others = callOptions(options, this.#tools.of(tools), this.server)
-    const asking = ({ noted, whole }: AllPrompts) => {
-      const asked = ask({ prompt: whole.of(transcript), ...others })
-      return Effect.catch(asked, (failure) =>
-        failure.code === "unsupported" && hasFiles(transcript)
-          ? ask({ prompt: noted.of(transcript), ...others })
-          : Effect.fail(failure))
+    const askWith = (prompts: Prompts) => {
+      const given = () => ({
+        prompt: prompts.of(transcript),
+        ...callOptions(options, this.#tools.of(tools), this.server)
+      })
+      if (this.#takesCopies) return ask(copyOf(given()))
+      // What later requests share is read-only. A middleware that changes it gets copies from then on.
+      return Effect.catch(
+        ask(given()),
+        (failure) => failure.code === "defect" && this.#takesCopies ? ask(copyOf(given())) : Effect.fail(failure)
+      )
     }
-    return this.#prompts === undefined ? Effect.flatMap(this.#makePrompts, asking) : asking(this.#prompts)
+    const asking = ({ noted, whole }: AllPrompts) =>
+      Effect.catch(
+        askWith(whole),
+        (failure) =>
+          failure.code === "unsupported" && hasFiles(whole.of(transcript)) ? askWith(noted) : Effect.fail(failure)
+      )
+    return this.#knownPrompts === undefined ? Effect.flatMap(this.#makePrompts, asking) : asking(this.#knownPrompts)
   }
 
   get #makePrompts(): Effect.Effect<AllPrompts> {
     return Effect.map(this.#urls, (urls) => {
       const target = { isV4: this.#isV4, key: this.#replier.key }
-      const whole = new Prompts({ ...target, reads: (file) => !("url" in file) || isSupported(file, urls) })
-      return this.#prompts = { whole, noted: new Prompts({ ...target, reads: () => false }) }
+      const whole = new Prompts({ ...target, reads: (file) => isSupported(file, urls) })
+      return this.#knownPrompts = { whole, noted: new Prompts({ ...target, reads: () => false }) }
     })
   }
 
   // Which addresses of files the provider fetches itself. Nothing is downloaded here.
   get #urls(): Effect.Effect<Fields> {
     return Effect.orElseSucceed(
-      Effect.tryPromise(async () => fieldsOf(await this.#source.supportedUrls)),
+      Effect.tryPromise(async () => fieldsOf(await this.#model.supportedUrls)),
       (): Fields => ({})
     )
   }
 
+  // A model without types may return something else than a promise.
   #attempt(ask: (signal: AbortSignal) => PromiseLike<unknown>): Effect.Effect<unknown, ModelFailure> {
     return Effect.catch(
-      Effect.tryPromise({ try: ask, catch: (error) => ({ error }) }),
-      ({ error }) => Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now)))
+      Effect.tryPromise({ try: (signal) => Promise.resolve(ask(signal)), catch: (error) => ({ error }) }),
+      ({ error }) => {
+        this.#takesCopies ||= isOfReadOnly(error)
+        return this.#failed(failureOf, error)
+      }
     )
   }
 
@@ -220,8 +241,8 @@ class Bridge {
     return Stream.suspend(() => {
       const reply = new StreamedReply()
       return Stream.fromReadableStream({ evaluate: () => stream, onError: (error) => ({ error }) }).pipe(
-        Stream.catch(({ error }) => this.#failed(readingFailure, error)),
-        Stream.mapEffect((value) => this.#piece(request, reply, value)),
+        Stream.catch(({ error }) => Stream.fromEffect(this.#failed(reportedFailure, error))),
+        Stream.mapEffect(this.#reading((value) => this.#piece(request, reply, value))),
         Stream.filter((piece) => piece !== noPiece)
       )
     })
@@ -233,10 +254,10 @@ class Bridge {
     value: unknown
   ): Effect.Effect<ModelAdapter.Piece, ModelFailure> {
     const part = partOf(value)
-    if (part === undefined) return Effect.fail(ModelProblem.malformed(this.server, written(value)))
+    if (part === undefined) return Effect.fail(this.#malformed(value))
     switch (part["type"]) {
       case "error":
-        return Effect.flatMap(now, (now) => Effect.fail(reportedFailure(this.server, part["error"], now)))
+        return this.#failed(reportedFailure, part["error"])
       case "stream-start":
         return Effect.as(this.#heeded(request, part["warnings"]), noPiece)
       case "ping":
@@ -254,28 +275,31 @@ class Bridge {
     }
   }
 
-  #failed(
-    failureOf: (server: ModelProblem.Server, error: unknown, now: number) => ModelFailure,
-    error: unknown
-  ): Stream.Stream<never, ModelFailure> {
-    return Stream.fromEffect(Effect.flatMap(now, (now) => Effect.fail(failureOf(this.server, error, now))))
-  }
-
   // A provider's package ignores what it does not have, and says so. An option of the request must not be ignored.
   #heeded({ options = {} }: Model.Request, warnings: unknown): Effect.Effect<void, ModelFailure> {
     const ignored = ignoredOption(this.server, options, warnings)
-    return ignored === undefined ? this.#warn(warnings) : Effect.fail(ignored)
+    return ignored === undefined ? this.#warnings.log(warnings) : Effect.fail(ignored)
   }
 
-  #warn(warnings: unknown): Effect.Effect<void> {
-    if (!Array.isArray(warnings)) return Effect.void
-    const fresh = warnings.map(written).filter((warning) => !this.#warned.has(warning))
-    for (const warning of fresh) this.#warned.add(warning)
-    return Effect.forEach(
-      fresh.slice(0, maxWarnings),
-      (warning) => Effect.logWarning(`${this.server.name} (${this.#replier.model}): ${warning}`),
-      { discard: true }
-    )
+  #failed(failureOf: typeof reportedFailure, error: unknown): Effect.Effect<never, ModelFailure> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(failureOf(this.server, error, now)))
+  }
+
+  // Reading what a model returned may throw.
+  #reading<A>(
+    read: (value: unknown) => Effect.Effect<A, ModelFailure>
+  ): (value: unknown) => Effect.Effect<A, ModelFailure> {
+    return (value) => {
+      try {
+        return read(value)
+      } catch {
+        return Effect.fail(this.#malformed(value))
+      }
+    }
+  }
+
+  #malformed(value: unknown): ModelFailure {
+    return ModelProblem.malformed(this.server, written(value))
   }
 }
 
@@ -285,13 +309,19 @@ interface AllPrompts {
   readonly noted: Prompts
 }
 
-const maxWarnings = 10
+const noPiece: ModelAdapter.Piece = {}
 
 const isEmpty = (warnings: unknown): boolean => !Array.isArray(warnings) || warnings.length === 0
 
-const noPiece: ModelAdapter.Piece = {}
-
-const now = Clock.currentTimeMillis
+// What an engine says if a frozen object is changed. An error may be a proxy that cannot be looked at.
+const isOfReadOnly = (error: unknown): boolean => {
+  try {
+    return error instanceof TypeError &&
+      /read.?only|not extensible|cannot (add|assign|define|delete|redefine)/i.test(error.message)
+  } catch {
+    return false
+  }
+}
 
 // Aborted when the scope closes.
 const untilClosed: Effect.Effect<AbortSignal, never, Scope.Scope> = Effect.map(

@@ -4,8 +4,8 @@
  *     status and body ─ refused     no connection ─ unreachable     error in a stream ─ reported     …
  *
  * Each failure is classified by what can be done about it: by the server's own report if that is clear, otherwise by the
- * status. The reports of OpenAI, Azure, OpenRouter, Groq, Mistral, Gemini, Anthropic, vLLM, llama.cpp, LM Studio and Ollama
- * are known. Messages are for the people who run the program. They are bounded, and what looks like a key is hidden.
+ * status. The reports of OpenAI, Azure, OpenRouter, Groq, Mistral, xAI, Gemini, Anthropic, Bedrock, vLLM, llama.cpp, LM
+ * Studio and Ollama are known. Messages are for the people who run the program. They are bounded, and what looks like a key is hidden.
  *
  * This module uses a module of `effect` that is marked unstable, so the package's index does not export it.
  *
@@ -17,7 +17,8 @@ import * as Headers from "effect/http/Headers"
 import * as Predicate from "effect/Predicate"
 import { escape } from "effect/RegExp"
 import * as Result from "effect/Result"
-import { asText, kindOf, type Problem, problemIn, problemOf } from "./internal/adapter/serverProblem.ts"
+import { copyWithout } from "./internal/adapter/hiddenError.ts"
+import { asText, kindOf, type Problem, problemIn, problemOf, statusOf } from "./internal/adapter/serverProblem.ts"
 import { ModelFailure, type Usage } from "./Model.ts"
 
 /**
@@ -192,12 +193,15 @@ export const refused = (
     readonly body: unknown
     readonly retryAfter?: Duration.Duration | undefined
   }
-): ModelFailure =>
-  new ModelFailure({
-    ...(retryAfter === undefined ? {} : { retryAfter, hint: `Ask again in ${Duration.format(retryAfter)}.` }),
-    ...fieldsOf(server, status, problemIn(body), `${server.name} answered ${status}`),
+): ModelFailure => {
+  const problem = problemIn(body)
+  const wait = retryAfter ?? problem.retryAfter
+  return new ModelFailure({
+    ...(wait === undefined ? {} : { retryAfter: wait, hint: `Ask again in ${Duration.format(wait)}.` }),
+    ...fieldsOf(server, status, problem, `${server.name} answered ${status}`),
     status
   })
+}
 
 /**
  * Reports a problem that came with a success status, or in the middle of a stream.
@@ -208,7 +212,7 @@ export const refused = (
  */
 export const reported = (server: Server, error: unknown): ModelFailure => {
   const problem = problemOf(error)
-  const status = problem.status ?? (/invalid_request/.test(problem.code) ? 400 : undefined)
+  const status = problem.status ?? statusOf(problem)
   return new ModelFailure(fieldsOf(server, status, problem, `${server.name} failed`))
 }
 
@@ -401,41 +405,23 @@ const formsOf = (secret: string): ReadonlyArray<string> => {
   return [secret, encoded, queried, quoted, quoted.replaceAll("/", "\\/")]
 }
 
-const hidden = ({ hide = redact }: Server, text: string): string => hide(text)
+const hidden = ({ hide = redactStart }: Server, text: string): string => hide(text)
+
+// Looking for secrets takes time, and of a long text only the beginning is of use.
+const redactStart = (text: string): string => redact(text.length > mostRead ? `${text.slice(0, mostRead)}…` : text)
+
+const mostRead = 20_000
 
 /**
- * Returns an error as the `cause` of a failure: itself, or a copy without the secrets that it, its plain data or one of its
- * causes quotes. Some runtimes put the whole address of a request into a message or a field, and some clients the headers of
- * the response.
+ * Returns an error as the `cause` of a failure: itself, or a copy without the secrets that it or one of its causes quotes. Some
+ * runtimes put the whole address of a request into a message or a field. If the secrets are not known, the copy has no
+ * instances of classes other than errors, such as headers, and no more than a thousand fields.
  *
  * @category failures
  * @since 0.1.0
  */
-export const withoutSecrets = (server: Server, error: unknown): unknown => cleaned(server, error, 0)
-
-const cleaned = (server: Server, error: unknown, depth: number): unknown => {
-  if (typeof error === "string") return hidden(server, error)
-  if (typeof error !== "object" || error === null || depth > 10) return error
-  const clean = (value: unknown) => cleaned(server, value, depth + 1)
-  if (Array.isArray(error)) {
-    const errors = error.map(clean)
-    return errors.some((value, index) => value !== error[index]) ? errors : error
-  }
-  const fields = Object.entries(Object.getOwnPropertyDescriptors(error))
-  const changed = fields.flatMap(([name, field]) => {
-    const isText = typeof field.value === "string" && name !== "name" && name !== "code"
-    const value = isText || isPlain(field.value) || /^(cause|errors)$/.test(name) ? clean(field.value) : field.value
-    return value === field.value ? [] : [[name, { ...field, value }] as const]
-  })
-  return changed.length === 0
-    ? error
-    : Object.create(Object.getPrototypeOf(error), Object.fromEntries([...fields, ...changed]))
-}
-
-// The headers of a response, for example, or its parsed body.
-const isPlain = (value: unknown): boolean =>
-  Array.isArray(value) ||
-  typeof value === "object" && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
+export const withoutSecrets = (server: Server, error: unknown): unknown =>
+  copyWithout((text) => hidden(server, text), error, server.hide !== undefined)
 
 /**
  * Returns a text of a server or of an error as a failure's detail quotes it: without secrets, on one line, of at most 500

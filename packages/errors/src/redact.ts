@@ -112,7 +112,11 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\b(bearer|basic)\s+(?:(?=[\w.~+/-]{0,200}[\d=])[\w.~+/=-]{8,}|[\w.~+/=-]{16,})/gi, "$1 <redacted>"],
   // Keys by their prefix, and JSON web tokens.
   [/\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abprs]|npm|hf|whsec|shp(?:at|ca|pa|ss))[_-][\w-]{8,}/g, "<redacted>"],
-  [/\b(?:AKIA|ASIA|AIza|eyJ|ya29\.|SG\.)[\w.-]{12,}/g, "<redacted>"],
+  // Those of AWS, Google, Bedrock, Groq, xAI, Replicate, Perplexity, Fireworks, NVIDIA, Cerebras, Together AI and Vercel, too.
+  [
+    /\b(?:AKIA|ASIA|AIza|eyJ|ya29\.|SG\.|ABSK|(?:gsk|xai|r8|pplx|fw|nvapi|csk|tgp_v1|vck)[_-](?=[\w-]{20}))[\w.+/=-]{12,}/g,
+    "<redacted>"
+  ],
   [/\b(?=[\w-]{0,60}\d)[\w-]{0,60}(?:secret|passw)[\w-]{0,60}/gi, "<redacted>"],
   // A long run of letters and digits, except a UUID.
   [
@@ -124,7 +128,10 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]+){3,}\/?/g, "<path>"],
   [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, "<address>"],
   [/(?<![\w:])\[?(?=[\d:]{0,40}[a-f])(?:[\da-f]{1,4}:){4,7}[\da-f]{1,4}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],
-  [/(?<![\w:])\[?(?:[\da-f]{1,4}:){0,6}:(?::?[\da-f]{1,4}){1,7}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],
+  [
+    /(?<![\w:])\[?(?:(?:[\da-f]{1,4}:){1,6}|:):[\da-f]{1,4}(?::[\da-f]{1,4}){0,6}\]?(?::\d{1,5})?(?![\w:])/gi,
+    "<address>"
+  ],
   [/\b(?:localhost|(?:[\w-]{1,63}\.){1,10}[a-z][\w-]{0,62}):\d{2,5}\b/gi, "<address>"],
   [/\b(?:[a-z\d-]{1,63}\.){2,10}[a-z]{2,63}\b/gi, "<address>"],
   [/\b(?:[A-Z]\w{0,60})?(?:Error|Exception)\b:\s*/g, ""],

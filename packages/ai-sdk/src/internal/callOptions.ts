@@ -3,7 +3,7 @@
  */
 import { Model, type ModelFailure, type Toolkit } from "@fallible/core"
 import * as ModelProblem from "@fallible/core/ModelProblem"
-import { fieldsOf, textAt } from "./untyped.ts"
+import { copyOf, fieldsOf, frozenCopyOf, textAt } from "./untyped.ts"
 
 /**
  * Tools that a provider runs itself, by name.
@@ -82,14 +82,18 @@ export const callOptions = (
   ...(options.reasoning === undefined ? {} : { reasoning: options.reasoning }),
   ...(options.output === undefined
     ? {}
-    : { responseFormat: { type: "json", schema: options.output, name: "answer" } }),
-  ...providerOptions(options, server)
+    : { responseFormat: { type: "json", schema: copyOf(options.output), name: "answer" } }),
+  ...providerOptions(copyOf(options.provider), options, server)
 })
 
 // The OpenAI package drops the level silently for models that it does not know as reasoning ones. So the server decides.
-const providerOptions = ({ provider, reasoning = "none" }: Model.Options, { name }: ModelProblem.Server): object => {
-  const [own] = /^(openai|azure)\b/.exec(name) ?? []
-  if (own === undefined || reasoning === "none") return provider === undefined ? {} : { providerOptions: provider }
+const providerOptions = (
+  provider: Model.Options["provider"],
+  { reasoning = "none" }: Model.Options,
+  { name }: ModelProblem.Server
+): object => {
+  const [own] = reasoning === "none" ? [] : /^(openai|azure)\b/.exec(name) ?? []
+  if (own === undefined) return provider === undefined ? {} : { providerOptions: provider }
   return { providerOptions: { ...provider, [own]: { forceReasoning: true, ...fieldsOf(provider?.[own]) } } }
 }
 
@@ -113,7 +117,8 @@ export class Tools {
   of(definitions: ReadonlyArray<Toolkit.Definition>): ReadonlyArray<object> {
     const known = this.#known.get(definitions)
     if (known !== undefined) return known
-    const tools = [
+    // A copy: the schemas are the toolkit's.
+    const tools = frozenCopyOf([
       ...definitions.map(({ description, name, parameters }) => ({
         type: "function",
         name,
@@ -121,7 +126,7 @@ export class Tools {
         inputSchema: parameters
       })),
       ...this.#ofProvider
-    ]
+    ])
     this.#known.set(definitions, tools)
     return tools
   }

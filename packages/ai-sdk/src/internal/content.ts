@@ -38,7 +38,8 @@ export const see = (seen: Seen, element: unknown): void => {
     case "text": {
       const text = textAt(part, "text") ?? ""
       seen.text += text
-      add({ type: "text", text })
+      // Some providers refuse an empty text, and others sign one.
+      if (text !== "" || metadata !== undefined) add({ type: "text", text })
       break
     }
     case "reasoning": {

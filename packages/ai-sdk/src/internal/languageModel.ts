@@ -10,14 +10,15 @@ export type LanguageModel = LanguageModelV3 | LanguageModelV4
 /** True if a model takes files and reasoning in the form of version 4. */
 export const isV4 = ({ specificationVersion }: LanguageModel): boolean => specificationVersion === "v4"
 
-/** What the bridge passes to a model of either version. */
+/** What the bridge uses of a model of either version. What it returns may be anything. */
 export interface Port {
+  readonly supportedUrls: unknown
   readonly doGenerate: (options: object) => PromiseLike<unknown>
   readonly doStream: (options: object) => PromiseLike<unknown>
 }
 
 // The prompt was made in the form of the model's own version.
-export const portOf = (model: LanguageModel) => model as unknown as Port
+export const portOf = (model: LanguageModel): Port => model as unknown as Port
 
 /** Returns why a value is not a model of a known version; `undefined` if it is one. */
 export const problemOf = (model: unknown): string | undefined => {
@@ -28,7 +29,10 @@ export const problemOf = (model: unknown): string | undefined => {
   }
   if (!Predicate.isObject(model) || !("doGenerate" in model)) return `got ${typeof model}`
   const version: unknown = model["specificationVersion"]
-  return version === "v3" || version === "v4"
-    ? undefined
-    : `got a model of version ${String(version)}. Use a newer version of the provider's package`
+  if (version !== "v3" && version !== "v4") {
+    return `got a model of version ${String(version)}. Use a newer version of the provider's package`
+  }
+  const absent = ["doGenerate", "doStream"].find((name) => typeof model[name] !== "function") ??
+    ["provider", "modelId"].find((name) => typeof model[name] !== "string")
+  return absent === undefined ? undefined : `got a model without \`${absent}\``
 }

@@ -4,64 +4,90 @@
 import { ModelFailure } from "@fallible/core"
 import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Predicate from "effect/Predicate"
-import { type Fields, fieldsOf, objectAt, textAt } from "./untyped.ts"
+import { type Fields, fieldsOf, objectAt, parsed, textAt } from "./untyped.ts"
 
 /** @param now the time, in milliseconds since 1970 */
-export const failureOf = (server: ModelProblem.Server, error: unknown, now: number): ModelFailure => {
+export const failureOf = (server: ModelProblem.Server, error: unknown, now: number): ModelFailure =>
+  reading(server, () => thrown(server, error, now))
+
+/** Makes a failure from the error in a stream: an error object, or what the server reported in the middle of its reply. */
+export const reportedFailure = (server: ModelProblem.Server, error: unknown, now: number): ModelFailure =>
+  reading(server, () => {
+    if (isOfNetwork(error)) return ModelProblem.brokenOff(server, error)
+    if (!(error instanceof Error) && !hasStatus(fieldsOf(error))) {
+      return ModelProblem.reported(server, objectAt(error, "error") ?? error)
+    }
+    // The request has been sent by then, so an unknown error is about what the server sent.
+    const failure = thrown(server, error, now)
+    return failure.code === "defect" ? malformed(server, error, fieldsOf(error)) : failure
+  })
+
+// An error may have getters that throw.
+const reading = (server: ModelProblem.Server, read: () => ModelFailure): ModelFailure => {
+  try {
+    return read()
+  } catch {
+    return new ModelFailure({
+      code: "defect",
+      detail: `${server.name} failed with an error that cannot be read.`,
+      transient: false
+    })
+  }
+}
+
+const thrown = (server: ModelProblem.Server, error: unknown, now: number): ModelFailure => {
   const fields = fieldsOf(error)
-  const status = fields["statusCode"]
-  if (typeof status === "number" && (status < 200 || status > 299)) {
+  if (hasStatus(fields)) {
     const body = textAt(fields, "responseBody") ?? fields["data"] ?? textAt(fields, "message")
     const headers = objectAt(fields, "responseHeaders") ?? {}
-    return ModelProblem.refused(server, { status, body, retryAfter: ModelProblem.retryAfter(textsIn(headers), now) })
+    return ModelProblem.refused(server, {
+      status: fields["statusCode"],
+      body,
+      retryAfter: ModelProblem.retryAfter(textsIn(headers), now)
+    })
   }
   const name = textAt(fields, "name") ?? ""
   const named = kinds.find(([pattern]) => pattern.test(name))?.[1](server, error, fields)
   if (named !== undefined) return named
-  if (isOfNetwork(error)) return ModelProblem.unreachable(server, fields["cause"] ?? error)
+  if (isOfNetwork(error)) return ModelProblem.unreachable(server, error)
   // The Anthropic package throws this for a stream whose first piece is no JSON.
   if (/^Expected a normalized \w+ stream error/.test(textAt(fields, "message") ?? "")) {
     return malformed(server, error, fields)
   }
   return new ModelFailure({
     code: "defect",
-    detail: `${server.name} failed with an error in the program: ${words(server, fields)}`,
+    detail: `${server.name} failed with an error in the program: ${words(server, error)}`,
     transient: false,
     cause: ModelProblem.withoutSecrets(server, error)
   })
 }
 
-/**
- * Makes a failure from what reading a stream failed with. The request has been sent by then, so an unknown error is about what
- * the server sent.
- */
-export const readingFailure = (server: ModelProblem.Server, error: unknown, now: number): ModelFailure => {
-  const failure = failureOf(server, error, now)
-  return failure.code === "defect" ? malformed(server, error, fieldsOf(error)) : failure
+// A status that tells of a failure.
+const hasStatus = (fields: Fields): fields is Fields & { readonly statusCode: number } => {
+  const status = fields["statusCode"]
+  return Number.isInteger(status) && Number(status) >= 300 && Number(status) < 600
 }
-
-/** Makes a failure from the error in a stream: an error object, or what the server reported in the middle of its reply. */
-export const reportedFailure = (server: ModelProblem.Server, error: unknown, now: number): ModelFailure =>
-  error instanceof Error || typeof fieldsOf(error)["statusCode"] === "number"
-    ? readingFailure(server, error, now)
-    : ModelProblem.reported(server, objectAt(error, "error") ?? error)
 
 type Kind = (server: ModelProblem.Server, error: unknown, fields: Fields) => ModelFailure
 
-const malformed: Kind = (server, error, fields) =>
-  new ModelFailure({
+const malformed: Kind = (server, error, fields) => {
+  const body = textAt(fields, "responseBody") ?? textAt(fields, "text")
+  // Some servers report a failure with a status of success.
+  const report = body === undefined ? undefined : objectAt(parsed(body), "error")
+  if (report !== undefined) return ModelProblem.reported(server, report)
+  const { detail } = ModelProblem.malformed(server, body ?? "")
+  return new ModelFailure({
     code: "malformed_reply",
-    detail: `${server.name} sent something that is not a reply: ${
-      // The body says more than the words of the package, which are always the same.
-      JSON.stringify(ModelProblem.quote(server, textAt(fields, "responseBody") ?? textAt(fields, "message") ?? ""))}`,
+    detail: body === undefined ? `${server.name} sent something that is not a reply: ${words(server, error)}` : detail,
     transient: true,
     cause: ModelProblem.withoutSecrets(server, error)
   })
+}
 
-const permanent = (code: string, hint?: string): Kind => (server, error, fields) =>
+const permanent = (code: string, hint?: string): Kind => (server, error) =>
   new ModelFailure({
     code,
-    detail: `${server.name}: ${words(server, fields)}`,
+    detail: `${server.name}: ${words(server, error)}`,
     ...(hint === undefined ? {} : { hint }),
     transient: false,
     cause: ModelProblem.withoutSecrets(server, error)
@@ -72,12 +98,12 @@ const kinds: ReadonlyArray<readonly [names: RegExp, kind: Kind]> = [
   [
     /^AI_APICallError$/,
     (server, error, fields) =>
-      typeof fields["statusCode"] === "number"
-        // The status has come, so a connection that is lost was lost in the middle of the reply.
-        ? isOfNetwork(fields["cause"])
-          ? ModelProblem.brokenOff(server, fields["cause"])
-          : malformed(server, error, fields)
-        : ModelProblem.unreachable(server, fields["cause"] ?? error)
+      typeof fields["statusCode"] !== "number"
+        ? ModelProblem.unreachable(server, error)
+        // The reply had begun.
+        : isOfNetwork(error)
+        ? ModelProblem.brokenOff(server, error)
+        : malformed(server, error, fields)
   ],
   [
     /^AI_(EmptyResponseBody|JSONParse|TypeValidation|InvalidResponseData|NoContentGenerated|InvalidStreamPart)Error$/,
@@ -88,9 +114,9 @@ const kinds: ReadonlyArray<readonly [names: RegExp, kind: Kind]> = [
     permanent("permission_denied", "Set the key where the provider's package reads it.")
   ],
   [/^AI_NoSuchModelError$/, permanent("unknown_model")],
-  [/^AI_(UnsupportedFunctionality|NoSuchProviderReference|UnsupportedModelVersion)\w*Error$/, permanent("unsupported")],
+  [/^AI_(NoSuchProviderReference|\w*Unsupported\w*)Error$/, permanent("unsupported")],
   [/^AI_\w*RefusalError$/, permanent("refused")],
-  [/^AI_(Invalid|TooMany|Unsupported|Type)\w*Error$/, permanent("bad_request")],
+  [/^AI_(Invalid|TooMany)\w*Error$/, permanent("bad_request")],
   [
     /^(Abort|Timeout)Error$/,
     (server) =>
@@ -102,16 +128,19 @@ const kinds: ReadonlyArray<readonly [names: RegExp, kind: Kind]> = [
   ]
 ]
 
-// What `fetch` and Node's HTTP clients throw if there is no connection.
+// What `fetch` and HTTP clients throw if there is no connection.
 const isOfNetwork = (error: unknown, depth = 0): boolean => {
   const { cause, code, message } = fieldsOf(error)
-  return typeof code === "string" && /^(E[A-Z]{3,}|UND_ERR_\w+)$/.test(code) ||
-    error instanceof TypeError && /fetch failed|network|load failed/i.test(String(message)) ||
+  return typeof code === "string" && networkCodes.test(code) ||
+    error instanceof TypeError && /fetch failed|network|load failed|^terminated$/i.test(String(message)) ||
     Predicate.isObject(cause) && depth < 5 && isOfNetwork(cause, depth + 1)
 }
 
-const words = (server: ModelProblem.Server, fields: Fields): string => {
-  const text = ModelProblem.quote(server, textAt(fields, "message") ?? "")
+const networkCodes =
+  /^(E(CONN\w+|PIPE|NOTFOUND|AI_\w+|HOST\w+|NET\w+|TIMEDOUT|PROTO|ADDR\w+)|UND_ERR_\w+|ERR_(SSL|TLS)_\w+|\w*CERT\w*|UNABLE_TO_\w+|HPE_\w+)$/
+
+const words = (server: ModelProblem.Server, error: unknown): string => {
+  const text = ModelProblem.quote(server, typeof error === "string" ? error : textAt(error, "message") ?? "")
   return text === "" ? "it gave no reason." : /[.!?]$/.test(text) ? text : `${text}.`
 }
 

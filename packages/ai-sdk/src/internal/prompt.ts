@@ -5,20 +5,11 @@ import type { LanguageModelV3Message, LanguageModelV4Message } from "@ai-sdk/pro
 import type { ToolCall, Transcript } from "@fallible/core"
 import { argumentsObject, fileNote, toolName } from "@fallible/core/ModelAdapter"
 import * as Predicate from "effect/Predicate"
-import { type Fields, textAt } from "./untyped.ts"
+import { attachedPart, bytesOf, filePart, isFile, type Target, textPart, withoutDataUrl } from "./files.ts"
+import { type Fields, frozenCopyOf, textAt } from "./untyped.ts"
 
 /** A message in the form of either version, which differ in their files. */
 export type Message = LanguageModelV3Message | LanguageModelV4Message
-
-/** What a prompt depends on, beside its transcript. */
-export interface Target {
-  /** Whether files have the form of version 4. */
-  readonly isV4: boolean
-  /** The key under which the provider's own form of a message is kept. */
-  readonly key: string
-  /** Whether the model can be sent a file. Otherwise, it reads a note. */
-  readonly reads: (file: Transcript.File) => boolean
-}
 
 /** What was made of the messages of a lineage. It grows in place. */
 interface Known {
@@ -70,6 +61,7 @@ export class Prompts {
       } else results.push(made)
     }
     const prompt = known.messages.concat(added)
+    for (const message of added) Object.freeze(Object.freeze(message).content)
     // More results may follow, so a message of results is kept only if it is not the last.
     if (results !== undefined) added.pop()
     for (const message of added) known.messages.push(message)
@@ -80,7 +72,10 @@ export class Prompts {
   #madeOf(message: Transcript.Message): object {
     const known = this.#made.get(message)
     if (known !== undefined) return known
-    const made = message.role === "tool" ? resultOf(message, this.#target) : messageOf(message, this.#target)
+    // A copy: the transcript has what a provider sent, and may go on elsewhere.
+    const made = frozenCopyOf(
+      message.role === "tool" ? resultOf(message, this.#target) : messageOf(message, this.#target)
+    )
     this.#made.set(message, made)
     return made
   }
@@ -125,31 +120,8 @@ const contentOf = (
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
-const withoutDataUrl = (file: Transcript.File): Transcript.File => {
-  const [, mediaType, base64] = "url" in file ? /^data:([^;,]+);base64,(.*)$/s.exec(file.url) ?? [] : []
-  return mediaType === undefined || base64 === undefined
-    ? file
-    : { mediaType, base64, ...(file.name === undefined ? {} : { name: file.name }) }
-}
-
-const textPart = (text: string) => ({ type: "text", text })
-
 // Some providers refuse a message without a text.
 const nothingSaid = textPart("(no text)")
-
-const filePart = (file: Transcript.File, target: Target): object => ({
-  type: "file",
-  mediaType: file.mediaType ?? "image/*",
-  ...(file.name === undefined ? {} : { filename: file.name }),
-  data: bytesOf(file, target)
-})
-
-const bytesOf = (file: Transcript.File, { isV4 }: Target): object | string =>
-  "url" in file
-    ? isV4 ? { type: "url", url: new URL(file.url) } : new URL(file.url)
-    : isV4
-    ? { type: "data", data: file.base64 }
-    : file.base64
 
 const resultOf = (message: Transcript.MessageOf<"tool">, target: Target): object => {
   const { callId, name } = message
@@ -190,15 +162,6 @@ const approvalOf = ({ callId }: Transcript.MessageOf<"tool">, approved: boolean)
   approvalId: callId,
   approved
 })
-
-const attachedPart = (file: Transcript.File, target: Target): object => {
-  if (target.isV4) return filePart(file, target)
-  const { mediaType = "image/*" } = file
-  const kind = mediaType.startsWith("image/") ? "image" : "file"
-  return "url" in file
-    ? { type: `${kind}-url`, url: file.url }
-    : { type: `${kind}-data`, data: file.base64, mediaType }
-}
 
 // -----------------------------------------------------------------------------
 // The model's own messages
@@ -243,7 +206,8 @@ const asSent = (part: Fields, target: Target): ReadonlyArray<object> => {
       return isBlank(textAt(part, "text") ?? "") && part["providerOptions"] === undefined ? [] : [part]
     case "file":
     case "reasoning-file":
-      return isFile(file) ? [{ ...rest, data: bytesOf(file, target) }] : []
+      if (!isFile(file)) return []
+      return [target.reads(file) ? { ...rest, data: bytesOf(file, target) } : textPart(fileNote(file))]
     case "tool-call":
       return [{ ...part, input: argumentsObject({ arguments: textAt(part, "input") }) }]
     default:
@@ -296,6 +260,3 @@ const callPart = (target: Target, call: ToolCall.ToolCall, part: Fields): object
   toolName: nameFor(target, call.name),
   input: argumentsObject(call)
 })
-
-const isFile = (value: unknown): value is Transcript.File =>
-  Predicate.isObject(value) && (typeof value["base64"] === "string" || typeof value["url"] === "string")

@@ -25,21 +25,20 @@ export const replyOf = (
   replier: Replier,
   content: Iterable<unknown>,
   { finishReason, usage: counts }: Ending
-): Effect.Effect<Model.Reply, ModelFailure> =>
-  Effect.suspend(() => {
-    const usage = usageOf(counts)
-    const reason = reasonOf(finishReason)
-    if (reason === "content-filter") return Effect.fail(ModelProblem.filtered(usage))
-    if (reason === "error" || reason === "interrupted") {
-      return Effect.fail(ModelProblem.cutOff(replier.server, finishReason, usage))
-    }
-    const seen = nothingSeen()
-    for (const element of content) see(seen, element)
-    const isEmpty = seen.text === "" && seen.calls.length === 0
-    return reason === "length" && isEmpty
-      ? Effect.fail(ModelProblem.usedUp(usage))
-      : Effect.succeed(asReply(replier, seen, usage, reason === "length"))
-  })
+): Effect.Effect<Model.Reply, ModelFailure> => {
+  const usage = usageOf(counts)
+  const reason = reasonOf(finishReason)
+  if (reason === "content-filter") return Effect.fail(ModelProblem.filtered(usage))
+  if (reason === "error" || reason === "interrupted") {
+    return Effect.fail(ModelProblem.cutOff(replier.server, finishReason, usage))
+  }
+  const seen = nothingSeen()
+  for (const element of content) see(seen, element)
+  const isEmpty = seen.text === "" && seen.calls.length === 0
+  return reason === "length" && isEmpty
+    ? Effect.fail(ModelProblem.usedUp(usage))
+    : Effect.succeed(asReply(replier, seen, usage, reason === "length"))
+}
 
 const asReply = (
   { key, model }: Replier,
@@ -59,7 +58,7 @@ const asReply = (
   native: { [key]: native }
 })
 
-// Providers of version 2 sent the reason itself.
+// Providers of version 2 sent the reason itself. An unknown reason is one to stop: what the reply says decides.
 const reasonOf = (reason: unknown): string | undefined =>
   typeof reason === "string" ? reason : textAt(reason, "unified")
 

@@ -6,15 +6,23 @@ import { type Fields, fieldsOf, objectAt, textAt } from "./untyped.ts"
 
 type Delta = Exclude<Model.Part, { readonly _tag: "Replied" }>
 
-interface Block {
+class Block {
   readonly type: "text" | "reasoning" | "tool-call"
   readonly id: string
-  text: string
   readonly name: string
   readonly isOfProvider: boolean
   /** Its position among the calls of the reply; -1 for other blocks. */
   readonly call: number
+  text = ""
   metadata: Fields | undefined
+
+  constructor({ call, id, isOfProvider, name, type }: Pick<Block, "call" | "id" | "isOfProvider" | "name" | "type">) {
+    this.type = type
+    this.id = id
+    this.name = name
+    this.isOfProvider = isOfProvider
+    this.call = call
+  }
 }
 
 /** A streamed reply so far. It grows in place, because a long reply has thousands of pieces. */
@@ -59,14 +67,14 @@ export class StreamedReply {
 
   /** The elements of the whole reply. A call whose arguments were cut off is among them, as far as it was written. */
   get content(): ReadonlyArray<unknown> {
-    return this.#content.map((element) => isBlock(element) ? elementOf(element) : element)
+    return this.#content.map((element) => element instanceof Block ? elementOf(element) : element)
   }
 
   #grow(type: Block["type"], id: string, part: Fields): ReadonlyArray<Delta> {
     const key = `${type} ${id}`
-    const isStart = String(part["type"]).endsWith("-start")
     const open = this.#open.get(key)?.at(-1)
-    const block = open === undefined || isStart && type === "tool-call" ? this.#begin(type, id, key, part) : open
+    const isNext = type === "tool-call" && part["type"] === "tool-input-start"
+    const block = open === undefined || isNext ? this.#begin(type, id, key, part) : open
     block.metadata = objectAt(part, "providerMetadata") ?? block.metadata
     const text = textAt(part, "delta") ?? ""
     // A block may be followed by another one with its id. The arguments of a call end with its `tool-call`.
@@ -87,7 +95,7 @@ export class StreamedReply {
     const isOfProvider = part["providerExecuted"] === true
     const call = type === "tool-call" && !isOfProvider ? this.#calls++ : -1
     const name = textAt(part, "toolName") ?? ""
-    const block: Block = { type, id, text: "", name, isOfProvider, call, metadata: undefined }
+    const block = new Block({ type, id, name, isOfProvider, call })
     this.#open.set(key, [...this.#open.get(key) ?? [], block])
     this.#content.push(block)
     return block
@@ -105,8 +113,6 @@ export class StreamedReply {
     }
   }
 }
-
-const isBlock = (element: Block | Fields): element is Block => "isOfProvider" in element
 
 const elementOf = ({ id, isOfProvider, metadata, name, text, type }: Block): Fields => ({
   type,

@@ -20,19 +20,45 @@ export const textAt = (value: unknown, key: string): string | undefined => {
   return typeof field === "string" ? field : undefined
 }
 
+/** Returns the field `stream` if it is a stream that can be read. */
+export const streamIn = (value: unknown): ReadableStream<unknown> | undefined => {
+  const { stream } = fieldsOf(value)
+  return stream instanceof ReadableStream && !stream.locked ? stream : undefined
+}
+
 /** Returns a value as the JSON that it is written as; `undefined` if it cannot be written. */
 export const jsonOf = (value: unknown): Schema.Json | undefined =>
-  value === undefined ? undefined : Option.getOrUndefined(copied(value))
+  value === undefined ? undefined : Option.getOrUndefined(asJson(value))
 
-const copied = Option.liftThrowable((value: unknown): Schema.Json => JSON.parse(JSON.stringify(value)))
+const asJson = Option.liftThrowable((value: unknown): Schema.Json => JSON.parse(JSON.stringify(value)))
 
-/** Returns the fields whose values are not absent. */
-export const present = (fields: { readonly [key: string]: Schema.Json | undefined }): Schema.JsonObject =>
-  Object.fromEntries(
-    Object.entries(fields).filter((field): field is [string, Schema.Json] => field[1] !== undefined)
-  )
+/** Returns a copy of plain objects and lists, down to a depth that only arguments reach. Other values stay as they are. */
+export const copyOf = <A>(value: A): A => copied(value, 0, false) as A
 
-/** Returns a value as text, for people to read. */
+/** Like {@link copyOf}, but nobody can change the copy. */
+export const frozenCopyOf = <A>(value: A): A => copied(value, 0, true) as A
+
+const copied = (value: unknown, depth: number, isFrozen: boolean): unknown => {
+  if (typeof value !== "object" || value === null || depth > 100) return value
+  const copy = copyAt(value, depth + 1, isFrozen)
+  return isFrozen && copy !== value ? Object.freeze(copy) : copy
+}
+
+const copyAt = (value: object, depth: number, isFrozen: boolean): object => {
+  if (Array.isArray(value)) return value.map((member) => copied(member, depth, isFrozen))
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  const copy: Record<string, unknown> = { ...value }
+  for (const key in copy) if (typeof copy[key] === "object") copy[key] = copied(copy[key], depth, isFrozen)
+  return copy
+}
+
+/** Returns what a JSON text says; `undefined` if it is none. */
+export const parsed = (text: string): unknown => Option.getOrUndefined(fromJson(text))
+
+const fromJson = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+
+/** Returns a value as a text to quote, whatever it is. */
 export const written = (value: unknown): string => {
   try {
     return JSON.stringify(value) ?? String(value)
@@ -40,3 +66,9 @@ export const written = (value: unknown): string => {
     return "a value that cannot be written"
   }
 }
+
+/** Returns the fields whose values are not absent. */
+export const present = (fields: { readonly [key: string]: Schema.Json | undefined }): Schema.JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).filter((field): field is [string, Schema.Json] => field[1] !== undefined)
+  )

@@ -1,6 +1,7 @@
 /*
  * Reads the problem that a model's server reports, and decides what it means.
  */
+import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 
@@ -11,12 +12,14 @@ export interface Problem {
   readonly code: string
   /** A status inside the report. */
   readonly status: number | undefined
+  /** How long the report asks to wait: Gemini says it there. */
+  readonly retryAfter?: Duration.Duration | undefined
 }
 
 const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))
 
 // None if the value is nested too deeply.
-const write: (value: unknown) => Option.Option<string> = Option.liftThrowable((value) => JSON.stringify(value))
+const write: (value: unknown) => Option.Option<string> = Option.liftThrowable((value) => JSON.stringify(value) ?? "")
 
 // -----------------------------------------------------------------------------
 // Reading
@@ -30,9 +33,13 @@ export const problemIn = (body: unknown): Problem => {
   const parsed = typeof body === "string" ? Option.getOrUndefined(parse(body)) : body
   const object = Array.isArray(parsed) ? parsed[0] : parsed
   return Predicate.isObject(object)
-    ? problemOf(object["error"] ?? object)
+    ? problemOf(object["error"] ?? errorOfResponse(object) ?? object)
     : { message: asText(body), code: "", status: undefined }
 }
+
+// OpenAI's event `response.failed`.
+const errorOfResponse = ({ response }: { readonly [key: PropertyKey]: unknown }): unknown =>
+  Predicate.isObject(response) ? response["error"] : undefined
 
 /** Reads the problem from the value of an `error` field. */
 export const problemOf = (error: unknown): Problem => {
@@ -45,8 +52,15 @@ export const problemOf = (error: unknown): Problem => {
       " "
     ),
     code: [code, type, status].map(asText).join(" "),
-    status: [code, status, status_code].map(Number).find((number) => number >= 400 && number < 600)
+    status: [code, status, status_code].map(Number).find((number) => number >= 400 && number < 600),
+    retryAfter: Array.isArray(error["details"]) ? delayIn(error["details"]) : undefined
   }
+}
+
+const delayIn = (details: ReadonlyArray<unknown>): Duration.Duration | undefined => {
+  const delays = details.map((detail) => Predicate.isObject(detail) ? asText(detail["retryDelay"]) : "")
+  const delay = delays.find((text) => /^\d{1,6}(\.\d{1,9})?s$/.test(text))
+  return delay === undefined ? undefined : Duration.seconds(Number(delay.slice(0, -1)))
 }
 
 const messageText = (value: unknown): string =>
@@ -55,6 +69,20 @@ const messageText = (value: unknown): string =>
 /** Returns a string or a number as a string; `""` for anything else. */
 export const asText = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? String(value) : ""
+
+/** Returns the status that a report would have had, if it had not come in the middle of a reply. */
+export const statusOf = ({ code }: Problem): number | undefined => statuses.find(([names]) => names.test(code))?.[1]
+
+const statuses: ReadonlyArray<readonly [names: RegExp, status: number]> = [
+  [/invalid_request/, 400],
+  [/authentication_error/, 401],
+  [/billing_error/, 402],
+  [/permission_error/, 403],
+  [/not_found_error/, 404],
+  [/request_too_large/, 413],
+  [/rate_limit|throttling/i, 429],
+  [/overloaded/, 529]
+]
 
 // -----------------------------------------------------------------------------
 // Meaning
@@ -92,8 +120,8 @@ const matches = (
   (codes?.test(code) === true || (under.includes(status ?? 200) && messages?.test(message) === true))
 
 /**
- * The codes and messages of OpenAI, Azure, OpenRouter, Groq, Mistral, Gemini, Anthropic, vLLM, llama.cpp, LM
- * Studio and Ollama.
+ * The codes and messages of OpenAI, Azure, OpenRouter, Groq, Mistral, xAI, Gemini, Anthropic, Bedrock, vLLM,
+ * llama.cpp, LM Studio and Ollama.
  */
 const kinds: ReadonlyArray<Meaning> = [
   {
@@ -110,7 +138,7 @@ const kinds: ReadonlyArray<Meaning> = [
         "(exceed|too long|longer|maximum|larger)[^.]{0,80}context",
         "context[^.]{0,80}(exceed|overflow|too long)",
         "prompt is too long|too many tokens|reduce the length|maximum model length",
-        "exceeds the maximum number of tokens|max_new_tokens"
+        "exceeds the maximum number of tokens|max_new_tokens|maximum prompt length|input is too long for"
       ].join("|"),
       "i"
     ),
@@ -120,8 +148,8 @@ const kinds: ReadonlyArray<Meaning> = [
   { kind: permanent("context_overflow"), messages: /request too large/i, under: [413, 429] },
   {
     kind: permanent("refused"),
-    codes: /content_filter/,
-    messages: /content management policy|requires moderation|input was flagged/i,
+    codes: /content_filter|content_policy_violation/,
+    messages: /content (management|filtering) policy|requires moderation|(input|prompt) was flagged|safety system/i,
     under: [400, 403, 422]
   },
   {
@@ -135,10 +163,8 @@ const kinds: ReadonlyArray<Meaning> = [
     codes: /model_not_found|invalid_model|DeploymentNotFound/,
     messages: new RegExp(
       [
-        "not a valid model|no endpoints found for",
-        "model( [\"'`][^\"'`]*[\"'`])? (not found|does not exist)",
-        // Gemini, and Anthropic.
-        "^models\\/\\S+ is not found for API version|^model: \\S"
+        "not a valid model|no endpoints found for|model identifier is invalid|^model: ",
+        "model( [\"'`][^\"'`]*[\"'`]| (?=\\S*[\\d:-])\\S{1,100})? (not found|does not exist)|models?(/\\S{1,100})? is not found for api version"
       ].join("|"),
       "i"
     ),
