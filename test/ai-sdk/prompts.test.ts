@@ -150,7 +150,7 @@ describe("a prompt", () => {
             assert.deepStrictEqual(options, { provider: { played: { a: 1 } } })
           }
         ),
-        { numRuns: 150 }
+        { numRuns: 60 }
       ))
   }
 

@@ -217,6 +217,7 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
   #transcript: Transcript
   readonly #tools: ReadonlyArray<Definition>
   readonly #options: Model.Options
+  readonly #sent: Effect.Effect<Asked, Model.ModelFailure>
   readonly reply: Effect.Effect<Asked, Model.ModelFailure>
 
   constructor(
@@ -231,18 +232,15 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
     this.#transcript = transcript
     this.#tools = tools
     this.#options = options
-    this.reply = runContainedCall(() => this.#sent, this)
-  }
-
-  // Suspended, so that the model is called in the fiber of the request.
-  get #sent(): Effect.Effect<Asked, Model.ModelFailure> {
-    return Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> => {
+    // Suspended, so that the model is called in the fiber of the request.
+    this.#sent = Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> => {
       const { model, output, watch } = this.#run
       const request = { transcript: this.#transcript, tools: this.#tools, options: this.#options }
       return watch === undefined
         ? requireEffect("The model's respond", model.respond(request))
         : runStream(model.stream(request), this.#watcher(watch, output))
     })
+    this.reply = runContainedCall(() => this.#sent, this)
   }
 
   #watcher(watch: (event: Happened) => void, output: Output | undefined): (part: Piece) => void {
@@ -278,29 +276,36 @@ class Request implements Watcher<Asked, Model.ModelFailure> {
   judge(exit: Exit.Exit<Asked, Model.ModelFailure>): Effect.Effect<Asked, Model.ModelFailure> {
     const failure = failureOf(exit)
     const short = failure?.code === "context_overflow" ? this.#run.request.halved(this.#transcript) : undefined
-    if (failure === undefined || short === undefined) return this.#judge(exit)
+    if (failure === undefined || short === undefined) return judgeReply(this.#run, this.#turn, exit)
     // The conversation is too long for the model, so it is asked once more with shorter results. After another failure, what
     // was shortened is not sent whole again.
     this.#transcript = short
-    const again = { within: runUnwatched, judge: (exit: Exit.Exit<Asked, Model.ModelFailure>) => this.#judge(exit) }
+    const again = {
+      within: runUnwatched,
+      judge: (exit: Exit.Exit<Asked, Model.ModelFailure>) => judgeReply(this.#run, this.#turn, exit)
+    }
     return Effect.andThen(notifyRetry(failure, Duration.zero), runContainedCall(() => this.#sent, again))
   }
+}
 
-  #judge(exit: Exit.Exit<Asked, Model.ModelFailure>): Effect.Effect<Asked, Model.ModelFailure> {
-    // The model died, interrupted itself, or failed with something other than a `ModelFailure`.
-    if (Exit.isFailure(exit)) {
-      const failure = failureOf(exit)
-      return failure === undefined
-        ? Effect.die(Cause.squash(exit.cause))
-        : Effect.fail(namedFailure(failure, this.#run.model))
-    }
-    const reply = requireNoPromise("The model", "succeeded with", exit.value)
-    if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
-    const { masks, model, retried } = this.#run
-    const usable = received(named(reply, model), masks)
-    if (retried.length > 0) return Effect.succeed({ reply: usable, failures: retriedOf(retried, this.#turn) })
-    return usable === exit.value ? exit : Effect.succeed(usable)
+// A function, and no method of the class: an engine calls private methods slowly.
+const judgeReply = (
+  { masks, model, retried }: Asking,
+  turn: number,
+  exit: Exit.Exit<Asked, Model.ModelFailure>
+): Effect.Effect<Asked, Model.ModelFailure> => {
+  // The model died, interrupted itself, or failed with something other than a `ModelFailure`.
+  if (Exit.isFailure(exit)) {
+    const failure = failureOf(exit)
+    return failure === undefined
+      ? Effect.die(Cause.squash(exit.cause))
+      : Effect.fail(namedFailure(failure, model))
   }
+  const reply = requireNoPromise("The model", "succeeded with", exit.value)
+  if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
+  const usable = received(named(reply, model), masks)
+  if (retried.length > 0) return Effect.succeed({ reply: usable, failures: retriedOf(retried, turn) })
+  return usable === exit.value ? exit : Effect.succeed(usable)
 }
 
 const failureOf = (exit: Exit.Exit<unknown, unknown>): Model.ModelFailure | undefined => {
