@@ -172,7 +172,8 @@ const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tri
  *
  * Every answer of the tool, or of a fallback inside this one, is stored, unless the answer carries an age.
  * So put a fallback to a default value outside this one; otherwise, the default value would be stored. An
- * answer from the store carries its age, so that it is not mistaken for a fresh one.
+ * answer from the store carries its age, so that it is not mistaken for a fresh one. Files of an answer
+ * (`ToolCall.attach`) are not stored.
  *
  * If no usable value is stored, the call fails with the tool's own failure. A `ToolUnavailable` then lists `name` among
  * the sources that were `tried`. A stored value is not usable if it is older than `maxAge`, or if it no
