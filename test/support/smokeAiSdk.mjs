@@ -15,7 +15,8 @@ const model = {
       finishReason: { unified: "stop", raw: "stop" },
       usage: { inputTokens: { total: 3 }, outputTokens: { total: 2 } },
       warnings: []
-    })
+    }),
+  doStream: () => Promise.reject(new Error("not streamed"))
 }
 const answer = await Effect.runPromise(
   Agent.make({ toolkit: Toolkit.empty }).run("Hello?").pipe(Effect.provide(AiSdk.layer(model)))
