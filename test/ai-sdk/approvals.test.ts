@@ -51,7 +51,7 @@ const answers = (input: ReadonlyArray<Record<string, unknown>>) =>
 
 describe("a provider that asks before it runs a call", () => {
   for (
-    const [reply, approved] of [["yes", true], [" Approved. ", true], ["no", false], [
+    const [reply, approved] of [["yes", true], [" Yes. ", true], ["no", false], ["approved", false], [
       "yes, but only /tmp/a",
       false
     ]] as const
@@ -93,6 +93,65 @@ describe("a provider that asks before it runs a call", () => {
       const requests = yield* bodies
       assert.deepStrictEqual(answers(requests[1]!.input), [["mcpr_1", true]])
     }).pipe(Effect.provide(serving(responses)([asking("mcpr_1"), ScriptedModel.text("Done.")]))))
+
+  it.effect("asks about all of the arguments: nobody can approve what is not shown", () =>
+    Effect.gen(function*() {
+      const { question } = yield* suspended(agent.run("Clean up."))
+      assert.include(question, "\"path\":\"/\"")
+    }).pipe(Effect.provide(
+      serving(responses)([{
+        text: "",
+        calls: [],
+        native: {
+          responses: {
+            before: [{
+              ...request("mcpr_1", "delete_all"),
+              arguments: JSON.stringify({ note: "x".repeat(3000), path: "/" })
+            }]
+          }
+        }
+      }])
+    )))
+
+  it.effect("is asked about by no tool of the agent's, and the model cannot ask", () =>
+    Effect.gen(function*() {
+      const own = Tool.make(
+        "approve_provider_call",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.succeed("yes")
+      )
+      assert.throws(() => Agent.make({ toolkit: Toolkit.make(own) }), /Rename your tool/)
+      const { suspension } = yield* suspended(agent.run("Clean up."))
+      const answer = yield* agent.resume(suspension, "yes")
+      assert.strictEqual(answer.text, "Done.")
+      const { requests } = yield* (yield* FakeModelServer.FakeModelServer).state
+      assert.deepStrictEqual(
+        requests.map(({ asked }) => asked?.tools.map(({ name }) => name)),
+        [["now"], ["now"], ["now"]]
+      )
+      assert.include(JSON.stringify(requests.at(-1)?.asked?.messages), "unknown_tool")
+    }).pipe(Effect.provide(
+      serving(responses)([
+        asking("mcpr_1"),
+        ScriptedModel.call("approve_provider_call", { tool: "bank", arguments: "x" }),
+        ScriptedModel.text("Done.")
+      ])
+    )))
+
+  it.effect("takes no call of the run's limit", () =>
+    Effect.gen(function*() {
+      const limited = Agent.make({ toolkit: Toolkit.make(clock), limits: { calls: 1 } })
+      const { suspension } = yield* suspended(limited.run("Clean up."))
+      const answer = yield* limited.resume(suspension, "yes")
+      assert.strictEqual(answer.report.calls, 1)
+      assert.strictEqual(answer.report.failures.length, 0)
+    }).pipe(Effect.provide(
+      serving(responses)([
+        asking("mcpr_1"),
+        ScriptedModel.call("now"),
+        ScriptedModel.text("Done.")
+      ])
+    )))
 
   it.effect("is not known to another provider: that one sees an ordinary call and its result", () =>
     Effect.gen(function*() {

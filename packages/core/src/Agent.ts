@@ -30,6 +30,7 @@ import { finalAnswerName, type Output, outputOf } from "./internal/agent/finalAn
 import { asToolkit, KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
+import { approvalName } from "./internal/agent/providerApproval.ts"
 import { canWrite } from "./internal/agent/question.ts"
 import { Rereads } from "./internal/agent/rereads.ts"
 import { Account } from "./internal/agent/runAccount.ts"
@@ -375,7 +376,7 @@ export const make = <
   const own = withAnswer(equipped(options), output)
   const acting = Array.from(own.tools.values()).filter(({ sideEffect }) => !isIdempotent(sideEffect))
   const isUnkeyed = acting.some(({ sideEffect }) => sideEffect === "non_idempotent")
-  const masks = masksOf(own.tools.values(), [readMoreName])
+  const masks = masksOf(own.tools.values(), [readMoreName, approvalName])
   // Tells agents apart that are asked the same question.
   const tools = Array.from(own.tools.keys()).toSorted().join()
   const actingNames = new Set(acting.map(({ name }) => name))

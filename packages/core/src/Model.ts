@@ -121,8 +121,8 @@ export class ProviderCall extends namedStruct<ProviderCall>()({
   /** True if the provider's tool failed. */
   failed: Schema.optionalKey(Schema.Boolean),
   /**
-   * The id of the provider's request to approve this call, which has not run. The agent asks its user (`RunSuspended`): `"yes"`
-   * approves it, any other reply denies it. The provider is told with the next request.
+   * The id of the provider's request to approve this call, which has not run. The agent asks its user (`RunSuspended`): `"yes"`,
+   * in any case, approves it, and any other reply denies it. The provider is told with the next request.
    */
   approval: Schema.optionalKey(Schema.String)
 }) {}
@@ -153,6 +153,11 @@ export class Reply extends namedStruct<Reply>()({
   usage: Schema.optionalKey(Usage),
   /** True if the reply was cut off at the maximum number of tokens. Absent means false. */
   truncated: Schema.optionalKey(Schema.Boolean),
+  /**
+   * True if the provider paused in the middle of its own work, such as a long search. The run asks again, with the reply so far.
+   * Absent means false.
+   */
+  paused: Schema.optionalKey(Schema.Boolean),
   /** The name of the model that replied. */
   model: Schema.optionalKey(Schema.String),
   /** What the model thought, or a summary of it, as far as the provider shows it. */

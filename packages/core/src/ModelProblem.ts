@@ -286,7 +286,7 @@ export const usedUp = (usage?: Usage): ModelFailure =>
  * @category failures
  * @since 0.1.0
  */
-export const malformed = (server: Server, body: string, isForeign = false): ModelFailure =>
+export const malformed = (server: Server, body: string, isForeign = false, usage?: Usage): ModelFailure =>
   new ModelFailure({
     code: "malformed_reply",
     detail: body.trim() === ""
@@ -295,7 +295,8 @@ export const malformed = (server: Server, body: string, isForeign = false): Mode
     ...(isForeign && server.address !== undefined
       ? { hint: `Check the base URL: requests went to ${server.address}.` }
       : {}),
-    transient: true
+    transient: true,
+    ...used(usage)
   })
 
 /**
@@ -343,8 +344,8 @@ export const brokenOff = (server: Server, cause: unknown): ModelFailure =>
  * @category failures
  * @since 0.1.0
  */
-export const unsupported = (detail: string, hint: string): ModelFailure =>
-  new ModelFailure({ code: "unsupported", detail, hint, transient: false })
+export const unsupported = (detail: string, hint: string, usage?: Usage): ModelFailure =>
+  new ModelFailure({ code: "unsupported", detail, hint, transient: false, ...used(usage) })
 
 // -----------------------------------------------------------------------------
 // Shared

@@ -59,10 +59,10 @@ export class ToolCall extends namedStruct<ToolCall>()({
    */
   shown: Schema.optionalKey(Schema.String),
   /**
-   * True if the provider asks the user to approve a call that it runs itself (`ProviderCall.approval`). The agent makes such
-   * calls. Their id is that of the provider's request.
+   * The id of the provider's request, if this call asks the user to approve a call that the provider runs itself
+   * (`ProviderCall.approval`). The agent makes such calls.
    */
-  approval: Schema.optionalKey(Schema.Literal(true))
+  approval: Schema.optionalKey(Schema.String)
 }) {}
 
 /**

@@ -2,7 +2,7 @@
  * Asks a language model of the AI SDK, once.
  */
 import type { LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
-import type { Model, ModelFailure } from "@fallible/core"
+import { type Model, ModelFailure } from "@fallible/core"
 import type * as ModelAdapter from "@fallible/core/ModelAdapter"
 import * as ModelProblem from "@fallible/core/ModelProblem"
 import * as Clock from "effect/Clock"
@@ -14,7 +14,7 @@ import { hasFiles, isSupported } from "./files.ts"
 import { isV4, type Port, portOf } from "./languageModel.ts"
 import { failureOf, reportedFailure } from "./problem.ts"
 import { Prompts } from "./prompt.ts"
-import { type Replier, replyOf } from "./reply.ts"
+import { type Replier, replyOf, usageOf } from "./reply.ts"
 import { partOf, StreamedReply } from "./streamedReply.ts"
 import { copyOf, type Fields, fieldsOf, streamIn, written } from "./untyped.ts"
 import { Warnings } from "./warnings.ts"
@@ -29,11 +29,18 @@ export class Bridge {
   readonly #tools: Tools
   readonly #warnings: Warnings
   #knownPrompts: AllPrompts | undefined
+  /** The conversations of which the model does not take a file. */
+  readonly #noted = new WeakSet<object>()
   /** True once the model, or a middleware around it, has tried to change what it was given. */
   #takesCopies = false
 
   constructor(model: LanguageModelV3 | LanguageModelV4, providerTools: ProviderTools) {
-    this.server = { name: model.provider }
+    this.server = {
+      name: model.provider,
+      ifUnreachable: "The provider may be down, or the base URL that its package was given may be wrong.",
+      ifUnknownModel: `Check the model's name: '${model.modelId}'.`,
+      ifDenied: "Check the key that the provider's package reads, and what it is allowed to do."
+    }
     this.#model = portOf(model)
     this.#isV4 = isV4(model)
     this.#replier = { server: this.server, model: model.modelId, key: `ai-sdk/${model.provider}` }
@@ -50,9 +57,9 @@ export class Bridge {
       ),
       this.#reading((result) => {
         const { content, finishReason, usage, warnings } = fieldsOf(result)
-        if (!Array.isArray(content)) return Effect.fail(this.#malformed(result))
+        if (!Array.isArray(content)) return Effect.fail(this.#malformed(result, usageOf(usage)))
         const reply = replyOf(this.#replier, content, { finishReason, usage })
-        return isEmpty(warnings) ? reply : Effect.andThen(this.#heeded(request, warnings), reply)
+        return isEmpty(warnings) ? reply : Effect.andThen(this.#heeded(request, warnings, usageOf(usage)), reply)
       })
     )
   }
@@ -88,23 +95,16 @@ export class Bridge {
     if (unsupported !== undefined) return Effect.fail(unsupported)
     const { options = {}, tools, transcript } = request
     const askWith = (prompts: Prompts) => {
-      const given = () => ({
-        prompt: prompts.of(transcript),
-        ...callOptions(options, this.#tools.of(tools), this.server)
-      })
-      if (this.#takesCopies) return ask(copyOf(given()))
-      // What later requests share is read-only. A middleware that changes it gets copies from then on.
-      return Effect.catch(
-        ask(given()),
-        (failure) => failure.code === "defect" && this.#takesCopies ? ask(copyOf(given())) : Effect.fail(failure)
-      )
+      const given = { prompt: prompts.of(transcript), ...callOptions(options, this.#tools.of(tools), this.server) }
+      // What later requests share is read-only.
+      return ask(this.#takesCopies ? copyOf(given) : given)
     }
     const asking = ({ noted, whole }: AllPrompts) =>
-      Effect.catch(
-        askWith(whole),
-        (failure) =>
-          failure.code === "unsupported" && hasFiles(whole.of(transcript)) ? askWith(noted) : Effect.fail(failure)
-      )
+      this.#noted.has(transcript.lineage) ? askWith(noted) : Effect.catch(askWith(whole), (failure) => {
+        if (failure.code !== "unsupported" || !hasFiles(whole.of(transcript))) return Effect.fail(failure)
+        this.#noted.add(transcript.lineage)
+        return askWith(noted)
+      })
     return this.#knownPrompts === undefined ? Effect.flatMap(this.#makePrompts, asking) : asking(this.#knownPrompts)
   }
 
@@ -127,8 +127,9 @@ export class Bridge {
     return Effect.catch(
       Effect.tryPromise({ try: (signal) => Promise.resolve(ask(signal)), catch: (error) => ({ error }) }),
       ({ error }) => {
-        this.#takesCopies ||= isOfReadOnly(error)
-        return this.#failed(failureOf, error)
+        if (!isOfReadOnly(error)) return this.#failed(failureOf, error)
+        this.#takesCopies = true
+        return Effect.fail(changedRequest(this.server))
       }
     )
   }
@@ -136,7 +137,7 @@ export class Bridge {
   #pieces(request: Model.Request, stream: ReadableStream<unknown>): Stream.Stream<ModelAdapter.Piece, ModelFailure> {
     return Stream.suspend(() => {
       const reply = new StreamedReply()
-      return Stream.fromReadableStream({ evaluate: () => stream, onError: (error) => ({ error }) }).pipe(
+      return Stream.fromReadableStream({ evaluate: () => cancellable(stream), onError: (error) => ({ error }) }).pipe(
         Stream.catch(({ error }) => Stream.fromEffect(this.#failed(reportedFailure, error))),
         Stream.mapEffect(this.#reading((value) => this.#piece(request, reply, value))),
         Stream.filter((piece) => piece !== noPiece)
@@ -172,8 +173,12 @@ export class Bridge {
   }
 
   // A provider's package ignores what it does not have, and says so. An option of the request must not be ignored.
-  #heeded({ options = {} }: Model.Request, warnings: unknown): Effect.Effect<void, ModelFailure> {
-    const ignored = ignoredOption(this.server, options, warnings)
+  #heeded(
+    { options = {} }: Model.Request,
+    warnings: unknown,
+    usage?: Model.Usage
+  ): Effect.Effect<void, ModelFailure> {
+    const ignored = ignoredOption(this.server, options, warnings, usage)
     return ignored === undefined ? this.#warnings.log(warnings) : Effect.fail(ignored)
   }
 
@@ -194,8 +199,8 @@ export class Bridge {
     }
   }
 
-  #malformed(value: unknown): ModelFailure {
-    return ModelProblem.malformed(this.server, written(value))
+  #malformed(value: unknown, usage?: Model.Usage): ModelFailure {
+    return ModelProblem.malformed(this.server, written(value), false, usage)
   }
 }
 
@@ -210,13 +215,35 @@ const noPiece: ModelAdapter.Piece = {}
 const isEmpty = (warnings: unknown): boolean => !Array.isArray(warnings) || warnings.length === 0
 
 // What an engine says if a frozen object is changed. An error may be a proxy that cannot be looked at.
-const isOfReadOnly = (error: unknown): boolean => {
+const isOfReadOnly = (error: unknown, depth = 0): boolean => {
   try {
     return error instanceof TypeError &&
-      /read.?only|not extensible|cannot (add|assign|define|delete|redefine)/i.test(error.message)
+        /read.?only|not extensible|cannot (add|assign|define|delete|redefine)/i.test(error.message) ||
+      depth < 3 && error instanceof Error && isOfReadOnly(error.cause, depth + 1)
   } catch {
     return false
   }
+}
+
+// Whether the request was sent is not known, so it is not made again here: the report lists the retry.
+const changedRequest = ({ name }: ModelProblem.Server): ModelFailure =>
+  new ModelFailure({
+    code: "bad_request",
+    detail: `A middleware around ${name} changed a request that later ones share. It gets copies from now on.`,
+    transient: true
+  })
+
+// A reply that has ended must not be lost because its stream cannot be cancelled.
+const cancellable = (stream: ReadableStream<unknown>): ReadableStream<unknown> => {
+  const reader = stream.getReader()
+  return new ReadableStream({
+    pull: async (controller) => {
+      const { done, value } = await reader.read()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel: (reason) => reader.cancel(reason).catch(() => {})
+  }, { highWaterMark: 0 })
 }
 
 // Aborted when the scope closes.

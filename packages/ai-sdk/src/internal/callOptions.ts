@@ -42,7 +42,12 @@ export const unsupportedOption = (
 }
 
 /** Returns the failure of a reply whose provider says that it ignored an option of the request; `undefined` if it heeded all. */
-export const ignoredOption = (server: ModelProblem.Server, options: Model.Options, warnings: unknown) => {
+export const ignoredOption = (
+  server: ModelProblem.Server,
+  options: Model.Options,
+  warnings: unknown,
+  usage: Model.Usage | undefined
+): ModelFailure | undefined => {
   const ignored = (Array.isArray(warnings) ? warnings : []).map(fieldsOf).flatMap((warning) => {
     const option = features.get(textAt(warning, "feature") ?? textAt(warning, "setting") ?? "")
     return (textAt(warning, "type") ?? "").startsWith("unsupported") && option !== undefined &&
@@ -54,7 +59,8 @@ export const ignoredOption = (server: ModelProblem.Server, options: Model.Option
     `${server.name} ignored the option '${ignored.option}'${
       ignored.details === "" ? "." : `: ${ModelProblem.quote(server, ignored.details)}`
     }`,
-    "Leave the option out, or use a model that has it."
+    "Leave the option out, or use a model that has it.",
+    usage
   )
 }
 

@@ -41,15 +41,12 @@ export class Prompts {
 
   #grown(known: Known, transcript: Transcript.Transcript): Array<Message> {
     const added: Array<Message> = []
-    const before = transcript.at(known.count - 1)
-    let isOwn = before?.role === "assistant" && nativeOf(before, this.#target) !== undefined
+    let asked = assistantBefore(transcript, known.count)
     let results: Array<object> | undefined
     for (let index = known.count; index < transcript.length; index++) {
       const message = transcript.at(index)!
-      if (message.role === "assistant") isOwn = nativeOf(message, this.#target) !== undefined
-      const made = isOwn && message.role === "tool" && message.approved !== undefined
-        ? approvalOf(message, message.approved)
-        : this.#madeOf(message)
+      if (message.role === "assistant") asked = message
+      const made = this.#madeOf(message, asked)
       if (message.role !== "tool") {
         results = undefined
         // Some providers refuse empty instructions.
@@ -69,16 +66,22 @@ export class Prompts {
     return prompt
   }
 
-  #madeOf(message: Transcript.Message): object {
+  // The message that a result belongs to is the same wherever the result is.
+  #madeOf(message: Transcript.Message, asked: Transcript.MessageOf<"assistant"> | undefined): object {
     const known = this.#made.get(message)
     if (known !== undefined) return known
     // A copy: the transcript has what a provider sent, and may go on elsewhere.
     const made = frozenCopyOf(
-      message.role === "tool" ? resultOf(message, this.#target) : messageOf(message, this.#target)
+      message.role === "tool" ? resultOf(message, asked, this.#target) : messageOf(message, this.#target)
     )
     this.#made.set(message, made)
     return made
   }
+}
+
+const assistantBefore = (transcript: Transcript.Transcript, index: number) => {
+  const before = transcript.at(index - 1)
+  return before?.role === "assistant" ? before : undefined
 }
 
 // A message was made in the form of the model's version. Its parts hold what its provider sent, which nothing can check.
@@ -123,16 +126,24 @@ const isBlank = (text: string): boolean => text.trim() === ""
 // Some providers refuse a message without a text.
 const nothingSaid = textPart("(no text)")
 
-const resultOf = (message: Transcript.MessageOf<"tool">, target: Target): object => {
-  const { callId, name } = message
+const resultOf = (
+  message: Transcript.MessageOf<"tool">,
+  asked: Transcript.MessageOf<"assistant"> | undefined,
+  target: Target
+): object => {
+  const { approved, callId, name } = message
+  const isOwn = asked !== undefined && nativeOf(asked, target) !== undefined
+  const approval = approved === undefined ? undefined : asked?.calls.find(({ id }) => id === callId)?.approval
+  if (isOwn && approval !== undefined) return { type: "tool-approval-response", approvalId: approval, approved }
   const files = (message.files ?? []).map(withoutDataUrl)
   const attached = files.filter((file) => target.reads(file) && isReadInResults(file))
+  const elsewhere = approved === undefined ? [] : ["This was a request of another provider. Its call did not run."]
   const notes = files.filter((file) => !attached.includes(file)).map(fileNote)
   // One text: some providers take each text as a result of its own.
-  const text = [...(message.text === "" && notes.length > 0 ? [] : [message.text]), ...notes].join("\n")
+  const text = [...(message.text === "" && notes.length > 0 ? [] : [message.text]), ...notes, ...elsewhere].join("\n")
   return {
     type: "tool-result",
-    toolCallId: callId,
+    toolCallId: isOwn ? callId : foreignId(callId),
     toolName: nameFor(target, name),
     output: attached.length === 0
       ? { type: "text", value: text }
@@ -157,11 +168,8 @@ const nameFor = ({ key }: Target, name: string): string => {
   return /google|vertex/.test(key) && /^[\d-]/.test(valid) ? `_${valid}`.slice(0, 64) : valid
 }
 
-const approvalOf = ({ callId }: Transcript.MessageOf<"tool">, approved: boolean): object => ({
-  type: "tool-approval-response",
-  approvalId: callId,
-  approved
-})
+// Some providers refuse ids of other forms than their own.
+const foreignId = (id: string): string => id.replace(/[^\w-]/g, "_").slice(-64)
 
 // -----------------------------------------------------------------------------
 // The model's own messages
@@ -176,7 +184,12 @@ const assistantContent = (message: Transcript.MessageOf<"assistant">, target: Ta
   const own = nativeOf(message, target)
   // To approve a call of the provider is no call of the model's.
   const calls = own === undefined ? message.calls : message.calls.filter(({ approval }) => approval === undefined)
-  if (own === undefined) return orNothing([...textsOf(text), ...calls.map((call) => callPart(target, call, noFields))])
+  if (own === undefined) {
+    return orNothing([
+      ...textsOf(text),
+      ...calls.map((call) => callPart(target, { ...call, id: foreignId(call.id) }, noFields))
+    ])
+  }
   // If the text has been changed in the transcript since, the new text is sent.
   const isOwnText = textIn(own) === text
   const content: Array<object> = isOwnText ? [] : textsOf(text)

@@ -37,20 +37,21 @@ export const replyOf = (
   const isEmpty = seen.text === "" && seen.calls.length === 0
   return reason === "length" && isEmpty
     ? Effect.fail(ModelProblem.usedUp(usage))
-    : Effect.succeed(asReply(replier, seen, usage, reason === "length"))
+    : Effect.succeed(asReply(replier, seen, usage, { truncated: reason === "length", paused: isPause(finishReason) }))
 }
 
 const asReply = (
   { key, model }: Replier,
   { calls, files, native, providerCalls, reasoning, sources, text }: Seen,
   usage: Model.Usage | undefined,
-  isTruncated: boolean
+  { paused, truncated }: { readonly truncated: boolean; readonly paused: boolean }
 ): Model.Reply => ({
   text,
   calls,
   model,
   ...(usage === undefined ? {} : { usage }),
-  ...(isTruncated ? { truncated: true } : {}),
+  ...(truncated ? { truncated } : {}),
+  ...(paused ? { paused } : {}),
   ...(reasoning === "" ? {} : { reasoning }),
   ...(providerCalls.length === 0 ? {} : { providerCalls }),
   ...(sources.length === 0 ? {} : { sources }),
@@ -62,7 +63,10 @@ const asReply = (
 const reasonOf = (reason: unknown): string | undefined =>
   typeof reason === "string" ? reason : textAt(reason, "unified")
 
-const usageOf = (counts: unknown): Model.Usage | undefined => {
+// Anthropic pauses in the middle of long work with tools of its own.
+const isPause = (reason: unknown): boolean => textAt(reason, "raw") === "pause_turn"
+
+export const usageOf = (counts: unknown): Model.Usage | undefined => {
   const [input, output] = [objectAt(counts, "inputTokens"), objectAt(counts, "outputTokens")]
   const usage: Counts = {}
   count(usage, "inputTokens", input?.["total"])

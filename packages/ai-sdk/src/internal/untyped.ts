@@ -23,7 +23,13 @@ export const textAt = (value: unknown, key: string): string | undefined => {
 /** Returns the field `stream` if it is a stream that can be read. */
 export const streamIn = (value: unknown): ReadableStream<unknown> | undefined => {
   const { stream } = fieldsOf(value)
-  return stream instanceof ReadableStream && !stream.locked ? stream : undefined
+  return isStream(stream) && !stream.locked ? stream : undefined
+}
+
+// It may be of another realm, or of a polyfill.
+const isStream = (value: unknown): value is ReadableStream<unknown> => {
+  const { cancel, getReader } = fieldsOf(value)
+  return typeof getReader === "function" && typeof cancel === "function"
 }
 
 /** Returns a value as the JSON that it is written as; `undefined` if it cannot be written. */

@@ -7,6 +7,7 @@ import type * as Toolkit from "../../Toolkit.ts"
 import { checkedBy } from "../dispatch/settlement.ts"
 import { excerpt, kind } from "../value/text.ts"
 import { readMoreName } from "./keptResults.ts"
+import { approvalName } from "./providerApproval.ts"
 
 interface Unchecked {
   readonly instructions?: unknown
@@ -75,6 +76,9 @@ export const problemIn = (
   }
   const wrong = problemInLimits(limits, toolkit, results)
   if (wrong !== undefined) return wrong
+  if (toolkit.tools.has(approvalName)) {
+    return `Requests of a model's provider for approval have the name '${approvalName}'. Rename your tool.`
+  }
   const names = Array.from(toolkit.tools.keys())
   // Without its check, a call in doubt could not be settled, and nobody would notice.
   for (const { check, name } of toolkit.tools.values()) {

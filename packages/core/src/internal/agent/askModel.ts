@@ -22,7 +22,17 @@ import { type Output } from "./finalAnswer.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
-import { faultOf, isBlank, isReply, named, namedFailure, received, shownReply, withText } from "./modelReply.ts"
+import {
+  faultOf,
+  isBlank,
+  isReply,
+  named,
+  namedFailure,
+  received,
+  shownReply,
+  withoutUndefinedFields,
+  withText
+} from "./modelReply.ts"
 import { notifyRetry, recoverReply } from "./recoverReply.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
@@ -301,7 +311,7 @@ const judgeReply = (
       ? Effect.die(Cause.squash(exit.cause))
       : Effect.fail(namedFailure(failure, model))
   }
-  const reply = requireNoPromise("The model", "succeeded with", exit.value)
+  const reply = withoutUndefinedFields(requireNoPromise("The model", "succeeded with", exit.value))
   if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
   const usable = received(named(reply, model), masks)
   if (retried.length > 0) return Effect.succeed({ reply: usable, failures: retriedOf(retried, turn) })

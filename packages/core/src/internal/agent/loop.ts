@@ -44,6 +44,7 @@ import {
 import { assistantMessage } from "./messages.ts"
 import { lastOf } from "./modelEntry.ts"
 import { isBlank } from "./modelReply.ts"
+import { countOwn } from "./providerApproval.ts"
 import { offeredNames, questionOf } from "./question.ts"
 import { Account } from "./runAccount.ts"
 import {
@@ -100,7 +101,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied(reply, isFallback(asked)) }
       run.retried.length = 0
-      run.usage.now(replied.account, reply.calls.length)
+      run.usage.now(replied.account, countOwn(reply))
       const unpriced = run.usage.needsPrices && !isFallback(asked) ? unpricedIn(run, reply) : undefined
       if (unpriced !== undefined) return endedByModel(run, replied, unpriced, [lastOf(unpriced, state.turn, 1)])
       if (reply.calls.length > 0) {
@@ -110,6 +111,17 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
         }
         run.tracker?.calls(replied, reply)
         return afterCalls(run, replied, reply, runCalls(run, replied, reply))
+      }
+      // The provider goes on with its own work. That costs a turn, like any other reply.
+      if (reply.paused === true) {
+        return Effect.suspend(() =>
+          turn(run, {
+            ...replied,
+            turn: state.turn + 1,
+            transcript: state.transcript.append(assistantMessage(reply)),
+            postponed: 0
+          })
+        )
       }
       if (run.output !== undefined && (isFallback(asked) || !isBlank(reply.text))) {
         return afterAnswerText(run, replied, reply, run.output, isFallback(asked))

@@ -1,6 +1,6 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { type Model, ModelFailure, Reply } from "../../Model.ts"
+import { type Model, ModelFailure, type ProviderCall, Reply } from "../../Model.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { type Masks, withShown } from "../arguments/secretArguments.ts"
 import { isCall, shownCall } from "../call/modelCall.ts"
@@ -38,22 +38,40 @@ const issuesOf = issuesBy(Reply)
 export const received = (reply: Reply, masks: Masks | undefined): Reply =>
   withShown(withDistinctIds(reply.providerCalls === undefined ? reply : withApprovals(reply)), masks)
 
-/** Returns a reply with the name of its model, and without fields that are `undefined`. */
-export const named = (given: Reply, { name }: Model["Service"]): Reply => {
-  const isNamed = given.model !== undefined || !isName(name)
-  if (isNamed && given.usage === undefined && !hasUndefined(given)) return given
-  const reply = withoutUndefined(given)
-  const usage = reply.usage === undefined ? undefined : withoutUndefined(reply.usage)
-  if (isNamed && usage === reply.usage) return reply
-  return { ...reply, ...(usage === undefined ? {} : { usage }), ...(isNamed ? {} : { model: name }) }
+/** Returns a reply with the name of its model. */
+export const named = (reply: Reply, { name }: Model["Service"]): Reply =>
+  reply.model !== undefined || !isName(name) ? reply : { ...reply, model: name }
+
+/** Returns what a model replied without fields that are `undefined`, which plain JavaScript has in place of absent ones. */
+export const withoutUndefinedFields = (reply: unknown): unknown =>
+  Predicate.isObject(reply) ? attempt(() => needsCleaning(reply) ? cleaned(reply) : reply) ?? reply : reply
+
+type Fields = { readonly [key: PropertyKey]: unknown }
+
+// The calls are checked by themselves, and the native form is JSON.
+const needsCleaning = (reply: Fields): boolean => {
+  for (const key in reply) {
+    const value = reply[key]
+    if (value === undefined) return true
+    if (key === "usage" ? hasUndefined(value) : isList(key, value) && value.some(hasUndefined)) return true
+  }
+  return false
 }
 
-// Every reply is looked at, so each field is written out.
-const hasUndefined = (reply: Reply): boolean =>
-  reply.usage === undefined && "usage" in reply || reply.truncated === undefined && "truncated" in reply ||
-  reply.model === undefined && "model" in reply || reply.reasoning === undefined && "reasoning" in reply ||
-  reply.native === undefined && "native" in reply || reply.providerCalls === undefined && "providerCalls" in reply ||
-  reply.sources === undefined && "sources" in reply || reply.files === undefined && "files" in reply
+const hasUndefined = (value: unknown): boolean => Predicate.isObject(value) && withoutUndefined(value) !== value
+
+const isList = (key: string, value: unknown): value is ReadonlyArray<unknown> =>
+  (key === "providerCalls" || key === "sources" || key === "files") && Array.isArray(value)
+
+const cleaned = (reply: Fields): Fields => {
+  const clean = (value: unknown) => Predicate.isObject(value) ? withoutUndefined(value) : value
+  return Object.fromEntries(
+    Object.entries(reply).filter(([, value]) => value !== undefined).map(([key, value]) => [
+      key,
+      key === "usage" ? clean(value) : isList(key, value) ? value.map(clean) : value
+    ])
+  )
+}
 
 // A custom model may have a name of any type.
 const isName = (name: unknown): name is string => typeof name === "string"
@@ -69,11 +87,22 @@ export const namedFailure = (failure: ModelFailure, { name }: Model["Service"]):
  * one, whatever it calls. The native form holds all that, too.
  */
 export const shownReply = (reply: Reply, masks: Masks | undefined): Reply => {
-  const isKnown = masks === undefined || reply.reasoning === undefined
-  if (isKnown && reply.calls.every(({ shown }) => shown === undefined)) return reply
-  const { native: _, reasoning, ...others } = reply
-  const rest = isKnown && reasoning !== undefined ? { ...others, reasoning } : others
-  return { ...rest, calls: reply.calls.map(shownCall) }
+  const isHidden = masks !== undefined && (reply.reasoning !== undefined || reply.providerCalls !== undefined)
+  if (!isHidden && reply.calls.every(({ shown }) => shown === undefined)) return reply
+  const { native: _, providerCalls, reasoning, ...others } = reply
+  return {
+    ...others,
+    ...(reasoning === undefined || isHidden ? {} : { reasoning }),
+    ...(providerCalls === undefined
+      ? {}
+      : { providerCalls: isHidden ? providerCalls.map(withoutText) : providerCalls }),
+    calls: reply.calls.map(shownCall)
+  }
+}
+
+const withoutText = (call: ProviderCall): ProviderCall => {
+  const { arguments: _, result: __, ...rest } = call
+  return rest
 }
 
 /** Returns a reply with another text, which its native form does not have. */

@@ -1,6 +1,7 @@
 /*
  * Calls that a provider runs itself, and that it asks to have approved first. Each becomes a call of a tool that asks the user,
- * so that questions, suspensions, limits and journals treat it like any other call.
+ * so that questions, suspensions and journals treat it like any other call. The tool is in no toolkit: the model can neither see
+ * nor call it.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -12,13 +13,14 @@ import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { cut, oneLine } from "../value/text.ts"
 
-const name = "approve_provider_call"
+/** The name of the calls that ask the user. No tool of an agent has it. */
+export const approvalName = "approve_provider_call"
 
 /** Returns a reply with a call for each call of the provider that waits to be approved. */
 export const withApprovals = (reply: Reply): Reply => {
   const asked =
-    reply.providerCalls?.filter(({ approval }) =>
-      approval !== undefined && !reply.calls.some(({ id }) => id === approval)
+    reply.providerCalls?.filter(({ approval = "" }) =>
+      approval !== "" && !reply.calls.some((call) => call.approval === approval)
     ) ?? []
   return asked.length === 0 ? reply : {
     ...reply,
@@ -26,27 +28,23 @@ export const withApprovals = (reply: Reply): Reply => {
       ...reply.calls,
       ...asked.map(({ approval = "", arguments: text = "", name: tool }): ToolCall.ToolCall => ({
         id: approval,
-        name,
+        name: approvalName,
         arguments: JSON.stringify({ tool, arguments: text }),
-        approval: true
+        approval
       }))
     ]
   }
 }
 
-/** Adds the tool that asks the user to a toolkit, if a call needs it. The model is not offered it. */
-export const approvable = <T extends Tool.Any>(
-  toolkit: Toolkit.Toolkit<T>,
-  calls: ReadonlyArray<ToolCall.ToolCall>
-): Toolkit.Toolkit<T> =>
-  !calls.some(isRequest) || toolkit.tools.has(name)
-    ? toolkit
-    : asToolkit({
-      ...Toolkit.make(...toolkit.tools.values(), approve),
-      definitions: toolkit.definitions
-    })
+/** Returns how many calls of a reply are the model's own. Requests for approval come after them. */
+export const countOwn = ({ calls, providerCalls }: Pick<Reply, "calls" | "providerCalls">): number =>
+  providerCalls === undefined ? calls.length : calls.filter(({ approval }) => approval === undefined).length
 
-const isRequest = ({ approval }: ToolCall.ToolCall): boolean => approval !== undefined
+/** Returns the toolkit in which a call finds its tool. */
+export const toolkitOf = <T extends Tool.Any>(
+  toolkit: Toolkit.Toolkit<T>,
+  { approval }: ToolCall.ToolCall
+): Toolkit.Toolkit<T> => approval === undefined ? toolkit : asToolkit(approvals)
 
 // The tool requires no services.
 const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>
@@ -55,27 +53,23 @@ const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as u
 export const approvedIn = (call: ToolCall.ToolCall, outcome: ToolOutcome): boolean | undefined =>
   call.approval === undefined ? undefined : outcome._tag === "Completed" && isApproval(outcome.value)
 
-const Approval = Schema.Struct({ approved: Schema.Boolean, reply: Schema.String })
-
 const isApproval = Schema.is(Schema.Struct({ approved: Schema.Literal(true), reply: Schema.String }))
 
-const approve = Tool.make(
-  name,
+const approvals = Toolkit.make(exemptFromLimits(Tool.make(
+  approvalName,
   {
     description: "Asks the user to approve a call that the model's provider runs",
     parameters: Schema.Struct({ tool: Schema.String, arguments: Schema.String }),
-    success: Approval,
+    success: Schema.Struct({ approved: Schema.Boolean, reply: Schema.String }),
     sideEffect: "none"
   },
   ({ arguments: text, tool }) =>
     Effect.map(
+      // Nothing of the arguments is left out: nobody can approve what is not shown.
       ToolCall.ask(
-        `The model's provider asks to run ${oneLine(tool)} with ${
-          cut(oneLine(text), 500)
-        }. Approve it? Answer yes or no.`
+        `The model's provider asks to run ${cut(oneLine(tool), 200)} with ${text}. Approve it? Answer yes or no.`
       ),
       // Whatever is not a plain yes is a no.
-      (reply) => ({ approved: /^\s*(y|yes|ok|approved?)\s*[.!]?\s*$/i.test(reply), reply })
+      (reply) => ({ approved: /^\s*yes\s*[.!]?\s*$/i.test(reply), reply })
     )
-)
-exemptFromLimits(approve)
+)))

@@ -4,6 +4,7 @@ import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 import { cut, maxDetail } from "../value/text.ts"
 import { minusUsage, noTotals, plusReply, plusUsage, reportedIn, tokensOf, type Totals } from "../value/usage.ts"
+import { countOwn } from "./providerApproval.ts"
 
 /** A report under construction. It is immutable. Extending it costs the same after one failure as after a thousand. */
 export class Account {
@@ -82,7 +83,7 @@ export class Account {
   /** @param isFallback true for a text in place of a reply: no model wrote it, so no provider has to count it */
   replied(reply: Reply, isFallback = false): Account {
     const used = isFallback ? this.#used : plusReply(this.#used, reply.usage)
-    return new Account(this.turns + 1, this.calls + reply.calls.length, used, this.#failures, this.#repairs)
+    return new Account(this.turns + 1, this.calls + countOwn(reply), used, this.#failures, this.#repairs)
   }
 
   /** Adds what the check of a text did, but not that it refused the text: a failure of the model says that. */

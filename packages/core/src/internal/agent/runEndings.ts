@@ -305,7 +305,9 @@ export const unpricedIn = <T extends Tool.Any>(
     detail: usage === undefined
       ? "The run has a limit of money, and the provider did not say what the reply used."
       : `The run has a limit of money, and there is no price for ${model ?? "the model"}.`,
-    hint: "Give the model a price (Model.priced), or set no 'limits.money'.",
+    hint: usage === undefined
+      ? "Use a provider that reports what it used, or set no 'limits.money'."
+      : "Give the model a price (Model.priced), or set no 'limits.money'.",
     transient: false,
     ...(model === undefined ? {} : { model })
   })

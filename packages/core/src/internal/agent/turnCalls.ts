@@ -25,7 +25,7 @@ import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { type LoopState, refuseInLoop, waitInLoop } from "./loopGuard.ts"
 import { pollUntilChanged } from "./polling.ts"
-import { approvable } from "./providerApproval.ts"
+import { countOwn, toolkitOf } from "./providerApproval.ts"
 import { readUntilVisible, waitFirst } from "./rereads.ts"
 import type { Run, State } from "./runState.ts"
 
@@ -55,20 +55,21 @@ export interface Called {
 export const runCalls = <T extends Tool.Any>(
   run: Run<T>,
   { facts: before, loop, turn }: Pick<State, "facts" | "loop" | "turn">,
-  { calls, providerCalls }: Pick<Reply, "calls" | "providerCalls">,
+  reply: Pick<Reply, "calls" | "providerCalls">,
   choose: (perform: Perform<T>) => Perform<T> = (perform) => perform,
   kept: ReadonlyArray<EarlierCall> = []
 ): Effect.Effect<Called, never, Tool.Requirements<T>> => {
   let facts = before
-  if (providerCalls !== undefined) run.toolkit = approvable(run.toolkit, calls)
+  const { calls } = reply
+  const count = countOwn(reply)
   // Nearly all turns have one call.
   const ended: Array<EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
   const perform: Perform<T> = (call, index, suspended) => {
-    const tool = run.toolkit.tools.get(call.name)
+    const tool = toolkitOf(run.toolkit, call).tools.get(call.name)
     const isExempt = tool !== undefined && isExemptFromLimits(tool)
     const joins = tool !== undefined && isJoinable(tool)
     const refusal = !isExempt
-      ? run.usage.refusal(index, calls.length, call.name)
+      ? run.usage.refusal(index, count, call.name)
       : run.output !== undefined && call.name === finalAnswerName
       ? refusalBeside(calls)
       : undefined
@@ -190,11 +191,12 @@ export const callsMade = (
 export const afterCall = <T extends Tool.Any>(
   { toolkit }: Run<T>,
   facts: CallFacts.CallFacts,
-  { name }: ToolCall.ToolCall,
+  call: ToolCall.ToolCall,
   outcome: ToolOutcome.ToolOutcome
 ): CallFacts.CallFacts => {
+  const { name } = call
   // A tool that is no longer in the toolkit counts as non-idempotent, because its side effect is unknown.
-  const tool = toolkit.tools.get(name) ?? { name, sideEffect: "non_idempotent" } as const
+  const tool = toolkitOf(toolkit, call).tools.get(name) ?? { name, sideEffect: "non_idempotent" } as const
   return recordCall(facts, outcome, tool)
 }
 
@@ -250,7 +252,7 @@ const dispatch = <T extends Tool.Any>(
   options: CallOptions,
   around: Around<T> | undefined
 ): Dispatched<T> => {
-  const once = performCall(run.toolkit, call, options)
+  const once = performCall(toolkitOf(run.toolkit, call), call, options)
   return around === undefined ? once : around(once, options)
 }
 
@@ -278,7 +280,7 @@ const recordedCall = <T extends Tool.Any>(
     success: ToolOutcome.schema,
     error: Schema.Never,
     // A tool that is no longer in the toolkit may have acted before, too.
-    lost: run.toolkit.tools.get(call.name)?.sideEffect === "none"
+    lost: toolkitOf(run.toolkit, call).tools.get(call.name)?.sideEffect === "none"
       ? undefined
       : begin(dispatch(run, call, { ...options, wasBegun: true }, around))
   })
@@ -342,7 +344,7 @@ export const unknownOutcome = (
   call: ToolCall.ToolCall,
   stage: ToolOutcome.Stage
 ): ToolOutcome.Failed => {
-  const acts = (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
+  const acts = (toolkitOf(toolkit, call).tools.get(call.name)?.sideEffect ?? "none") !== "none"
   return lostOutcome(
     call,
     stage,
@@ -357,7 +359,7 @@ const haltedOutcome = (toolkit: Toolkit.Toolkit, call: ToolCall.ToolCall): ToolO
   lostOutcome(
     call,
     "run",
-    toolkit.tools.get(call.name)?.sideEffect !== "none",
+    toolkitOf(toolkit, call).tools.get(call.name)?.sideEffect !== "none",
     (outcome) => DispatchFailure.halted(call.name, outcome)
   )
 
@@ -366,7 +368,7 @@ export const openOutcome = (toolkit: Toolkit.Toolkit, call: ToolCall.ToolCall): 
   lostOutcome(
     call,
     "run",
-    (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none",
+    (toolkitOf(toolkit, call).tools.get(call.name)?.sideEffect ?? "none") !== "none",
     (outcome) => DispatchFailure.interrupted(call.name, outcome)
   )
 
