@@ -44,6 +44,7 @@ export const choose = (
   standIn: Player
 ): Effect.Effect<Player<Config.ConfigError>, Config.ConfigError | string> =>
   Effect.gen(function*() {
+    if (model?.trim() === "") return yield* Effect.fail("Which model? --model needs a name, such as ollama/llama3.2.")
     const ofProvider = model === undefined ? undefined : ProviderModel.named(model)
     if (ofProvider !== undefined) return { notice: ofProvider.notice, layer: yield* ofProvider.layer }
     if (model?.startsWith("ollama/") === true) return ollama(model.slice("ollama/".length), "in Ollama")

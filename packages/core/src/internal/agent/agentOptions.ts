@@ -45,7 +45,7 @@ export const problemIn = (
     return `An agent needs a Toolkit; got ${kind(toolkit)}. Write: Agent.make({ toolkit: Toolkit.make(…) }).`
   }
   if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions) && !isSystemText(instructions)) {
-    return `An agent's instructions must be a string; got ${kind(instructions)}.`
+    return `An agent's instructions must be a string, or { text, cache }; got ${kind(instructions)}.`
   }
   if (!Predicate.isUndefined(rendering) && !Predicate.isFunction(rendering)) {
     return `An agent's rendering must be a function; got ${kind(rendering)}.`
