@@ -823,6 +823,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     replacement: `undefined`
   },
   {
+    name: "an identity tells a call apart from one whose arguments are lost",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `settlement.id === anyCallOf(name) || `,
+    replacement: ``
+  },
+  {
     name: "a second question forgets what the first reply has settled",
     file: `${dispatch}/callAdmission.ts`,
     text: `onDoubt === "ask", before?.settled)`,

@@ -10,7 +10,7 @@ import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolHealth } from "../../ToolHealth.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Intent, Settlement, Stage, ToolOutcome } from "../../ToolOutcome.ts"
-import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
+import { anyCallOf, anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { isIdentified } from "../arguments/freeText.ts"
 import { isLasting } from "../call/done.ts"
@@ -241,10 +241,12 @@ export class CallAdmission {
     const { name } = this.#tool
     const isDone = ({ by, certainty, id }: Settlement) =>
       by === "person" && certainty === "executed" && id !== this.#intended?.id
-    // With an identity, the other calls of the turn say themselves that they are others.
+    // With an identity, the other calls of the turn say themselves that they are others. But nothing says which call it was
+    // whose arguments are lost.
+    const mayBeThis = (settlement: Settlement) =>
+      isDone(settlement) && (settlement.id === anyCallOf(name) || !isIdentified(this.#tool))
     const isTold = this.#settled.some(isDone) ||
-      turn.some(({ call, outcome }) => call.name === name && outcome.settled?.some(isDone) === true) &&
-        !isIdentified(this.#tool)
+      turn.some(({ call, outcome }) => call.name === name && outcome.settled?.some(mayBeThis) === true)
     return isTold ? DispatchFailure.doneMeanwhile(name) : undefined
   }
 
