@@ -38,7 +38,7 @@ describe("an impossible policy", () => {
     [
       "instructions that are to come",
       () => Agent.make({ toolkit: Toolkit.empty, instructions: Promise.resolve("") as Untyped }),
-      /^An agent's instructions must be a string; got a promise, which must be awaited\.$/
+      /^An agent's instructions must be a string, or \{ text, cache \}; got a promise, which must be awaited\.$/
     ],
     [
       "a fallback that is an Effect",
