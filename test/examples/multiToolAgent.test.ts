@@ -37,6 +37,30 @@ const slow = FakeModelServer.stall(
   6_000
 )
 
+/** Runs the demo with a model on a server: it shows the same as with the stand-in. */
+const showsTheSame = (
+  notice: string,
+  env: (url: string) => Readonly<Record<string, string>>,
+  ...args: ReadonlyArray<string>
+) =>
+  Effect.gen(function*() {
+    const server = yield* FakeModelServer.make(planner)
+    const { code, stderr, stdout } = yield* InProcess.runIn(env(server.url), program, ...args)
+    assert.deepStrictEqual([code, stderr], [0, ""])
+    const [first, ...rest] = stdout.split("\n")
+    assert.strictEqual(first, notice)
+    const standIn = yield* InProcess.run(program)
+    assert.deepStrictEqual(
+      withoutTimings(rest.join("\n")),
+      withoutTimings(standIn.stdout.split("\n").slice(1).join("\n"))
+    )
+    const { requests } = yield* server.state
+    assert.deepStrictEqual(requests.map(({ problem, stream }) => [problem, stream]), [
+      [undefined, true],
+      [undefined, true]
+    ])
+  }).pipe(Effect.scoped)
+
 describe("the demo", () => {
   it.effect("answers the question of the README: two cities, one unknown, one conversion", () =>
     Effect.gen(function*() {
@@ -149,24 +173,7 @@ describe("the demo with a model over HTTP", () => {
   ] as const
 
   for (const [wire, env, notice] of wires) {
-    it.live(`runs on ${wire}, and shows the same as with the stand-in`, () =>
-      Effect.gen(function*() {
-        const server = yield* FakeModelServer.make(planner)
-        const { code, stderr, stdout } = yield* InProcess.runIn(env(server.url), program)
-        assert.deepStrictEqual([code, stderr], [0, ""])
-        const [first, ...rest] = stdout.split("\n")
-        assert.strictEqual(first, notice)
-        const standIn = yield* InProcess.run(program)
-        assert.deepStrictEqual(
-          withoutTimings(rest.join("\n")),
-          withoutTimings(standIn.stdout.split("\n").slice(1).join("\n"))
-        )
-        const { requests } = yield* server.state
-        assert.deepStrictEqual(requests.map(({ problem, stream }) => [problem, stream]), [
-          [undefined, true],
-          [undefined, true]
-        ])
-      }).pipe(Effect.scoped))
+    it.live(`runs on ${wire}, and shows the same as with the stand-in`, () => showsTheSame(notice, env))
 
     it.live(`prints the text of ${wire} while it is still coming`, () =>
       Effect.gen(function*() {
@@ -228,23 +235,7 @@ describe("the demo with a model over HTTP", () => {
 
   for (const [name, env, notice] of bridges) {
     it.live(`runs with --model ${name}, and shows the same as with the stand-in`, () =>
-      Effect.gen(function*() {
-        const server = yield* FakeModelServer.make(planner)
-        const { code, stderr, stdout } = yield* InProcess.runIn(env(server.url), program, "--model", name)
-        assert.deepStrictEqual([code, stderr], [0, ""])
-        const [first, ...rest] = stdout.split("\n")
-        assert.strictEqual(first, notice)
-        const standIn = yield* InProcess.run(program)
-        assert.deepStrictEqual(
-          withoutTimings(rest.join("\n")),
-          withoutTimings(standIn.stdout.split("\n").slice(1).join("\n"))
-        )
-        const { requests } = yield* server.state
-        assert.deepStrictEqual(requests.map(({ problem, stream }) => [problem, stream]), [
-          [undefined, true],
-          [undefined, true]
-        ])
-      }).pipe(Effect.scoped))
+      showsTheSame(notice, env, "--model", name))
   }
 
   it.live("runs with a URL and a name after it, whatever the environment says", () =>

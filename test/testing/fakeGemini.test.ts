@@ -5,6 +5,7 @@ import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import type { Content, GenerateContentResponse, Part } from "@google/genai"
 import { Effect } from "effect"
 import { collected, geminiClient, post } from "../support/officialClients.ts"
+import { both, comparing, script } from "../support/twoCities.ts"
 
 const user = { role: "user", parts: [{ text: "Hello?" }] }
 const says = (...parts: ReadonlyArray<object>) => ({ role: "user", parts })
@@ -16,13 +17,6 @@ const response = (name = "ping", fields: object = {}) => ({
 const schema = { type: "object", properties: { city: { type: "string" } } }
 const tool = { name: "get_weather", description: "The weather", parametersJsonSchema: schema }
 
-const both = {
-  ...ScriptedModel.calls(["get_weather", { city: "Paris" }], ["get_weather", { city: "Zürich" }]),
-  text: "I compare both.",
-  reasoning: "Two cities, so two calls. 🤔",
-  usage: { inputTokens: 100, outputTokens: 50, cachedTokens: 60, reasoningTokens: 20 }
-}
-const script = [both, ScriptedModel.text("Paris is warmer.")]
 const path = "/v1beta/models/any:generateContent"
 
 const sendRequest = (fields: object, reply: FakeModelServer.Script = [both]) =>
@@ -96,15 +90,7 @@ describe("FakeModelServer as gemini", () => {
         ])
         assert.deepStrictEqual(requests[1]?.asked, {
           messages: [
-            { role: "user", text: "Which is warmer?" },
-            {
-              role: "assistant",
-              text: both.text,
-              calls: [
-                { id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" },
-                { id: "call_2", name: "get_weather", arguments: "{\"city\":\"Zürich\"}" }
-              ]
-            },
+            ...comparing,
             { role: "tool", callId: "call_2", name: "get_weather", text: "15 °C" },
             { role: "tool", callId: "call_1", name: "get_weather", text: "{\"error\":\"No.\",\"code\":1}" }
           ],

@@ -5,6 +5,7 @@ import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect } from "effect"
 import { anthropicClient, collected, post } from "../support/officialClients.ts"
+import { both, comparing, script } from "../support/twoCities.ts"
 
 const user = { role: "user", content: "Hello?" }
 const says = (...content: ReadonlyArray<object>) => ({ role: "user", content })
@@ -25,14 +26,6 @@ const tool = {
   input_schema: { type: "object" as const, properties: { city: { type: "string" } } }
 }
 const version = { "anthropic-version": "2023-06-01" }
-
-const both = {
-  ...ScriptedModel.calls(["get_weather", { city: "Paris" }], ["get_weather", { city: "Zürich" }]),
-  text: "I compare both.",
-  reasoning: "Two cities, so two calls. 🤔",
-  usage: { inputTokens: 100, outputTokens: 50, cachedTokens: 60, cacheWrittenTokens: 10, reasoningTokens: 20 }
-}
-const script = [both, ScriptedModel.text("Paris is warmer.")]
 
 const ask = {
   model: "any",
@@ -102,15 +95,7 @@ describe("FakeModelServer as messages", () => {
         ])
         assert.deepStrictEqual(requests[1]?.asked, {
           messages: [
-            { role: "user", text: "Which is warmer?" },
-            {
-              role: "assistant",
-              text: both.text,
-              calls: [
-                { id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" },
-                { id: "call_2", name: "get_weather", arguments: "{\"city\":\"Zürich\"}" }
-              ]
-            },
+            ...comparing,
             { role: "tool", callId: "call_2", name: "get_weather", text: "15 °C" },
             { role: "tool", callId: "call_1", name: "get_weather", text: "18 °C" },
             { role: "user", text: "Now?" }

@@ -5,6 +5,7 @@ import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect } from "effect"
 import type OpenAI from "openai"
 import { collected, openAiClient, post } from "../support/officialClients.ts"
+import { both, comparing, script } from "../support/twoCities.ts"
 
 const user = { role: "user", content: "Hello?" }
 const call = (id: string, fields: object = {}) => ({
@@ -22,14 +23,6 @@ const tool = {
   parameters: { type: "object", properties: { city: { type: "string" } } },
   strict: false
 }
-
-const both = {
-  ...ScriptedModel.calls(["get_weather", { city: "Paris" }], ["get_weather", { city: "Zürich" }]),
-  text: "I compare both.",
-  reasoning: "Two cities, so two calls. 🤔",
-  usage: { inputTokens: 100, outputTokens: 50, cachedTokens: 60, cacheWrittenTokens: 10, reasoningTokens: 20 }
-}
-const script = [both, ScriptedModel.text("Paris is warmer.")]
 
 const ask: Pick<OpenAI.Responses.ResponseCreateParams, "model" | "tools" | "store" | "include"> = {
   model: "any",
@@ -107,15 +100,7 @@ describe("FakeModelServer as responses", () => {
         ])
         assert.deepStrictEqual(requests[1]?.asked, {
           messages: [
-            { role: "user", text: "Which is warmer?" },
-            {
-              role: "assistant",
-              text: both.text,
-              calls: [
-                { id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" },
-                { id: "call_2", name: "get_weather", arguments: "{\"city\":\"Zürich\"}" }
-              ]
-            },
+            ...comparing,
             { role: "tool", callId: "call_2", name: "get_weather", text: "15 °C" },
             { role: "tool", callId: "call_1", name: "get_weather", text: "18 °C" }
           ],

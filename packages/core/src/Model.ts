@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
+import { codec, CodedFailure, withFields } from "./internal/failure/failureClass.ts"
 import { modelRetries } from "./internal/policy/modelRetries.ts"
 import { retryOn } from "./internal/policy/retryLoop.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
@@ -321,13 +321,14 @@ export const make = (options: Omit<Model["Service"], "stream">): Model["Service"
     stream: (request) =>
       Stream.flatMap(Stream.fromEffect(options.respond(request)), (reply) =>
         Stream.fromIterable<Part>([
-          ...(isBlankText(reply.reasoning) ? [] : [{ _tag: "ReasoningDelta" as const, text: reply.reasoning }]),
-          ...(reply.text === "" ? [] : [{ _tag: "TextDelta" as const, text: reply.text }]),
+          ...textDelta("ReasoningDelta", reply.reasoning),
+          ...textDelta("TextDelta", reply.text),
           { _tag: "Replied", reply }
         ]))
   })
 
-const isBlankText = (text: string | undefined): text is undefined | "" => text === undefined || text === ""
+const textDelta = (_tag: "TextDelta" | "ReasoningDelta", text = ""): ReadonlyArray<Part> =>
+  text === "" ? [] : [{ _tag, text }]
 
 /**
  * Makes a layer that provides a model, from the same function as {@link make}.
@@ -396,7 +397,7 @@ export const priced: {
       const ofFailure = (failure: ModelFailure): ModelFailure =>
         failure.usage === undefined
           ? failure
-          : new ModelFailure({ ...failure, cause: failure.cause, usage: usageOf(failure.usage, failure.model) })
+          : withFields(failure, { usage: usageOf(failure.usage, failure.model) })
       // A model that retries on its own reports the failures in between, which may have cost something, too.
       const ofRetries = (notify: (typeof onRetry)["Service"]): (typeof onRetry)["Service"] => (failure, wait) =>
         Effect.suspend(() => notify(ofFailure(failure), wait))

@@ -26,10 +26,11 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Arguments from "./Arguments.ts"
+import { withFields } from "./internal/failure/failureClass.ts"
 import { isJsonObject } from "./internal/value/plainJson.ts"
 import { oneLine } from "./internal/value/text.ts"
 import { attempt } from "./internal/value/untrusted.ts"
-import { type Model, ModelFailure, type Part, type Reply, type Request, retry as retryOn } from "./Model.ts"
+import { type Model, type ModelFailure, type Part, type Reply, type Request, retry as retryOn } from "./Model.ts"
 import * as ModelProblem from "./ModelProblem.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type { File } from "./Transcript.ts"
@@ -163,7 +164,7 @@ export const make = (
           Effect.map((pieces) =>
             Stream.mapError(
               partsOf(server, pieces, pieceLimit, replyLimit),
-              (failure) => attempts === 1 ? failure : new ModelFailure({ ...failure, cause: failure.cause, attempts })
+              (failure) => attempts === 1 ? failure : withFields(failure, { attempts })
             )
           ),
           Stream.unwrap

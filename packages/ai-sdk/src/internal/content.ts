@@ -97,10 +97,7 @@ const seeResult = (seen: Seen, part: Fields, add: Add): void => {
   const [id, name] = [textAt(part, "toolCallId") ?? "", textAt(part, "toolName") ?? ""]
   const result = jsonOf(part["result"]) ?? null
   const failed = part["isError"] === true
-  const at = seen.providerCalls.findIndex((call) => call.id === id)
-  const call = { ...(seen.providerCalls[at] ?? { id, name }), result, ...(failed ? { failed } : {}) }
-  if (at < 0) seen.providerCalls.push(call)
-  else seen.providerCalls[at] = call
+  complete(seen, { id, name }, { result, ...(failed ? { failed } : {}) })
   add({
     type: "tool-result",
     toolCallId: id,
@@ -112,10 +109,15 @@ const seeResult = (seen: Seen, part: Fields, add: Add): void => {
 // The provider asks before it runs a call. Its answer goes back as a message of its own.
 const seeRequest = (seen: Seen, part: Fields): void => {
   const [approval, id] = [textAt(part, "approvalId"), textAt(part, "toolCallId") ?? ""]
-  if (approval === undefined) return
-  const at = seen.providerCalls.findIndex((call) => call.id === id)
-  if (at < 0) seen.providerCalls.push({ id, name: "", approval })
-  else seen.providerCalls[at] = { ...seen.providerCalls[at]!, approval }
+  if (approval !== undefined) complete(seen, { id, name: "" }, { approval })
+}
+
+// The call itself may stand in an earlier reply.
+const complete = (seen: Seen, call: Model.ProviderCall, fields: Partial<Model.ProviderCall>): void => {
+  const at = seen.providerCalls.findIndex(({ id }) => id === call.id)
+  const completed = { ...(seen.providerCalls[at] ?? call), ...fields }
+  if (at < 0) seen.providerCalls.push(completed)
+  else seen.providerCalls[at] = completed
 }
 
 const sourceOf = (part: Fields): Model.Source => {

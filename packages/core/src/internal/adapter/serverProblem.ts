@@ -2,8 +2,8 @@
  * Reads the problem that a model's server reports, and decides what it means.
  */
 import * as Duration from "effect/Duration"
-import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import { attempt } from "../value/untrusted.ts"
 
 /** A problem that a server reports. */
 export interface Problem {
@@ -16,11 +16,6 @@ export interface Problem {
   readonly retryAfter?: Duration.Duration | undefined
 }
 
-const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))
-
-// None if the value is nested too deeply.
-const write: (value: unknown) => Option.Option<string> = Option.liftThrowable((value) => JSON.stringify(value) ?? "")
-
 // -----------------------------------------------------------------------------
 // Reading
 // -----------------------------------------------------------------------------
@@ -30,7 +25,7 @@ const write: (value: unknown) => Option.Option<string> = Option.liftThrowable((v
  * text. The body may be parsed.
  */
 export const problemIn = (body: unknown): Problem => {
-  const parsed = typeof body === "string" ? Option.getOrUndefined(parse(body)) : body
+  const parsed = typeof body === "string" ? attempt((): unknown => JSON.parse(body)) : body
   const object = Array.isArray(parsed) ? parsed[0] : parsed
   return Predicate.isObject(object)
     ? problemOf(object["error"] ?? errorOfResponse(object) ?? object)
@@ -63,8 +58,9 @@ const delayIn = (details: ReadonlyArray<unknown>): Duration.Duration | undefined
   return delay === undefined ? undefined : Duration.seconds(Number(delay.slice(0, -1)))
 }
 
+// A value that is nested too deeply cannot be written.
 const messageText = (value: unknown): string =>
-  typeof value === "string" ? value : Option.getOrElse(write(value), () => "")
+  typeof value === "string" ? value : attempt((): string | undefined => JSON.stringify(value)) ?? ""
 
 /** Returns a string or a number as a string; `""` for anything else. */
 export const asText = (value: unknown): string =>

@@ -143,7 +143,7 @@ export class KeptResults {
 /** The arguments that name a place in a result. */
 type Place = { readonly result: string; readonly path?: string }
 
-/** Returns a toolkit with the tools of `T` and one more, whose services are not part of `T`. */
+/** Returns a toolkit whose own tool needs no services, as one of the tools of `T`, which may be in it, too. */
 export const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>
 
 const unitOf = (value: Schema.Json): string =>

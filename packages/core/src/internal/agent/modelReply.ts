@@ -1,9 +1,10 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { type Model, ModelFailure, type ProviderCall, Reply } from "../../Model.ts"
+import { type Model, type ModelFailure, type ProviderCall, Reply } from "../../Model.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { type Masks, withShown } from "../arguments/secretArguments.ts"
 import { isCall, shownCall } from "../call/modelCall.ts"
+import { withFields } from "../failure/failureClass.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 import { isUsage, withoutUndefined } from "../value/usage.ts"
@@ -38,9 +39,9 @@ const issuesOf = issuesBy(Reply)
 export const received = (reply: Reply, masks: Masks | undefined): Reply =>
   withShown(withDistinctIds(reply.providerCalls === undefined ? reply : withApprovals(reply)), masks)
 
-/** Returns a reply with the name of its model. */
+/** Returns a reply with the name of its model. The name of a custom model may be of any type. */
 export const named = (reply: Reply, { name }: Model["Service"]): Reply =>
-  reply.model !== undefined || !isName(name) ? reply : { ...reply, model: name }
+  reply.model !== undefined || !Predicate.isString(name) ? reply : { ...reply, model: name }
 
 /** Returns what a model replied without fields that are `undefined`, which plain JavaScript has in place of absent ones. */
 export const withoutUndefinedFields = (reply: unknown): unknown =>
@@ -73,14 +74,11 @@ const cleaned = (reply: Fields): Fields => {
   )
 }
 
-// A custom model may have a name of any type.
-const isName = (name: unknown): name is string => typeof name === "string"
-
 /** Returns a failure with the name of its model. */
 export const namedFailure = (failure: ModelFailure, { name }: Model["Service"]): ModelFailure =>
-  !isName(name) || failure.model !== undefined
+  !Predicate.isString(name) || failure.model !== undefined
     ? failure
-    : new ModelFailure({ ...failure, cause: failure.cause, model: name })
+    : withFields(failure, { model: name })
 
 /**
  * Returns a reply as it may be shown: without the secrets in its calls. If a tool has secrets, the model may have thought of

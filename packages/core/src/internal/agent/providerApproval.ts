@@ -12,6 +12,7 @@ import * as Toolkit from "../../Toolkit.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { cut, oneLine } from "../value/text.ts"
+import { asToolkit } from "./keptResults.ts"
 
 /** The name of the calls that ask the user. No tool of an agent has it. */
 export const approvalName = "approve_provider_call"
@@ -45,9 +46,6 @@ export const toolkitOf = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
   { approval }: ToolCall.ToolCall
 ): Toolkit.Toolkit<T> => approval === undefined ? toolkit : asToolkit(approvals)
-
-// The tool requires no services.
-const asToolkit = <T extends Tool.Any>(toolkit: Toolkit.Toolkit) => toolkit as unknown as Toolkit.Toolkit<T>
 
 /** Returns whether the user approved; `undefined` if the call did not ask for it. */
 export const approvedIn = (call: ToolCall.ToolCall, outcome: ToolOutcome): boolean | undefined =>
