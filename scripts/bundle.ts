@@ -19,7 +19,7 @@ interface Manifest {
 }
 
 /** Modules that the index never imports. They stay out of the shared file. */
-const adapters = ["CircuitBreaker", "HttpFailure", "LastKnown", "RateLimit"]
+const adapters = ["CircuitBreaker", "HttpFailure", "LastKnown", "RateLimit", "SignedSuspension"]
 
 const bundle = async (name: string) => {
   const folder = join(import.meta.dirname, "../packages", name)

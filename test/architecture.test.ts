@@ -35,11 +35,19 @@ const rooms = floors.flatMap(({ rooms }) => rooms)
  * Modules of core that depend on unstable modules of `effect`. Each is a separate subpath that the index
  * never imports.
  */
-const adapters = ["CircuitBreaker", "HttpFailure", "LastKnown", "ModelAdapter", "ModelProblem", "RateLimit"]
+const adapters = [
+  "CircuitBreaker",
+  "HttpFailure",
+  "LastKnown",
+  "ModelAdapter",
+  "ModelProblem",
+  "RateLimit",
+  "SignedSuspension"
+]
 
 /** The unstable modules of `effect`. */
 const unstable =
-  /^effect\/(ai|cli|cluster|devtools|eventlog|graphql|http|http-api|observability|persistence|process|reactivity|rpc|socket|sql|workers|workflow)\b/
+  /^effect\/(ai|cli|cluster|crypto|devtools|eventlog|graphql|http|http-api|observability|persistence|process|reactivity|rpc|socket|sql|workers|workflow)\b/
 
 const allowed: Record<string, RegExp> = {
   "packages/arguments/src": /^\.\.?\//,

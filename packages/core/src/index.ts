@@ -9,7 +9,7 @@
  *
  * | for                           | subpaths                                                                                          |
  * | ----------------------------- | ------------------------------------------------------------------------------------------------- |
- * | what a run returns and tells  | `Answer`, `RunReport`, `ToolOutcome`, `CallFacts`, `AgentEvent`, `CallEvent`, `ClientEvent`, `RunHandle` |
+ * | what a run returns and tells  | `Answer`, `RunReport`, `ToolOutcome`, `CallFacts`, `AgentEvent`, `CallEvent`, `ClientEvent`, `RunHandle`, `SignedSuspension` |
  * | options of an agent           | `Limits`, `LoopGuard`, `ResultSize`, `Rendering`, `ModelRecovery`, `Journal`                       |
  * | policies with services        | `CircuitBreaker`, `RateLimit`, `LastKnown`, `RetryBudget`, `Deadline`                              |
  * | tools                         | `Arguments`, `Parameters`, `HttpFailure`, `SideEffect`, `Certainty`, `WireRequest`, `Suggestion`                 |
