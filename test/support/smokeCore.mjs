@@ -1,11 +1,12 @@
 /* Runs an agent with a scripted model, on the packages that a project has installed: `node smokeCore.mjs`. */
-import { Agent, Policy, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Policy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as HttpFailure from "@fallible/core/HttpFailure"
+import * as SignedSuspension from "@fallible/core/SignedSuspension"
 import * as SameTool from "@fallible/core/Tool"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { deepStrictEqual, ok } from "node:assert"
 
 let attempts = 0
@@ -32,3 +33,17 @@ deepStrictEqual([text, attempts, report.calls], ["Sunny.", 2, 1])
 ok(SameTool.make === Tool.make, "a subpath has the module that the index has")
 deepStrictEqual(HttpFailure.fromStatus(503).code, "server_error")
 ok([CircuitBreaker.protect, Ollama.layer, OpenAi.layer].every((value) => typeof value === "function"))
+
+// Web Crypto is a global in each supported version.
+const confirm = Tool.make("confirm", { description: "Asks", success: Schema.String }, () => ToolCall.ask("Sure?"))
+const asking = Agent.make({ toolkit: Toolkit.make(confirm) })
+const signer = SignedSuspension.make({ secrets: [Redacted.make("b7jQ0dV5m2Yx9TnLw4RkEo8sZc1HfGua")] })
+const answer = await Effect.runPromise(
+  Effect.flip(asking.run("Go on.")).pipe(
+    Effect.flatMap(({ suspension }) => signer.sign(suspension)),
+    Effect.flatMap(signer.verify),
+    Effect.flatMap((suspension) => asking.resume(suspension, "yes")),
+    Effect.provide(ScriptedModel.layer([ScriptedModel.call("confirm"), ScriptedModel.text("Confirmed.")]))
+  )
+)
+deepStrictEqual(answer.text, "Confirmed.")
