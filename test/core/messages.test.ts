@@ -123,6 +123,16 @@ const calls: Record<string, Effect.Effect<ToolOutcome.ToolOutcome>> = {
   "a fresh answer from elsewhere": dispatched(
     Tool.fallback(reading(() => Effect.fail(down)), () => Effect.succeed("rainy"), { name: "the mirror" })
   ),
+  "an answer of the user": dispatched(
+    Tool.askWhenUnavailable(
+      reading(() => Effect.fail(down)),
+      () => "What is the weather?",
+      (reply) => Effect.succeed(reply)
+    )
+  ).pipe(ToolCall.withReply("rainy")),
+  "a reply of the user": dispatched(
+    Tool.askWhenUnavailable(reading(() => Effect.fail(down)), () => "What now?")
+  ).pipe(ToolCall.withReply("Go on without it.")),
   "an answer from elsewhere, of a tool that acts": dispatched(
     Tool.fallback(acting(() => Effect.fail(down)), () => Effect.succeed("queued"))
   ),

@@ -123,6 +123,27 @@ describe("what a policy does to a tool's type", () => {
     >()
   })
 
+  test("a question to the user keeps ToolUnavailable, and adds what the use of the reply fails with and needs", () => {
+    expect(shaky.pipe(Tool.askWhenUnavailable(({ order }, { code }) => `${order} ${code}`))).type.toBe<typeof shaky>()
+    expect(Tool.askWhenUnavailable(steady, () => "Which order?")).type.toBe<typeof steady>()
+    const using = shaky.pipe(
+      Tool.askWhenUnavailable(
+        (params, failure) => {
+          expect(params).type.toBe<Params>()
+          expect(failure).type.toBe<ToolUnavailable>()
+          return ""
+        },
+        (reply, { order }) => reply === order ? Effect.fail(garbage) : Effect.as(Jitter, reply)
+      )
+    )
+    expect(using).type.toBe<Tool.Tool<"shaky", Params, string, ToolUnavailable | SemanticGarbage, Jitter>>()
+    expect(Tool.askWhenUnavailable(shaky, () => "", (reply) => Effect.succeed(reply))).type.toBe<typeof shaky>()
+    expect(Tool.askWhenUnavailable).type.not.toBeCallableWith(shaky, "Which order?")
+    expect(Tool.askWhenUnavailable).type.not.toBeCallableWith(shaky, () => "", () => Effect.succeed(1))
+    expect(Tool.askWhenUnavailable).type.not.toBeCallableWith(shaky, () => "", () => Effect.fail("text"))
+    expect(Policy.askWhenUnavailable(() => "")).type.toBe<Policy.Policy<never, never>>()
+  })
+
   test("reconcile adds the requirements of its check; with final or settle it adds ToolUnavailable", () => {
     const reconciled = shaky.pipe(Tool.reconcile(({ order }) => Ledger.use(({ find }) => find(order))))
     expect(reconciled).type.toBe<Tool.Tool<"shaky", Params, string, ToolUnavailable, Ledger>>()

@@ -50,7 +50,7 @@ import { schemaOf } from "./internal/arguments/jsonSchema.ts"
 import { requireEffect, requireSync } from "./internal/call/runUserCode.ts"
 import { current } from "./internal/call/scope.ts"
 import { millisToAnswer } from "./internal/call/timeLeft.ts"
-import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
+import { isDown } from "./internal/failure/policyRefusal.ts"
 import { failExhausted, lastFailure, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
 import { isExit } from "./internal/fiber/runContained.ts"
 import { withinTime } from "./internal/fiber/withinTime.ts"
@@ -142,10 +142,6 @@ export const policy = (options: Options = {}): Policy.Policy<LastKnown, never> =
 
 const isUnavailable = <E extends ToolFailure>(failure: E): failure is E & ToolUnavailable =>
   failure._tag === "ToolUnavailable"
-
-// The service is unavailable. It was not up, only to refuse this call.
-const isDown = (failure: ToolFailure): boolean =>
-  isUnavailable(failure) && !isAboutArguments(failure) && failure.code !== "permission_denied"
 
 const optionNames: Names<Options> = { maxAge: true, name: true, when: true }
 

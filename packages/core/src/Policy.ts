@@ -42,24 +42,26 @@ import { mayRetry } from "./internal/call/refusal.ts"
 import { callUser, failWith, requireSync } from "./internal/call/runUserCode.ts"
 import { withCauseOf } from "./internal/failure/failureClass.ts"
 import { refusal } from "./internal/failure/policyRefusal.ts"
-import { failExhausted, sourcesTried } from "./internal/failure/sourcesExhausted.ts"
+import { failExhausted, sourcesTried, withHint } from "./internal/failure/sourcesExhausted.ts"
 import { builtIn } from "./internal/policy/builtInPolicy.ts"
 import { bulkhead } from "./internal/policy/bulkhead.ts"
 import { askSource, attemptCounter } from "./internal/policy/fallbackSource.ts"
 import { followPages } from "./internal/policy/followPages.ts"
 import { withoutOwnFiber } from "./internal/policy/ownFiber.ts"
-import type { Call } from "./internal/policy/policyCall.ts"
+import type { Call, State } from "./internal/policy/policyCall.ts"
 import { type Terms, timeOf as timeOfTerms } from "./internal/policy/policyTerms.ts"
 import { type ReconcileOptions, Reconciliation } from "./internal/policy/reconciliation.ts"
 import { retryOn } from "./internal/policy/retryLoop.ts"
 import { termsOf } from "./internal/policy/retryWait.ts"
 import { limitTime, type TimeLimit } from "./internal/policy/timeLimit.ts"
 import { isToolRun } from "./internal/policy/toolRuns.ts"
+import { mayAskUser, replyText, requireQuestion } from "./internal/policy/userReply.ts"
 import type { Advice } from "./internal/tool/permittedFailure.ts"
 import { finite, positive, whole } from "./internal/value/numberOption.ts"
 import { excerpt, kind, list } from "./internal/value/text.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type { SideEffect } from "./SideEffect.ts"
+import * as ToolCall from "./ToolCall.ts"
 import { type Coverage, isTransient, type Tag, type ToolFailure, type ToolUnavailable } from "./ToolFailure.ts"
 import { Handled } from "./ToolOutcome.ts"
 
@@ -354,27 +356,15 @@ export const fallback = <R, E extends ToolFailure>(
       Effect.flatMap(
         attemptCounter,
         (newAttempts) =>
-          Effect.catch(run(params), (failure): Effect.Effect<unknown, ToolFailure, R> => {
-            if (failure._tag !== "ToolUnavailable") return Effect.fail(failure)
-            const tried = sourcesTried(failure, insteadOf ?? subject.name, newAttempts())
-            return Effect.andThen(
-              call.instead(failure, name === undefined ? undefined : { name }),
-              Effect.mapError(
-                askSource(
-                  "a fallback",
-                  isToolRun(source),
-                  () => callUser(`The fallback of '${subject.name}'`, () => answer(params, failure))
-                ),
-                (last) =>
-                  last._tag === "ToolUnavailable"
-                    ? failExhausted(failure, last, [
-                      ...tried,
-                      ...sourcesTried(last, name ?? "a fallback", newAttempts())
-                    ])
-                    : last
-              )
-            )
-          })
+          Effect.catch(run(params), (failure) =>
+            failure._tag === "ToolUnavailable"
+              ? askElsewhere(call, failure, newAttempts, {
+                name,
+                insteadOf: insteadOf ?? subject.name,
+                isTool: isToolRun(source),
+                ask: () => callUser(`The fallback of '${subject.name}'`, () => answer(params, failure))
+              })
+              : Effect.fail(failure))
       )
   })
 }
@@ -390,6 +380,53 @@ export interface FallbackOptions {
   readonly name?: string
   /** The name of what the source replaces, in the list of sources that were tried. Default: the tool's name. */
   readonly insteadOf?: string
+}
+
+/**
+ * When the tool is unavailable, asks the user, and goes on with the reply. See `Tool.askWhenUnavailable`.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const askWhenUnavailable = <R = never, E extends ToolFailure = never>(
+  question: (params: never, failure: ToolUnavailable) => string,
+  use?: (reply: string, params: never, failure: ToolUnavailable) => Effect.Effect<unknown, E, R>
+): Policy<R, E> => {
+  const questionOf = eraseTypes("A question to the user", question)
+  const answer = use === undefined ? undefined : eraseTypes("The use of a user's reply", use)
+  return makeBuiltIn({
+    kind: "fallback",
+    description: answer === undefined ? "question to the user" : "question to the user, whose reply is used",
+    terms: {
+      // A question ends the run until there is a reply, so it takes no time of the call.
+      after: answer === undefined
+        ? { what: "the question to the user", time: Duration.zero }
+        : { what: "the use of the user's reply" },
+      passesOnDoubt: true
+    },
+    wrap: (run, { name, sideEffect }, call) => (params) =>
+      Effect.flatMap(attemptCounter, (newAttempts) => {
+        const goOn = (failure: ToolUnavailable, reply: string, replied: string) =>
+          answer === undefined
+            ? Effect.fail(withHint(failure, hintOn(replied, failure)))
+            : askElsewhere(call, failure, newAttempts, {
+              name: "the user",
+              insteadOf: name,
+              isTool: false,
+              ask: () =>
+                Effect.andThen(
+                  ToolCall.caveat(replied),
+                  callUser(`The use of the user's reply of '${name}'`, () => answer(reply, params, failure))
+                )
+            })
+        const ask = (failure: ToolFailure, { certainty }: State) => {
+          if (!mayAskUser(failure, certainty, sideEffect)) return Effect.fail(failure)
+          const question = requireQuestion(name, questionOf(params, failure))
+          return Effect.flatMap(ToolCall.ask(question), (reply) => goOn(failure, reply, replyText(question, reply)))
+        }
+        return Effect.catch(run(params), (failure) => Effect.flatMap(call.state, (state) => ask(failure, state)))
+      })
+  })
 }
 
 /**
@@ -744,6 +781,44 @@ export const standard = (options: StandardOptions = {}): ReadonlyArray<Policy> =
 const limitOf = (schedule: object): number | undefined => {
   const terms = termsOf(schedule)
   return terms === undefined || "around" in terms ? undefined : terms.attempts - 1
+}
+
+/** A source that answers in place of a tool. */
+interface Elsewhere<R> {
+  readonly name: string | undefined
+  /** The name of what it replaces. */
+  readonly insteadOf: string
+  /** True if it is the `run` of a tool. */
+  readonly isTool: boolean
+  readonly ask: () => Effect.Effect<unknown, ToolFailure, R>
+}
+
+/**
+ * Takes the answer from another source. If that is unavailable, too, the failure lists all sources that were tried.
+ *
+ * @param newAttempts returns how many attempts began since its last use
+ */
+const askElsewhere = <R>(
+  call: Call,
+  failure: ToolUnavailable,
+  newAttempts: () => number,
+  { ask, insteadOf, isTool, name }: Elsewhere<R>
+): Effect.Effect<unknown, ToolFailure, R> => {
+  const tried = sourcesTried(failure, insteadOf, newAttempts())
+  return Effect.andThen(
+    call.instead(failure, name === undefined ? undefined : { name }),
+    Effect.mapError(askSource("a fallback", isTool, ask), (last) =>
+      last._tag === "ToolUnavailable"
+        ? failExhausted(failure, last, [...tried, ...sourcesTried(last, name ?? "a fallback", newAttempts())])
+        : last)
+  )
+}
+
+/** Returns the hint of a failure after a reply of the user. The reply comes first, since a long hint is cut at its end. */
+const hintOn = (replied: string, { hint }: ToolUnavailable): string => {
+  const end = /[.!?]"$/.test(replied) ? "" : "."
+  const sentence = `${replied.charAt(0).toUpperCase()}${replied.slice(1)}${end}`
+  return hint === undefined ? sentence : `${sentence} ${hint}`
 }
 
 /** Marks a policy as meant for all kinds of tools. */

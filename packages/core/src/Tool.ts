@@ -963,6 +963,73 @@ export const fallback: {
 } = /* @__PURE__ */ fromPolicy(Policy.fallback)
 
 /**
+ * When the tool is unavailable, asks the user, and goes on with the reply.
+ *
+ * When to use: where neither an old answer (`LastKnown`) nor going on without one will do, and a person can decide: which
+ * city to use instead, or what the price was. Put it outermost, after `retry`, and after `LastKnown.fallback` if there is
+ * one.
+ *
+ * The user is asked with `ToolCall.ask`: the agent's run ends with a value from which it can be resumed. Then the tool runs
+ * again, and the reply counts only if it is still unavailable. A failure that leads to another question is asked about
+ * anew. So word the question from what stays the same, such as the parameters and the failure's `code`.
+ *
+ * - With `use`, the reply becomes the answer. Its source is the user, and the model also reads what was asked and replied.
+ *   `use` may find that the reply is of no use, and fail.
+ * - Without `use`, the failure stays. Its hint tells the model what was asked and replied.
+ *
+ * The user is asked only while the tool is down. These failures are passed on unchanged, so `ToolUnavailable` stays in `E`:
+ *
+ * - a refusal: a permanent failure with the scope `"arguments"`, or one with the code `permission_denied`;
+ * - a failure of a call that may have taken effect, or has. The model must be told of that.
+ *
+ * Counts as a fallback: a default fallback of a toolkit or an agent is then left out.
+ *
+ * @param question takes the parameters and the failure, and returns what the user is asked
+ * @param use takes the reply, the parameters and the failure, and returns the answer. Default: the failure stays
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const rate = Tool.make("get_rate", { description: "Dollars per euro", success: Schema.Finite, sideEffect: "none" }, () =>
+ *   Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
+ * )
+ * const question = () => "The rate service is down. How many dollars is a euro?"
+ * const asking = rate.pipe(Tool.askWhenUnavailable(question, (reply) => Effect.succeed(Number(reply))))
+ * const telling = rate.pipe(Tool.askWhenUnavailable(question))
+ *
+ * Effect.runSync(asking.run({}).pipe(ToolCall.withReply("1.08"))) // => 1.08
+ * const failure = Effect.runSync(Effect.flip(telling.run({})).pipe(ToolCall.withReply("go on without it")))
+ * failure.hint
+ * // => 'The user was asked "The rate service is down. How many dollars is a euro?" and replied "go on without it".'
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const askWhenUnavailable: {
+  <Params, A, Handled extends Effect.Effect<NoInfer<A>, SourceFailure<Handled, NoInfer<A>>, unknown> = never>(
+    question: (params: Params, failure: ToolUnavailable) => string,
+    use?: (reply: string, params: Params, failure: ToolUnavailable) => Handled
+  ): <Name extends string, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Tool<Name, Params, A, E | Effect.Error<Handled>, R | Effect.Services<Handled>>
+  <
+    Name extends string,
+    Params,
+    A,
+    E extends ToolFailure,
+    R,
+    Handled extends Effect.Effect<NoInfer<A>, SourceFailure<Handled, NoInfer<A>>, unknown> = never
+  >(
+    self: Tool<Name, Params, A, E, R>,
+    question: (params: Params, failure: ToolUnavailable) => string,
+    use?: (reply: string, params: Params, failure: ToolUnavailable) => Handled
+  ): Tool<Name, Params, A, E | Effect.Error<Handled>, R | Effect.Services<Handled>>
+} = /* @__PURE__ */ fromPolicy(Policy.askWhenUnavailable)
+
+/**
  * Handles the failures that have one of the given tags, as `Effect.catchTag` does.
  *
  * When to use: to turn a failure into an answer ("no orders" instead of `SemanticGarbage`), or into another

@@ -259,7 +259,8 @@ export const source = (
  * An async handler asks with the `ask` of its second parameter (`Tool.promise`).
  *
  * A check (`Tool.reconcile`) and a fallback may ask, too. If the outcome of the call is unknown at that time, the
- * handler does not run again after the reply. Only the check or the fallback runs again, and gets the reply.
+ * handler does not run again after the reply. Only the check or the fallback runs again, and gets the reply. To ask while a
+ * tool is down, use `Tool.askWhenUnavailable`.
  *
  * Without an agent, {@link withReply} answers. Otherwise, the Effect dies with a message that says so.
  *

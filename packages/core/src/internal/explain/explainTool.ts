@@ -156,6 +156,7 @@ const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray
       acts: sideEffect !== "none",
       isRepeatable: sideEffect !== "non_idempotent",
       isForAllTools: terms.isForAllTools === true,
+      passesOnDoubt: terms.passesOnDoubt === true,
       isCutShort: settle !== undefined &&
         steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.max, settle)),
       settlesTooSoon: settle !== undefined && Duration.isLessThan(settle, ownLimit(policies.slice(0, index))),
@@ -192,6 +193,8 @@ interface Place {
   readonly isRepeatable: boolean
   /** True if the policy is meant for all kinds of tools. */
   readonly isForAllTools: boolean
+  /** True if the policy does nothing in place of a call that may have acted. */
+  readonly passesOnDoubt: boolean
   /** True if a time limit around the policy ends before an outcome settles. */
   readonly isCutShort: boolean
   /** True if an attempt may take longer than its outcome takes to settle. */
@@ -286,7 +289,7 @@ const rules: ReadonlyArray<Rule> = [
   },
   {
     kind: "fallback",
-    applies: ({ acts }) => acts,
+    applies: ({ acts, passesOnDoubt }) => acts && !passesOnDoubt,
     code: "fallback_of_acting_tool",
     detail: "The tool acts, and its fallback may repeat the effect elsewhere.",
     hint: "Check the failure's outcome in the fallback before it acts."

@@ -1,4 +1,4 @@
-import { ToolUnavailable } from "../../ToolFailure.ts"
+import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 
 const codes = ["bulkhead_full", "throttled", "limiter_unavailable", "circuit_open", "breaker_unavailable"] as const
 
@@ -30,3 +30,7 @@ export const isAboutArguments = ({ scope, transient }: Pick<ToolUnavailable, "sc
 /** True if a failure says nothing against the tool. An unrecognized error (`"failed"`) may be the tool's mistake. */
 export const isBlameless = (failure: Pick<ToolUnavailable, "code" | "scope" | "transient">): boolean =>
   isAboutArguments(failure) && failure.code !== "failed"
+
+/** True if a failure says that the service is down. It was not up, only to refuse this call. */
+export const isDown = (failure: ToolFailure): failure is ToolUnavailable =>
+  failure._tag === "ToolUnavailable" && !isAboutArguments(failure) && failure.code !== "permission_denied"

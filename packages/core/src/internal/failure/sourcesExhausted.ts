@@ -1,4 +1,5 @@
 import { ToolUnavailable } from "../../ToolFailure.ts"
+import { withFields } from "./failureClass.ts"
 
 /**
  * Returns the sources that a failure lists as tried. If the failure has no list, returns the given name with
@@ -32,5 +33,12 @@ export const failExhausted = (
 
 /** Returns the failure of the last source alone, for a failure made by {@link failExhausted}. */
 export const lastFailure = (failure: ToolUnavailable): ToolUnavailable => lastFailures.get(failure) ?? failure
+
+/** Returns a copy of a failure with another hint, which still knows the failure of its last source. */
+export const withHint = (failure: ToolUnavailable, hint: string): ToolUnavailable => {
+  const copy = withFields(failure, { hint })
+  lastFailures.set(copy, lastFailure(failure))
+  return copy
+}
 
 const lastFailures = new WeakMap<ToolUnavailable, ToolUnavailable>()

@@ -31,6 +31,8 @@ export interface Terms {
     readonly isFinal: boolean
     readonly looksFirst: boolean
   }
+  /** True if a fallback passes on the failure of a call that may have acted: then it repeats no effect elsewhere. */
+  readonly passesOnDoubt?: true
   /** Mistakes in how the policy is made. */
   readonly warnings?: ReadonlyArray<Warning>
   /** True if the policy is meant for all kinds of tools. If it does nothing for some of them, that is no mistake. */
