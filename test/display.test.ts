@@ -108,6 +108,31 @@ const mistakes: ReadonlyArray<readonly [mistake: string, code: string, message: 
     "    Type '{ price: string; }' is not assignable to type '{ readonly price: number; }'."
   ],
   [
+    "a recovery table without a tool that can fail",
+    `Recover.table(Toolkit.make(${read}), {})`,
+    "Property 'x' is missing in type '{}' but required in type 'Table<"
+  ],
+  [
+    "a recovery table without a failure of a tool",
+    `Recover.table(Toolkit.make(${read}), { x: {} })`,
+    "Property 'ToolUnavailable' is missing in type '{}' but required in type"
+  ],
+  [
+    "a recovery table for another tool",
+    `Recover.table(Toolkit.make(${read}), { x: { ToolUnavailable: Recover.tell }, y: {} })`,
+    "Advice<\"The toolkit has no tool 'y'.\">"
+  ],
+  [
+    "a recovery table for a tool that cannot fail",
+    `Recover.table(Toolkit.make(${handled("() => Effect.succeed(\"\")")}), { x: { ToolUnavailable: Recover.tell } })`,
+    "Advice<\"x cannot fail. Remove this row.\">"
+  ],
+  [
+    "a recovery table for a failure that a tool does not have",
+    `Recover.table(Toolkit.make(${read}), { x: { ToolUnavailable: Recover.tell, PartialData: Recover.tell } })`,
+    "Advice<\"x cannot fail with PartialData. Remove this entry.\">"
+  ],
+  [
     "an agent's option with a typing mistake",
     "Agent.make({ toolkit: Toolkit.empty, limit: { turns: 3 } })",
     "Did you mean to write 'limits'?"
@@ -116,6 +141,7 @@ const mistakes: ReadonlyArray<readonly [mistake: string, code: string, message: 
 ]
 const heading =
   "import { Agent, Policy, SemanticGarbage, Tool, ToolFailure, Toolkit, ToolUnavailable } from \"@fallible/core\"\n" +
+  "import * as Recover from \"@fallible/core/Recover\"\n" +
   "import { Data, Effect, Option, Schema } from \"effect\"\n" +
   "class RoomTaken extends Data.TaggedError(\"RoomTaken\") {}\n" +
   "class RoomLocked extends Data.TaggedError(\"RoomLocked\") {}\n"

@@ -12,7 +12,7 @@
  * | what a run returns and tells  | `Answer`, `RunReport`, `ToolOutcome`, `CallFacts`, `AgentEvent`, `CallEvent`, `ClientEvent`, `RunHandle`, `SignedSuspension` |
  * | options of an agent           | `Limits`, `LoopGuard`, `ResultSize`, `Rendering`, `ModelRecovery`, `Journal`                       |
  * | policies with services        | `CircuitBreaker`, `RateLimit`, `LastKnown`, `RetryBudget`, `Deadline`                              |
- * | tools                         | `Arguments`, `Parameters`, `HttpFailure`, `SideEffect`, `Certainty`, `WireRequest`, `Suggestion`                 |
+ * | tools                         | `Arguments`, `Parameters`, `Recover`, `HttpFailure`, `SideEffect`, `Certainty`, `WireRequest`, `Suggestion`      |
  * | models of your own            | `ModelAdapter`, `ModelProblem`                                                                     |
  * | operations                    | `ToolHealth`, `Availability`, `Explanation`                                                        |
  *
