@@ -199,7 +199,7 @@ describe("types display", () => {
       ["plain", "Tool<\"plain\", {}, string, never, never>"],
       ["toolkit", "Toolkit<Tool<\"plain\", {}, string, never, never>>"],
       ["run", "Effect<Answer, AgentFailure, Model | OrdersApi>"],
-      ["stream", "Stream<AgentEvent<Answer>, AgentFailure, Model | OrdersApi>"],
+      ["stream", "Stream<AgentEvent<Answer>, Failed, Model | OrdersApi>"],
       ["event", "AgentEvent<Answer>"],
       ["callEvent", "CallEvent"],
       ["ended", "CallEnded"],

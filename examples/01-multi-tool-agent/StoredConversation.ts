@@ -5,7 +5,7 @@
  * cannot be read is left as it is. For many users, or several processes at once, use a database: see docs/conversations.md.
  */
 import { type Agent, type AgentFailure, Transcript } from "@fallible/core"
-import type * as AgentEvent from "@fallible/core/AgentEvent"
+import * as AgentEvent from "@fallible/core/AgentEvent"
 import type * as Answer from "@fallible/core/Answer"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as Console from "effect/Console"
@@ -21,7 +21,7 @@ interface Continued<R> extends Pick<Conversation.Agent<R>, "resumeStream"> {
   readonly stream: (
     question: string,
     options?: Agent.RunOptions
-  ) => Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, R>
+  ) => Stream.Stream<AgentEvent.AgentEvent, AgentFailure.Failed, R>
 }
 
 const Stored = Schema.fromJsonString(Schema.Struct({ transcript: Transcript.schema, facts: CallFacts.schema }))
@@ -38,7 +38,11 @@ export const keep = <R, A, E, R2>(
     let last: Answer.Answer | AgentFailure.AgentFailure | undefined
     const noting = <R>(events: ReturnType<Continued<R>["stream"]>) =>
       events.pipe(
-        Stream.tap((event) => Effect.sync(() => event._tag === "RunEnded" ? last = event.answer : undefined)),
+        Stream.tap((event) =>
+          Effect.sync(() => {
+            if (AgentEvent.isLast(event)) last = event._tag === "RunEnded" ? event.answer : event.waiting
+          })
+        ),
         Stream.tapError((failure) => Effect.sync(() => last = failure))
       )
     const kept: Conversation.Agent<R> = {

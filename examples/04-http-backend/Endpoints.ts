@@ -56,7 +56,7 @@ const reply = Effect.gen(function*() {
   return yield* respond(open, ({ suspension }) => agent.resumeStream(suspension, reply))
 })
 
-type Events<R> = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, R>
+type Events<R> = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.Failed, R>
 
 /** A run that has its place and its conversation until its scope closes. */
 interface Begun {
@@ -87,17 +87,16 @@ const kept = <R>(turn: Turn, run: Events<R>): Events<R> =>
     return run.pipe(
       Stream.tap((event) => {
         id = event.run
-        return event._tag === "RunEnded" ? turn.keep(event.answer) : Effect.void
+        if (!AgentEvent.isLast(event)) return Effect.void
+        return turn.keep(event._tag === "RunEnded" ? event.answer : event.waiting)
       }),
       Stream.tapError((failure) => Effect.andThen(turn.keep(failure), logged(failure, id)))
     )
   })
 
-/** Logs why a run failed. A run that asks its user has not failed. */
-const logged = ({ _tag, detail }: AgentFailure.AgentFailure, run: string) =>
-  _tag === "RunSuspended"
-    ? Effect.void
-    : Effect.logWarning(`The run failed (${_tag}): ${detail}`).pipe(Effect.annotateLogs({ run }))
+/** Logs why a run failed. */
+const logged = ({ _tag, detail }: AgentFailure.Failed, run: string) =>
+  Effect.logWarning(`The run failed (${_tag}): ${detail}`).pipe(Effect.annotateLogs({ run }))
 
 const streamed = <R>(begin: Begin<R>) =>
   Effect.gen(function*() {
@@ -129,15 +128,17 @@ const whole = <R>(begin: Begin<R>) =>
   Effect.gen(function*() {
     const { stopping } = yield* Runs
     const { events, turn } = yield* begin
-    const answer = events.pipe(
-      Stream.filter((event) => event._tag === "RunEnded"),
-      Stream.runHead,
-      Effect.map(Option.getOrThrow),
-      Effect.map(({ answer: { text } }) => HttpServerResponse.jsonUnsafe({ text })),
-      Effect.catchTag("RunSuspended", ({ question }) =>
-        Effect.map(turn.token, (token) =>
-          HttpServerResponse.jsonUnsafe({ question, token }, { status: 202 }))),
+    const answer = Stream.runLast(events).pipe(
       Effect.mapError(Problem.ofFailure),
+      Effect.map(Option.filter(AgentEvent.isLast)),
+      Effect.map(Option.getOrThrow),
+      Effect.flatMap((event) => {
+        if (event._tag === "RunPostponed") return Problem.postponed(event.waiting)
+        if (event._tag === "RunEnded") return Effect.succeed(HttpServerResponse.jsonUnsafe({ text: event.answer.text }))
+        const { question, suspension: { questions } } = event.waiting
+        return Effect.map(turn.token, (token) =>
+          HttpServerResponse.jsonUnsafe({ question, questions, token }, { status: 202 }))
+      }),
       Effect.raceFirst(Effect.andThen(stopping, Problem.draining))
     )
     return named(turn, yield* answering(answer))

@@ -64,7 +64,7 @@ export const ending = (
     return run.pipe(
       Stream.tap(({ _tag }) =>
         Effect.sync(() => {
-          isOver = _tag === "RunEnded" || _tag === "RunFailed"
+          isOver = ["RunEnded", "RunFailed", "RunPostponed", "RunSuspended"].includes(_tag)
         })
       ),
       Stream.interruptWhen(stopping),

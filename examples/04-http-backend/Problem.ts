@@ -32,18 +32,17 @@ export const response = ({ code, detail, retryAfter, status }: Problem): HttpSer
     : setHeader(answer, "retry-after", `${Math.ceil(Duration.toSeconds(retryAfter))}`)
 }
 
-/** A run that is not answered. `RunSuspended` is missing: a run that asks its user is no error. */
-type Unanswered = Exclude<AgentFailure.AgentFailure, AgentFailure.RunSuspended>
+/** Returns the problem for a run that waits for its model. */
+export const postponed = ({ retryAfter }: AgentFailure.RunPostponed): Problem =>
+  make(503, "model_busy", "The language model is busy. Ask again later.", retryAfter)
 
 /** Returns the problem for a failed run. The compiler rejects this function if it leaves a failure out. */
-export const ofFailure = (failure: Unanswered): Problem => {
+export const ofFailure = (failure: AgentFailure.Failed): Problem => {
   switch (failure._tag) {
     case "ModelFailed":
       return failure.failure.code === "timeout"
         ? make(504, "model_timeout", "The language model took too long. Ask again later.")
         : make(502, "model_failed", "The language model could not answer. Ask again later.")
-    case "RunPostponed":
-      return make(503, "model_busy", "The language model is busy. Ask again later.", failure.retryAfter)
     case "LimitReached":
       return make(422, "limit_reached", "The question takes too much work. Ask for less at a time.")
     case "LoopDetected":

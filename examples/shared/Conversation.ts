@@ -5,7 +5,7 @@
  * one. If there is no reply, the run ends with its question.
  */
 import type { AgentFailure } from "@fallible/core"
-import type * as AgentEvent from "@fallible/core/AgentEvent"
+import * as AgentEvent from "@fallible/core/AgentEvent"
 import type * as Answer from "@fallible/core/Answer"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export interface Agent<R> {
   readonly resumeStream: (suspension: AgentFailure.Suspension, reply: string) => Events<R>
 }
 
-type Events<R> = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, R>
+type Events<R> = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.Failed, R>
 
 /** What is shown of a conversation, and when. */
 export interface View<R> {
@@ -40,26 +40,27 @@ export const run = <R, R2>(
     events: Events<R>,
     [reply, ...later]: ReadonlyArray<string>
   ): Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, R | R2 | Stdio.Stdio | Terminal.Terminal> =>
-    Effect.catchTag(follow(events, view.onEvent), "RunSuspended", (failure) =>
-      Effect.gen(function*() {
-        yield* view.onQuestion(failure.question)
-        const said = reply === undefined ? yield* fromTerminal : Option.some(reply)
-        if (Option.isNone(said)) return yield* failure
-        if (reply !== undefined) yield* view.onReply(reply)
-        return yield* goOn(agent.resumeStream(failure.suspension, said.value), later)
-      }))
+    Effect.gen(function*() {
+      const end = yield* follow(events, view.onEvent)
+      if (end._tag === "RunEnded") return end.answer
+      if (end._tag === "RunPostponed") return yield* end.waiting
+      const { question, suspension } = end.waiting
+      yield* view.onQuestion(question)
+      const said = reply === undefined ? yield* fromTerminal : Option.some(reply)
+      if (Option.isNone(said)) return yield* end.waiting
+      if (reply !== undefined) yield* view.onReply(reply)
+      return yield* goOn(agent.resumeStream(suspension, said.value), later)
+    })
   return goOn(agent.stream(question), replies)
 }
 
-/** Shows each event when it happens, and returns the answer. */
+/** Shows each event when it happens, and returns the last one. */
 const follow = <R, R2>(events: Events<R>, show: View<R2>["onEvent"]) =>
   Stream.runFoldEffect(
     events,
-    (): Answer.Answer | undefined => undefined,
-    (answer, event) => Effect.as(show(event), event._tag === "RunEnded" ? event.answer : answer)
-  ).pipe(
-    Effect.flatMap((answer) => answer === undefined ? Effect.die("a run ends with RunEnded") : Effect.succeed(answer))
-  )
+    (): AgentEvent.Last | undefined => undefined,
+    (end, event) => Effect.as(show(event), AgentEvent.isLast(event) ? event : end)
+  ).pipe(Effect.flatMap((end) => end === undefined ? Effect.die("a run ends with an event") : Effect.succeed(end)))
 
 /**
  * Reads a line that the user types. Returns nothing if standard input is not a terminal, or if it ends (Ctrl-D).

@@ -147,9 +147,11 @@ const verbOfReply = (calls: number): string => calls === 0 ? "answers" : `calls 
 
 export const json = (event: AgentEvent.AgentEvent): ReadonlyArray<string> => {
   if (event._tag === "TextDelta") return []
+  if (!AgentEvent.isLast(event)) return [JSON.stringify(encode(event))]
+  // What it waits for says the program.
   return event._tag === "RunEnded"
     ? [JSON.stringify({ _tag: "RunEnded", answer: { text: event.answer.text, report: event.answer.report } })]
-    : [JSON.stringify(encode(event))]
+    : []
 }
 
 /** Formats a failed run as the last JSON line. */

@@ -5,6 +5,7 @@ import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Schema, Stream } from "effect"
 import { messages, responses, serving } from "../support/models.ts"
+import { asRun } from "../support/streamedRun.ts"
 
 const request = (id: string, name: string) => ({
   type: "mcp_approval_request",
@@ -88,7 +89,7 @@ describe("a provider that asks before it runs a call", () => {
 
   it.effect("asks in a stream, too", () =>
     Effect.gen(function*() {
-      const { suspension } = yield* suspended(Stream.runDrain(agent.stream("Clean up.")))
+      const { suspension } = yield* suspended(asRun(agent.stream("Clean up.")))
       yield* Stream.runDrain(agent.resumeStream(suspension, "yes"))
       const requests = yield* bodies
       assert.deepStrictEqual(answers(requests[1]!.input), [["mcpr_1", true]])

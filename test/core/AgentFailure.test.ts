@@ -87,6 +87,18 @@ const handled = [
   { tag: "ToolUnavailable", code: "timeout", detail: "Slow.", by: "retry" }
 ] as const
 
+const asks = {
+  id: "run-1/turn/3/call/6/question/3",
+  kind: "choice",
+  tool: "any",
+  text: "Which one?",
+  arguments: "{}",
+  preview: "Does nothing.",
+  choices: ["this", "that"],
+  digest: "d",
+  expires: 9000
+} as const
+
 /** One outcome of each kind, with all its optional fields. */
 const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
   {
@@ -140,7 +152,19 @@ const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
     _tag: "Suspended",
     question: "Which one?",
     id: "run-1/turn/3/call/6",
-    replies: [{ id: "run-1/turn/3/call/6", question: "Sure?", reply: "Yes." }],
+    asks,
+    replies: [
+      { id: "run-1/turn/3/call/6", question: "Sure?", reply: "Yes." },
+      {
+        id: "run-1/turn/3/call/6",
+        question: "Pay?",
+        reply: "yes",
+        to: "run-1/turn/3/call/6/question/2",
+        by: "Ada",
+        decided: { approved: true, digest: "d", by: "Ada", edited: true }
+      }
+    ],
+    decided: { approved: false, digest: "d", by: "Ada", reason: "Too much." },
     certainty: "not_executed",
     attempts: 1,
     waited: Duration.seconds(2),
@@ -155,7 +179,8 @@ const facts: CallFacts.CallFacts = {
   mayHaveRun: "likely",
   intents: HashMap.make<ReadonlyArray<readonly [string, CallFacts.Fact]>>(["a digest", {
     number: 2,
-    done: { run: 0, answer: "\"paid\"" },
+    done: { run: 0, answer: "\"paid\"", at: 5000 },
+    denied: { run: 1, reason: "Too much." },
     settled: { certainty: "executed", by: "check:payment_status" },
     written: ["a digest of a text"],
     failed: {
@@ -176,9 +201,13 @@ const facts: CallFacts.CallFacts = {
 }
 
 const suspension: AgentFailure.Suspension = {
-  version: 7,
+  version: 8,
+  id: "s-1",
   runId: "run-1",
   turn: 3,
+  questions: [asks],
+  needs: ["any"],
+  expires: 10_000,
   transcript,
   report,
   reply: {
@@ -229,7 +258,7 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
       cause: modelFailure.cause,
       retryAfter: Duration.minutes(2),
       postponement: {
-        version: 7,
+        version: 8,
         runId: "run-1",
         turn: 2,
         postponed: 1,
@@ -348,9 +377,9 @@ describe("AgentFailure.schema", () => {
   it("has a version, and names the version that it refuses", () => {
     for (const failure of every) {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
-      assert.propertyVal(stored, "version", 7)
+      assert.propertyVal(stored, "version", 8)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 5 }), "of version 7, not version 5")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 6 }), "of version 8, not version 6")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }

@@ -61,6 +61,8 @@ const retryOf = (
   return retry
 }
 
+const asks = { id: "k/question/1", kind: "reply", tool: "get_weather", text: "Which Paris?" } as const
+
 describe("Rendering", () => {
   describe("json", () => {
     it("renders a success as the bare value", () => {
@@ -113,7 +115,7 @@ describe("Rendering", () => {
 
     it("renders a question and a hard stop as the end of the call", () => {
       assert.deepStrictEqual(
-        parsed({ _tag: "Suspended", question: "Which Paris?", id: "k", replies: [], ...effort }),
+        parsed({ _tag: "Suspended", question: "Which Paris?", id: "k", asks, replies: [], ...effort }),
         {
           ok: false,
           error: "Suspended",
@@ -161,7 +163,7 @@ describe("Rendering", () => {
 
     it("renders a question and a hard stop as the end of the call", () => {
       assert.strictEqual(
-        prose({ _tag: "Suspended", question: "Which Paris?", id: "k", replies: [], ...effort }),
+        prose({ _tag: "Suspended", question: "Which Paris?", id: "k", asks, replies: [], ...effort }),
         "get_weather did not finish: Waiting for the user's answer to: Which Paris?"
       )
       assert.strictEqual(
@@ -395,7 +397,7 @@ describe("Rendering", () => {
       const text = `one\ntwo\u2028three ${"x".repeat(huge)}`
       const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
         completed(1, text),
-        { _tag: "Suspended", question: text, id: "k", replies: [], ...effort },
+        { _tag: "Suspended", question: text, id: "k", asks, replies: [], ...effort },
         { _tag: "Stopped", reason: text, ...effort }
       ]
       for (const outcome of outcomes) {

@@ -263,6 +263,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
         break
       case "AttemptAbandoned":
       case "AttemptEnded":
+      case "CallDecided":
       case "CallJoined":
       case "DoubtSettled":
       case "ArgumentsCorrected":

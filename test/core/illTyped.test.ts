@@ -412,7 +412,7 @@ describe("a run that gets parsed but undecoded data", () => {
         Effect.flip(agent.resume({ _tag: "RunPostponed", postponement: {} } as Untyped))
       ])
       assert.deepStrictEqual(ends.map(({ _tag, detail }) => [_tag, detail.split(". ")[0]!.replace(/\.$/, "")]), [
-        ["RunRefused", "The run was not resumed: reply: expected string, got a boolean"],
+        ["RunRefused", "The run was not resumed: replies: expected a text, or a list of replies, got a boolean"],
         ["RunRefused", "The run was not started: question: expected a string, or a text with files, got nothing"],
         ["RunRefused", "The run was not started: transcript: expected a Transcript, got an object"],
         ["RunRefused", "The run was not started: A run has no option 'abortSignal'"],

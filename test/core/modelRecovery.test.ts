@@ -24,6 +24,7 @@ import { namingJournal } from "../support/namingJournal.ts"
 import type { Untyped } from "../support/nonsense.ts"
 import { ping } from "../support/pinging.ts"
 import { heard } from "../support/plainTools.ts"
+import { asRun } from "../support/streamedRun.ts"
 import { passing, passingBy } from "../support/virtualTime.ts"
 
 const failureOf = (code: string, transient: boolean, more: Partial<ModelFailure> = {}) =>
@@ -639,7 +640,7 @@ describe("H7: a model that asks for a long wait", () => {
       assert.strictEqual(failure.detail, `The run is postponed for 1h: ${hourly.detail}`)
       assert.deepStrictEqual({ ...failure.failure }, { ...hourly })
       assert.strictEqual(failure.cause, hourly.cause)
-      assert.deepInclude(failure.postponement, { version: 7, runId: "job", turn: 2, postponed: 1 })
+      assert.deepInclude(failure.postponement, { version: 8, runId: "job", turn: 2, postponed: 1 })
       assert.deepStrictEqual(failure.report.failures.map(({ code, handling }) => [code, handling]), [
         ["rate_limited", "run_failed"]
       ])
@@ -694,7 +695,7 @@ describe("H7: a model that asks for a long wait", () => {
 
   it.effect("streams the events of the resumed run", () =>
     Effect.gen(function*() {
-      const first = yield* postponed(Stream.runDrain(agent.stream("?")))
+      const first = yield* postponed(asRun(agent.stream("?")))
       const events = yield* Stream.runCollect(agent.resumeStream(first.postponement))
       assert.deepStrictEqual(Array.from(events, ({ _tag, run }) => [_tag, run === first.postponement.runId]), [
         ["TurnStarted", true],
@@ -905,7 +906,7 @@ describe("H7: a model that asks for a long wait", () => {
       it.effect(`postpones the run after a 429 of ${name}${streamed ? ", streamed" : ""}, and goes on an hour later`, () =>
         Effect.gen(function*() {
           const run = agent.run("?")
-          const failure = yield* postponed(streamed ? Stream.runDrain(agent.stream("?")) : run)
+          const failure = yield* postponed(streamed ? asRun(agent.stream("?")) : run)
           assert.strictEqual(Duration.toSeconds(failure.retryAfter), 3600)
           assert.strictEqual(failure.postponement.until, 3_600_000)
           assert.strictEqual(failure.failure.code, "rate_limited")

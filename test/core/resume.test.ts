@@ -192,7 +192,7 @@ describe("Agent.resume", () => {
 
   it("refuses a stored suspension without an outcome for each call, or without a suspended one", () => {
     const suspension = {
-      version: 6,
+      version: 7,
       runId: "run-1",
       turn: 1,
       transcript: { version: 1, messages: [] },

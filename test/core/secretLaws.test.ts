@@ -26,6 +26,7 @@ import { Cause, Effect, Exit, Logger, Option, Redacted, References, Schema, Stre
 import * as fc from "fast-check"
 import { inspect } from "node:util"
 import { cases, runs } from "../support/runs.ts"
+import { asRun } from "../support/streamedRun.ts"
 
 /** The secret. It occurs nowhere else, and can be written as a text and as a number. */
 const canary = "8417390526"
@@ -279,11 +280,12 @@ const noteEnd = (
   if ("question" in end) sinks.add("the question", end.question)
 }
 
-const noted = <R>(sinks: Sinks, events: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, R>) =>
+const noted = <R>(sinks: Sinks, events: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.Failed, R>) =>
   events.pipe(
     Stream.tap((event) =>
       Effect.gen(function*() {
-        sinks.add(`the event ${event._tag}`, event)
+        // The run goes on from this one.
+        if (event._tag !== "RunSuspended") sinks.add(`the event ${event._tag}`, event)
         sinks.add(`the event ${event._tag} as JSON`, encoded(AgentEvent.schema)(event))
         if (event._tag === "RunEnded") noteEnd(sinks, event.answer)
         yield* Effect.logInfo(event)
@@ -293,7 +295,7 @@ const noted = <R>(sinks: Sinks, events: Stream.Stream<AgentEvent.AgentEvent, Age
         )
       })
     ),
-    Stream.runDrain,
+    asRun,
     Effect.tapError((failure) => Effect.sync(() => noteEnd(sinks, failure))),
     Effect.tapError((failure) => Effect.logInfo("The run failed", String(failure)))
   )

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "../support/program.ts"
 
-/** An answer of version 7 and failures of version 6, with transcripts of version 1, as they were stored. */
+/** An answer and failures of version 7, as they were stored. The transcript of the answer has version 1. */
 const before: Record<string, Schema.JsonObject> = JSON.parse(
   readFileSync(join(root, "test/support/stored/before.json"), "utf8")
 )
@@ -47,7 +47,7 @@ describe("what the version before has stored", () => {
     const postponed = failureOf("RunPostponed")
     if (postponed._tag !== "RunPostponed") return assert.fail(postponed._tag)
     assert.deepStrictEqual(handlings(postponed.postponement), ["told", "run_failed"])
-    assert.deepStrictEqual(postponed.postponement.version, 7)
+    assert.deepStrictEqual(postponed.postponement.version, 8)
   })
 
   it.effect("goes on: a run that waited for its user while the program was updated", () =>
@@ -81,16 +81,16 @@ describe("what the version before has stored", () => {
         [Answer.schema, { ...before["answer"], version: 6 }, "an answer of version 8, not version 6"],
         [
           AgentFailure.schema,
-          { ...before["LimitReached"], version: 5 },
-          "the failure of a run of version 7, not version 5"
+          { ...before["LimitReached"], version: 6 },
+          "the failure of a run of version 8, not version 6"
         ],
         [
           CallFacts.schema,
           { ...Schema.encodeSync(CallFacts.schema)(CallFacts.empty), version: 2 },
-          "the facts of calls of version 3, not version 2"
+          "the facts of calls of version 4, not version 2"
         ],
         [Transcript.schema, { version: 0, messages: [] }, "a transcript of version 2, not version 0"],
-        [AgentFailure.Suspension, { ...Object(before["RunSuspended"]!["suspension"]), version: 5 }, "7"],
+        [AgentFailure.Suspension, { ...Object(before["RunSuspended"]!["suspension"]), version: 5 }, "8"],
         [AgentFailure.Suspension, null, "Expected"],
         [Answer.schema, [], "Expected"]
       ] as const

@@ -18,9 +18,10 @@ import type * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Journal from "@fallible/core/Journal"
 import type * as RunReport from "@fallible/core/RunReport"
 import { ScriptedModel } from "@fallible/testing"
-import { Deferred, Effect, Logger, Schedule, Schema, Stream } from "effect"
+import { Deferred, Effect, Logger, Schedule, Schema, type Stream } from "effect"
 import * as fc from "fast-check"
 import { cases, runs } from "../support/runs.ts"
+import { asRun } from "../support/streamedRun.ts"
 
 // -----------------------------------------------------------------------------
 // Scenarios
@@ -243,14 +244,11 @@ const play = (scenario: Scenario) => {
   const { isStreamed, stopsAt } = scenario
   const leg = (
     whole: Effect.Effect<{ readonly report: RunReport.RunReport }, AgentFailure.AgentFailure, Model.Model>,
-    stream: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, Model.Model>
+    stream: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.Failed, Model.Model>
   ): Effect.Effect<RunReport.RunReport, never, Model.Model> => {
     legs++
     const run = isStreamed
-      ? Effect.flatMap(Stream.runLast(stream), (last) =>
-        last._tag === "Some" && last.value._tag === "RunEnded"
-          ? Effect.succeed(last.value.answer)
-          : Effect.die("no answer"))
+      ? asRun(stream)
       : whole
     return Effect.matchEffect(stopsAt === 0 ? run : stoppingJournal(stopsAt, () => hasStopped = true)(run), {
       onSuccess: ({ report }) => Effect.succeed(report),

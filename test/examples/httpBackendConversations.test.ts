@@ -100,8 +100,8 @@ describe("a conversation", () => {
     Effect.gen(function*() {
       const { url } = yield* serving()
       const asked = yield* Stream.runCollect(events(`${url}/ask`, { question: "Refund o-1004, please." }))
-      const [failed, wanted] = asked.slice(-2)
-      assert.deepInclude(failed, { _tag: "RunFailed", failure: "RunSuspended" })
+      const [waiting, wanted] = asked.slice(-2)
+      assert.strictEqual(waiting?._tag, "RunSuspended")
       if (wanted?._tag !== "ReplyWanted") assert.fail("no token")
       const replied = yield* Stream.runCollect(events(`${url}/reply`, { token: wanted.token, reply: "yes" }))
       assert.deepInclude(replied.at(-1), { text: "I refunded 249.00 for order o-1004. The receipt is r-1004." })

@@ -116,9 +116,12 @@ const used = new Model.ModelFailure({
 const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
-  version: 7,
+  version: 8,
+  id: "s-1",
   runId: "run",
   turn: 1,
+  questions: [],
+  needs: [],
   transcript: Transcript.make([{ role: "user", text: "?" }]),
   report: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
   reply: { text: "", calls: [{ id: "1", name: "victim" }] },

@@ -3,4 +3,4 @@ import { runInOrder } from "../../packages/core/src/internal/dispatch/concurrent
 
 /** Runs the calls of one turn in an agent's order, but without an agent. */
 export const runTurn = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, calls: ReadonlyArray<ToolCall.ToolCall>) =>
-  runInOrder(toolkit, calls, (call) => Dispatch.call(toolkit, call))
+  runInOrder(toolkit, calls, { each: (call) => Dispatch.call(toolkit, call) })

@@ -465,6 +465,7 @@ describe("failures", () => {
       | "already_done"
       | "in_doubt"
       | "loop_detected"
+      | "not_approved"
     >()
   })
 

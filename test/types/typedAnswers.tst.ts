@@ -45,7 +45,7 @@ describe("a typed answer", () => {
       Effect.Effect<Answer.Answer<Days>, AgentFailure.AgentFailure, Model.Model>
     >()
     expect(typed.stream("?")).type.toBe<
-      Stream.Stream<AgentEvent.AgentEvent<Answer.Answer<Days>>, AgentFailure.AgentFailure, Model.Model>
+      Stream.Stream<AgentEvent.AgentEvent<Answer.Answer<Days>>, AgentFailure.Failed, Model.Model>
     >()
     expect<Ended<AgentEvent.AgentEvent<Answer.Answer<Days>>>["answer"]["value"]>().type.toBe<Days>()
     expect<AnswerOf<typeof typed>["value"]>().type.toBe<Days>()

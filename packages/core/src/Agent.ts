@@ -14,6 +14,7 @@
  * @since 0.1.0
  */
 import { demandKnown, type Names } from "@fallible/arguments/internal"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -21,12 +22,22 @@ import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
-import type { AgentFailure, Postponement, Suspension } from "./AgentFailure.ts"
+import type {
+  AgentFailure,
+  Failed,
+  Postponement,
+  RunPostponed,
+  RunRefused,
+  RunSuspended,
+  Suspension
+} from "./AgentFailure.ts"
 import type { Answer, Fields, Untyped } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { problemIn, problemInLimits } from "./internal/agent/agentOptions.ts"
 import { type Budget, makeBudget } from "./internal/agent/budget.ts"
+import { claimed } from "./internal/agent/claimed.ts"
 import { finalAnswerName, type Output, outputOf } from "./internal/agent/finalAnswer.ts"
+import { refusalOfSuspension } from "./internal/agent/judgedSuspension.ts"
 import { asToolkit, KeptResults, readMoreName } from "./internal/agent/keptResults.ts"
 import { goOn, resume, turn } from "./internal/agent/loop.ts"
 import { PolledResults } from "./internal/agent/polledResults.ts"
@@ -40,22 +51,25 @@ import type { Happened } from "./internal/agent/runEvent.ts"
 import { newId, type NewRun } from "./internal/agent/runId.ts"
 import {
   refusalBeside,
-  refusalOfContinuation,
   refusalOfLimits,
   refusalOfOpening,
   refusalOfPostponement,
-  refusalOfSettings
+  refusalOfSettings,
+  refusalOfSuspended
 } from "./internal/agent/runInput.ts"
 import { followed } from "./internal/agent/runProgress.ts"
 import { initialState, type Run as RunOf } from "./internal/agent/runState.ts"
 import { afterOthers, runAlone } from "./internal/agent/scopeRuns.ts"
 import { RequestResults } from "./internal/agent/shorterTranscript.ts"
+import { takeReplies } from "./internal/agent/takenReplies.ts"
 import { masksOf } from "./internal/arguments/secretArguments.ts"
 import { isIdempotent } from "./internal/call/isIdempotent.ts"
 import { takenOver } from "./internal/dispatch/lateDoubt.ts"
 import { beginFacts } from "./internal/dispatch/recordCalls.ts"
-import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
-import { checkedPolicies, withFixer, withPreferredPolicies } from "./internal/tool/toolParts.ts"
+import { type Fixers, fixingFor, type Needed, type NeededBy } from "./internal/fixing/fixerOption.ts"
+import { approvalsFor } from "./internal/tool/approval.ts"
+import { checkedPolicies, withApproval, withFixer, withPreferredPolicies } from "./internal/tool/toolParts.ts"
+import { positive } from "./internal/value/numberOption.ts"
 import { attempt, isA } from "./internal/value/untrusted.ts"
 import * as Journal from "./Journal.ts"
 import type { Limits } from "./Limits.ts"
@@ -64,6 +78,7 @@ import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.
 import type { ModelRecovery } from "./ModelRecovery.ts"
 import type { Parameters } from "./Parameters.ts"
 import type * as Policy from "./Policy.ts"
+import type { Question as OpenQuestion, Reply } from "./Question.ts"
 import * as Rendering from "./Rendering.ts"
 import * as ResultSize from "./ResultSize.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -80,11 +95,12 @@ import * as Transcript from "./Transcript.ts"
  * @since 0.1.0
  */
 export interface Options<
-  out T extends Tool.Any,
+  in out T extends Tool.Any,
   out R = never,
   out F = undefined,
   in out A = Untyped,
-  out R2 = never
+  out R2 = never,
+  out P = undefined
 > {
   /**
    * The text of the system message. With `cache: true`, the provider is asked to keep the tools and this message in its cache.
@@ -124,6 +140,28 @@ export interface Options<
    * other reply leaves the doubt. Ask only a user who can know, such as an operator. Default: `"refuse"`.
    */
   readonly onDoubt?: "refuse" | "ask"
+  /**
+   * What happens to a call that repeats what was done in an earlier run of the scope. `"refuse"`: the model is told so
+   * (`already_done`). `"ask"`: the run asks first whether to do it again, as for an approval. A tool with `repeats: false` is
+   * never asked about. Default: `"refuse"`.
+   */
+  readonly onDone?: "refuse" | "ask"
+  /**
+   * Which calls need an approval, keyed by tool name; `"*"` applies to all other tools. An entry is `true`, a predicate of the
+   * tool's parameters, `{ when, preview, within }`, or `false`, which takes a tool out of `"*"`. A tool's own `Tool.approve`
+   * holds in any case. Throws if a name matches no tool. Default: none.
+   */
+  readonly approvals?: (P & Approvals<T> & Misnamed<Exclude<keyof P, T["name"] | "*">>) | undefined
+  /**
+   * Decides who may reply to a question: `by` is what the reply says. A reply of anybody else is refused before anything runs.
+   * If it fails, the reply is refused. Default: everybody may.
+   */
+  readonly admit?: (by: string | undefined, question: OpenQuestion) => boolean | Effect.Effect<boolean>
+  /**
+   * How long a run that waits for replies can be resumed. Later, `agent.resume` refuses it. `Tool.approve` has a limit of its
+   * own for an approval. Default: no limit.
+   */
+  readonly resumeWithin?: Duration.Input
   /**
    * The guard against repeated calls that add nothing (`LoopGuard`): its thresholds, or `"off"`. Default: the model is
    * told the third time, the call is refused the tenth time, its tool is withdrawn the eleventh time, and the run ends
@@ -172,6 +210,34 @@ export interface Options<
    */
   readonly onModelFailure?: ModelRecovery
 }
+
+/**
+ * The approvals of an agent, keyed by tool name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Approvals<T extends Tool.Any> =
+  & { readonly [N in T["name"]]?: Tool.ApprovalChoice<ParametersOf<Extract<T, { readonly name: N }>>> }
+  & { readonly "*"?: Tool.ApprovalChoice<unknown> }
+
+/** Entries for tools that do not exist: they do not compile. */
+type Misnamed<Name extends PropertyKey> = { readonly [N in Name]: never }
+
+type ParametersOf<T extends Tool.Any> = T["run"] extends (params: infer Params) => unknown ? Params : never
+
+/**
+ * The services that approvals require.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type NeededToApprove<P> = P extends object ? NeededForChoice<P[keyof P]> : never
+
+type NeededForChoice<Choice> = Choice extends (...args: never) => infer Answer ? Needed<Answer>
+  : Choice extends { readonly when?: infer When; readonly preview?: infer Preview }
+    ? NeededForChoice<When> | NeededForChoice<Preview>
+  : never
 
 /**
  * A question to an agent: a string, or a text together with pictures or other files. With `cache: true`, the provider is asked
@@ -280,24 +346,30 @@ export interface Agent<out T extends Tool.Any, out R = never, out A extends Fiel
   ) => Effect.Effect<A, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /**
-   * Like `run`, but returns the events of the run as a stream. The stream ends with `RunEnded`, or fails.
-   * Closing the stream interrupts the run.
+   * Like `run`, but returns the events of the run as a stream. The stream ends with `RunEnded`, or with `RunSuspended` or
+   * `RunPostponed` if the run waits, or fails. Closing the stream interrupts the run.
    */
   readonly stream: (
     question: Question,
     options?: RunOptions
-  ) => Stream.Stream<AgentEvent<A>, AgentFailure, Model | Tool.Requirements<T> | R>
+  ) => Stream.Stream<AgentEvent<A>, Failed, Model | Tool.Requirements<T> | R>
 
   /**
-   * Resumes a run that waits for its user: the call that asked the question runs again, and gets the reply. If
-   * several calls asked, the first of them gets the reply, and then the run waits for the next reply. If the
-   * suspension was read with `JSON.parse` but not decoded with its schema, nothing runs, and the Effect
-   * fails with `RunRefused`.
+   * Resumes a run that waits for replies to its questions (`suspension.questions`). A call whose question has its reply runs
+   * again, and gets the reply. A text replies to the first open question; to approve a call, it is `"yes"`.
+   *
+   * All replies are checked before anything runs. If one of them is not to an open question, does not have the digest that was
+   * shown, or is of somebody whom `admit` refuses, the Effect fails with `RunRefused`. If questions remain open, the run waits
+   * again: calls keep their order, so a call whose question has its reply waits for the questions before it. With an empty
+   * list, approvals that are too late are denied.
+   *
+   * If the suspension was read with `JSON.parse` but not decoded with its schema, nothing runs, and the Effect fails with
+   * `RunRefused`. So it does if {@link check} fails.
    */
   readonly resume: {
     (
       suspension: Suspension,
-      reply: string,
+      replies: string | ReadonlyArray<Reply>,
       options?: RunSettings
     ): Effect.Effect<A, AgentFailure, Model | Tool.Requirements<T> | R>
     /** Goes on with a run that was postponed: the model is asked again, at once. */
@@ -311,15 +383,74 @@ export interface Agent<out T extends Tool.Any, out R = never, out A extends Fiel
   readonly resumeStream: {
     (
       suspension: Suspension,
-      reply: string,
+      replies: string | ReadonlyArray<Reply>,
       options?: RunSettings
-    ): Stream.Stream<AgentEvent<A>, AgentFailure, Model | Tool.Requirements<T> | R>
+    ): Stream.Stream<AgentEvent<A>, Failed, Model | Tool.Requirements<T> | R>
     (
       postponement: Postponement,
       options?: RunSettings
-    ): Stream.Stream<AgentEvent<A>, AgentFailure, Model | Tool.Requirements<T> | R>
+    ): Stream.Stream<AgentEvent<A>, Failed, Model | Tool.Requirements<T> | R>
   }
+
+  /**
+   * Checks whether the agent can resume a suspension, without running anything. It fails if a tool is gone that the rest of
+   * the turn needs, if the arguments of an open question are not those that were shown, or if the time to reply is over.
+   * Descriptions, instructions and other tools may have changed.
+   */
+  readonly check: (suspension: Suspension) => Effect.Effect<void, RunRefused>
 }
+
+/**
+ * How a run ended, or what it waits for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Outcome<A = Answer> =
+  | { readonly _tag: "Answered"; readonly answer: A }
+  | { readonly _tag: "Suspended"; readonly waiting: RunSuspended }
+  | { readonly _tag: "Postponed"; readonly waiting: RunPostponed }
+
+/**
+ * Returns the answer of a run, its questions or its postponement as one value. Only a run that has really failed fails.
+ *
+ * When to use: where a question is an ordinary outcome, so that nothing handles, retries or logs it as an error. It takes runs
+ * that begin and runs that are resumed.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Tool, ToolCall, Toolkit } from "@fallible/core"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import { Effect, Schema } from "effect"
+ *
+ * const book = Tool.make("book", { description: "Books a table", success: Schema.String }, () =>
+ *   ToolCall.ask("For how many?"))
+ * const agent = Agent.make({ toolkit: Toolkit.make(book) })
+ * const model = ScriptedModel.layer([ScriptedModel.call("book")])
+ *
+ * const outcome = await Effect.runPromise(agent.run("Book a table.").pipe(Agent.outcome, Effect.provide(model)))
+ * outcome._tag === "Suspended" ? outcome.waiting.question : outcome // => "For how many?"
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const outcome = <A, E extends AgentFailure, R>(
+  run: Effect.Effect<A, E, R>
+): Effect.Effect<Outcome<A>, Exclude<E, RunSuspended | RunPostponed>, R> =>
+  Effect.matchEffect(run, {
+    onSuccess: (answer) => Effect.succeed<Outcome<A>>({ _tag: "Answered", answer }),
+    onFailure: (failure): Effect.Effect<Outcome<A>, Exclude<E, RunSuspended | RunPostponed>> => {
+      const ended: AgentFailure = failure
+      if (ended._tag === "RunSuspended") return Effect.succeed({ _tag: "Suspended", waiting: ended })
+      return ended._tag === "RunPostponed"
+        ? Effect.succeed({ _tag: "Postponed", waiting: ended })
+        : Effect.fail(asFailed(failure))
+    }
+  })
+
+// The two others have been taken out, which the compiler cannot follow for a type parameter.
+const asFailed = <E extends AgentFailure>(failure: E) => failure as Exclude<E, RunSuspended | RunPostponed>
 
 /**
  * The services that `agent.run` needs: a `Model`, and the services of the agent's tools, policies and fixers.
@@ -359,15 +490,19 @@ export const make = <
   const F extends Fixers<T["name"]> | undefined,
   R = never,
   A = Untyped,
-  R2 = never
+  R2 = never,
+  P = unknown
 >(
-  options: Options<T, R, F, A, R2>
-): Agent<T, R | NeededBy<F> | R2, Answer<A>> => {
+  options: Options<T, R, F, A, R2, P>
+): Agent<T, R | NeededBy<F> | R2 | NeededToApprove<P>, Answer<A>> => {
   const problem = problemIn(options ?? {})
   if (problem !== undefined) throw new TypeError(problem)
   demandKnown("Agent.make", options, names)
   const instructions = systemMessage(options.instructions)
   const budget = makeBudget(options.limits)
+  const resumeWithin = options.resumeWithin === undefined
+    ? Infinity
+    : Duration.toMillis(positive("time to resume a run", options.resumeWithin))
   const concludes = options.onLimit === "conclude"
   const guard = options.loopGuard === "off" ? undefined : LoopGuard.make(options.loopGuard)
   const { results } = options
@@ -417,7 +552,7 @@ export const make = <
       ? others
       : { ...others, output: ownSchema }
     // Written out: an object that is spread from another one is larger.
-    const { around, halt, hasRetryBudget, journal, onEvent, place, prefix, retried, time, usage } = context
+    const { approver, around, halt, hasRetryBudget, journal, onEvent, place, prefix, retried, time, usage } = context
     return {
       around,
       prefix,
@@ -442,6 +577,10 @@ export const make = <
       budget,
       concludes,
       onDoubt: options.onDoubt ?? "refuse",
+      onDone: options.onDone ?? "refuse",
+      resumeWithin,
+      admit: options.admit,
+      approver,
       guard,
       offersAvailable: options.offer === "available",
       modelOptions: together,
@@ -505,14 +644,13 @@ export const make = <
 
   const goOnFrom = (
     waiting: Suspension | Postponement,
-    refusalOf: () => AgentFailure | undefined,
     given: RunSettings | undefined,
+    watch: Watch,
     rest: (run: RunOf<T>) => Run<T, R>
   ) =>
-  (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
       const settings = given ?? {}
-      const refusal = refusalOf() ?? refusalOfSettings(settings, waiting)
+      const refusal = refusalOfSettings(settings, waiting)
       if (refusal !== undefined) return Effect.fail(refusal)
       const budget = budgetFor(settings.limits)
       if (typeof budget === "string") return Effect.fail(refusalOfLimits(budget, waiting))
@@ -528,43 +666,74 @@ export const make = <
         why === "running" || isUnkeyed ? refusalBeside(why, facts, waiting, true) : undefined)
     })
 
-  const resumed = (waiting: Suspension | Postponement, reply?: string | RunSettings, options?: RunSettings) =>
-    isPostponement(waiting)
-      ? goOnFrom(
-        waiting,
-        () => refusalOfPostponement(waiting),
-        typeof reply === "object" ? reply : undefined,
-        (run) => goOn(run, waiting)
+  // Checks a suspension, takes its replies, and claims it, before anything runs.
+  const resumedBy =
+    (suspension: Suspension, replies: unknown, settings: RunSettings | undefined) => (watch: Watch): Run<T, R> =>
+      Effect.flatMap(checkedAt(suspension), (now) =>
+        Effect.flatMap(
+          takeReplies(
+            own,
+            { calls: suspension.reply.calls, outcomes: suspension.outcomes },
+            replies,
+            now,
+            options.admit,
+            suspension
+          ),
+          (outcomes) =>
+            goOnFrom(suspension, settings, watch, (run) =>
+              Effect.flatMap(claimed(run, suspension), (refusal) =>
+                refusal === undefined ? resume(run, suspension, outcomes) : Effect.fail(refusal)))
+        ))
+
+  const checkedAt = (suspension: Suspension): Effect.Effect<number, RunRefused> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const refusal = refusalOfSuspended(suspension)
+      if (refusal !== undefined) return Effect.fail(refusal)
+      return Effect.flatMap(
+        refusalOfSuspension(own, suspension, now),
+        (refusal) => refusal === undefined ? Effect.succeed(now) : Effect.fail(refusal)
       )
-      : goOnFrom(
-        waiting,
-        () => refusalOfContinuation({ suspension: waiting, reply: asReply(reply) }),
-        options,
-        (run) => resume(run, waiting, asReply(reply))
-      )
+    })
+
+  const resumed =
+    (waiting: Suspension | Postponement, replies?: unknown, options?: RunSettings) => (watch: Watch): Run<T, R> =>
+      Effect.suspend((): Run<T, R> => {
+        if (!isPostponement(waiting)) return resumedBy(waiting, replies, options)(watch)
+        const refusal = refusalOfPostponement(waiting)
+        return refusal === undefined
+          ? goOnFrom(
+            waiting,
+            typeof replies === "object" && replies !== null ? replies : undefined,
+            watch,
+            (run) => goOn(run, waiting)
+          )
+          : Effect.fail(refusal)
+      })
 
   return asAgent({
     run: (question, options) => start(question, options)(undefined),
     stream: (question, options) => streamed(start(question, options)),
-    resume: (waiting: Suspension | Postponement, reply?: string | RunSettings, options?: RunSettings) =>
-      resumed(waiting, reply, options)(undefined),
-    resumeStream: (waiting: Suspension | Postponement, reply?: string | RunSettings, options?: RunSettings) =>
-      streamed(resumed(waiting, reply, options))
+    resume: (waiting: Suspension | Postponement, replies?: unknown, options?: RunSettings) =>
+      resumed(waiting, replies, options)(undefined),
+    resumeStream: (waiting: Suspension | Postponement, replies?: unknown, options?: RunSettings) =>
+      streamed(resumed(waiting, replies, options)),
+    check: (suspension) => Effect.asVoid(checkedAt(suspension))
   })
 }
 
 const isPostponement = (waiting: Suspension | Postponement): waiting is Postponement =>
   attempt(() => "until" in waiting) === true
 
-// `refusalOfContinuation` refuses anything but a string.
-const asReply = (reply: unknown) => reply as string
-
-const names: Names<Options<Tool.Any, unknown, unknown, never, unknown>> = {
+const names: Names<Options<Tool.Any, unknown, unknown, never, unknown, unknown>> = {
   instructions: true,
   toolkit: true,
   limits: true,
   onLimit: true,
   onDoubt: true,
+  onDone: true,
+  approvals: true,
+  admit: true,
+  resumeWithin: true,
   loopGuard: true,
   results: true,
   policies: true,
@@ -624,17 +793,24 @@ const withAnswer = <T extends Tool.Any>(
   return asToolkit(Toolkit.make(...toolkit.tools.values(), output.tool))
 }
 
-// Adds the agent's policies and fixers to its tools. The services that these require are part of `Agent<T,
+// Adds the agent's policies, fixers and approvals to its tools. The services that these require are part of `Agent<T,
 // R>`, not of the tools' types.
 const equipped = <T extends Tool.Any, R>(
-  { fixers = {}, policies, toolkit }: Pick<Options<T, R, Fixers | undefined>, "fixers" | "policies" | "toolkit">
+  { approvals = {}, fixers = {}, policies, toolkit }:
+    & Pick<Options<T, R, Fixers | undefined>, "fixers" | "policies" | "toolkit">
+    & { readonly approvals?: unknown }
 ): Toolkit.Toolkit<T> => {
   const tools = Array.from(toolkit.tools.values())
   const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))
   const preferred = policies === undefined ? undefined : checkedPolicies(policies)
   const withPolicies = preferred === undefined ? tools : tools.map((tool) => withPreferredPolicies(tool, preferred))
-  const withFixers = withPolicies.map((tool) => withFixer(tool, fixingOf(tool.name), "agent"))
-  return withFixers.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...withFixers)
+  const approvalOf = approvalsFor(approvals, Array.from(toolkit.tools.keys()))
+  const together = withPolicies.map((tool) => {
+    const fixed = withFixer(tool, fixingOf(tool.name), "agent")
+    const approval = approvalOf(tool.name)
+    return approval === undefined ? fixed : withApproval<T>(fixed, approval)
+  })
+  return together.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...together)
 }
 
 // Either the agent or the provider retries. If both did, three attempts would become nine.
@@ -646,19 +822,29 @@ const unlessProviderRetried = RetryPolicy.transient.pipe(
 type Watch = ((event: Happened & { readonly run: string }) => void) | undefined
 
 const streamed = <R>(run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, R>) =>
-  Stream.callback<AgentEvent, AgentFailure, R>((queue) =>
+  Stream.callback<AgentEvent, Failed, R>((queue) =>
     Effect.clockWith((clock) => {
       let id = ""
       const watch = (event: Happened & { readonly run: string }) => {
         id = event.run
         Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() })
       }
-      return Effect.matchCauseEffect(run(watch), {
-        onSuccess: (answer) =>
-          Effect.suspend(() => {
-            watch({ _tag: "RunEnded", run: id, answer })
-            return Queue.end(queue)
-          }),
+      const end = (event: Happened & { readonly run: string }) =>
+        Effect.suspend(() => {
+          watch(event)
+          return Queue.end(queue)
+        })
+      return Effect.matchCauseEffect(outcome(run(watch)), {
+        onSuccess: (ended) => {
+          switch (ended._tag) {
+            case "Answered":
+              return end({ _tag: "RunEnded", run: id, answer: ended.answer })
+            case "Suspended":
+              return end({ _tag: "RunSuspended", run: ended.waiting.suspension.runId, waiting: ended.waiting })
+            case "Postponed":
+              return end({ _tag: "RunPostponed", run: ended.waiting.postponement.runId, waiting: ended.waiting })
+          }
+        },
         onFailure: (cause) => Queue.failCause(queue, cause)
       })
     })

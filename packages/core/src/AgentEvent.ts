@@ -13,13 +13,18 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Stream from "effect/Stream"
-import type { AgentFailure } from "./AgentFailure.ts"
+import {
+  type Failed,
+  RunPostponed as RunPostponedFailure,
+  RunSuspended as RunSuspendedFailure
+} from "./AgentFailure.ts"
 import * as Answer from "./Answer.ts"
 import * as CallEvent from "./CallEvent.ts"
 import type { ClientEvent } from "./ClientEvent.ts"
 import {
   callOf,
   endingOf,
+  messageOf,
   permits,
   runFailedEvent,
   shortCode,
@@ -28,6 +33,7 @@ import {
   turnOf
 } from "./internal/agent/clientFields.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
+import { withoutSecrets } from "./internal/agent/shownSuspension.ts"
 import { assignFields } from "./internal/value/assignFields.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Limit } from "./Limits.ts"
@@ -208,7 +214,7 @@ const ShownAnswer: typeof Answer.schema = Answer.schema.pipe(
 )
 
 /**
- * The run has its answer. This is the last event. If a run ends without an answer, the stream fails instead.
+ * The run has its answer. This is the last event. If a run fails, the stream fails instead.
  *
  * To store a conversation, encode its `answer` by `Answer.schema`. In an encoded event, the transcript has no secrets.
  *
@@ -218,6 +224,42 @@ const ShownAnswer: typeof Answer.schema = Answer.schema.pipe(
 export class RunEnded
   extends namedStruct<RunEnded>()({ _tag: Schema.tag("RunEnded"), ...inRun, answer: ShownAnswer })
 {}
+
+// What an encoded event has of a run that waits, it cannot be resumed from.
+const ShownSuspended: typeof RunSuspendedFailure.schema = RunSuspendedFailure.schema.pipe(
+  Schema.decodeTo(
+    Schema.toType(RunSuspendedFailure.schema),
+    SchemaTransformation.transform({
+      decode: (waiting) => waiting,
+      encode: withoutSecrets
+    })
+  )
+)
+
+/**
+ * The run waits for replies to its questions: `waiting.suspension.questions`. This is the last event.
+ *
+ * To store the run, encode `waiting.suspension` by `AgentFailure.Suspension`. An encoded event has no secrets, so the run cannot
+ * be resumed from it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class RunSuspended
+  extends namedStruct<RunSuspended>()({ _tag: Schema.tag("RunSuspended"), ...inRun, waiting: ShownSuspended })
+{}
+
+/**
+ * The run waits until its model can be asked again. This is the last event.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class RunPostponed extends namedStruct<RunPostponed>()({
+  _tag: Schema.tag("RunPostponed"),
+  ...inRun,
+  waiting: RunPostponedFailure.schema
+}) {}
 
 /**
  * The schema of an {@link AgentEvent}. It encodes to plain JSON.
@@ -252,7 +294,9 @@ export const schema = Schema.Union([
   CallEnded,
   LoopNoticed,
   LimitReached,
-  RunEnded
+  RunEnded,
+  RunSuspended,
+  RunPostponed
 ])
 
 /**
@@ -275,6 +319,38 @@ export type AgentEvent<A extends Answer.Fields = Answer.Answer> =
   | LoopNoticed
   | LimitReached
   | (RunEnded & { readonly answer: A })
+  | RunSuspended
+  | RunPostponed
+
+/**
+ * The last event of a run that has not failed: its answer, or what it waits for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Last<A extends Answer.Fields = Answer.Answer> = Extract<
+  AgentEvent<A>,
+  { readonly _tag: "RunEnded" | "RunSuspended" | "RunPostponed" }
+>
+
+/**
+ * Returns true for the last event of a run that has not failed.
+ *
+ * When to use: to store how a streamed run ended. `event.answer` of a `RunEnded`, and `event.waiting` of the two others, carry
+ * the transcript and the facts.
+ *
+ * @example
+ * ```ts
+ * import * as AgentEvent from "@fallible/core/AgentEvent"
+ *
+ * AgentEvent.isLast({ _tag: "TextDelta", run: "run-1", at: 0, turn: 1, text: "Hi" }) // => false
+ * ```
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isLast = <A extends Answer.Fields>(event: AgentEvent<A>): event is Last<A> =>
+  event._tag === "RunEnded" || event._tag === "RunSuspended" || event._tag === "RunPostponed"
 
 /**
  * What clients may see of the calls of a run, besides their progress.
@@ -328,14 +404,14 @@ export interface ForClients {
  */
 export const forClients: {
   (options?: ForClients): <R>(
-    events: Stream.Stream<AgentEvent, AgentFailure, R>
+    events: Stream.Stream<AgentEvent, Failed, R>
   ) => Stream.Stream<ClientEvent, never, R>
   <R>(
-    events: Stream.Stream<AgentEvent, AgentFailure, R>,
+    events: Stream.Stream<AgentEvent, Failed, R>,
     options?: ForClients
   ): Stream.Stream<ClientEvent, never, R>
 } = dual((args) => Stream.isStream(args[0]), <R>(
-  events: Stream.Stream<AgentEvent, AgentFailure, R>,
+  events: Stream.Stream<AgentEvent, Failed, R>,
   options: ForClients = {}
 ): Stream.Stream<ClientEvent, never, R> =>
   Stream.suspend(() => {
@@ -426,6 +502,14 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
         ...(looksLike === undefined ? {} : { looksLike })
       }
     }
+    case "RunSuspended": {
+      const { at, run, waiting: { suspension } } = event
+      return { _tag: event._tag, run, at, suspension: suspension.id, questions: suspension.questions }
+    }
+    case "RunPostponed": {
+      const { at, run, waiting } = event
+      return { _tag: event._tag, run, at, message: messageOf(waiting), retryAfter: waiting.retryAfter }
+    }
     // The inside of a call, which is the server's own matter.
     case "AnswerDiscarded":
     case "ArgumentsCorrected":
@@ -434,6 +518,7 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "AttemptAbandoned":
     case "AttemptEnded":
     case "AttemptStarted":
+    case "CallDecided":
     case "CallJoined":
     case "CallRefused":
     case "CallRepeated":

@@ -8,7 +8,7 @@
  * | `RunPostponed` | the model asked to wait, and retries did not help  | `agent.resume(failure.postponement)`, at its time  |
  * | `LimitReached` | a limit of the agent was used up                   | raise the limit, or continue from the `transcript` |
  * | `LoopDetected` | the model repeated calls that add nothing          | simplify the question, or give it better tools     |
- * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`          |
+ * | `RunSuspended` | a call asks its user, or for an approval           | `agent.resume(failure.suspension, replies)`        |
  * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
  * | `OutputRefused` | the model gave no answer that fits the `output`   | read the `issues`; continue from the `transcript`  |
  * | `RunHalted`    | the journal of the run failed                      | repair the journal, and run again with it          |
@@ -28,13 +28,16 @@
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as CallFacts from "./CallFacts.ts"
+import { questionsIn } from "./internal/agent/openQuestions.ts"
 import { RunFailure } from "./internal/agent/runFailure.ts"
-import { runBefore } from "./internal/agent/storedBefore.ts"
+import { sameAsBefore, suspensionBefore } from "./internal/agent/storedBefore.ts"
 import { codec } from "./internal/failure/failureClass.ts"
+import { isSame } from "./internal/value/canonical.ts"
 import { namedStruct, storedStruct } from "./internal/value/namedStruct.ts"
 import { withVersion } from "./internal/value/versioned.ts"
 import { Limit } from "./Limits.ts"
 import { ModelFailure, Reply } from "./Model.ts"
+import { Question } from "./Question.ts"
 import { RunReport } from "./RunReport.ts"
 import { FieldIssue } from "./ToolFailure.ts"
 import * as ToolOutcome from "./ToolOutcome.ts"
@@ -52,13 +55,13 @@ interface RunFields {
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  withVersion("the failure of a run", 7, {
+  withVersion("the failure of a run", 8, {
     detail: Schema.String,
     transcript: Transcript.schema,
     report: RunReport,
     facts: CallFacts.schema,
     ...fields
-  }, runBefore)
+  }, sameAsBefore)
 
 const ModelFailedFields = stored({ _tag: Schema.tag("ModelFailed"), failure: ModelFailure.schema })
 
@@ -91,7 +94,7 @@ const refused = Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualT
  * @since 0.1.0
  */
 export class Postponement extends storedStruct<Postponement>()({
-  version: Schema.Literal(7),
+  version: Schema.Literal(8),
   runId: Schema.String,
   /** The 1-based number of the turn in which the model was asked. */
   turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
@@ -106,7 +109,7 @@ export class Postponement extends storedStruct<Postponement>()({
   /** How long the run has taken so far. */
   used: Schema.DurationFromMillis,
   refused
-}, runBefore) {}
+}, sameAsBefore) {}
 
 const RunPostponedFields = stored({
   _tag: Schema.tag("RunPostponed"),
@@ -191,23 +194,36 @@ export class LoopDetected extends RunFailure<RunFields & { readonly calls: Reado
 }
 
 /**
- * A run that waits for its user, as plain data. It can be encoded, stored, and resumed in another process.
+ * A run that waits for replies to its questions, as plain data. It can be encoded, stored, and resumed in another process.
  *
- * It encodes to plain JSON with a version number.
+ * It encodes to plain JSON with a version number, and decodes the version before, too. It holds the transcript with the
+ * instructions, and the arguments of its calls with their secrets. So store it as carefully as those. If it leaves the server,
+ * sign it (`SignedSuspension`), or let only its `id` leave.
  *
  * @category models
  * @since 0.1.0
  */
 export class Suspension extends storedStruct<Suspension>()(
   {
-    version: Schema.Literal(7),
+    version: Schema.Literal(8),
+    /**
+     * Names this suspension. A run that is replayed has the same one. It is no secret: who knows it may not be the one who may
+     * reply.
+     */
+    id: Schema.String,
     runId: Schema.String,
     turn: Schema.Int,
+    /** The open questions of the turn, in the order of its calls. */
+    questions: Schema.Array(Question),
+    /** The names of the tools that the rest of the turn needs. The agent that resumes the run must have them. */
+    needs: Schema.Array(Schema.String),
+    /** Until when the run can be resumed, in milliseconds since 1970. Absent if there is no limit. */
+    expires: Schema.optionalKey(Schema.Finite),
     /** The messages before the suspended turn. */
     transcript: Transcript.schema,
     report: RunReport,
     reply: Reply,
-    /** The outcomes of the calls in the model's `reply`. A call that waits for the user is `Suspended`. */
+    /** The outcomes of the calls in the model's `reply`. A call that waits for a reply is `Suspended`. */
     outcomes: Schema.Array(ToolOutcome.schema),
     /** The facts of the calls so far. The resumed run uses these facts so as not to repeat effects. */
     facts: CallFacts.schema,
@@ -215,12 +231,14 @@ export class Suspension extends storedStruct<Suspension>()(
     used: Schema.DurationFromMillis,
     refused
   },
-  runBefore,
-  Schema.makeFilter(({ outcomes, reply }) =>
-    outcomes.length === reply.calls.length && outcomes.some(({ _tag }) => _tag === "Suspended")
+  suspensionBefore,
+  Schema.makeFilter(({ outcomes, questions, reply }) => {
+    const open = outcomes.length === reply.calls.length ? questionsIn(outcomes) : []
+    if (open.length === 0) return "a suspension with an outcome for each call, one of them with an open question"
+    return isSame(open, questions)
       ? undefined
-      : "a suspension with an outcome for each call, one of them suspended"
-  )
+      : { path: ["questions"], issue: "the open questions of the outcomes" }
+  })
 ) {}
 
 const RunSuspendedFields = stored({
@@ -230,15 +248,15 @@ const RunSuspendedFields = stored({
 })
 
 /**
- * A tool asked the user (`ToolCall.ask`), and the run waits for the reply. Encode the suspension to store it,
- * and decode it before `agent.resume`:
+ * A call asks (`ToolCall.ask`, `Tool.approve`), and the run waits for the reply. All open questions are in
+ * `suspension.questions`; `question` is the text of the first one. Encode the suspension to store it, and decode it before
+ * `agent.resume`:
  *
  *     JSON.stringify(yield* Schema.encodeEffect(AgentFailure.Suspension)(failure.suspension))
  *     yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
  *
  * The output of `JSON.stringify(failure.suspension)` cannot be decoded, because the suspension was not encoded.
- * The {@link schema} of the whole failure also encodes the suspension, and so does `JSON.stringify(failure)`. A suspension
- * holds the arguments of its call with their secrets, because the call runs again. So store it as carefully as those.
+ * The {@link schema} of the whole failure also encodes the suspension, and so does `JSON.stringify(failure)`.
  *
  * @category failures
  * @since 0.1.0
@@ -368,6 +386,14 @@ export type AgentFailure =
   | OutputRefused
   | RunHalted
   | RunRefused
+
+/**
+ * A failure of a run that does not wait: neither for replies nor for its model. A stream fails with these alone.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Failed = Exclude<AgentFailure, RunSuspended | RunPostponed>
 
 /**
  * The schema of an {@link AgentFailure}. It encodes to plain JSON with a version number, without the `cause`,

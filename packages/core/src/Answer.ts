@@ -19,7 +19,7 @@ import * as CallFacts from "./CallFacts.ts"
 import type { Answer as Fields } from "./internal/agent/answerFields.ts"
 import { outputOf, valueIn } from "./internal/agent/finalAnswer.ts"
 import { summary } from "./internal/agent/runSummary.ts"
-import { runBefore } from "./internal/agent/storedBefore.ts"
+import { answerBefore } from "./internal/agent/storedBefore.ts"
 import { attempt } from "./internal/value/untrusted.ts"
 import { withVersion } from "./internal/value/versioned.ts"
 import { Limit } from "./Limits.ts"
@@ -195,7 +195,7 @@ const stored = withVersion("an answer", 8, {
   facts: CallFacts.schema,
   sources: Schema.optionalKey(Schema.Array(Source)),
   files: Schema.optionalKey(Schema.Array(Transcript.File))
-}, runBefore)
+}, answerBefore)
 
 const isFields = Schema.is(Schema.toType(stored))
 

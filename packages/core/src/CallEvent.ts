@@ -26,7 +26,7 @@ import { Evidence } from "./internal/failure/evidence.ts"
 import { File } from "./internal/value/file.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { RunReport, Spent } from "./RunReport.ts"
-import { Handled, Repair } from "./ToolOutcome.ts"
+import { Decided, Handled, Repair } from "./ToolOutcome.ts"
 import { WireRequest } from "./WireRequest.ts"
 
 export { Effects } from "./internal/failure/effects.ts"
@@ -315,6 +315,14 @@ export class CallRepeated extends namedStruct<CallRepeated>()({
 export class CallJoined extends namedStruct<CallJoined>()({ _tag: Schema.tag("CallJoined") }) {}
 
 /**
+ * The call was approved or denied (`Tool.approve`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CallDecided extends namedStruct<CallDecided>()({ _tag: Schema.tag("CallDecided"), ...Decided.fields }) {}
+
+/**
  * This call has settled the doubt about an earlier one: as a check, or by the user's word.
  *
  * @category models
@@ -482,6 +490,7 @@ export const schema = Schema.Union([
   CallRefused,
   CallRepeated,
   CallJoined,
+  CallDecided,
   DoubtSettled,
   CircuitChanged,
   WaitStarted,
@@ -520,6 +529,7 @@ export type CallEvent =
   | CallRefused
   | CallRepeated
   | CallJoined
+  | CallDecided
   | DoubtSettled
   | CircuitChanged
   | WaitStarted

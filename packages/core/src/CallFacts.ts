@@ -26,7 +26,8 @@
  * | failed in `failureLimit` executions      | `repeated_call`                                             | the same                                       | runs                                      |
  *
  * An `"idempotent"` tool is held back only by its `failureLimit` and by `repeats: false`. Within one turn, equal calls are
- * joined before this table applies (`joins`).
+ * joined before this table applies (`joins`). A call that was denied (`Tool.approve`) is not asked about again in the same
+ * run, and refused (`not_approved`). With `onDone: "ask"`, a call that was done in an earlier run is asked about.
  *
  * Repeated failures are cut off here because retrying is the job of a tool's own policies. The policies know
  * whether a retry is safe, and how long to wait. Once the model sees a failure, the same call is unlikely to
@@ -135,11 +136,18 @@ export class Fact extends namedStruct<Fact>()({
   /** The number that the next idempotency key of this intent is derived from. The first key has the number 1. */
   number: Count,
   /** The last success: the index of its run, and its shortened answer as JSON. Absent if no call succeeded. */
-  done: Schema.optionalKey(Schema.Struct({ run: Count, answer: Schema.optionalKey(Schema.String) })),
+  done: Schema.optionalKey(Schema.Struct({
+    run: Count,
+    answer: Schema.optionalKey(Schema.String),
+    /** When, in milliseconds since 1970. Present if the agent asks whether to do it again (`onDone`). */
+    at: Schema.optionalKey(Schema.Finite)
+  })),
   /** The failed calls since the last success. Absent if there were none. */
   failed: Schema.optionalKey(FailedCall),
   /** How the last doubt was settled, and by whom. Absent if there was none, and after another success or failure. */
   settled: Schema.optionalKey(Schema.Struct({ certainty: Settlement.fields.certainty, by: Schema.String })),
+  /** Present if a call was denied: the index of its run, and why. */
+  denied: Schema.optionalKey(Schema.Struct({ run: Count, reason: Schema.optionalKey(Schema.String) })),
   /** The digests of texts of arguments that a fixer corrected to this intent, the latest last. */
   written: Schema.optionalKey(Schema.Array(Schema.String))
 }) {}
@@ -175,13 +183,13 @@ export interface CallFacts {
 export type Likelihood = "no" | "unlikely" | "likely"
 
 /**
- * The schema of {@link CallFacts}. It encodes to plain JSON with a version number. Decoding data of any other
- * version fails, and the message names that version.
+ * The schema of {@link CallFacts}. It encodes to plain JSON with a version number, and decodes the version before, too.
+ * Decoding data of any other version fails, and the message names that version.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<CallFacts, Schema.JsonObject> = withVersion("the facts of calls", 3, {
+export const schema: Schema.Codec<CallFacts, Schema.JsonObject> = withVersion("the facts of calls", 4, {
   scope: Schema.optionalKey(Schema.String),
   run: Count,
   mayHaveRun: Schema.Literals(["no", "unlikely", "likely"]),
@@ -196,7 +204,7 @@ export const schema: Schema.Codec<CallFacts, Schema.JsonObject> = withVersion("t
     )
   ),
   failures: Count
-})
+}, (stored) => stored)
 
 /**
  * Facts that contain no calls, for the first run of a scope.

@@ -3,6 +3,7 @@
  * provider's own fields.
  *
  *     TurnStarted ─ TextDelta … ModelReplied ─ CallStarted ─ FailureHandled … CallEnded ─ TurnStarted … RunEnded
+ *                                                                                                     ├ RunSuspended, RunPostponed
  *                                                                                                     └ RunFailed
  *
  * An `AgentEvent` is for the server: it has the transcript, the failures of the model and every result. Make
@@ -17,6 +18,7 @@ import { Certainty } from "./Certainty.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Limit } from "./Limits.ts"
+import { Question } from "./Question.ts"
 import { Handled } from "./ToolOutcome.ts"
 
 const ofCall = {
@@ -224,7 +226,38 @@ export class RunEnded extends namedStruct<RunEnded>()({
 }) {}
 
 /**
- * The run ended without an answer. This is the last event.
+ * The run waits for replies to its questions. This is the last event. The server resumes the run with the replies
+ * (`Question.Reply`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class RunSuspended extends namedStruct<RunSuspended>()({
+  _tag: Schema.tag("RunSuspended"),
+  ...inRun,
+  /** The id of the suspension. It is no secret: check who replies. */
+  suspension: Schema.String,
+  /** The open questions. They show the arguments of their calls, without secrets, whatever else clients may see. */
+  questions: Schema.Array(Question)
+}) {}
+
+/**
+ * The model asked to wait. This is the last event.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class RunPostponed extends namedStruct<RunPostponed>()({
+  _tag: Schema.tag("RunPostponed"),
+  ...inRun,
+  /** One sentence for the user. */
+  message: Schema.String,
+  /** When the run can be resumed, in milliseconds from now. */
+  retryAfter: Schema.DurationFromMillis
+}) {}
+
+/**
+ * The run failed. This is the last event.
  *
  * @category models
  * @since 0.1.0
@@ -237,21 +270,15 @@ export class RunFailed extends namedStruct<RunFailed>()({
   /** The tag of the `AgentFailure`. */
   failure: Schema.Literals([
     "ModelFailed",
-    "RunPostponed",
     "LimitReached",
     "LoopDetected",
-    "RunSuspended",
     "RunStopped",
     "OutputRefused",
     "RunHalted",
     "RunRefused"
   ]),
   /** One or two sentences for the user. */
-  message: Schema.String,
-  /** The question of a `RunSuspended`. Resume the run with the user's reply. */
-  question: Schema.optionalKey(Schema.String),
-  /** When a `RunPostponed` can be resumed, in milliseconds from now. */
-  retryAfter: Schema.optionalKey(Schema.DurationFromMillis)
+  message: Schema.String
 }) {}
 
 /**
@@ -286,6 +313,8 @@ export const schema = Schema.Union([
   LoopNoticed,
   LimitReached,
   RunEnded,
+  RunSuspended,
+  RunPostponed,
   RunFailed
 ])
 
@@ -309,4 +338,6 @@ export type ClientEvent =
   | LoopNoticed
   | LimitReached
   | RunEnded
+  | RunSuspended
+  | RunPostponed
   | RunFailed

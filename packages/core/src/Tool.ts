@@ -60,6 +60,7 @@ import {
 } from "./internal/result/resultContract.ts"
 import type { OnMismatch } from "./internal/result/resultGuard.ts"
 import type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
+import { type Approval, type ApprovalOptions, type ApprovalPredicate, makeApproval } from "./internal/tool/approval.ts"
 import {
   declaresEffects,
   demand,
@@ -84,6 +85,7 @@ import {
   runWithFixers,
   subjectOf,
   tokenOf,
+  withApproval,
   withPolicy
 } from "./internal/tool/toolParts.ts"
 import type { File } from "./internal/value/file.ts"
@@ -99,6 +101,7 @@ import type { WireRequest } from "./WireRequest.ts"
 
 export type { FixerOptions } from "./internal/fixing/fixerOption.ts"
 export type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
+export type { ApprovalChoice, ApprovalOptions, ApprovalPredicate } from "./internal/tool/approval.ts"
 export type { PromiseCall } from "./internal/tool/promiseHandler.ts"
 
 /**
@@ -147,6 +150,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly policies: ReadonlyArray<Policy.Any>
   /** The functions that correct rejected arguments (fixers), in the order in which they are asked. */
   readonly fixers: ReadonlyArray<Fixing>
+  /** Which calls need an approval before they run. Absent if none does. */
+  readonly approvals?: ReadonlyArray<Approval>
   /**
    * Runs the handler under the tool's policies. `run` takes decoded parameters; for arguments from a model,
    * use `Dispatch`, which decodes them.
@@ -1370,6 +1375,72 @@ export const fix: {
     fixer: (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, unknown>,
     options?: FixerOptions
   ): T => rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, own: [...fixers.own, makeFixing(fixer, options)] } }))
+)
+
+/**
+ * Asks for an approval before a call of a model runs. The run waits for it (`AgentFailure.RunSuspended`), and goes on when the
+ * decision is given: `agent.resume(suspension, [Question.approve(question)])`.
+ *
+ *     decode ─ correct ─ admit ─ ask ─ run under the policies
+ *
+ * When to use: for a tool whose calls a person, or a rule of yours, must see first. To ask for approvals in one agent only, use
+ * its option `approvals`.
+ *
+ * The question shows the arguments that the call will run with, and the decision is bound to them by a digest. So other
+ * arguments, such as those of a fixer, are asked about anew, and so is each further call. A retry is not. A denial is told to
+ * the model with its reason, and calls with the same intent are refused for the rest of the run (`not_approved`).
+ *
+ * Calls of models are asked about, also those that `Dispatch.call` runs. A program's own `run` of the tool is not.
+ *
+ * @param when decides from the decoded arguments whether an approval is needed; if it fails, one is needed. Default: always
+ * @param options {@link ApprovalOptions}. `preview`: what the call would do, in words; default: none. `within`: how long the
+ * approval may take; default: no limit
+ *
+ * @example
+ * ```ts
+ * import { Agent, Tool, Toolkit } from "@fallible/core"
+ * import * as Question from "@fallible/core/Question"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import { Effect, Schema } from "effect"
+ *
+ * const pay = Tool.make("pay", {
+ *   description: "Pays somebody",
+ *   parameters: Schema.Struct({ to: Schema.String, amount: Schema.Finite }),
+ *   success: Schema.String
+ * }, ({ amount, to }) => Effect.succeed(`${to} got ${amount} EUR.`)).pipe(
+ *   Tool.approve(({ amount }) => amount > 100, { preview: ({ amount, to }) => `Pays ${amount} EUR to ${to}.` })
+ * )
+ *
+ * const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+ * const model = ScriptedModel.layer([ScriptedModel.call("pay", { to: "Ada", amount: 500 }), ScriptedModel.text("Paid.")])
+ * const program = Effect.gen(function*() {
+ *   const waiting = yield* Effect.flip(agent.run("Pay Ada 500 EUR."))
+ *   if (waiting._tag !== "RunSuspended") return yield* waiting
+ *   const [question] = waiting.suspension.questions
+ *   const answer = yield* agent.resume(waiting.suspension, [Question.approve(question!, { by: "Grace" })])
+ *   return [question!.preview, answer.text]
+ * })
+ * await Effect.runPromise(Effect.provide(program, model)) // => ["Pays 500 EUR to Ada.", "Paid."]
+ * ```
+ *
+ * @category approvals
+ * @since 0.1.0
+ */
+export const approve: {
+  <Params, R2 = never, R3 = never>(
+    when?: ApprovalPredicate<Params, R2>,
+    options?: ApprovalOptions<Params, R3>
+  ): <Name extends string, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Tool<Name, Params, A, E, R | R2 | R3>
+  <Name extends string, Params, A, E extends ToolFailure, R, R2 = never, R3 = never>(
+    self: Tool<Name, Params, A, E, R>,
+    when?: ApprovalPredicate<Params, R2>,
+    options?: ApprovalOptions<Params, R3>
+  ): Tool<Name, Params, A, E, R | R2 | R3>
+} = /* @__PURE__ */ dual(
+  isDataFirst,
+  <T extends Any>(self: Any, when?: unknown, options?: unknown): T => withApproval(self, makeApproval(when, options))
 )
 
 /**

@@ -20,7 +20,7 @@ import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { askUser } from "./internal/call/askUser.ts"
+import { type AskOptions, askUser } from "./internal/call/askUser.ts"
 import { note } from "./internal/call/note.ts"
 import { refusalBecause, type RefuseOptions } from "./internal/call/refuse.ts"
 import { current as scope, detached, identityOf } from "./internal/call/scope.ts"
@@ -264,14 +264,17 @@ export const source = (
  *
  * Without an agent, {@link withReply} answers. Otherwise, the Effect dies with a message that says so.
  *
+ * To have a call approved before it runs, use `Tool.approve`: it shows what will run.
+ *
+ * @param options {@link AskOptions}. `choices`: the replies to choose from; default: any text
  * @category control
  * @since 0.1.0
  */
-export const ask = (question: string): Effect.Effect<string> =>
+export const ask = (question: string, options?: AskOptions): Effect.Effect<string> =>
   neverAwaited(
     "ToolCall.ask",
     Effect.withFiber((fiber) => {
-      const reply = askUser(fiber, question)
+      const reply = askUser(fiber, question, options)
       return typeof reply === "string" ? Effect.succeed(reply) : Effect.die(reply)
     }),
     "call the 'ask' of the handler's second parameter"
@@ -341,6 +344,7 @@ export const refuse = (detail: string, options?: RefuseOptions): Effect.Effect<n
     "call the 'refuse' of the handler's second parameter"
   )
 
+export type { AskOptions } from "./internal/call/askUser.ts"
 export type { RefuseOptions } from "./internal/call/refuse.ts"
 
 /**

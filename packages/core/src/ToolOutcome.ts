@@ -13,6 +13,7 @@ import { Handled } from "./internal/call/handledFailure.ts"
 import { Effects } from "./internal/failure/effects.ts"
 import { File } from "./internal/value/file.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
+import { Question } from "./Question.ts"
 import { RunReport, Spent } from "./RunReport.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 import { WireRequest } from "./WireRequest.ts"
@@ -34,6 +35,24 @@ export type Stage = typeof Stage.Type
 export const Stage = Schema.Literals(["resolve", "parse", "decode", "admit", "run", "guard"])
 
 /**
+ * How a call was approved or denied.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Decided extends namedStruct<Decided>()({
+  approved: Schema.Boolean,
+  /** The digest of the arguments that were decided on: those that were shown, or the ones that a person edited. */
+  digest: Schema.String,
+  /** Who decided. Absent if it is not known. */
+  by: Schema.optionalKey(Schema.String),
+  /** True if a person changed the arguments. */
+  edited: Schema.optionalKey(Schema.Literal(true)),
+  /** Why the call was denied. */
+  reason: Schema.optionalKey(Schema.String)
+}) {}
+
+/**
  * The user's reply to a question, together with the question and the call that asked it.
  *
  * @category models
@@ -43,7 +62,13 @@ export class Reply extends namedStruct<Reply>()({
   /** The id of the call that asked: the model's call, or a call inside it. */
   id: Schema.String,
   question: Schema.String,
-  reply: Schema.String
+  reply: Schema.String,
+  /** The id of the question, if the run was suspended with it. */
+  to: Schema.optionalKey(Schema.String),
+  /** Who replied. Absent if it is not known. */
+  by: Schema.optionalKey(Schema.String),
+  /** The decision, if the question was one for approval. */
+  decided: Schema.optionalKey(Decided)
 }) {}
 
 export { Repair, TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
@@ -71,6 +96,8 @@ export class Intent extends namedStruct<Intent>()({
    * calls share one key. Never contains secrets.
    */
   text: Schema.optionalKey(Schema.String),
+  /** When the effect happened, in milliseconds since 1970. Present if the agent asks whether to do it again. */
+  at: Schema.optionalKey(Schema.Finite),
   /** A digest of the model's text, if a fixer corrected the arguments. */
   written: Schema.optionalKey(Schema.String)
 }) {}
@@ -108,6 +135,8 @@ const effort = {
   joined: Schema.optionalKey(Schema.Literal(true)),
   /** The doubts about earlier calls that this call has settled. Absent if there were none. */
   settled: Schema.optionalKey(Schema.Array(Settlement)),
+  /** How the call was approved or denied. Absent if it did not have to be. */
+  decided: Schema.optionalKey(Decided),
   /** The changes to the model's arguments, including changes that the model is not shown. Absent if there were none. */
   repairs: Schema.optionalKey(Schema.Array(Repair)),
   /**
@@ -168,7 +197,7 @@ export class Failed extends namedStruct<Failed>()({
 }) {}
 
 /**
- * The call waits for the user's reply to `ToolCall.ask`.
+ * The call waits for the reply to a question.
  *
  * @category models
  * @since 0.1.0
@@ -178,6 +207,8 @@ export class Suspended extends namedStruct<Suspended>()({
   question: Schema.String,
   /** The name of the call that asks: this call, or a call inside it. */
   id: Schema.String,
+  /** The question as data. */
+  asks: Question,
   /** The questions of this call that the user has already answered, in order. */
   replies: Schema.Array(Reply),
   /** What the call had done when it asked. Absent if it had done nothing. */

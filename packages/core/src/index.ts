@@ -9,7 +9,8 @@
  *
  * | for                           | subpaths                                                                                          |
  * | ----------------------------- | ------------------------------------------------------------------------------------------------- |
- * | what a run returns and tells  | `Answer`, `RunReport`, `ToolOutcome`, `CallFacts`, `AgentEvent`, `CallEvent`, `ClientEvent`, `RunHandle`, `SignedSuspension` |
+ * | what a run returns and tells  | `Answer`, `RunReport`, `ToolOutcome`, `CallFacts`, `AgentEvent`, `CallEvent`, `ClientEvent`, `RunHandle` |
+ * | runs that wait for people     | `Question`, `Approver`, `Claims`, `SignedSuspension`                                              |
  * | options of an agent           | `Limits`, `LoopGuard`, `ResultSize`, `Rendering`, `ModelRecovery`, `Journal`                       |
  * | policies with services        | `CircuitBreaker`, `RateLimit`, `LastKnown`, `RetryBudget`, `Deadline`                              |
  * | tools                         | `Arguments`, `Parameters`, `Recover`, `HttpFailure`, `SideEffect`, `Certainty`, `WireRequest`, `Suggestion`      |

@@ -517,12 +517,15 @@ const play = <T extends Tool.Any, R, Provided>(
       process: Process,
       events: ReturnType<typeof agent.stream>
     ): Effect.Effect<Answer.Answer | undefined, AgentFailure.AgentFailure, Stream.Services<typeof events>> =>
-      Effect.catchTag(heard(process, events), "RunSuspended", (failure) => {
-        question ??= failure.question
-        if (reply === undefined || ++questions > maxQuestions) return Effect.fail(failure)
-        const text = service.asked("reply", () => replyTo(failure.question, reply))
+      Effect.flatMap(heard(process, events), (last) => {
+        if (last?._tag === "RunPostponed") return Effect.fail(last.waiting)
+        if (last?._tag !== "RunSuspended") return Effect.succeed(last?._tag === "RunEnded" ? last.answer : undefined)
+        const { waiting } = last
+        question ??= waiting.question
+        if (reply === undefined || ++questions > maxQuestions) return Effect.fail(waiting)
+        const text = service.asked("reply", () => replyTo(waiting.question, reply))
         process.questions++
-        return answered(process, agent.resumeStream(failure.suspension, text))
+        return answered(process, agent.resumeStream(waiting.suspension, text))
       })
     const run = (process: Process, options: Agent.RunOptions = {}) =>
       Effect.exit(answered(process, agent.stream("Go.", options))).pipe(
@@ -716,10 +719,10 @@ interface ProcessOf {
 }
 
 /** Runs an agent, and lets the process hear its events. Succeeds with the answer. */
-const heard = <R>(process: Process, events: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, R>) =>
-  Stream.runFold(events, (): Answer.Answer | undefined => undefined, (answer, event) => {
+const heard = <R>(process: Process, events: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.Failed, R>) =>
+  Stream.runFold(events, (): AgentEvent.AgentEvent | undefined => undefined, (_, event) => {
     process.hear(event)
-    return event._tag === "RunEnded" ? event.answer : answer
+    return event
   })
 
 // The exit was recorded for this same step.

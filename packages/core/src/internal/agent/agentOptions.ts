@@ -15,6 +15,7 @@ interface Unchecked {
   readonly limits?: Limits
   readonly loopGuard?: unknown
   readonly onDoubt?: unknown
+  readonly onDone?: unknown
   readonly onLimit?: unknown
   readonly onModelFailure?: unknown
   readonly output?: unknown
@@ -32,6 +33,7 @@ export const problemIn = (
     instructions,
     limits,
     loopGuard,
+    onDone,
     onDoubt,
     onLimit,
     onModelFailure,
@@ -55,6 +57,9 @@ export const problemIn = (
   }
   if (!Predicate.isUndefined(onDoubt) && onDoubt !== "refuse" && onDoubt !== "ask") {
     return `An agent's onDoubt must be "refuse" or "ask"; got ${excerpt(onDoubt)}.`
+  }
+  if (!Predicate.isUndefined(onDone) && onDone !== "refuse" && onDone !== "ask") {
+    return `An agent's onDone must be "refuse" or "ask"; got ${excerpt(onDone)}.`
   }
   if (!Predicate.isUndefined(onModelFailure) && !Predicate.isFunction(onModelFailure)) {
     return `An agent's onModelFailure must be a function; got ${kind(onModelFailure)}.`

@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { AgentFailure } from "../../AgentFailure.ts"
+import type { AgentFailure, Failed } from "../../AgentFailure.ts"
 import type { ClientEvent } from "../../ClientEvent.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
@@ -66,18 +66,17 @@ const endOf = (outcome: ToolOutcome, showsResult: boolean): Omit<Ending, "certai
 }
 
 /** Returns the last event of a run without an answer. `run` is the id of the run, if it has begun. */
-export const runFailedEvent = (failure: AgentFailure, run: string | undefined): Effect.Effect<ClientEvent> =>
+export const runFailedEvent = (failure: Failed, run: string | undefined): Effect.Effect<ClientEvent> =>
   Effect.map(Clock.currentTimeMillis, (at) => ({
     _tag: "RunFailed",
     ...(run === undefined ? {} : { run }),
     at,
     failure: failure._tag,
-    message: messageOf(failure),
-    ...(failure._tag === "RunSuspended" ? { question: failure.question } : {}),
-    ...(failure._tag === "RunPostponed" ? { retryAfter: failure.retryAfter } : {})
+    message: messageOf(failure)
   }))
 
-const messageOf = (failure: AgentFailure): string => {
+/** Returns what a client is told of a run without an answer. */
+export const messageOf = (failure: AgentFailure): string => {
   switch (failure._tag) {
     case "ModelFailed":
       return "The model did not answer."

@@ -76,7 +76,17 @@ export class RunTime {
     this.#isShifted = true
   }
 
-  /** Runs an Effect under the current deadline, which is earlier if steps were replayed. */
+  /**
+   * Takes out the time that the run has waited for people.
+   *
+   * @param millis how long it has waited, in milliseconds
+   */
+  waited(millis: number): void {
+    this.#before -= millis
+    this.#isShifted = true
+  }
+
+  /** Runs an Effect under the current deadline, which is earlier if steps were replayed, and later if the run has waited. */
   within<A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => this.#isShifted ? Effect.provideService(self, Deadline.current, this.deadline) : self)
   }

@@ -25,6 +25,7 @@ import { logFailure } from "../call/failureLogLine.ts"
 import { resumeFacts } from "../dispatch/recordCalls.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { tokensOf } from "../value/usage.ts"
+import { answeredInPlace, mayBeAnswered } from "./answeredInPlace.ts"
 import { type Answered, answeredBy, checkText, correctionOf, invalidAnswer } from "./answerText.ts"
 import { askInTime, timeIsUp } from "./askInTime.ts"
 import { isFallback, isReplyAlone } from "./askModel.ts"
@@ -67,7 +68,7 @@ import {
 } from "./runEndings.ts"
 import { initialState, type RefusedAnswers, type Run, type State } from "./runState.ts"
 import { shownOutcomes } from "./shownOutcomes.ts"
-import { type Called, callsMade, callsSince, resumeCalls, runCalls } from "./turnCalls.ts"
+import { type Called, callsMade, callsSince, runCalls } from "./turnCalls.ts"
 import { looksLike } from "./unfinishedReply.ts"
 import { answeringReply, isInWords, shownText } from "./writtenAnswer.ts"
 
@@ -152,6 +153,21 @@ const proceed = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
   given: Given
+): Loop<T, Answer> =>
+  run.approver !== undefined && mayBeAnswered(run, outcomes)
+    ? Effect.flatMap(answeredInPlace(run, state, reply, outcomes), (answered) =>
+      answered === undefined
+        ? afterTurn(run, state, reply, outcomes, given)
+        : run.time.within(afterCalls(run, state, reply, runCalls(run, state, reply, answered))))
+    : afterTurn(run, state, reply, outcomes, given)
+
+// Shows the outcomes to the model, and starts the next turn, or ends the run.
+const afterTurn = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  given: Given
 ): Loop<T, Answer> => {
   const { faults, length, messages, verdict } = shownOutcomes(run, state, reply, outcomes)
   const next: State = {
@@ -206,15 +222,16 @@ const afterAnswer = <T extends Tool.Any>(
 }
 
 /**
- * Resumes a suspended run: runs the first suspended call with the user's reply, and then the calls that it held back.
+ * Resumes a suspended run: runs the calls whose questions have their replies, and then those that they held back.
  *
+ * @param outcomes the outcomes of the turn, with the replies
  * @category loop
  * @since 0.1.0
  */
 export const resume = <T extends Tool.Any>(
   run: Run<T>,
-  { facts, outcomes, refused: count = 0, reply: waiting, report, transcript, turn }: AgentFailure.Suspension,
-  userReply: string
+  { facts, refused: count = 0, reply: waiting, report, transcript, turn }: AgentFailure.Suspension,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): Loop<T, Answer> => {
   // The program that stored the suspension may have had other tools.
   const reply = withShown(waiting, run.masks)
@@ -235,7 +252,7 @@ export const resume = <T extends Tool.Any>(
     }
   }
   run.tracker?.calls(state, reply, outcomes)
-  const calls = resumeCalls(run, state, reply, outcomes, userReply)
+  const calls = runCalls(run, state, reply, outcomes)
   const { output } = run
   const written = writtenIn(reply)
   return output === undefined || written === undefined

@@ -1,5 +1,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { Approver } from "../../Approver.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Journal from "../../Journal.ts"
 import * as Model from "../../Model.ts"
@@ -25,6 +26,8 @@ export interface RunContext extends Recording {
   readonly usage: RunUsage
   /** True if retries are paid from a `RetryBudget`, which counts the successes, too. */
   readonly hasRetryBudget: boolean
+  /** Replies to questions while the run goes on. Absent if nobody does. */
+  readonly approver: Approver["Service"] | undefined
   /** The run and its current turn, as logs show them. */
   readonly place: { readonly run: string; turn: number }
 }
@@ -66,6 +69,7 @@ export const inRunContext = <A, E, R>(
       around,
       prefix: around?.prefixOf(id) ?? "",
       hasRetryBudget: fiber.getRef(RetryBudget.current) !== undefined,
+      approver: Context.getOrUndefined(fiber.context, Approver),
       place
     }
     const onRetry = recording(fiber.getRef(Model.onRetry), model, call, retried, place)

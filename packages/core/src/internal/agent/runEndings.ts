@@ -25,6 +25,7 @@ import type { Recording } from "./journalStep.ts"
 import { describeLoop, type Verdict } from "./loopGuard.ts"
 import { assistantMessage } from "./messages.ts"
 import { retriedOf } from "./modelEntry.ts"
+import { neededIn, questionsIn, suspensionId } from "./openQuestions.ts"
 import type { Questioned, Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 import { afterCall } from "./turnCalls.ts"
@@ -242,7 +243,7 @@ const runPostponed = <T extends Tool.Any>(
         cause: failure.cause,
         retryAfter: failure.retryAfter,
         postponement: {
-          version: 7,
+          version: 8,
           runId: run.id,
           turn: state.turn,
           postponed: state.postponed + 1,
@@ -338,10 +339,10 @@ export const haltedBy = <T extends Tool.Any>(
   if (fault !== undefined) return Effect.fail(runHalted(fault, next))
   const stopped = outcomes.find((outcome) => outcome._tag === "Stopped")
   if (stopped !== undefined) return Effect.fail(runStopped(next, stopped.reason))
-  const suspended = outcomes.find((outcome) => outcome._tag === "Suspended")
-  return suspended === undefined
+  const [question] = questionsIn(outcomes)
+  return question === undefined
     ? undefined
-    : Effect.fail(runSuspended(run, state, next, reply, outcomes, suspended.question))
+    : Effect.fail(runSuspended(run, state, next, reply, outcomes, question.text))
 }
 
 /** The end of a run that a tool stopped. */
@@ -357,13 +358,20 @@ const runSuspended = <T extends Tool.Any>(
   question: string
 ) => {
   const facts = pauseFacts(next.facts)
+  const questions = questionsIn(outcomes)
+  const more = questions.length === 1 ? "" : ` (and ${questions.length - 1} more)`
+  const expires = run.resumeWithin === Infinity ? undefined : run.time.now + run.resumeWithin
   return new AgentFailure.RunSuspended({
-    detail: `The run waits for the user's answer to: ${question}`,
+    detail: `The run waits for the user's answer to: ${question}${more}`,
     question,
     suspension: {
-      version: 7,
+      version: 8,
+      id: suspensionId(run.id, waiting.turn, outcomes),
       runId: run.id,
       turn: waiting.turn,
+      questions,
+      needs: neededIn(reply, outcomes, run.toolkit.tools),
+      ...(expires === undefined ? {} : { expires }),
       transcript: waiting.transcript,
       report: waiting.account.report,
       reply,

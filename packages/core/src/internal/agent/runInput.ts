@@ -141,16 +141,13 @@ const refusedFailure = (input: unknown): RunRefused | undefined => {
     : refusalOf(`${notResumed}: this is the failure itself. Pass its '${field}'.`, [], nothingCarried())
 }
 
-/** The input of a resumed run. */
-export interface Continuation {
-  readonly suspension: Suspension
-  readonly reply: string
-}
+/** Returns the refusal of a resumed run whose suspension is no suspension; `undefined` if it is one. */
+export const refusalOfSuspended = (suspension: Suspension): RunRefused | undefined =>
+  refusedFailure(suspension) ?? refused(notResumed, ofContinuation, { suspension }, nothingCarried())
 
-/** Returns the refusal of a resumed run with invalid input; `undefined` if the input is valid. */
-export const refusalOfContinuation = (continuation: Continuation): RunRefused | undefined =>
-  refusedFailure(continuation.suspension) ??
-    refused(notResumed, ofContinuation, continuation, nothingCarried())
+/** Returns the refusal of a resumed run. */
+export const refusalOfResume = (why: string, issues: ReadonlyArray<FieldIssue>, carried: Carried): RunRefused =>
+  refusalOf(`${notResumed}: ${why.replace(/\.$/, "")}.`, issues, carriedOf(carried))
 
 type IssuesOf = ReturnType<typeof issuesBy>
 
@@ -197,7 +194,7 @@ const ofSettings = issuesBy(Schema.Struct({ deltas: Deltas }))
 
 const ofPostponement = issuesBy(Schema.Struct({ postponement: Postponement }))
 
-const ofContinuation = issuesBy(Schema.Struct({ suspension: Suspension, reply: Schema.String }))
+const ofContinuation = issuesBy(Schema.Struct({ suspension: Suspension }))
 
 const refused = (
   what: string,
@@ -211,7 +208,8 @@ const refused = (
     : refusalOf(`${what}: ${firstIssue(issues)}.${advice(issues)}`, issues, carried)
 }
 
-type Carried = Pick<RunRefused, "transcript" | "facts">
+/** What a refused run hands on. */
+export type Carried = Pick<RunRefused, "transcript" | "facts">
 
 const refusalOf = (detail: string, issues: ReadonlyArray<FieldIssue>, carried: Carried): RunRefused =>
   new RunRefused({ detail, issues, report: Account.empty.report, ...carried })

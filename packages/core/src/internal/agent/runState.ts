@@ -21,6 +21,7 @@ import { Account } from "./runAccount.ts"
 import type { RunContext } from "./runContext.ts"
 import type { Happened } from "./runEvent.ts"
 import { type RequestResults, resultLengthOf } from "./shorterTranscript.ts"
+import type { Admit } from "./takenReplies.ts"
 
 /**
  * The part of a run that does not change.
@@ -42,6 +43,12 @@ export interface Run<T extends Tool.Any> extends RunContext {
   readonly concludes: boolean
   /** What happens to a call that a doubt about an earlier one holds back. */
   readonly onDoubt: "refuse" | "ask"
+  /** What happens to a call that repeats what was done in an earlier run. */
+  readonly onDone: "refuse" | "ask"
+  /** How long the run can be resumed once it waits for replies, in milliseconds. */
+  readonly resumeWithin: number
+  /** Decides who may reply. Absent if everybody may. */
+  readonly admit: Admit | undefined
   /** Absent if repeated calls are not watched. */
   readonly guard: LoopGuard.LoopGuard | undefined
   /** Absent if results are never cut. */

@@ -79,6 +79,8 @@ export class RunUsage {
   readonly needsPrices: boolean
   /** The tool of the latest call, and how many calls it has had in a row. */
   #latest = noCalls
+  /** The refusals of the last reply, if counting a call twice would make a difference: a call that asked runs again. */
+  #decided: Map<number, DispatchFailure.DispatchFailure | undefined> | undefined = undefined
 
   /** @param kept how many turns are kept for the conclusion of the run */
   constructor(
@@ -103,6 +105,7 @@ export class RunUsage {
   now(account: Account, calls = 0): void {
     const before = this.#account
     if (account === before) return
+    if (calls > 0) this.#decided = undefined
     // The inner agents have already added their usage to the outer runs.
     const meanwhile = this.#meanwhile
     if (account.turns > before.turns) {
@@ -195,17 +198,23 @@ export class RunUsage {
   }
 
   /**
-   * Returns the refusal of a call in the last reply, or `undefined` if the call may run. Counts the call for the limits of
-   * its tool, so ask once for each call.
+   * Returns the refusal of a call in the last reply, or `undefined` if the call may run. Counts the call, once, for the
+   * limits of its tool.
    *
    * @param index the 0-based position of the call in the reply
    * @param count how many calls the reply has
    */
   refusal(index: number, count: number, tool: string): DispatchFailure.DispatchFailure | undefined {
+    if (this.#decided?.has(index) === true) return this.#decided.get(index)
     const number = this.#account.calls - count + index + 1
     const ofTool = this.#count(tool)
-    return refuseCall(this.#budget, { tool, number, ofTool, inARow: this.#latest.inARow }) ??
+    const refusal = refuseCall(this.#budget, { tool, number, ofTool, inARow: this.#latest.inARow }) ??
       (index < this.#granted ? undefined : outerLimit)
+    if (ofTool > 0 || this.#budget.consecutive !== Infinity) {
+      this.#decided ??= new Map()
+      this.#decided.set(index, refusal)
+    }
+    return refusal
   }
 
   #count(tool: string): number {

@@ -1,17 +1,15 @@
 /*
- * How what was stored by the version before is read: answers of version 7, failures and suspensions of version 6. There,
- * tokens that no provider had counted were 0. The transcripts inside have versions of their own.
+ * How what was stored by the version before is read: answers of version 7, where tokens that no provider had counted were 0;
+ * failures and suspensions of version 7, which had questions only as texts. The transcripts and facts inside have versions of
+ * their own.
  */
 import type * as Schema from "effect/Schema"
+import { digestOf } from "../call/idempotencyKey.ts"
 import { isJsonObject } from "../value/plainJson.ts"
-import { eachOf, type Upgrade } from "../value/versioned.ts"
+import type { Upgrade } from "../value/versioned.ts"
 
-/** An answer, a failure of a run, a suspension, or a postponement. */
-export const runBefore: Upgrade = ({ outcomes, report = null, ...run }) => ({
-  ...run,
-  report: countsBefore(report),
-  ...(outcomes === undefined ? {} : { outcomes: eachOf(outcomes, outcomeBefore) })
-})
+/** An answer. */
+export const answerBefore: Upgrade = ({ report = null, ...answer }) => ({ ...answer, report: countsBefore(report) })
 
 const countsBefore = (report: Schema.Json): Schema.Json => {
   if (!isJsonObject(report) || report["inputTokens"] !== 0 || report["outputTokens"] !== 0) return report
@@ -19,8 +17,34 @@ const countsBefore = (report: Schema.Json): Schema.Json => {
   return rest
 }
 
-const outcomeBefore: Upgrade = ({ fixing, spent, ...outcome }) => ({
-  ...outcome,
-  ...(fixing === undefined ? {} : { fixing: countsBefore(fixing) }),
-  ...(spent === undefined ? {} : { spent: countsBefore(spent) })
-})
+/** A failure of a run, or a postponement, whose form has not changed. */
+export const sameAsBefore: Upgrade = (stored) => stored
+
+/** A suspension. All its questions are open, and count as questions of handlers. */
+export const suspensionBefore: Upgrade = ({ outcomes = [], reply = null, runId = "", turn = 0, ...rest }) => {
+  const place = `${textOf(runId)}/turn/${textOf(turn)}`
+  const calls = isJsonObject(reply) && Array.isArray(reply["calls"]) ? reply["calls"] : []
+  const names = calls.map((call) => isJsonObject(call) ? call["name"] ?? "" : "")
+  const asking = Array.isArray(outcomes)
+    ? outcomes.map((outcome, index) => {
+      if (!isJsonObject(outcome) || outcome["_tag"] !== "Suspended") return outcome
+      const { question = "", replies = [] } = outcome
+      const count = Array.isArray(replies) ? replies.length : 0
+      const id = `${place}/call/${index + 1}/question/${count + 1}`
+      return { ...outcome, asks: { id, kind: "reply", tool: names[index] ?? "", text: question } }
+    })
+    : []
+  const questions = asking.flatMap((outcome) => isJsonObject(outcome) ? outcome["asks"] ?? [] : [])
+  return {
+    ...rest,
+    id: digestOf("suspension", place, JSON.stringify(questions)),
+    runId,
+    turn,
+    reply,
+    outcomes: asking,
+    questions,
+    needs: questions.flatMap((question) => isJsonObject(question) ? question["tool"] ?? [] : [])
+  }
+}
+
+const textOf = (part: Schema.Json): string => typeof part === "string" ? part : JSON.stringify(part)

@@ -13,7 +13,7 @@ import type { Transcript } from "../../Transcript.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { shownCall } from "../call/modelCall.ts"
-import { isNotRun, runInOrder } from "../dispatch/concurrentCalls.ts"
+import { isNotRun, notRun, runInOrder } from "../dispatch/concurrentCalls.ts"
 import { type EarlierCall, endedIn, isJoinable } from "../dispatch/equalCalls.ts"
 import { withLateDoubts } from "../dispatch/lateDoubt.ts"
 import { performCall, type PerformOptions } from "../dispatch/performCall.ts"
@@ -24,17 +24,11 @@ import { joinOutcomes } from "./joinOutcomes.ts"
 import { isRecording, journalStep } from "./journalStep.ts"
 import { StepStart } from "./journalStepStart.ts"
 import { type LoopState, refuseInLoop, waitInLoop } from "./loopGuard.ts"
+import { isAnswered } from "./openQuestions.ts"
 import { pollUntilChanged } from "./polling.ts"
 import { countOwn, toolkitOf } from "./providerApproval.ts"
 import { readUntilVisible, waitFirst } from "./rereads.ts"
 import type { Run, State } from "./runState.ts"
-
-/** A function that runs a call. A resumed call runs again, with the user's replies to its questions. */
-type Perform<T extends Tool.Any> = (
-  call: ToolCall.ToolCall,
-  index: number,
-  suspended?: ToolOutcome.Suspended
-) => Dispatched<T>
 
 /** The outcomes of a turn's calls, and the facts after them. */
 export interface Called {
@@ -49,22 +43,29 @@ export interface Called {
  * Decides for each call whether it may run. The decision depends on the outcomes of the calls that have ended by then. The
  * calls count towards the limits in order. Calls that read and run concurrently are all decided on before any of them starts.
  *
- * @param choose decides for each call whether and how to run it; default: run every call
- * @param kept the calls that do not run, because they have an outcome already; default: none
+ * If a call asks, those after it are held back. But they may ask, too, so that a person sees all that is asked at once.
+ *
+ * @param before the outcomes with which the run waited. A call that has ended keeps its outcome. A call whose question has its
+ * reply runs again, with the reply. Default: no call has begun
  */
 export const runCalls = <T extends Tool.Any>(
   run: Run<T>,
-  { facts: before, loop, turn }: Pick<State, "facts" | "loop" | "turn">,
+  { facts: factsBefore, loop, turn }: Pick<State, "facts" | "loop" | "turn">,
   reply: Pick<Reply, "calls" | "providerCalls">,
-  choose: (perform: Perform<T>) => Perform<T> = (perform) => perform,
-  kept: ReadonlyArray<EarlierCall> = []
+  before: ReadonlyArray<ToolOutcome.ToolOutcome> = none
 ): Effect.Effect<Called, never, Tool.Requirements<T>> => {
-  let facts = before
+  let facts = factsBefore
   const { calls } = reply
   const count = countOwn(reply)
   // Nearly all turns have one call.
-  const ended: Array<EarlierCall> | undefined = calls.length === 1 ? undefined : [...kept]
-  const perform: Perform<T> = (call, index, suspended) => {
+  const ended: Array<EarlierCall> | undefined = calls.length === 1
+    ? undefined
+    : calls.flatMap((call, index) => before[index] === undefined ? none : endedIn(call, before[index]))
+  const perform = (
+    call: ToolCall.ToolCall,
+    index: number,
+    suspended?: ToolOutcome.Suspended
+  ): Dispatched<T> => {
     const tool = toolkitOf(run.toolkit, call).tools.get(call.name)
     const isExempt = tool !== undefined && isExemptFromLimits(tool)
     const joins = tool !== undefined && isJoinable(tool)
@@ -103,40 +104,58 @@ export const runCalls = <T extends Tool.Any>(
     // A call that acts may have to wait for others of its group.
     return ended === undefined || (tool?.sideEffect ?? "none") === "none" ? begin() : Effect.suspend(begin)
   }
-  // All calls that a doubt holds back would ask about it.
-  const inOrder = run.onDoubt === "ask" && before.failures > 0
-  return Effect.map(runInOrder(run.toolkit, calls, choose(perform), inOrder), (outcomes) => ({ outcomes, facts }))
-}
-
-/**
- * Runs the rest of a suspended turn: the first suspended call, with the user's reply, and then the calls that it
- * held back. A call that already has an outcome keeps that outcome, even if an earlier call asks again.
- *
- * @param outcomes the outcomes of the calls when the run was suspended
- */
-export const resumeCalls = <T extends Tool.Any>(
-  run: Run<T>,
-  state: Pick<State, "facts" | "loop" | "turn">,
-  reply: Reply,
-  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
-  userReply: string
-): Effect.Effect<Called, never, Tool.Requirements<T>> => {
-  const first = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
-  const choose = (perform: Perform<T>): Perform<T> => (call, index) => {
-    const before = outcomes[index]!
-    if (before._tag === "Suspended" && index === first) {
-      const replies = [...before.replies, { id: before.id, question: before.question, reply: userReply }]
-      return Effect.map(perform(call, index, { ...before, replies }), (outcome) => joinOutcomes(before, outcome))
-    }
-    return isNotRun(before) ? perform(call, index) : Effect.succeed(before)
+  const each = (call: ToolCall.ToolCall, index: number): Dispatched<T> => {
+    const outcome = before[index]
+    if (outcome === undefined || isNotRun(outcome)) return perform(call, index)
+    return outcome._tag === "Suspended" && isAnswered(outcome)
+      ? Effect.map(perform(call, index, outcome), (after) => joinOutcomes(outcome, after))
+      : Effect.succeed(outcome)
   }
-  const latest = (outcome: ToolOutcome.ToolOutcome, index: number) => isNotRun(outcome) ? outcomes[index]! : outcome
-  const kept = reply.calls.flatMap((call, index) => endedIn(call, outcomes[index]!))
-  return Effect.map(runCalls(run, state, reply, choose, kept), ({ facts, outcomes }) => ({
-    facts,
-    outcomes: outcomes.map(latest)
+  const mayAsk = (call: ToolCall.ToolCall) =>
+    run.onDoubt === "ask" || run.onDone === "ask" || run.toolkit.tools.get(call.name)?.approvals !== undefined
+  const asks = (
+    call: ToolCall.ToolCall,
+    index: number,
+    asking: ReadonlyArray<ToolOutcome.ToolOutcome>
+  ): Dispatched<T> => {
+    const earlier = before[index]
+    if (earlier !== undefined && !isNotRun(earlier)) return Effect.succeed(earlier)
+    const heldBack = earlier ?? notRun(call)
+    if (!mayAsk(call)) return Effect.succeed(heldBack)
+    return Effect.map(
+      askFirst(run, turn, call, index, { facts, turn: ended, refusal: undefined, loopRefusal: undefined }),
+      (outcome) =>
+        outcome._tag !== "Suspended" || isAskedIn(asking, outcome, run.toolkit.tools.get(call.name))
+          ? heldBack
+          : outcome
+    )
+  }
+  // All calls that a doubt holds back would ask about it.
+  const inOrder = run.onDoubt === "ask" && factsBefore.failures > 0
+  return Effect.map(runInOrder(run.toolkit, calls, { each, asks, inOrder }), (outcomes) => ({
+    // A call that is held back keeps the outcome that it had.
+    outcomes: before.length === 0
+      ? outcomes
+      : outcomes.map((outcome, index) => isNotRun(outcome) ? before[index] ?? outcome : outcome),
+    facts
   }))
 }
+
+const none: ReadonlyArray<never> = []
+
+// True if an earlier call of the turn asks the same: about the same doubt, or about an equal call, which it would be joined to.
+const isAskedIn = (
+  asking: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  { asks: { kind, text }, intent }: ToolOutcome.Suspended,
+  tool: Tool.Any | undefined
+): boolean =>
+  asking.some((other) =>
+    other._tag === "Suspended" && (
+      kind === "doubt"
+        ? other.asks.kind === "doubt" && other.asks.text === text
+        : tool !== undefined && isJoinable(tool) && intent !== undefined && other.intent?.id === intent.id
+    )
+  )
 
 const loopRefusal = <T extends Tool.Any>(
   { guard }: Run<T>,
@@ -206,7 +225,7 @@ interface Admission {
   readonly turn: ReadonlyArray<EarlierCall> | undefined
   readonly refusal: DispatchFailure.DispatchFailure | undefined
   readonly loopRefusal: DispatchFailure.DispatchFailure | undefined
-  readonly onInterrupted: PerformOptions["onInterrupted"]
+  readonly onInterrupted?: PerformOptions["onInterrupted"]
 }
 
 // Runs a call as a step of the journal, and emits its events if the run is watched. `index` is 0-based.
@@ -220,22 +239,8 @@ const runCall = <T extends Tool.Any>(
   suspended: ToolOutcome.Suspended | undefined
 ): Dispatched<T> => {
   const { watch } = run
-  const position = `turn/${turn}/call/${index + 1}`
-  const id = `${run.id}/${position}`
-  const place = { run: run.id, turn, tool: call.name, call: id }
-  const options = {
-    id,
-    facts: admission.facts,
-    turn: admission.turn,
-    onDoubt: run.onDoubt,
-    refusal: admission.refusal,
-    loopRefusal: admission.loopRefusal,
-    onInterrupted: admission.onInterrupted,
-    place,
-    annotations: place,
-    onEvent: run.onEvent,
-    ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
-  }
+  const position = positionOf(turn, index)
+  const options = optionsOf(run, turn, call, position, admission, suspended)
   // Fast path: most runs are neither recorded nor watched.
   if (watch === undefined && !isRecording(run.journal)) return dispatch(run, call, options, around)
   return Effect.suspend(() =>
@@ -244,6 +249,55 @@ const runCall = <T extends Tool.Any>(
       ? recordedCall(run, { turn, index: index + 1, call }, position, options, around)
       : Effect.succeed(haltedOutcome(run.toolkit, call))
   )
+}
+
+const positionOf = (turn: number, index: number): string => `turn/${turn}/call/${index + 1}`
+
+const optionsOf = <T extends Tool.Any>(
+  run: Run<T>,
+  turn: number,
+  call: ToolCall.ToolCall,
+  position: string,
+  admission: Admission,
+  suspended?: ToolOutcome.Suspended
+): CallOptions => {
+  const id = `${run.id}/${position}`
+  const place = { run: run.id, turn, tool: call.name, call: id }
+  return {
+    id,
+    facts: admission.facts,
+    turn: admission.turn,
+    onDoubt: run.onDoubt,
+    onDone: run.onDone,
+    refusal: admission.refusal,
+    loopRefusal: admission.loopRefusal,
+    onInterrupted: admission.onInterrupted,
+    place,
+    annotations: place,
+    onEvent: run.onEvent,
+    ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
+  }
+}
+
+// Lets a call ask that does not run yet. It is no step of the journal, and has no events, unless it asks: the call begins
+// later, and a replay asks again.
+const askFirst = <T extends Tool.Any>(
+  run: Run<T>,
+  turn: number,
+  call: ToolCall.ToolCall,
+  index: number,
+  admission: Admission
+): Dispatched<T> => {
+  const options = optionsOf(run, turn, call, positionOf(turn, index), admission)
+  const asking = performCall(run.toolkit, call, { ...options, asksOnly: true, onEvent: undefined })
+  return Effect.map(asking, (outcome) => {
+    if (outcome._tag === "Suspended" && run.watch !== undefined) {
+      const seen = { turn, index: index + 1, call: shownCall(call) }
+      run.watch({ _tag: "CallStarted", ...seen })
+      run.watch({ _tag: "CallEnded", ...seen, outcome: shownOutcome(run, call, outcome), elapsed: Duration.zero })
+    }
+    return outcome
+  })
 }
 
 const dispatch = <T extends Tool.Any>(

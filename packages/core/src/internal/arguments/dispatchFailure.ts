@@ -41,6 +41,7 @@ export type Unavailable = ToolUnavailable & {
     | "already_done"
     | "in_doubt"
     | "loop_detected"
+    | "not_approved"
 }
 
 /**
@@ -301,6 +302,23 @@ export const alreadyDone = (answer: string | undefined) =>
     transient: false,
     scope: "arguments",
     outcome: "executed"
+  })
+
+/**
+ * Creates the failure for a call that was not approved.
+ *
+ * @param reason the words of whoever denied it
+ * @param isAgain true if an equal call was denied before, in the same run
+ */
+export const notApproved = (reason: string | undefined, isAgain = false) =>
+  unavailable({
+    code: "not_approved",
+    detail: `This call was not run: it was ${isAgain ? "already denied in this run" : "denied"}${
+      reason === undefined ? "." : `. The reason: ${cut(oneLine(reason), 300)}`
+    }`,
+    transient: false,
+    scope: "arguments",
+    outcome: "not_executed"
   })
 
 /**

@@ -35,11 +35,12 @@ export class TextRepair extends namedStruct<TextRepair>()({
  */
 export class ValueRepair extends namedStruct<ValueRepair>()({
   /**
-   * The kind of the change. `RULES.md` of `@fallible/arguments` has examples of all kinds except three.
+   * The kind of the change. `RULES.md` of `@fallible/arguments` has examples of all kinds except four.
    * `"fixed"`: a fixer corrected the arguments (`Tool.fix`). `"repeated"`: the call repeats an
-   * earlier call, and uses that call's key and arguments. `"joined"`: an equal call of the same turn ran in its place.
+   * earlier call, and uses that call's key and arguments. `"joined"`: an equal call of the same turn ran in its place. `"edited"`: a
+   * person changed the arguments when approving the call.
    */
-  kind: Schema.Literals([...valueRepairKinds, "fixed", "repeated", "joined"]),
+  kind: Schema.Literals([...valueRepairKinds, "fixed", "repeated", "joined", "edited"]),
   /** The path to the value: keys and indices from the root, as the model wrote them. */
   path: FieldIssue.fields.path,
   /** A short sentence for the model. Absent if the change is not worth mentioning. */

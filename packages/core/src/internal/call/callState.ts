@@ -1,7 +1,7 @@
 import * as Duration from "effect/Duration"
 import type { CallEvent, Source } from "../../CallEvent.ts"
 import { plus, plusSpent, type RunReport, type Spent } from "../../RunReport.ts"
-import type { Handled, Repair, Suspended } from "../../ToolOutcome.ts"
+import type { Decided, Handled, Repair, Suspended } from "../../ToolOutcome.ts"
 import type { WireRequest } from "../../WireRequest.ts"
 import { isRefusal } from "../failure/policyRefusal.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
@@ -40,6 +40,8 @@ export interface CallState {
   readonly fixing: RunReport | undefined
   /** What the agents that the handler ran have spent. */
   readonly spent: Spent | undefined
+  /** How the call was approved or denied. */
+  readonly decided: Decided | undefined
 }
 
 /** Why another source took over: the service is down, or it could not serve this call alone. */
@@ -63,7 +65,8 @@ export const untouched: CallState = {
   fault: undefined,
   wire: [],
   fixing: undefined,
-  spent: undefined
+  spent: undefined,
+  decided: undefined
 }
 
 // Nearly all calls pass through only this state, so it is shared to avoid allocation.
@@ -152,6 +155,10 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "AgentSpent": {
       const { _tag, ...spent } = event
       return { ...state, spent: state.spent === undefined ? spent : plusSpent(state.spent, spent) }
+    }
+    case "CallDecided": {
+      const { _tag, ...decided } = event
+      return { ...state, decided }
     }
     case "AttemptEnded":
     case "InnerEnded":

@@ -84,6 +84,7 @@ export const table: { readonly [T in CallEvent["_tag"]]: Row<Tagged<T>> } = {
   CallRefused: [named, named, named, "pass", "pass"],
   CallRepeated: ["drop", "drop", "drop", "pass", "pass"],
   CallJoined: ["drop", "drop", "drop", "pass", "pass"],
+  CallDecided: ["drop", "drop", "drop", "pass", "pass"],
   DoubtSettled: ["drop", "drop", "drop", "pass", "pass"],
   CircuitChanged: ["pass", "pass", "pass", "pass", "pass"],
   WaitStarted: [named, named, named, "pass", "pass"],

@@ -7,6 +7,7 @@ import type * as Schema from "effect/Schema"
 import type { Certainty } from "../../Certainty.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Completed, Failed, Stage, Stopped, Suspended } from "../../ToolOutcome.ts"
+import type { SuspendSignal } from "../failure/controlSignal.ts"
 import { certaintyOf } from "../failure/effects.ts"
 import { firstNotes } from "../value/text.ts"
 import type { CallState } from "./callState.ts"
@@ -41,16 +42,15 @@ export const failedOutcome = (
   ...account(call, certainty)
 })
 
-export const suspendedOutcome = (
-  call: Scope,
-  { id, question }: { readonly id: string; readonly question: string }
-): Suspended => {
-  const { correction, live: { replies }, state } = call
+export const suspendedOutcome = (call: Scope, { asks, id, question }: SuspendSignal): Suspended => {
+  const { correction, live: { replies }, state, tool } = call
   const effects = call.effects(false)
   return {
     _tag: "Suspended",
     question,
     id,
+    // Each reply makes the number of the next question.
+    asks: { id: `${call.id}/question/${replies.length + 1}`, tool: tool.name, text: question, ...asks },
     replies,
     ...(effects === "none" ? {} : { effects }),
     ...(isLasting(state.done) || state.done.wasLasting ? { lasting: true } : {}),
@@ -111,9 +111,10 @@ const effortOf = ({ attempts, fixing, handled, spent, waited }: CallState, certa
 }
 
 const account = (call: Scope, certainty: Certainty, hasAnswer = false) => {
-  const { attempts, executions, repairs } = call.state
+  const { attempts, decided, executions, repairs } = call.state
   const effort = shownEffort(call, certainty, hasAnswer)
-  const counted = executions === attempts ? effort : { ...effort, executions }
+  const known = decided === undefined ? effort : { ...effort, decided }
+  const counted = executions === attempts ? known : { ...known, executions }
   const correction = call.correction
   if (correction !== undefined && !correction.isSecret) return { ...counted, repairs, arguments: correction.text }
   return repairs.length === 0 ? counted : { ...counted, repairs }

@@ -9,7 +9,7 @@ import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { ToolHealth } from "../../ToolHealth.ts"
 import type * as Toolkit from "../../Toolkit.ts"
-import type { Intent, Settlement, Stage, ToolOutcome } from "../../ToolOutcome.ts"
+import type { Intent, Settlement, Stage, Suspended, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyCallOf, anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { isIdentified } from "../arguments/freeText.ts"
@@ -22,6 +22,16 @@ import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { attempt } from "../value/untrusted.ts"
+import {
+  approved,
+  argumentsOf,
+  askAgain,
+  decisionOn,
+  deniedBefore,
+  digestOfCall,
+  noteDecision,
+  type Shown
+} from "./approvalStage.ts"
 import { noteEnd, noteStopped, runningOf } from "./doubtAge.ts"
 import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equalCalls.ts"
 import { disabledRefusal } from "./healthCount.ts"
@@ -42,10 +52,13 @@ interface Options {
     readonly intent?: Intent | undefined
     readonly arguments?: string | undefined
     readonly settled?: ReadonlyArray<Settlement> | undefined
+    readonly asks?: Suspended["asks"]
   }
   readonly wasBegun?: boolean
   readonly turn?: ReadonlyArray<EarlierCall> | undefined
   readonly onDoubt?: "refuse" | "ask" | undefined
+  readonly onDone?: "refuse" | "ask" | undefined
+  readonly asksOnly?: boolean
 }
 
 /**
@@ -78,6 +91,10 @@ export class CallAdmission {
   readonly #written: string | undefined
   /** The arguments of an earlier call, which this call repeats although a fixer might correct its text otherwise. */
   #again: string | undefined = undefined
+  /** True if a person has said that what has been done shall be done again. */
+  #isWanted = false
+  /** What the call runs with, once its arguments have been decoded. */
+  #shown: Shown | undefined = undefined
 
   /** @param written the arguments as the model wrote them */
   constructor(
@@ -98,7 +115,8 @@ export class CallAdmission {
     this.#known = before?.settled === undefined ? undefined : this.#facts
     this.#health = health
     this.#outer = outer === detached || id !== undefined ? undefined : outer
-    this.#isAdmitted = before?.intent !== undefined
+    // What is to be approved has not begun, and what other calls have done since may refuse it.
+    this.#isAdmitted = before?.intent !== undefined && before.asks?.kind !== "approval"
     this.#wasBegun = options.wasBegun === true && call.acts
   }
 
@@ -161,7 +179,7 @@ export class CallAdmission {
     if (!wasAdmitted && (refusal !== undefined || loopRefusal !== undefined)) {
       return this.#refused(facts, this.#intended, refusal, loopRefusal)
     }
-    const admission = admissionOf(facts, this.#tool, this.#intended)
+    const admission = admissionOf(facts, this.#tool, this.#intended, this.#isWanted)
     if (!wasAdmitted || admission.refusal === undefined) return admission
     const key = before?.intent?.key
     return key === undefined ? {} : { key: () => key }
@@ -194,10 +212,15 @@ export class CallAdmission {
     this.stage = "admit"
     const before = this.#intended
     const wasAdmitted = this.#isAdmitted
-    let decided = this.#decide(params, this.#again ?? text)
+    const shown = this.#shown = { params, text: this.#again ?? text }
+    let decided = this.#decide(params, shown.text)
     if (!wasAdmitted && this.#joins()) return joinedCall
     while (decided.refusedBy !== undefined && this.#facts.areSettledByUser(decided.refusedBy)) {
-      decided = this.#decide(params, this.#again ?? text)
+      decided = this.#decide(params, shown.text)
+    }
+    if (decided.done !== undefined && this.#isToBeDoneAgain(shown, decided.done)) {
+      this.#isWanted = true
+      decided = this.#decide(params, shown.text)
     }
     const { repeated } = decided
     const { turn = none } = this.#options
@@ -210,6 +233,51 @@ export class CallAdmission {
     }
     this.#repeats = repeated
     return undefined
+  }
+
+  // ---------------------------------------------------------------------------
+  // Approvals
+  // ---------------------------------------------------------------------------
+
+  // Asks whether what has been done shall be done again. Throws the question if there is no decision yet.
+  #isToBeDoneAgain(shown: Shown, done: NonNullable<CallFacts.Fact["done"]>): boolean {
+    if (this.#options.onDone !== "ask") return false
+    const decided = decisionOn(this.#call, digestOfCall(this.#tool, shown))
+    if (decided !== undefined) {
+      noteDecision(this.#call, decided)
+      return decided.approved
+    }
+    if (this.#denied !== undefined) return false
+    throw askAgain(this.#call, this.#tool, shown, done)
+  }
+
+  // An `identity` that throws has already been reported.
+  get #denied(): CallFacts.Fact["denied"] {
+    return deniedBefore(this.#current, attempt(() => this.#intended?.id))
+  }
+
+  // Asks for the approvals of the call, if it needs any. A call that may only ask ends here.
+  #approved(shown: Shown): Effect.Effect<unknown, ToolFailure> {
+    const { approvals, name } = this.#tool
+    const run = Effect.suspend((): Effect.Effect<unknown, ToolFailure> => {
+      if (this.#options.asksOnly === true) return Effect.fail(DispatchFailure.notRun(name))
+      this.stage = "run"
+      return Effect.succeed(shown.params)
+    })
+    return approvals === undefined
+      ? run
+      : Effect.andThen(approved(this.#call, this.#tool, approvals, shown, this.#denied), run)
+  }
+
+  /** Adds to a question what its call would run with. */
+  asking(outcome: Suspended): Suspended {
+    const shown = this.#shown
+    if (outcome.asks.digest !== undefined || shown === undefined) return outcome
+    const known = attempt(() => ({
+      digest: digestOfCall(this.#tool, shown),
+      arguments: argumentsOf(this.#tool, shown)
+    }))
+    return known === undefined ? outcome : { ...outcome, asks: { ...outcome.asks, ...known } }
   }
 
   // ---------------------------------------------------------------------------
@@ -261,6 +329,9 @@ export class CallAdmission {
     const again = this.#call.ran?.again
     if (again !== undefined) noteAgain(this.#call, again)
     if (this.#repeats !== undefined) return this.#repeated(this.#repeats, params)
+    if (this.#tool.approvals !== undefined || this.#options.asksOnly === true) {
+      return this.#approved({ params, text: this.#shown?.text })
+    }
     this.stage = "run"
     return Effect.succeed(params)
   }
@@ -294,10 +365,10 @@ export class CallAdmission {
       ? Effect.succeed({ params })
       // Decoding fails if the tool has changed since the earlier call.
       : Effect.mapErrorEager(Arguments.decode(text, this.#tool), (failure) => refusal ?? failure)
-    return Effect.mapEager(sent, ({ params }) => {
+    return Effect.flatMapEager(sent, ({ params }) => {
       this.#noteRepetition(repeated)
-      this.stage = "run"
-      return params
+      const shown = this.#shown = { params, text: text ?? this.#shown?.text }
+      return this.#approved(shown)
     })
   }
 
@@ -363,6 +434,8 @@ export class CallAdmission {
 
   /** Returns true if the call would reach the tool now: the tool is available, and the call is not refused. */
   get isCalled(): Effect.Effect<boolean> {
+    // What needs a correction asks later, when it is its turn.
+    if (this.#options.asksOnly === true) return Effect.succeed(false)
     return Effect.map(
       Availability.lookup,
       (availabilityOf) =>
@@ -443,7 +516,7 @@ export class CallAdmission {
     const { acts, askedKey: key, state } = this.#call
     const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
     // A call that asks what became of an earlier one has not been admitted.
-    if (outcome._tag === "Suspended" && this.stage === "admit") return undefined
+    if (outcome._tag === "Suspended" && outcome.asks.kind === "doubt") return undefined
     // An `identity` that throws has already been reported.
     if (!isNeeded || attempt(() => intended.isEmpty) !== false) {
       // The intent of a suspended call records that the call was admitted.
@@ -453,6 +526,8 @@ export class CallAdmission {
       (outcome._tag !== "Completed" || outcome.certainty === "unknown")
     const text = acts && (outcome.doubt !== undefined || isSentAgain) ? this.#textOf(intended) : undefined
     const number = this.#number
+    const { onDone } = this.#options
+    const isDone = onDone === "ask" && outcome.certainty === "executed"
     const isCorrected = acts && this.#call.correction !== undefined && this.#tool.fixers?.length !== 0
     return {
       id: intended.id,
@@ -461,6 +536,7 @@ export class CallAdmission {
       ...(key === undefined ? {} : { key }),
       ...(isLasting(state.done) || state.done.wasLasting ? { lasting: true } : {}),
       ...(text === undefined ? {} : { text }),
+      ...(isDone ? { at: this.#fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() } : {}),
       ...(isCorrected ? { written: writtenOf(this.#tool.name, this.#written) } : {})
     }
   }

@@ -16,6 +16,25 @@ import { callScope } from "../call/partScope.ts"
 import { current } from "../call/scope.ts"
 import { marksOf } from "./equalCalls.ts"
 
+/** How the calls of a turn run. */
+interface Running<E, R> {
+  /** Runs a call. */
+  readonly each: (call: ToolCall.ToolCall, index: number) => Effect.Effect<ToolOutcome, E, R>
+  /**
+   * Returns the outcome of a call that is held back because another one asks: it may ask, too, but does not run. Default: it
+   * asks nothing.
+   *
+   * @param asking the outcomes of the calls before it
+   */
+  readonly asks?: (
+    call: ToolCall.ToolCall,
+    index: number,
+    asking: ReadonlyArray<ToolOutcome>
+  ) => Effect.Effect<ToolOutcome, E, R>
+  /** Whether all calls that act run one by one, whatever their tools say. Default: `false`. */
+  readonly inOrder?: boolean
+}
+
 /**
  * Runs the calls of a turn with a custom function. Adjacent read-only calls run concurrently, and so do adjacent calls
  * that act if their tools say that they may. All others run one by one. A call that suspends or stops holds back the calls
@@ -23,15 +42,13 @@ import { marksOf } from "./equalCalls.ts"
  *
  * When to use: to wrap each call in a journal step, events, or a span.
  *
- * @param inOrder whether all calls that act run one by one, whatever their tools say; default: `false`
  * @category dispatch
  * @since 0.1.0
  */
 export const runInOrder = <E, R>(
   toolkit: Toolkit.Toolkit,
   calls: ReadonlyArray<ToolCall.ToolCall>,
-  each: (call: ToolCall.ToolCall, index: number) => Effect.Effect<ToolOutcome, E, R>,
-  inOrder = false
+  { asks, each, inOrder = false }: Running<E, R>
 ): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
   const [first] = calls
   if (calls.length === 1 && first !== undefined) return Effect.map(each(first, 0), (outcome) => [outcome])
@@ -51,14 +68,24 @@ export const runInOrder = <E, R>(
         : runApart(members, runs)
       return Effect.flatMap(outcomes, (outcomes) => {
         finished.push(...outcomes)
-        return outcomes.some(holdsBack)
+        return finished.some(isStopped)
           ? Effect.succeed([...finished, ...calls.slice(finished.length).map(notRun)])
+          : outcomes.some(holdsBack)
+          ? askTogether([...finished, ...calls.slice(finished.length).map(notRun)])
           : from(group + 1)
       })
     }
+    // One by one: each of them must know what those before it ask.
+    const askTogether = (outcomes: ReadonlyArray<ToolOutcome>) =>
+      Effect.reduce(calls, () => outcomes, (soFar, call, index) =>
+        asks !== undefined && isNotRun(soFar[index]!)
+          ? Effect.map(asks(call, index, soFar.slice(0, index)), (outcome) => soFar.with(index, outcome))
+          : Effect.succeed(soFar))
     return from(0)
   })
 }
+
+const isStopped = ({ _tag }: ToolOutcome): boolean => _tag === "Stopped"
 
 const holdsBack = ({ _tag }: ToolOutcome): boolean => _tag === "Suspended" || _tag === "Stopped"
 

@@ -56,7 +56,7 @@ export class KnownFacts {
     if (question === undefined || runningOf(facts.scope ?? "", id)?.() === true) return false
     const { id: call, live } = this.#call
     const reply = live.replyTo(call, question)
-    if (reply === undefined) throw new SuspendSignal(question, call)
+    if (reply === undefined) throw new SuspendSignal(question, call, { kind: "doubt", choices: ["yes", "no"] })
     const certainty = certaintyIn(reply)
     if (certainty !== undefined) this.settle({ id, certainty, by: "person" })
     return certainty !== undefined

@@ -82,7 +82,7 @@ export interface CallOptions {
    */
   readonly before?:
     & Pick<Suspended, "arguments" | "repairs" | "intent" | "effects" | "lasting" | "settled">
-    & Partial<Pick<Suspended, "certainty">>
+    & Partial<Pick<Suspended, "certainty" | "asks">>
   /** True if the call was running when an earlier process ended, so that it may have taken effect. Default: `false`. */
   readonly wasBegun?: boolean
   /**
@@ -90,6 +90,11 @@ export interface CallOptions {
    * of that call. Default: `"refuse"`, since the user may not be able to know.
    */
   readonly onDoubt?: "refuse" | "ask" | undefined
+  /**
+   * What happens to a call that repeats what was done in an earlier run: `"refuse"` (`already_done`), or `"ask"` the user
+   * whether to do it again. Default: `"refuse"`.
+   */
+  readonly onDone?: "refuse" | "ask" | undefined
   /** Receives each event of the call as it happens. Default: the `onEvent` of the current `Observer`. */
   readonly onEvent?: Observer.Observer["onEvent"]
   /** The annotations of the call's log lines. Default: the tool's name and the call's `id`. */
@@ -107,6 +112,8 @@ export interface PerformOptions extends CallOptions {
    * and the tool acts, this call does not run, and shares that outcome (`joins`). Default: none.
    */
   readonly turn?: ReadonlyArray<EarlierCall> | undefined
+  /** True if the call may ask, but does not run. If it asks nothing, it ends as `not_run`. Default: `false`. */
+  readonly asksOnly?: boolean
   /** The run and the turn that the call belongs to. Default: none. */
   readonly place?: Place
   /** Receives the outcome of the call if it is interrupted. Default: nobody asks for it. */
@@ -163,7 +170,10 @@ const runCall = <T extends Tool.Any>(
     const admission = new CallAdmission(scope, tool, call.arguments, options, health, outer, fiber)
     const limited = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
     const corrections = new CorrectionStage(tool, scope, fiber, limited, admission)
-    const named = (outcome: ToolOutcome) => options.facts === undefined ? outcome : admission.named(outcome)
+    const named = (outcome: ToolOutcome) => {
+      const known = options.facts === undefined ? outcome : admission.named(outcome)
+      return known._tag === "Suspended" ? admission.asking(known) : known
+    }
     // Suspended, so that an error thrown while decoding is caught below, too.
     const run = Effect.suspend(() =>
       Effect.flatMap(
@@ -187,7 +197,11 @@ const runCall = <T extends Tool.Any>(
       Effect.flatMapEager(
         outcomeOfCause(cause, admission.stageOf(cause), tool, scope, text),
         (failed) =>
-          Effect.flatMapEager(adviseOnFailure(failed, tool, toolkit), (outcome) => logged(named(outcome), tool, scope))
+          Effect.flatMapEager(
+            adviseOnFailure(failed, tool, toolkit),
+            (outcome) =>
+              options.asksOnly === true ? Effect.succeed(named(outcome)) : logged(named(outcome), tool, scope)
+          )
       ))
     // Updates the context once instead of twice, because every call takes this step.
     const outcome = Effect.updateContext(total, (context: Context.Context<Tool.Requirements<T>>) =>
@@ -199,7 +213,7 @@ const runCall = <T extends Tool.Any>(
           options.annotations ?? { tool: call.name, call: id }
         )
       ))
-    const counted = health === undefined
+    const counted = health === undefined || options.asksOnly === true
       ? outcome
       : Effect.tap(
         outcome,

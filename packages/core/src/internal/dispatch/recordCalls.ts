@@ -11,6 +11,7 @@ import { join } from "../../Certainty.ts"
 import type * as Tool from "../../Tool.ts"
 import { isNotExecuted, SchemaMismatch, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import {
+  type Decided,
   executions as executionsOf,
   type Failed,
   type Intent,
@@ -46,7 +47,9 @@ export const beginFacts = (facts: CallFacts, scope: string, mayHaveRun: Likeliho
   }
 }
 
-const carryOver = ({ failed, ...fact }: Fact, { paused, run }: CallFacts): Result.Result<Fact, void> => {
+const carryOver = ({ failed, ...known }: Fact, { paused, run }: CallFacts): Result.Result<Fact, void> => {
+  // What was denied in one run may be asked about in the next.
+  const fact = Struct.omit(known, ["denied"])
   if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })
   }
@@ -121,7 +124,12 @@ export const recordCall = (
 ): CallFacts => {
   const { intent } = outcome
   const facts = outcome.settled?.reduce(withSettlement, earlier) ?? earlier
-  if (intent === undefined || wasNotRun(outcome)) return facts
+  if (intent === undefined) return facts
+  if (wasNotRun(outcome)) {
+    return outcome.decided?.approved === false
+      ? withDenial(facts, intent, outcome.decided)
+      : facts
+  }
   // A call that was refused at `admit` although it ran: it first ran and did nothing, and then its corrected
   // arguments were refused.
   if (outcome._tag === "Failed" && outcome.stage === "admit") {
@@ -141,10 +149,21 @@ export const recordCall = (
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
   // An effect that has been in doubt since an earlier run counts as done in that earlier run.
   const run = before.failed?.run ?? facts.run
-  const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
+  const done = {
+    run,
+    ...(outcome._tag === "Completed" ? { answer: cut(JSON.stringify(outcome.value), 300) } : {}),
+    ...(intent.at === undefined ? {} : { at: intent.at })
+  }
   const settled = outcome.handled.some(({ by }) => by === "reconcile") && { settled: settledByReconcile }
   const fact = { ...written, ...settled, number: number + 1, done }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, fact) }
+}
+
+// The person who denied the call is not asked again in this run.
+const withDenial = (facts: CallFacts, { id }: Intent, { reason }: Decided): CallFacts => {
+  const fact: Fact = factOf(facts, id)
+  const denied = { run: facts.run, ...(reason === undefined ? {} : { reason: cut(reason, maxDetail) }) }
+  return { ...facts, intents: HashMap.set(facts.intents, id, { ...fact, denied }) }
 }
 
 // A doubt can be settled once: the first word holds.

@@ -32,6 +32,8 @@ export interface Admission {
   readonly doubt?: DispatchFailure.DispatchFailure | undefined
   /** The id of the call in doubt that refuses this one. If that doubt is settled, this call may run. */
   readonly refusedBy?: string | undefined
+  /** The earlier success that refuses this call, if a person may say that it shall be done again. */
+  readonly done?: Fact["done"]
 }
 
 /** An earlier call whose key is used again. */
@@ -53,11 +55,16 @@ export interface Repeated {
 // Shared to avoid allocation.
 const admitted: Admission = {}
 
-/** Decides from the facts of a scope whether a call may run, and under which key. */
+/**
+ * Decides from the facts of a scope whether a call may run, and under which key.
+ *
+ * @param isWanted true if a person has said that what has been done shall be done again
+ */
 export const admissionOf = (
   known: CallFacts,
   tool: Tool.Any,
-  call: Intended
+  call: Intended,
+  isWanted = false
 ): Admission => {
   const facts = withLateDoubts(known)
   const { name, sideEffect } = tool
@@ -84,8 +91,11 @@ export const admissionOf = (
     }
     return { refusal, refusedBy: call.id }
   }
-  const refusedAsDone = doneRefusal(fact, facts, tool)
-  if (refusedAsDone !== undefined) return { refusal: refusedAsDone }
+  const refusedAsDone = isWanted ? undefined : doneRefusal(fact, facts, tool)
+  if (refusedAsDone !== undefined) {
+    // `repeats: false` is the author's word.
+    return { refusal: refusedAsDone, ...(tool.repeats === undefined ? { done: fact.done } : {}) }
+  }
   if (sideEffect === "none") return admitted
   const closed = closedBy(facts, tool, call.id)
   if (closed !== undefined) {

@@ -1,4 +1,5 @@
 import * as Cause from "effect/Cause"
+import type { Question } from "../../Question.ts"
 import { isA } from "../value/untrusted.ts"
 import { Failure } from "./failureClass.ts"
 
@@ -9,15 +10,19 @@ import { Failure } from "./failureClass.ts"
  * of failures. So a question and a stop travel as defects, which no policy handles.
  */
 export class SuspendSignal
-  extends Failure<{ readonly detail: string; readonly question: string; readonly id: string }>
+  extends Failure<{ readonly detail: string; readonly question: string; readonly id: string; readonly asks: Asked }>
 {
   readonly _tag = "SuspendSignal"
 
-  constructor(question: string, id: string) {
+  /** @param id the name of the call that asks */
+  constructor(question: string, id: string, asks: Asked = { kind: "reply" }) {
     const detail = `A tool asked the user, but it runs without an agent: give a reply (ToolCall.withReply). ${question}`
-    super({ question, id, detail })
+    super({ question, id, detail, asks })
   }
 }
+
+/** What is asked, beside the words of the question. */
+export type Asked = Omit<Question, "id" | "tool" | "text">
 
 /** A stop, which ends the run. */
 export class StopSignal extends Failure<{ readonly detail: string; readonly reason: string }> {

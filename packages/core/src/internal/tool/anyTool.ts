@@ -6,6 +6,7 @@ import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
 import type { OnMismatch } from "../result/resultGuard.ts"
+import type { Approval } from "./approval.ts"
 
 /**
  * `PollOptions` with all values filled in.
@@ -56,5 +57,6 @@ export interface Any {
   readonly poll?: Polling | undefined
   readonly policies: ReadonlyArray<Policy.Any>
   readonly fixers?: ReadonlyArray<Fixing>
+  readonly approvals?: ReadonlyArray<Approval>
   readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>
 }

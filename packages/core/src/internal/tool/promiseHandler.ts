@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Schema from "effect/Schema"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { askUser } from "../call/askUser.ts"
+import { type AskOptions, askUser } from "../call/askUser.ts"
 import { refusalBecause, type RefuseOptions } from "../call/refuse.ts"
 import { current, identityOf, type Scope } from "../call/scope.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
@@ -47,7 +47,7 @@ export interface PromiseCall {
    * Asks the user (`ToolCall.ask`). Without a reply, the promise never settles, and the call ends. After the reply, the
    * handler runs again from its start. So ask before you act.
    */
-  readonly ask: (question: string) => Promise<string>
+  readonly ask: (question: string, options?: AskOptions) => Promise<string>
   /**
    * Refuses the call: the tool has done nothing, and would refuse the same arguments again (`ToolCall.refuse`). It throws,
    * so nothing after it runs.
@@ -81,9 +81,9 @@ export const handlerOfPromise = <Params, A>(
     let promise: Promise<A> | undefined
     let endWith: (defect: unknown) => void = () => {}
     const start = new Start()
-    const ask = (question: string) =>
+    const ask = (question: string, options?: AskOptions) =>
       new Promise<string>((resolve) => {
-        const reply = askUser(fiber, question)
+        const reply = askUser(fiber, question, options)
         if (typeof reply === "string") resolve(reply)
         else endWith(reply)
       })

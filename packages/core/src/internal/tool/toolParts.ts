@@ -20,6 +20,7 @@ import { toolOfRun } from "../policy/toolRuns.ts"
 import { kind } from "../value/text.ts"
 import { byMethod } from "../wire/actingRequests.ts"
 import type { Any } from "./anyTool.ts"
+import type { Approval } from "./approval.ts"
 
 /**
  * Returns a tool's run with its policies, for callers that add the scope and the fixers themselves.
@@ -50,6 +51,7 @@ interface Parts {
   readonly own: ReadonlyArray<Policy.Any>
   readonly defaults: ReadonlyArray<Policy.Any>
   readonly fixers: Fixers
+  readonly approvals?: ReadonlyArray<Approval>
 }
 
 /** The fixers of a tool. The tool's own fixers replace the agent's fixer, which replaces the toolkit's. */
@@ -85,7 +87,10 @@ export const tokenOf = (tool: Any): object => {
 }
 
 /** Assembles a tool: wraps the handler in the policies, in their order. */
-export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies" | "fixers">, parts: Parts): T => {
+export const assemble = <T extends Any>(
+  fields: Omit<T, "pipe" | "run" | "policies" | "fixers" | "approvals">,
+  parts: Parts
+): T => {
   const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
   const outerPolicies = policies.filter((policy) => !parts.inside.includes(policy))
   const fixers = fixersOf(parts.fixers)
@@ -98,6 +103,8 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
   const made = {
     ...toolFields,
     policies,
+    // Absent unless they are given: see `concurrent` in `Tool`.
+    ...(parts.approvals === undefined ? {} : { approvals: parts.approvals }),
     run: asCalls(subjectOf(fields, parts.token), runWithCorrections(toolFields, run))
   }
   // V8 makes a slow object of one with a prototype that gets twenty fields by `Object.assign`. Each call reads the tool.
@@ -156,10 +163,14 @@ export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of:
 export const withPreferredPolicies = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
   rebuild(self, ({ defaults }) => ({ defaults: [...checkedPolicies(policies), ...defaults] }))
 
+/** Adds an approval to a tool. Several are independent: a call needs those whose predicates say so. */
+export const withApproval = <T extends Any>(self: Any, approval: Approval): T =>
+  rebuild(self, ({ approvals = [] }) => ({ approvals: [...approvals, approval] }))
+
 // Rebuilds a tool with some parts changed. Policies treat all tools alike, so the types are erased here. The
 // signatures of the combinators in `Tool` declare the resulting types, and type tests check those signatures.
 export const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
-  const { fixers: _, policies, run: __, ...fields } = self
+  const { approvals, fixers: _, policies, run: __, ...fields } = self
   const parts = partsOf.get(self.run) ??
     {
       token: tokenOf(self),
@@ -167,7 +178,8 @@ export const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Part
       inside: policies,
       own: [],
       defaults: [],
-      fixers: { own: self.fixers ?? [] }
+      fixers: { own: self.fixers ?? [] },
+      ...(approvals === undefined ? {} : { approvals })
     }
   return assemble<Any>(fields, { ...parts, ...change(parts) }) as T
 }

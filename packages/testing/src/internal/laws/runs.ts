@@ -1,11 +1,13 @@
 /** Runs of an agent, and messages, for the laws of conversations. */
-import { Agent, Tool, ToolCall, Toolkit, type Transcript } from "@fallible/core"
+import { Agent, type AgentFailure, type Model, Tool, ToolCall, Toolkit, type Transcript } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
+import type * as Answer from "@fallible/core/Answer"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Received } from "../../ModelLaws.ts"
-import { differ, found } from "./rule.ts"
+import { differ, type Difference, found } from "./rule.ts"
 
 export const ping = Tool.make("ping", {
   description: "Answers",
@@ -27,11 +29,16 @@ export const agent = Agent.make({
 })
 
 /** Runs the agent, whole or streamed. */
-export const ran = (isStreamed: boolean, prompt: string, options: Agent.RunOptions = {}) =>
+export const ran = (
+  isStreamed: boolean,
+  prompt: string,
+  options: Agent.RunOptions = {}
+): Effect.Effect<Answer.Answer, AgentFailure.AgentFailure | Difference, Model.Model> =>
   isStreamed
-    ? Effect.flatMap(Stream.runCollect(agent.stream(prompt, options)), (events) => {
+    ? Effect.flatMap(Stream.runCollect(agent.stream(prompt, options)), (events): ReturnType<typeof ran> => {
       const end = events.at(-1)
-      return end?._tag === "RunEnded" ? Effect.succeed(end.answer) : Effect.fail(differ("an answer", end?._tag))
+      if (end === undefined || !AgentEvent.isLast(end)) return Effect.fail(differ("the end of a run", end?._tag))
+      return end._tag === "RunEnded" ? Effect.succeed(end.answer) : Effect.fail(end.waiting)
     })
     : agent.run(prompt, options)
 

@@ -1,0 +1,80 @@
+/*
+ * Checks whether an agent can resume a suspension: before anything runs, and without the model. The tools that the rest of the
+ * turn needs must be there. The arguments of each open question must decode to those that were shown.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { RunRefused, Suspension } from "../../AgentFailure.ts"
+import type * as Tool from "../../Tool.ts"
+import type { FieldIssue } from "../../ToolFailure.ts"
+import type * as Toolkit from "../../Toolkit.ts"
+import type { Suspended } from "../../ToolOutcome.ts"
+import { decodeText } from "../arguments/decoding.ts"
+import { argumentsOf, digestOfCall } from "../dispatch/approvalStage.ts"
+import { attempt } from "../value/untrusted.ts"
+import { readMoreName } from "./keptResults.ts"
+import { isAnswered } from "./openQuestions.ts"
+import { refusalOfResume } from "./runInput.ts"
+
+/** Returns why a suspension cannot be resumed now; `undefined` if it can. */
+export const refusalOfSuspension = (
+  { tools }: Toolkit.Toolkit,
+  suspension: Suspension,
+  now: number
+): Effect.Effect<RunRefused | undefined> => {
+  const { expires, needs, outcomes, reply } = suspension
+  const refuse = (why: string, issue: FieldIssue) =>
+    refusalOfResume(why, [{ ...issue, path: ["suspension", ...issue.path] }], suspension)
+  if (expires !== undefined && now > expires) {
+    return Effect.succeed(refuse(
+      `the time to reply was over at ${
+        new Date(expires).toISOString()
+      }. Ask again in a new run, with the transcript and the facts of the suspension`,
+      { path: ["expires"], expected: "a time to come", actual: `${expires}` }
+    ))
+  }
+  const asking = outcomes.flatMap((outcome, index) =>
+    outcome._tag === "Suspended" && !isAnswered(outcome) && reply.calls[index]?.approval === undefined
+      ? [{ outcome, index }]
+      : []
+  )
+  const names = new Set([...needs, ...asking.flatMap(({ index }) => reply.calls[index]?.name ?? [])])
+  const gone = Array.from(names).find((name) => !tools.has(name) && name !== readMoreName)
+  if (gone !== undefined) {
+    return Effect.succeed(refuse(`the agent has no tool '${gone}' any more, which the rest of the turn needs`, {
+      path: ["needs"],
+      expected: "tools of the agent",
+      actual: `'${gone}'`
+    }))
+  }
+  return Effect.reduce(asking, (): RunRefused | undefined => undefined, (refusal, { index, outcome }) => {
+    const call = reply.calls[index]
+    const tool = call === undefined ? undefined : tools.get(call.name)
+    if (refusal !== undefined || call === undefined || tool === undefined) return Effect.succeed(refusal)
+    return Effect.map(
+      wrongIn(tool, outcome, outcome.arguments ?? call.arguments),
+      (wrong) =>
+        wrong === undefined ? undefined : refuse(
+          `the arguments of ${call.name} are not those that were asked about: the suspension was changed, or the tool was`,
+          { path: ["outcomes", index, "asks", wrong], expected: `the ${wrong} of the call`, actual: "another one" }
+        )
+    )
+  })
+}
+
+// Returns the field of a question that does not belong to the arguments of its call.
+const wrongIn = (
+  tool: Tool.Any,
+  { asks }: Suspended,
+  text: string | undefined
+): Effect.Effect<"digest" | "arguments" | undefined> =>
+  asks.digest === undefined
+    ? Effect.undefined
+    : Effect.map(Effect.exit(Effect.suspend(() => decodeText(text, tool))), (exit) => {
+      if (Exit.isFailure(exit)) return "digest"
+      const shown = { params: exit.value.params, text }
+      if (attempt(() => digestOfCall(tool, shown)) !== asks.digest) return "digest"
+      return asks.arguments === undefined || attempt(() => argumentsOf(tool, shown)) === asks.arguments
+        ? undefined
+        : "arguments"
+    })
