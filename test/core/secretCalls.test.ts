@@ -160,20 +160,25 @@ describe("a secret in the arguments of a call", () => {
       const agent = Agent.make({ toolkit: Toolkit.make(tool) })
       const events: Array<AgentEvent.AgentEvent> = []
       const noted = <R>(stream: Stream.Stream<AgentEvent.AgentEvent, AgentFailure.Failed, R>) =>
-        asRun(Stream.tap(stream, (event) =>
-          // The run goes on from the event of its suspension, which therefore has the secret.
-          Effect.sync(() => event._tag === "RunSuspended" ? undefined : events.push(event))))
+        asRun(Stream.tap(stream, (event) => Effect.sync(() => events.push(event))))
       const model = ScriptedModel.layer([ScriptedModel.call("log_in", { pin }), ScriptedModel.text("Done.")])
       yield* Effect.gen(function*() {
         const failure = yield* Effect.flip(noted(agent.stream("?")))
         if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
-        const stored = JSON.parse(JSON.stringify(failure))
-        const decoded = yield* Schema.decodeUnknownEffect(AgentFailure.schema)(stored)
-        if (decoded._tag !== "RunSuspended") return assert.fail(decoded._tag)
-        yield* noted(agent.resumeStream(decoded.suspension, "yes"))
+        const decoded = (stored: string) =>
+          Effect.map(
+            Schema.decodeUnknownEffect(AgentFailure.schema)(JSON.parse(stored)),
+            (failure) => failure._tag === "RunSuspended" ? failure.suspension : assert.fail(failure._tag)
+          )
+        // Without its secret, the call is another one.
+        const masked = yield* decoded(JSON.stringify(failure))
+        const refusal = yield* Effect.flip(asRun(agent.resumeStream(masked, "yes")))
+        assert.match(refusal.detail, /the arguments of log_in are not those that were asked about/)
+        const whole = yield* decoded(JSON.stringify(yield* Schema.encodeEffect(AgentFailure.schema)(failure)))
+        yield* noted(agent.resumeStream(whole, "yes"))
       }).pipe(Effect.provide(model))
       assert.deepStrictEqual(got, [pin])
-      assert.include(events.map(({ _tag }) => _tag), "RunEnded")
+      assert.includeMembers(events.map(({ _tag }) => _tag), ["RunSuspended", "RunEnded"])
       assert.notInclude(inspect(events, { depth: Infinity }), pin)
       assert.notInclude(JSON.stringify(events), pin)
     }))

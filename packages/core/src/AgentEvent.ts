@@ -33,7 +33,7 @@ import {
   turnOf
 } from "./internal/agent/clientFields.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
-import { withoutSecrets } from "./internal/agent/shownSuspension.ts"
+import { withoutSecrets } from "./internal/agent/runFailure.ts"
 import { assignFields } from "./internal/value/assignFields.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Limit } from "./Limits.ts"

@@ -16,7 +16,7 @@
  *
  * `console.log` and Effect's loggers for text show a failure in short: its detail, and its report as a table. A logger
  * that writes JSON writes all of it, with the system prompt: give it `String(failure)` instead. `JSON.stringify` gives
- * `"<redacted>"` in place of the secrets in a transcript, but a call that waits for the user keeps its own.
+ * `"<redacted>"` in place of secrets, so a call that has one can only be resumed from what the schema has encoded.
  *
  * {@link schema} encodes a failure for a store, a network or a log, and decodes it to the same class. It also decodes the
  * version before, and so do {@link Suspension} and {@link Postponement}: a run that waits can outlast an update. To encode
@@ -256,7 +256,7 @@ const RunSuspendedFields = stored({
  *     yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
  *
  * The output of `JSON.stringify(failure.suspension)` cannot be decoded, because the suspension was not encoded.
- * The {@link schema} of the whole failure also encodes the suspension, and so does `JSON.stringify(failure)`.
+ * The {@link schema} of the whole failure also encodes the suspension.
  *
  * @category failures
  * @since 0.1.0

@@ -74,6 +74,11 @@ export interface Explanation {
    * more often: if it asks to wait for a moment, if it does not find yet what the run has made, and half a minute later.
    */
   readonly executions: Bound<number>
+  /**
+   * What asks people before a call runs, or while the tool is down, in a few words each. The bounds do not count how long people
+   * take. Questions inside the handler are not known.
+   */
+  readonly asks: ReadonlyArray<string>
   /** The bounds policy by policy, from the handler outwards. */
   readonly steps: ReadonlyArray<Step>
   /** The first 30 moments of the worst case. */
@@ -204,7 +209,8 @@ export type WarningCode =
  * @since 0.1.0
  */
 export const table = (explanation: Explanation): string => {
-  const { actingCalls, attempts, calls, executions, sideEffect, steps, time, tool, waiting, warnings } = explanation
+  const { actingCalls, asks, attempts, calls, executions, sideEffect, steps, time, tool, waiting, warnings } =
+    explanation
   const rows = steps.map((step) => [step.description, count(step.attempts), span(step.waiting), span(step.time)])
   const reasons = Object.entries({ attempts, waiting, time })
     .flatMap(([name, { because }]) => because.map((reason) => ({ name, reason })))
@@ -217,6 +223,7 @@ export const table = (explanation: Explanation): string => {
     `  the same failing call in a run: refused after ${calls} executions${acting}, ${
       count(executions)
     } in all at most${again}`,
+    ...asks.map((question) => `  asks: ${question}`),
     ...Array.from(
       Map.groupBy(reasons, ({ reason }) => reason),
       ([reason, unbounded]) => `  ${unbounded.map(({ name }) => name).join(", ")} unbounded: ${reason}`
@@ -287,11 +294,12 @@ export const overview = (explanations: ReadonlyArray<Explanation>): string =>
   explanations.toSorted((a, b) => a.tool < b.tool ? -1 : 1).map(renderBlock).join("\n\n")
 
 const renderBlock = (explanation: Explanation): string => {
-  const { attempts, executions, sideEffect, steps, time, tool, waiting, warnings } = explanation
+  const { asks, attempts, executions, sideEffect, steps, time, tool, waiting, warnings } = explanation
   return [
     tool,
     ...alignColumns([
       ["side effect", sideEffect],
+      ...asks.map((question) => ["asks", question]),
       ...steps.slice(1).map(({ description }) => ["policy", description]),
       ["attempts", withReasons(count(attempts), attempts)],
       ["waiting", withReasons(span(waiting), waiting)],

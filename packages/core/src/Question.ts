@@ -54,10 +54,7 @@ export class Question extends namedStruct<Question>()({
   preview: Schema.optionalKey(Schema.String),
   /** The replies to choose from. */
   choices: Schema.optionalKey(Schema.Array(Schema.String)),
-  /**
-   * A digest of the tool, of all its arguments and of the intended effect. It binds an approval to what was shown. It is made
-   * of secrets, too: do not show it to people who could guess one, such as a PIN of four digits.
-   */
+  /** A digest of the tool, of all its arguments and of the intended effect. It binds an approval to what was shown. */
   digest: Schema.optionalKey(Schema.String),
   /** Until when an approval counts, in milliseconds since 1970. Absent if there is no limit. */
   expires: Schema.optionalKey(Schema.Finite)

@@ -48,6 +48,12 @@ import {
   type Needed
 } from "./internal/fixing/fixerOption.ts"
 import type { FailedExecution, Fixed, Rejection } from "./internal/fixing/rejection.ts"
+import {
+  type Approval,
+  type ApprovalOptions,
+  type ApprovalPredicate,
+  makeApproval
+} from "./internal/policy/approval.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
 import {
   type Contract,
@@ -60,7 +66,6 @@ import {
 } from "./internal/result/resultContract.ts"
 import type { OnMismatch } from "./internal/result/resultGuard.ts"
 import type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
-import { type Approval, type ApprovalOptions, type ApprovalPredicate, makeApproval } from "./internal/tool/approval.ts"
 import {
   declaresEffects,
   demand,
@@ -100,8 +105,8 @@ import type { Handled } from "./ToolOutcome.ts"
 import type { WireRequest } from "./WireRequest.ts"
 
 export type { FixerOptions } from "./internal/fixing/fixerOption.ts"
+export type { ApprovalChoice, ApprovalOptions, ApprovalPredicate } from "./internal/policy/approval.ts"
 export type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
-export type { ApprovalChoice, ApprovalOptions, ApprovalPredicate } from "./internal/tool/approval.ts"
 export type { PromiseCall } from "./internal/tool/promiseHandler.ts"
 
 /**

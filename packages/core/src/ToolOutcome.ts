@@ -209,6 +209,8 @@ export class Suspended extends namedStruct<Suspended>()({
   id: Schema.String,
   /** The question as data. */
   asks: Question,
+  /** What the digest of the question is made with if the arguments have a secret, so that nobody can guess the secret from it. */
+  salt: Schema.optionalKey(Schema.String),
   /** The questions of this call that the user has already answered, in order. */
   replies: Schema.Array(Reply),
   /** What the call had done when it asked. Absent if it had done nothing. */

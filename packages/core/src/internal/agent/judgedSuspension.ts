@@ -14,14 +14,16 @@ import { argumentsOf, digestOfCall } from "../dispatch/approvalStage.ts"
 import { attempt } from "../value/untrusted.ts"
 import { readMoreName } from "./keptResults.ts"
 import { isAnswered } from "./openQuestions.ts"
+import { toolkitOf } from "./providerApproval.ts"
 import { refusalOfResume } from "./runInput.ts"
 
 /** Returns why a suspension cannot be resumed now; `undefined` if it can. */
 export const refusalOfSuspension = (
-  { tools }: Toolkit.Toolkit,
+  toolkit: Toolkit.Toolkit,
   suspension: Suspension,
   now: number
 ): Effect.Effect<RunRefused | undefined> => {
+  const { tools } = toolkit
   const { expires, needs, outcomes, reply } = suspension
   const refuse = (why: string, issue: FieldIssue) =>
     refusalOfResume(why, [{ ...issue, path: ["suspension", ...issue.path] }], suspension)
@@ -33,12 +35,12 @@ export const refusalOfSuspension = (
       { path: ["expires"], expected: "a time to come", actual: `${expires}` }
     ))
   }
-  const asking = outcomes.flatMap((outcome, index) =>
-    outcome._tag === "Suspended" && !isAnswered(outcome) && reply.calls[index]?.approval === undefined
-      ? [{ outcome, index }]
-      : []
-  )
-  const names = new Set([...needs, ...asking.flatMap(({ index }) => reply.calls[index]?.name ?? [])])
+  const asking = outcomes.flatMap((outcome, index) => {
+    const call = reply.calls[index]
+    return outcome._tag === "Suspended" && !isAnswered(outcome) && call !== undefined ? [{ outcome, index, call }] : []
+  })
+  const own = asking.flatMap(({ call: { approval, name } }) => approval === undefined ? [name] : [])
+  const names = new Set([...needs, ...own])
   const gone = Array.from(names).find((name) => !tools.has(name) && name !== readMoreName)
   if (gone !== undefined) {
     return Effect.succeed(refuse(`the agent has no tool '${gone}' any more, which the rest of the turn needs`, {
@@ -47,10 +49,9 @@ export const refusalOfSuspension = (
       actual: `'${gone}'`
     }))
   }
-  return Effect.reduce(asking, (): RunRefused | undefined => undefined, (refusal, { index, outcome }) => {
-    const call = reply.calls[index]
-    const tool = call === undefined ? undefined : tools.get(call.name)
-    if (refusal !== undefined || call === undefined || tool === undefined) return Effect.succeed(refusal)
+  return Effect.reduce(asking, (): RunRefused | undefined => undefined, (refusal, { call, index, outcome }) => {
+    const tool: Tool.Any | undefined = toolkitOf(toolkit, call).tools.get(call.name)
+    if (refusal !== undefined || tool === undefined) return Effect.succeed(refusal)
     return Effect.map(
       wrongIn(tool, outcome, outcome.arguments ?? call.arguments),
       (wrong) =>
@@ -65,14 +66,14 @@ export const refusalOfSuspension = (
 // Returns the field of a question that does not belong to the arguments of its call.
 const wrongIn = (
   tool: Tool.Any,
-  { asks }: Suspended,
+  { asks, salt }: Suspended,
   text: string | undefined
 ): Effect.Effect<"digest" | "arguments" | undefined> =>
   asks.digest === undefined
     ? Effect.undefined
     : Effect.map(Effect.exit(Effect.suspend(() => decodeText(text, tool))), (exit) => {
       if (Exit.isFailure(exit)) return "digest"
-      const shown = { params: exit.value.params, text }
+      const shown = { params: exit.value.params, text, salt }
       if (attempt(() => digestOfCall(tool, shown)) !== asks.digest) return "digest"
       return asks.arguments === undefined || attempt(() => argumentsOf(tool, shown)) === asks.arguments
         ? undefined

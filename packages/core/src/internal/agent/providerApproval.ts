@@ -7,9 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Reply } from "../../Model.ts"
 import * as Tool from "../../Tool.ts"
-import * as ToolCall from "../../ToolCall.ts"
+import type * as ToolCall from "../../ToolCall.ts"
 import * as Toolkit from "../../Toolkit.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
+import { askUser } from "../call/askUser.ts"
 import { exemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { cut, oneLine } from "../value/text.ts"
 import { asToolkit } from "./keptResults.ts"
@@ -53,6 +54,12 @@ export const approvedIn = (call: ToolCall.ToolCall, outcome: ToolOutcome): boole
 
 const isApproval = Schema.is(Schema.Struct({ approved: Schema.Literal(true), reply: Schema.String }))
 
+const ask = (question: string): Effect.Effect<string> =>
+  Effect.withFiber((fiber) => {
+    const reply = askUser(fiber, question, undefined, { kind: "approval" })
+    return typeof reply === "string" ? Effect.succeed(reply) : Effect.die(reply)
+  })
+
 const approvals = Toolkit.make(exemptFromLimits(Tool.make(
   approvalName,
   {
@@ -64,9 +71,7 @@ const approvals = Toolkit.make(exemptFromLimits(Tool.make(
   ({ arguments: text, tool }) =>
     Effect.map(
       // Nothing of the arguments is left out: nobody can approve what is not shown.
-      ToolCall.ask(
-        `The model's provider asks to run ${cut(oneLine(tool), 200)} with ${text}. Approve it? Answer yes or no.`
-      ),
+      ask(`The model's provider asks to run ${cut(oneLine(tool), 200)} with ${text}. Approve it? Answer yes or no.`),
       // Whatever is not a plain yes is a no.
       (reply) => ({ approved: /^\s*yes\s*[.!]?\s*$/i.test(reply), reply })
     )

@@ -7,11 +7,12 @@ import { failureWith, withFields } from "../failure/failureClass.ts"
 import { cut, printable } from "../value/text.ts"
 import { attempt } from "../value/untrusted.ts"
 import { summary } from "./runSummary.ts"
+import { shownSuspension } from "./shownSuspension.ts"
 
 interface Waiting {
   readonly transcript: Transcript.Transcript
   readonly postponement?: Waiting
-  readonly suspension?: Waiting
+  readonly suspension?: Parameters<typeof shownSuspension>[0]
 }
 
 interface Printed extends Waiting {
@@ -43,12 +44,13 @@ export const RunFailure = failureWith({
   }
 })
 
-// Returns the transcripts of a failure without the secrets in their calls. The call that waits for the user keeps its own,
-// because it runs again.
+/** Returns a failure without the secrets in its calls. */
+export const withoutSecrets = <A extends Waiting>(failure: A): A => withFields<Waiting>(failure, shown(failure)) as A
+
 const shown = <A extends Waiting>({ postponement, suspension, transcript }: A): Waiting => ({
   transcript: Transcript.shown(transcript),
   ...(postponement === undefined ? {} : { postponement: { ...postponement, ...shown(postponement) } }),
-  ...(suspension === undefined ? {} : { suspension: { ...suspension, ...shown(suspension) } })
+  ...(suspension === undefined ? {} : { suspension: shownSuspension(suspension) })
 })
 
 // Only the stack, which begins with the message: the fields of an HTTP client's error include the request's headers.

@@ -1,28 +1,28 @@
-import type { RunSuspended, Suspension } from "../../AgentFailure.ts"
+import type { Reply } from "../../Model.ts"
+import type { Suspended, ToolOutcome } from "../../ToolOutcome.ts"
 import * as Transcript from "../../Transcript.ts"
-import { withFields } from "../failure/failureClass.ts"
 
-/** Returns a run that waits as it may be shown: without the secrets of its calls, so that it cannot be resumed. */
-export const withoutSecrets = (waiting: RunSuspended): RunSuspended =>
-  withFields(waiting, {
-    transcript: Transcript.shown(waiting.transcript),
-    suspension: shown(waiting.suspension)
-  })
+interface Waiting {
+  readonly transcript: Transcript.Transcript
+  readonly reply: Reply
+  readonly outcomes: ReadonlyArray<ToolOutcome>
+}
 
-const shown = (suspension: Suspension): Suspension => {
+/** Returns a suspension as it may be shown: without the secrets of its calls. A call that had one cannot go on from it. */
+export const shownSuspension = <A extends Waiting>(suspension: A): A => {
   const { outcomes, reply, transcript } = suspension
+  const shown = { ...suspension, transcript: Transcript.shown(transcript) }
+  if (reply.calls.every(({ shown }) => shown === undefined)) return shown
+  // What is of the provider's own has the secrets, too.
+  const { native: _, ...plain } = reply
   return {
-    ...suspension,
-    transcript: Transcript.shown(transcript),
+    ...shown,
     reply: {
-      ...reply,
+      ...plain,
       calls: reply.calls.map(({ shown, ...call }) => shown === undefined ? call : { ...call, arguments: shown })
     },
-    outcomes: outcomes.map((outcome, index) => {
-      const isSecret = reply.calls[index]?.shown !== undefined
-      if (!isSecret || outcome.arguments === undefined) return outcome
-      const { arguments: _, ...rest } = outcome
-      return rest
-    })
+    outcomes: outcomes.map((outcome) => outcome._tag === "Suspended" ? withoutArguments(outcome) : outcome)
   }
 }
+
+const withoutArguments = ({ arguments: _, salt: __, ...outcome }: Suspended): Suspended => outcome

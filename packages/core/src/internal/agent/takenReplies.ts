@@ -83,9 +83,11 @@ export const takeReplies = (
       const isLate = question.expires !== undefined && now > question.expires
       const tool = call === undefined ? undefined : tools.get(call.name)
       const isEdited = "approved" in reply && reply.approved && reply.arguments !== undefined
-      const answered: Effect.Effect<Suspended, FieldIssue> = isEdited && !isLate && tool !== undefined
-        ? edited(tool, before, reply, reply.arguments)
-        : Effect.succeed(withReply(before, storedOf(before, question, reply, isLate)))
+      const answered: Effect.Effect<Suspended, FieldIssue> = !isEdited || isLate
+        ? Effect.succeed(withReply(before, storedOf(before, question, reply, isLate)))
+        : tool === undefined
+        ? Effect.fail({ path: [], expected: "none: the model's provider runs the call as it is", actual: "arguments" })
+        : edited(tool, before, reply, reply.arguments)
       return Effect.matchEffect(answered, {
         onFailure: (issue) => refuse({ ...issue, path: [...path, "arguments", ...issue.path] }),
         onSuccess: (after) => Effect.succeed(outcomes.with(index, after))
@@ -175,7 +177,8 @@ const storedOf = (
   const approved = reply.approved && !isLate
   const why = reply.approved ? "The approval came too late." : reply.reason
   const reason = approved || why === undefined ? {} : { reason: why }
-  return { id, question, reply: approved ? "yes" : "no", to, ...by, decided: { approved, digest, ...by, ...reason } }
+  const text = approved ? "yes" : why === undefined ? "no" : `no: ${why}`
+  return { id, question, reply: text, to, ...by, decided: { approved, digest, ...by, ...reason } }
 }
 
 // The call goes on with the arguments that a person gave.
@@ -196,7 +199,7 @@ const edited = (
         failure?.issues?.[0] ?? { path: [], expected: `arguments of ${tool.name}`, actual: failure?.detail ?? "others" }
       )
     }
-    const shown = { params: exit.value.params, text }
+    const shown = { params: exit.value.params, text, salt: before.salt }
     const digest = digestOfCall(tool, shown)
     const who = by === undefined ? {} : { by }
     const note = `A person changed the arguments to ${argumentsOf(tool, shown)}`

@@ -1,5 +1,5 @@
 import type * as Fiber from "effect/Fiber"
-import { SuspendSignal } from "../failure/controlSignal.ts"
+import { type Asked, SuspendSignal } from "../failure/controlSignal.ts"
 import { textOf } from "../failure/failureField.ts"
 import { excerpt, kind, list } from "../value/text.ts"
 import { silence } from "../value/untrusted.ts"
@@ -20,22 +20,22 @@ export interface AskOptions {
 /**
  * Returns the user's reply to a question of a handler. If there is none yet, returns the defect with which the handler
  * must end.
+ *
+ * @param asks what kind of question it is; default: one for a text, or for one of the choices
  */
 export const askUser = (
   fiber: Fiber.Fiber<unknown, unknown>,
   question: string,
-  options?: AskOptions
+  { choices }: AskOptions = {},
+  asks: Asked = choices === undefined ? { kind: "reply" } : { kind: "choice", choices }
 ): string | SuspendSignal | TypeError => {
   const { id, live } = fiber.getRef(current)
   const text = textOf(question) ?? "The tool asked an empty question."
-  const choices = options?.choices
   if (choices !== undefined && !areChoices(choices)) {
     return new TypeError(`The choices of a question must be a list of different texts; got ${kind(choices)}.`)
   }
   const reply: unknown = live.replyTo(id, text) ?? fiber.getRef(standaloneReply)(text)
-  if (reply === undefined) {
-    return new SuspendSignal(text, id, choices === undefined ? undefined : { kind: "choice", choices })
-  }
+  if (reply === undefined) return new SuspendSignal(text, id, asks)
   if (typeof reply !== "string") {
     silence(reply)
     return new TypeError(`The reply to a question must be a string; got ${kind(reply)}.`)

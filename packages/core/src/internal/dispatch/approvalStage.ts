@@ -7,11 +7,14 @@
  * never by its place or its words.
  */
 import { maskedText } from "@fallible/arguments"
+import { hasSecrets } from "@fallible/arguments/internal"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
 import type { CallFacts, Fact } from "../../CallFacts.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
@@ -26,7 +29,7 @@ import type { Scope } from "../call/scope.ts"
 import { type Asked, SuspendSignal } from "../failure/controlSignal.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
-import type { Approval } from "../tool/approval.ts"
+import type { Approval } from "../policy/approval.ts"
 import { cut, kind, oneLine, printable } from "../value/text.ts"
 import { attempt, silence } from "../value/untrusted.ts"
 import { factOf } from "./callFact.ts"
@@ -37,12 +40,21 @@ export interface Shown {
   readonly params: unknown
   /** The text that the parameters were decoded from. */
   readonly text: string | undefined
+  /** Absent if the arguments have no secret. */
+  readonly salt?: string | undefined
 }
 
 /** Returns a digest of the tool, of all arguments and of the intended effect: what a decision is bound to. */
-export const digestOfCall = (tool: Tool.Any, { params, text }: Shown): string => {
+export const digestOfCall = (tool: Tool.Any, { params, salt = "", text }: Shown): string => {
   const intended = new Intended(tool, params, text)
-  return digestOf("approval", tool.name, intended.arguments, attempt(() => intended.id) ?? "")
+  return digestOf("approval", salt, tool.name, intended.arguments, attempt(() => intended.id) ?? "")
+}
+
+/** Returns the salt of a digest, if it is made of a secret: a person who sees it must not be able to guess a PIN. */
+export const saltFor = ({ parameters }: Tool.Any, fiber: Fiber.Fiber<unknown, unknown>): string | undefined => {
+  if (!hasSecrets(schemaOf(parameters))) return undefined
+  const random = fiber.getRef(Random.Random)
+  return `${random.nextIntUnsafe()}${random.nextIntUnsafe()}`
 }
 
 /** Returns the arguments as a person may see them, as JSON text. */

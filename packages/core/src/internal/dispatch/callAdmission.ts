@@ -30,6 +30,7 @@ import {
   deniedBefore,
   digestOfCall,
   noteDecision,
+  saltFor,
   type Shown
 } from "./approvalStage.ts"
 import { noteEnd, noteStopped, runningOf } from "./doubtAge.ts"
@@ -53,6 +54,7 @@ interface Options {
     readonly arguments?: string | undefined
     readonly settled?: ReadonlyArray<Settlement> | undefined
     readonly asks?: Suspended["asks"]
+    readonly salt?: string
   }
   readonly wasBegun?: boolean
   readonly turn?: ReadonlyArray<EarlierCall> | undefined
@@ -95,6 +97,8 @@ export class CallAdmission {
   #isWanted = false
   /** What the call runs with, once its arguments have been decoded. */
   #shown: Shown | undefined = undefined
+  /** What digests of secrets are made with; empty if there are none. Absent until it is needed. */
+  #salt: string | undefined = undefined
 
   /** @param written the arguments as the model wrote them */
   constructor(
@@ -239,9 +243,16 @@ export class CallAdmission {
   // Approvals
   // ---------------------------------------------------------------------------
 
+  // A call that was suspended keeps its salt.
+  #salted(shown: Shown): Shown {
+    const salt = this.#salt ??= this.#options.before?.salt ?? saltFor(this.#tool, this.#fiber) ?? ""
+    return salt === "" ? shown : { ...shown, salt }
+  }
+
   // Asks whether what has been done shall be done again. Throws the question if there is no decision yet.
-  #isToBeDoneAgain(shown: Shown, done: NonNullable<CallFacts.Fact["done"]>): boolean {
+  #isToBeDoneAgain(toRun: Shown, done: NonNullable<CallFacts.Fact["done"]>): boolean {
     if (this.#options.onDone !== "ask") return false
+    const shown = this.#salted(toRun)
     const decided = decisionOn(this.#call, digestOfCall(this.#tool, shown))
     if (decided !== undefined) {
       noteDecision(this.#call, decided)
@@ -266,18 +277,20 @@ export class CallAdmission {
     })
     return approvals === undefined
       ? run
-      : Effect.andThen(approved(this.#call, this.#tool, approvals, shown, this.#denied), run)
+      : Effect.andThen(approved(this.#call, this.#tool, approvals, this.#salted(shown), this.#denied), run)
   }
 
   /** Adds to a question what its call would run with. */
   asking(outcome: Suspended): Suspended {
-    const shown = this.#shown
-    if (outcome.asks.digest !== undefined || shown === undefined) return outcome
+    if (this.#shown === undefined) return outcome
+    const shown = this.#salted(this.#shown)
+    const salted = shown.salt === undefined ? outcome : { ...outcome, salt: shown.salt }
+    if (outcome.asks.digest !== undefined) return salted
     const known = attempt(() => ({
       digest: digestOfCall(this.#tool, shown),
       arguments: argumentsOf(this.#tool, shown)
     }))
-    return known === undefined ? outcome : { ...outcome, asks: { ...outcome.asks, ...known } }
+    return known === undefined ? outcome : { ...salted, asks: { ...outcome.asks, ...known } }
   }
 
   // ---------------------------------------------------------------------------

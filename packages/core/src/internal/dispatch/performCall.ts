@@ -82,7 +82,7 @@ export interface CallOptions {
    */
   readonly before?:
     & Pick<Suspended, "arguments" | "repairs" | "intent" | "effects" | "lasting" | "settled">
-    & Partial<Pick<Suspended, "certainty" | "asks">>
+    & Partial<Pick<Suspended, "certainty" | "asks" | "salt">>
   /** True if the call was running when an earlier process ended, so that it may have taken effect. Default: `false`. */
   readonly wasBegun?: boolean
   /**

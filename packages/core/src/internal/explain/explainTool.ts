@@ -9,13 +9,16 @@ import { isIdempotent } from "../call/isIdempotent.ts"
 import { seenOf, undeclared } from "../call/seenMistakes.ts"
 import { isReconciled, isSettled } from "../call/settling.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
+import type { Approval } from "../policy/approval.ts"
 import { timeOf } from "../policy/policyTerms.ts"
 import { toolOfRun } from "../policy/toolRuns.ts"
+import { durationText } from "../value/durationText.ts"
 import { applyTerms, type Bounds, fixedBounds, handler } from "./bounds.ts"
 
 interface Explained extends Policy.Subject, Identified {
   readonly policies: ReadonlyArray<Policy.Any>
   readonly fixers?: ReadonlyArray<Fixing>
+  readonly approvals?: ReadonlyArray<Approval>
   readonly failureLimit?: number
   readonly check?: string | undefined
 }
@@ -48,6 +51,7 @@ export const explainTool = (tool: Explained, token?: object): Explanation => {
     calls: failureLimit,
     actingCalls: tool.sideEffect === "non_idempotent" ? 1 : failureLimit,
     executions: { ...attempts, max: attempts.max + failureLimit - 1 },
+    asks: asksOf(tool),
     steps,
     moments: first,
     more,
@@ -59,6 +63,15 @@ export const explainTool = (tool: Explained, token?: object): Explanation => {
     ]
   }
 }
+
+const asksOf = ({ approvals = [], policies }: Explained): ReadonlyArray<string> => [
+  ...approvals.map(({ when, within }) =>
+    `for an approval${when === undefined ? "" : ", if its predicate says so"}${
+      within === undefined ? "" : `, for ${durationText(within)}`
+    }`
+  ),
+  ...policies.flatMap(({ description, terms }) => terms?.passesOnDoubt === true ? [description] : [])
+]
 
 // A tool that reads does nothing twice, and an idempotent one may do so.
 const identityWarnings = (tool: Explained): ReadonlyArray<Warning> =>

@@ -5,8 +5,8 @@ import type * as Policy from "../../Policy.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
+import type { Approval } from "../policy/approval.ts"
 import type { OnMismatch } from "../result/resultGuard.ts"
-import type { Approval } from "./approval.ts"
 
 /**
  * `PollOptions` with all values filled in.

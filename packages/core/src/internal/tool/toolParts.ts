@@ -13,6 +13,7 @@ import { current, type Subject } from "../call/scope.ts"
 import { runWithCorrections } from "../fixing/correctionStage.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
 import { rememberingRejections } from "../fixing/ownRejection.ts"
+import type { Approval } from "../policy/approval.ts"
 import { isBuiltIn } from "../policy/builtInPolicy.ts"
 import { wrapInPolicy } from "../policy/customPolicy.ts"
 import { callOf } from "../policy/policyCall.ts"
@@ -20,7 +21,6 @@ import { toolOfRun } from "../policy/toolRuns.ts"
 import { kind } from "../value/text.ts"
 import { byMethod } from "../wire/actingRequests.ts"
 import type { Any } from "./anyTool.ts"
-import type { Approval } from "./approval.ts"
 
 /**
  * Returns a tool's run with its policies, for callers that add the scope and the fixers themselves.
