@@ -339,10 +339,9 @@ export const haltedBy = <T extends Tool.Any>(
   if (fault !== undefined) return Effect.fail(runHalted(fault, next))
   const stopped = outcomes.find((outcome) => outcome._tag === "Stopped")
   if (stopped !== undefined) return Effect.fail(runStopped(next, stopped.reason))
-  const [question] = questionsIn(outcomes)
-  return question === undefined
-    ? undefined
-    : Effect.fail(runSuspended(run, state, next, reply, outcomes, question.text))
+  return outcomes.some(({ _tag }) => _tag === "Suspended")
+    ? Effect.fail(runSuspended(run, state, next, reply, outcomes))
+    : undefined
 }
 
 /** The end of a run that a tool stopped. */
@@ -354,11 +353,11 @@ const runSuspended = <T extends Tool.Any>(
   waiting: State,
   next: State,
   reply: Reply,
-  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
-  question: string
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ) => {
   const facts = pauseFacts(next.facts)
   const questions = questionsIn(outcomes)
+  const question = questions[0]?.text ?? ""
   const more = questions.length === 1 ? "" : ` (and ${questions.length - 1} more)`
   const expires = run.resumeWithin === Infinity ? undefined : run.time.now + run.resumeWithin
   return new AgentFailure.RunSuspended({

@@ -1,3 +1,4 @@
+import * as Struct from "effect/Struct"
 import type { Reply } from "../../Model.ts"
 import type { Suspended, ToolOutcome } from "../../ToolOutcome.ts"
 import * as Transcript from "../../Transcript.ts"
@@ -14,15 +15,14 @@ export const shownSuspension = <A extends Waiting>(suspension: A): A => {
   const shown = { ...suspension, transcript: Transcript.shown(transcript) }
   if (reply.calls.every(({ shown }) => shown === undefined)) return shown
   // What is of the provider's own has the secrets, too.
-  const { native: _, ...plain } = reply
   return {
     ...shown,
     reply: {
-      ...plain,
+      ...Struct.omit(reply, ["native"]),
       calls: reply.calls.map(({ shown, ...call }) => shown === undefined ? call : { ...call, arguments: shown })
     },
     outcomes: outcomes.map((outcome) => outcome._tag === "Suspended" ? withoutArguments(outcome) : outcome)
   }
 }
 
-const withoutArguments = ({ arguments: _, salt: __, ...outcome }: Suspended): Suspended => outcome
+const withoutArguments = (outcome: Suspended): Suspended => Struct.omit(outcome, ["arguments", "salt"])

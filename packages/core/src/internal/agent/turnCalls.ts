@@ -104,6 +104,11 @@ export const runCalls = <T extends Tool.Any>(
     // A call that acts may have to wait for others of its group.
     return ended === undefined || (tool?.sideEffect ?? "none") === "none" ? begin() : Effect.suspend(begin)
   }
+  const [first] = calls
+  // Fast path: most turns have one call.
+  if (calls.length === 1 && first !== undefined && before.length === 0) {
+    return Effect.map(perform(first, 0), (outcome) => ({ outcomes: [outcome], facts }))
+  }
   const each = (call: ToolCall.ToolCall, index: number): Dispatched<T> => {
     const outcome = before[index]
     if (outcome === undefined || isNotRun(outcome)) return perform(call, index)

@@ -11,20 +11,20 @@ export class Intended {
   readonly text: string | undefined
   /** The intent with which this call was admitted before a fixer corrected its arguments, if any. */
   readonly sent: Sent | undefined
+  readonly params: unknown
   readonly #tool: Identified
-  readonly #params: unknown
   #cached: Identity | undefined = undefined
   #id: string | undefined = undefined
 
   constructor(tool: Identified, params: unknown, text: string | undefined, sent?: Sent) {
     this.#tool = tool
-    this.#params = params
+    this.params = params
     this.text = text
     this.sent = sent
   }
 
   get #identity(): Identity {
-    return this.#cached ??= identityOf(this.#tool, this.#params, this.text)
+    return this.#cached ??= identityOf(this.#tool, this.params, this.text)
   }
 
   /** True if the arguments do not say which effect is intended. */
@@ -50,7 +50,7 @@ export class Intended {
 
   /** The text of the arguments for repeating the call; `undefined` if they contain a secret. */
   get again(): string | undefined {
-    return textAgain(this.#tool, this.#params, this.text)
+    return textAgain(this.#tool, this.params, this.text)
   }
 
   /** True if an idempotency key can be made from this intent. */

@@ -41,7 +41,7 @@ export interface CallState {
   /** What the agents that the handler ran have spent. */
   readonly spent: Spent | undefined
   /** How the call was approved or denied. */
-  readonly decided: Decided | undefined
+  readonly decided?: Decided | undefined
 }
 
 /** Why another source took over: the service is down, or it could not serve this call alone. */
@@ -65,8 +65,7 @@ export const untouched: CallState = {
   fault: undefined,
   wire: [],
   fixing: undefined,
-  spent: undefined,
-  decided: undefined
+  spent: undefined
 }
 
 // Nearly all calls pass through only this state, so it is shared to avoid allocation.

@@ -93,12 +93,8 @@ export class CallAdmission {
   readonly #written: string | undefined
   /** The arguments of an earlier call, which this call repeats although a fixer might correct its text otherwise. */
   #again: string | undefined = undefined
-  /** True if a person has said that what has been done shall be done again. */
-  #isWanted = false
-  /** What the call runs with, once its arguments have been decoded. */
-  #shown: Shown | undefined = undefined
-  /** What digests of secrets are made with; empty if there are none. Absent until it is needed. */
-  #salt: string | undefined = undefined
+  /** What is known of the questions of the call. Absent for nearly all calls. */
+  #asking: Asking = notAsking
 
   /** @param written the arguments as the model wrote them */
   constructor(
@@ -183,7 +179,7 @@ export class CallAdmission {
     if (!wasAdmitted && (refusal !== undefined || loopRefusal !== undefined)) {
       return this.#refused(facts, this.#intended, refusal, loopRefusal)
     }
-    const admission = admissionOf(facts, this.#tool, this.#intended, this.#isWanted)
+    const admission = admissionOf(facts, this.#tool, this.#intended, this.#asking.isWanted)
     if (!wasAdmitted || admission.refusal === undefined) return admission
     const key = before?.intent?.key
     return key === undefined ? {} : { key: () => key }
@@ -216,15 +212,18 @@ export class CallAdmission {
     this.stage = "admit"
     const before = this.#intended
     const wasAdmitted = this.#isAdmitted
-    const shown = this.#shown = { params, text: this.#again ?? text }
-    let decided = this.#decide(params, shown.text)
+    const written = this.#again ?? text
+    let decided = this.#decide(params, written)
+    if (this.#intended === undefined || this.#asking.shown !== undefined) {
+      this.#asking = { ...this.#asking, shown: { params, text: written } }
+    }
     if (!wasAdmitted && this.#joins()) return joinedCall
     while (decided.refusedBy !== undefined && this.#facts.areSettledByUser(decided.refusedBy)) {
-      decided = this.#decide(params, shown.text)
+      decided = this.#decide(params, written)
     }
-    if (decided.done !== undefined && this.#isToBeDoneAgain(shown, decided.done)) {
-      this.#isWanted = true
-      decided = this.#decide(params, shown.text)
+    if (decided.done !== undefined && this.#isToBeDoneAgain({ params, text: written }, decided.done)) {
+      this.#asking = { ...this.#asking, isWanted: true }
+      decided = this.#decide(params, written)
     }
     const { repeated } = decided
     const { turn = none } = this.#options
@@ -245,8 +244,10 @@ export class CallAdmission {
 
   // A call that was suspended keeps its salt.
   #salted(shown: Shown): Shown {
-    const salt = this.#salt ??= this.#options.before?.salt ?? saltFor(this.#tool, this.#fiber) ?? ""
-    return salt === "" ? shown : { ...shown, salt }
+    const { salt = this.#options.before?.salt ?? saltFor(this.#tool, this.#fiber) } = this.#asking
+    if (salt === undefined) return shown
+    this.#asking = { ...this.#asking, salt }
+    return { ...shown, salt }
   }
 
   // Asks whether what has been done shall be done again. Throws the question if there is no decision yet.
@@ -282,8 +283,9 @@ export class CallAdmission {
 
   /** Adds to a question what its call would run with. */
   asking(outcome: Suspended): Suspended {
-    if (this.#shown === undefined) return outcome
-    const shown = this.#salted(this.#shown)
+    const toRun = this.#asking.shown ?? this.#intended
+    if (toRun === undefined) return outcome
+    const shown = this.#salted({ params: toRun.params, text: toRun.text })
     const salted = shown.salt === undefined ? outcome : { ...outcome, salt: shown.salt }
     if (outcome.asks.digest !== undefined) return salted
     const known = attempt(() => ({
@@ -343,7 +345,7 @@ export class CallAdmission {
     if (again !== undefined) noteAgain(this.#call, again)
     if (this.#repeats !== undefined) return this.#repeated(this.#repeats, params)
     if (this.#tool.approvals !== undefined || this.#options.asksOnly === true) {
-      return this.#approved({ params, text: this.#shown?.text })
+      return this.#approved({ params, text: (this.#asking.shown ?? this.#intended)?.text })
     }
     this.stage = "run"
     return Effect.succeed(params)
@@ -380,7 +382,8 @@ export class CallAdmission {
       : Effect.mapErrorEager(Arguments.decode(text, this.#tool), (failure) => refusal ?? failure)
     return Effect.flatMapEager(sent, ({ params }) => {
       this.#noteRepetition(repeated)
-      const shown = this.#shown = { params, text: text ?? this.#shown?.text }
+      const shown = { params, text: text ?? this.#intended?.text }
+      this.#asking = { ...this.#asking, shown }
       return this.#approved(shown)
     })
   }
@@ -560,6 +563,18 @@ export class CallAdmission {
     return again === undefined || this.#tool.sideEffect === "idempotent_by_key" ? again : shownArguments(again)
   }
 }
+
+/** What a call knows of its questions. */
+interface Asking {
+  /** What the call runs with, if its intent does not say it. */
+  readonly shown?: Shown
+  /** What digests of secrets are made with. */
+  readonly salt?: string
+  /** True if a person has said that what has been done shall be done again. */
+  readonly isWanted?: boolean
+}
+
+const notAsking: Asking = {}
 
 const noText = {}
 const none: ReadonlyArray<never> = []

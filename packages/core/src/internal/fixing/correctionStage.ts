@@ -219,17 +219,30 @@ export class CorrectionStage<R> {
   // Like the original arguments, corrected ones may be refused; in that case nothing is run.
   #runCorrected(answer: Answer & { readonly _tag: "Arguments" }, failure: ToolFailure) {
     const { params, repairs, shown, text } = answer
-    const refusal = this.#admission?.refuse(params, text)
+    const adopt = () => {
+      this.#scope.adopt({ text, isSecret: shown === undefined }, params)
+      note(this.#scope, { _tag: "ArgumentsCorrected", repairs: [correctionRepair("used", answer), ...repairs] })
+      noteReplaced(this.#scope, failure, { by: "fix" })
+    }
+    const refusal = this.#refusalOf(params, text, adopt)
     if (refusal !== undefined) {
       const isJoined = this.#admission?.isJoined === true
       this.#noteRepairs([correctionRepair(isJoined ? "used" : "refused", answer)])
       noteHandled(this.#scope, failure, { by: "ignored" })
       return Effect.fail(refusal)
     }
-    this.#scope.adopt({ text, isSecret: shown === undefined }, params)
-    note(this.#scope, { _tag: "ArgumentsCorrected", repairs: [correctionRepair("used", answer), ...repairs] })
-    noteReplaced(this.#scope, failure, { by: "fix" })
+    adopt()
     return this.#runAdmitted(params)
+  }
+
+  // If the admission asks about corrected arguments, the call goes on with them once there is a reply.
+  #refusalOf(params: unknown, text: string, adopt: () => void): ToolFailure | undefined {
+    try {
+      return this.#admission?.refuse(params, text)
+    } catch (error) {
+      if (signalIn([error]) !== undefined) adopt()
+      throw error
+    }
   }
 
   #succeedWith({ caveats, source, value }: Answer & { readonly _tag: "Value" }, failure: ToolFailure) {
