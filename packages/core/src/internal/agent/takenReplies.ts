@@ -5,6 +5,7 @@
 import { hasSecrets } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { RunRefused } from "../../AgentFailure.ts"
@@ -22,6 +23,7 @@ import { argumentsOf, digestOfCall } from "../dispatch/approvalStage.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
 import { excerpt, firstIssue, kind, list } from "../value/text.ts"
+import { attempt } from "../value/untrusted.ts"
 import { isAnswered, questionsIn } from "./openQuestions.ts"
 import { type Carried, refusalOfResume } from "./runInput.ts"
 
@@ -52,27 +54,30 @@ export const takeReplies = (
 ): Effect.Effect<Outcomes, RunRefused> => {
   const refuse = (issue: FieldIssue) => Effect.fail(refusalOfResume(`${firstIssue([issue])}.`, [issue], carried))
   const open = questionsIn(outcomes)
-  const replies = typeof given === "string" ? inWords(open, given) : given
-  if (!areReplies(replies)) {
-    const [issue] = Array.isArray(replies) ? issuesOf({ replies }) ?? [] : []
+  const replies = typeof given === "string" ? inWords(open, given) : repliesIn(given)
+  if (replies === undefined) {
+    const [issue] = attempt(() => Array.isArray(given) ? issuesOf({ replies: given }) : undefined) ?? []
     return refuse(issue ?? { path: ["replies"], expected: "a text, or a list of replies", actual: kind(given) })
   }
   const late = expiredIn(open, replies, now)
   if (replies.length + late.length === 0) {
     return refuse({ path: ["replies"], expected: "at least one reply", actual: "none" })
   }
-  const take = (outcomes: Outcomes, reply: Question.Reply, path: ReadonlyArray<string | number>) => {
+  const take = (outcomes: Outcomes, reply: Question.Reply, index: number) => {
+    const path = ["replies", index]
     const question = open.find(({ id }) => id === reply.id)
-    const index = outcomes.findIndex((outcome) => outcome._tag === "Suspended" && outcome.asks.id === reply.id)
-    const before = outcomes[index]
+    const place = outcomes.findIndex((outcome) => outcome._tag === "Suspended" && outcome.asks.id === reply.id)
+    const before = outcomes[place]
     if (question === undefined || before?._tag !== "Suspended" || isAnswered(before)) {
       const expected = `the id of an open question (${list(open.map(({ id }) => id))})`
       return refuse({ path: [...path, "id"], expected, actual: excerpt(reply.id) })
     }
     const wrong = wrongIn(question, reply)
     if (wrong !== undefined) return refuse({ ...wrong, path: [...path, ...wrong.path] })
-    const call = calls[index]
-    return Effect.flatMap(mayReply(admit, reply.by, question), (may) => {
+    const call = calls[place]
+    // Nobody has to be admitted for a time that is over.
+    const admitted = index < replies.length ? mayReply(admit, reply.by, question) : Effect.succeed(true)
+    return Effect.flatMap(admitted, (may) => {
       if (!may) {
         return refuse({
           path: [...path, "by"],
@@ -90,15 +95,11 @@ export const takeReplies = (
         : edited(tool, before, reply, reply.arguments)
       return Effect.matchEffect(answered, {
         onFailure: (issue) => refuse({ ...issue, path: [...path, "arguments", ...issue.path] }),
-        onSuccess: (after) => Effect.succeed(outcomes.with(index, after))
+        onSuccess: (after) => Effect.succeed(outcomes.with(place, after))
       })
     })
   }
-  return Effect.reduce(
-    [...replies, ...late],
-    () => outcomes,
-    (outcomes, reply, index) => take(outcomes, reply, ["replies", index])
-  )
+  return Effect.reduce([...replies, ...late], () => outcomes, take)
 }
 
 // A text replies to the first question. Whatever is not a plain yes denies.
@@ -111,7 +112,12 @@ const inWords = ([first]: ReadonlyArray<Question.Question>, text: string): Reado
 
 const issuesOf = issuesBy(Schema.Struct({ replies: Schema.Array(Question.Reply) }))
 
-const areReplies = Schema.is(Schema.Array(Question.Reply))
+const decodeReplies = Schema.decodeUnknownOption(Schema.Array(Question.Reply))
+
+// A reply counts as its schema reads it, and no other field of it counts: a text with a field `approved` of another type decides
+// nothing. It is read once, so it cannot change after it was checked.
+const repliesIn = (given: unknown): ReadonlyArray<Question.Reply> | undefined =>
+  attempt(() => Option.getOrUndefined(decodeReplies(given)))
 
 // Nobody has decided in time.
 const expiredIn = (
@@ -188,8 +194,10 @@ const edited = (
   { by }: Question.Approval,
   given: Schema.JsonObject
 ): Effect.Effect<Suspended, FieldIssue> => {
-  const text = JSON.stringify(given)
-  const notWhole = notWholeIn(given, [], hasSecrets(schemaOf(tool.parameters)))
+  const text = attempt(() => JSON.stringify(given))
+  if (text === undefined) return Effect.fail({ path: [], expected: `arguments of ${tool.name}`, actual: kind(given) })
+  // What is checked is what is kept: JSON, which nobody can change any more.
+  const notWhole = notWholeIn(JSON.parse(text), [], hasSecrets(schemaOf(tool.parameters)))
   if (notWhole !== undefined) return Effect.fail(notWhole)
   return Effect.flatMap(Effect.exit(Effect.suspend(() => decodeText(text, tool))), (exit) => {
     if (Exit.isFailure(exit)) {
