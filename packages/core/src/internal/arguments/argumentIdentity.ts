@@ -66,6 +66,21 @@ export const textAgain = (tool: Identified, params: unknown, text: string | unde
 }
 
 /**
+ * Returns the arguments of a call as JSON text for a person: as they were decoded, with defaults. But what is made up whenever
+ * they are decoded, such as a random default, is left out, as it is from their identity. If the arguments contain a secret,
+ * returns `undefined`.
+ */
+export const textToShow = (tool: Identified, params: unknown, text: string | undefined): string | undefined => {
+  const { decodeAtOnce, foreign, isMapped } = codecOf(tool.parameters)
+  const written = isMapped || foreign !== undefined ? fittedJson(tool, text) : undefined
+  if (written === undefined || written === text) return textAgain(tool, params, text)
+  const again = decodeAtOnce(written)
+  // A library that answers later does not say what it makes up.
+  const isMadeUp = again === undefined ? foreign === undefined : !isSame(params, again)
+  return isMadeUp && !hasSecret(tool) ? JSON.stringify(written) : textAgain(tool, params, text)
+}
+
+/**
  * Returns the intended effect of a tool that runs inside another call. The tool's idempotency key is
  * made from this effect or, if this is `undefined`, from the tool's place in the outer call.
  *

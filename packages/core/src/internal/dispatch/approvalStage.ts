@@ -19,7 +19,7 @@ import type { CallFacts, Fact } from "../../CallFacts.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Decided } from "../../ToolOutcome.ts"
-import { textAgain } from "../arguments/argumentIdentity.ts"
+import { textToShow } from "../arguments/argumentIdentity.ts"
 import { Intended } from "../arguments/callIntent.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
@@ -60,7 +60,7 @@ export const saltFor = ({ parameters }: Tool.Any, fiber: Fiber.Fiber<unknown, un
 /** Returns the arguments as a person may see them, as JSON text. */
 export const argumentsOf = (tool: Tool.Any, { params, text }: Shown): string =>
   shownArguments(
-    textAgain(tool, params, text) ?? maskedText(text ?? "", schemaOf(tool.parameters)),
+    textToShow(tool, params, text) ?? maskedText(text ?? "", schemaOf(tool.parameters)),
     { all: 20_000, text: 1_000 }
   )
 
