@@ -281,18 +281,20 @@ export class CallAdmission {
       : Effect.andThen(approved(this.#call, this.#tool, approvals, this.#salted(shown), this.#denied), run)
   }
 
-  /** Adds to a question what its call would run with. */
-  asking(outcome: Suspended): Suspended {
+  /** Adds to a question what its call would run with. The resumed call runs with that, and with nothing else. */
+  asking(question: Suspended): Suspended {
     const toRun = this.#asking.shown ?? this.#intended
-    if (toRun === undefined) return outcome
+    if (toRun === undefined) return question
     const shown = this.#salted({ params: toRun.params, text: toRun.text })
-    const salted = shown.salt === undefined ? outcome : { ...outcome, salt: shown.salt }
-    if (outcome.asks.digest !== undefined) return salted
+    const salted = shown.salt === undefined ? question : { ...question, salt: shown.salt }
+    const { arguments: text = this.#written } = question
+    const outcome = shown.text === undefined || shown.text === text ? salted : { ...salted, arguments: shown.text }
+    if (outcome.asks.digest !== undefined) return outcome
     const known = attempt(() => ({
       digest: digestOfCall(this.#tool, shown),
       arguments: argumentsOf(this.#tool, shown)
     }))
-    return known === undefined ? outcome : { ...salted, asks: { ...outcome.asks, ...known } }
+    return known === undefined ? outcome : { ...outcome, asks: { ...outcome.asks, ...known } }
   }
 
   // ---------------------------------------------------------------------------
