@@ -37,7 +37,8 @@ export class Approver extends Context.Service<Approver, {
  *
  * When to use: where somebody or something can reply while the run waits: a terminal, a message to a phone, a rule.
  *
- * The time of waiting counts in the limit `elapsed` of the run. A reply that is not valid is logged, and the run is suspended.
+ * The time of waiting does not count in the limit `elapsed` of the run, but in that of a run around it, if its agent is a tool. A
+ * reply that is not valid is logged, and the run is suspended.
  *
  * @param reply receives the open questions of a turn, and returns replies to all, some or none of them
  * @param options `within`: how long the run waits for the replies; default: 1 minute

@@ -342,8 +342,32 @@ const afterAnswerText = <T extends Tool.Any>(
   )
 }
 
-// Ends the run with the text, if it is the answer. Otherwise, asks for a better one.
+// If the check asks, somebody may reply while the run waits.
 const afterCheck = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  output: Output,
+  checked: Answered,
+  ending: Ending,
+  questionable?: LooksLike
+): Loop<T, Answer> => {
+  if (run.approver === undefined || !mayBeAnswered(run, checked.outcomes)) {
+    return afterReplies(run, state, output, checked, ending, questionable)
+  }
+  const { asCall, call, facts, outcomes, reply } = checked
+  const asking = { ...state, facts }
+  return Effect.flatMap(answeredInPlace(run, asking, asCall, outcomes), (answered) => {
+    if (answered === undefined) return afterReplies(run, state, output, checked, ending, questionable)
+    const calls = run.time.within(runCalls({ ...run, watch: undefined }, asking, asCall, answered))
+    return Effect.flatMap(
+      answeredBy(calls, { asCall, call, reply }),
+      (checked) => afterCheck(run, state, output, checked, ending, questionable)
+    )
+  })
+}
+
+// Ends the run with the text, if it is the answer. Otherwise, asks for a better one.
+const afterReplies = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   output: Output,
