@@ -61,20 +61,25 @@ export const runCalls = <T extends Tool.Any>(
   const ended: Array<EarlierCall> | undefined = calls.length === 1
     ? undefined
     : calls.flatMap((call, index) => before[index] === undefined ? none : endedIn(call, before[index]))
+  // Counts the call, once. Calls that wait are counted too, so that all are counted in their order.
+  const refusals = (call: ToolCall.ToolCall, index: number) => {
+    const tool = toolkitOf(run.toolkit, call).tools.get(call.name)
+    const isExempt = tool !== undefined && isExemptFromLimits(tool)
+    const refusal = !isExempt
+      ? run.usage.refusal(index, count, call.name)
+      : run.output !== undefined && call.name === finalAnswerName
+      ? refusalBeside(calls)
+      : undefined
+    return { refusal, loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool) }
+  }
   const perform = (
     call: ToolCall.ToolCall,
     index: number,
     suspended?: ToolOutcome.Suspended
   ): Dispatched<T> => {
     const tool = toolkitOf(run.toolkit, call).tools.get(call.name)
-    const isExempt = tool !== undefined && isExemptFromLimits(tool)
     const joins = tool !== undefined && isJoinable(tool)
-    const refusal = !isExempt
-      ? run.usage.refusal(index, count, call.name)
-      : run.output !== undefined && call.name === finalAnswerName
-      ? refusalBeside(calls)
-      : undefined
-    const refusedInLoop = isExempt ? undefined : loopRefusal(run, loop, call, tool)
+    const { loopRefusal: refusedInLoop, refusal } = refusals(call, index)
     // An interrupted call has an outcome only for those who ask how far the run has come.
     const onInterrupted = run.tracker === undefined ? undefined : (outcome: ToolOutcome.ToolOutcome) => {
       facts = afterCall(run, facts, call, outcome)
@@ -112,9 +117,10 @@ export const runCalls = <T extends Tool.Any>(
   const each = (call: ToolCall.ToolCall, index: number): Dispatched<T> => {
     const outcome = before[index]
     if (outcome === undefined || isNotRun(outcome)) return perform(call, index)
-    return outcome._tag === "Suspended" && isAnswered(outcome)
-      ? Effect.map(perform(call, index, outcome), (after) => joinOutcomes(outcome, after))
-      : Effect.succeed(outcome)
+    if (outcome._tag !== "Suspended") return Effect.succeed(outcome)
+    if (isAnswered(outcome)) return Effect.map(perform(call, index, outcome), (after) => joinOutcomes(outcome, after))
+    refusals(call, index)
+    return Effect.succeed(outcome)
   }
   const mayAsk = (call: ToolCall.ToolCall) =>
     run.onDoubt === "ask" || run.onDone === "ask" || run.toolkit.tools.get(call.name)?.approvals !== undefined
@@ -124,11 +130,12 @@ export const runCalls = <T extends Tool.Any>(
     asking: ReadonlyArray<ToolOutcome.ToolOutcome>
   ): Dispatched<T> => {
     const earlier = before[index]
+    const refused = refusals(call, index)
     if (earlier !== undefined && !isNotRun(earlier)) return Effect.succeed(earlier)
     const heldBack = earlier ?? notRun(call)
     if (!mayAsk(call)) return Effect.succeed(heldBack)
     return Effect.map(
-      askFirst(run, turn, call, index, { facts, turn: ended, refusal: undefined, loopRefusal: undefined }),
+      askFirst(run, turn, call, index, { facts, turn: ended, ...refused }),
       (outcome) =>
         outcome._tag !== "Suspended" || isAskedIn(asking, outcome, run.toolkit.tools.get(call.name))
           ? heldBack
