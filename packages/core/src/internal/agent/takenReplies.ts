@@ -23,7 +23,7 @@ import { argumentsOf, digestOfCall } from "../dispatch/approvalStage.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
 import { excerpt, firstIssue, kind, list } from "../value/text.ts"
-import { attempt } from "../value/untrusted.ts"
+import { attempt, silence } from "../value/untrusted.ts"
 import { isAnswered, questionsIn } from "./openQuestions.ts"
 import { type Carried, refusalOfResume } from "./runInput.ts"
 
@@ -160,8 +160,11 @@ const mayReply = (
       return Effect.isEffect(answer) ? runContained(answer) : Effect.succeed(answer)
     }),
     {
-      // Nothing but `true` admits.
-      onSuccess: (may: unknown) => Effect.succeed(may === true),
+      // Nothing but `true` admits. A promise, for example, may reject.
+      onSuccess: (may: unknown) => {
+        silence(may)
+        return Effect.succeed(may === true)
+      },
       onFailure: (cause) =>
         Effect.as(reportDefect("The agent's 'admit' failed, so the reply was refused", cause), false)
     }
