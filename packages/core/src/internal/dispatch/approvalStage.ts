@@ -16,6 +16,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import type { CallFacts, Fact } from "../../CallFacts.ts"
+import * as Deadline from "../../Deadline.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Decided } from "../../ToolOutcome.ts"
@@ -175,7 +176,7 @@ interface Types {
   readonly string: string
 }
 
-// Runs a user's function, which answers with a value or an Effect.
+// Runs a user's function, which answers with a value or an Effect. It has no longer than the call.
 const answerOf = <const T extends keyof Types>(
   answer: () => unknown,
   type: T
@@ -183,7 +184,7 @@ const answerOf = <const T extends keyof Types>(
   Effect.flatMap(
     Effect.exit(Effect.suspend((): Effect.Effect<unknown, unknown> => {
       const given = answer()
-      return Effect.isEffect(given) ? runContained(withoutNeeds(given)) : Effect.succeed(given)
+      return Effect.isEffect(given) ? inTime(runContained(withoutNeeds(given))) : Effect.succeed(given)
     })),
     (exit) => {
       if (Exit.isFailure(exit)) return Effect.failCause(exit.cause)
@@ -192,6 +193,9 @@ const answerOf = <const T extends keyof Types>(
       return Effect.failCause(Cause.die(new TypeError(`It must answer with a ${type}; got ${kind(exit.value)}.`)))
     }
   )
+
+const inTime = <A, E>(self: Effect.Effect<A, E>): Effect.Effect<A, E | Cause.TimeoutError> =>
+  Effect.flatMap(Deadline.timeLeft, (left) => Duration.isFinite(left) ? Effect.timeout(self, left) : self)
 
 const isOf = <T extends keyof Types>(type: T, value: unknown): value is Types[T] => typeof value === type
 
