@@ -255,7 +255,8 @@ export class CallAdmission {
     if (this.#options.onDone !== "ask") return false
     const shown = this.#salted(toRun)
     const decided = decisionOn(this.#call, digestOfCall(this.#tool, shown))
-    if (decided !== undefined) {
+    // Who has changed the arguments to these has not been asked whether to do it again.
+    if (decided !== undefined && decided.edited !== true) {
       noteDecision(this.#call, decided)
       return decided.approved
     }
