@@ -2,9 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as Approver from "@fallible/core/Approver"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as Question from "@fallible/core/Question"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Schema } from "effect"
+import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import {
   ada,
@@ -193,4 +194,133 @@ describe("a question", () => {
       playing(ScriptedModel.call("final_answer", { total: 1 }), ScriptedModel.text("{\"total\":2}")),
       Effect.provide(Approver.layer((questions) => Effect.succeed(questions.map((one) => Question.reply(one, "yes")))))
     ))
+})
+
+describe("limits", () => {
+  const look = Tool.make(
+    "look",
+    { description: "Looks", success: Schema.String, sideEffect: "none" },
+    () => Effect.succeed("seen")
+  )
+
+  it.effect("refuse a call before it asks, and count it once", () =>
+    Effect.gen(function*() {
+      for (const limits of [{ calls: 2 }, { callsPerTool: { pay: 2 } }, { consecutive: 2 }]) {
+        const { paid, pay } = payments()
+        const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())), limits })
+        const first = yield* waiting(agent.run("Pay."))
+        assert.strictEqual(first.questions.length, 2)
+        const second = yield* waiting(agent.resume(first, [Question.approve(first.questions[1]!)]))
+        assert.deepStrictEqual(second.questions, [first.questions[0]!])
+        const answer = yield* agent.resume(second, "yes")
+        assert.deepStrictEqual(paid, [ada, { to: "Ben", amount: 6 }])
+        assert.deepStrictEqual(codes(answer), ["call_limit"])
+        assert.strictEqual(answer.report.calls, 3)
+      }
+    }).pipe(calling(["pay", ada], ["pay", { to: "Ben", amount: 6 }], ["pay", { to: "Cid", amount: 7 }])))
+
+  it.effect("count calls in their order, whoever replies first", () =>
+    Effect.gen(function*() {
+      for (const limits of [{ consecutive: 1 }, { callsPerTool: { pay: 2 } }]) {
+        const { paid, pay } = payments()
+        const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve()), look), limits })
+        // In the process that goes on, the second call has its reply before the first one.
+        const first = yield* waiting(agent.run("Pay."))
+        const partly = yield* waiting(agent.resume(first, [Question.approve(first.questions[1]!)]))
+        const answer = yield* agent.resume(partly, [Question.approve(partly.questions[0]!)]).pipe(
+          Effect.provide(Approver.layer((open) => Effect.succeed(open.map((one) => Question.approve(one)))))
+        )
+        assert.deepStrictEqual(codes(answer), [])
+        assert.deepStrictEqual(paid, [ada, { to: "Ben", amount: 6 }])
+        // The approver replies to the last question first.
+        paid.length = 0
+        const inPlace = yield* agent.run("Pay.").pipe(
+          Effect.provide(Approver.layer((open) => Effect.succeed(open.slice(-1).map((one) => Question.approve(one)))))
+        )
+        assert.deepStrictEqual(codes(inPlace), [])
+        assert.deepStrictEqual(paid, [ada, { to: "Ben", amount: 6 }])
+      }
+    }).pipe(calling(["pay", ada], ["look"], ["pay", { to: "Ben", amount: 6 }])))
+})
+
+describe("a predicate, a preview and an agent's admit", () => {
+  it.effect("that hang have no longer than their call: then an approval is needed, and has no preview", () =>
+    Effect.gen(function*() {
+      for (
+        const options of [
+          { when: () => Effect.never },
+          { preview: () => Effect.never },
+          { when: () => Effect.never, preview: () => Effect.never }
+        ]
+      ) {
+        const { paid, pay } = payments()
+        const agent = Agent.make({
+          toolkit: Toolkit.make(pay),
+          approvals: { pay: options },
+          limits: { elapsed: "1 minute" }
+        })
+        const fiber = yield* Effect.forkChild(waiting(agent.run("Pay.")))
+        yield* TestClock.adjust("1 minute")
+        const suspension = yield* Fiber.join(fiber)
+        assert.isUndefined(suspension.questions[0]?.preview)
+        assert.deepStrictEqual(paid, [])
+      }
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("admit nobody by a failure, a promise, or anything but true", () =>
+    Effect.gen(function*() {
+      const admits: ReadonlyArray<() => unknown> = [
+        () => assert.fail("No."),
+        () => Promise.resolve(true),
+        () => Promise.reject(new Error("No.")),
+        () => Effect.fail("No."),
+        () => Effect.die("No."),
+        () => Effect.succeed("true"),
+        () => ToolCall.ask("May they?"),
+        () => 1
+      ]
+      for (const admit of admits) {
+        const { paid, pay } = payments()
+        const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())), admit: untyped(admit) })
+        const suspension = yield* waiting(agent.run("Pay."))
+        assert.deepStrictEqual(yield* refusedAt(agent.resume(suspension, "yes")), ["replies.0.by"])
+        assert.deepStrictEqual(paid, [])
+      }
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("may change what they read between two looks: nothing runs that was not approved", () =>
+    Effect.gen(function*() {
+      let needed = false
+      const { paid, pay } = payments()
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve(() => needed = !needed))) })
+      const suspension = yield* waiting(agent.run("Pay."))
+      const denied = yield* agent.resume(suspension, "no")
+      assert.deepStrictEqual(codes(denied), ["not_approved"])
+      assert.deepStrictEqual(paid, [])
+      yield* agent.resume(suspension, "yes")
+      assert.deepStrictEqual(paid, [ada])
+    }).pipe(calling(["pay", ada])))
+})
+
+describe("onDone: \"ask\"", () => {
+  it.effect("asks whether to do again what a person has changed the arguments to", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())), onDone: "ask" })
+      const first = yield* waiting(agent.run("Pay.", { scope: "s", facts: CallFacts.empty })).pipe(
+        calling(["pay", ada])
+      )
+      const { facts, transcript } = yield* agent.resume(first, "yes").pipe(calling())
+      const again = { scope: "s", facts, transcript }
+      const model = calling(["pay", { to: "Ben", amount: 6 }])
+      const second = yield* waiting(agent.run("Pay.", again)).pipe(model)
+      const edit = Question.approve(second.questions[0]!, { arguments: ada })
+      const third = yield* waiting(agent.resume(second, [edit])).pipe(model)
+      assert.include(third.questions[0]?.text, "Do it again?")
+      assert.deepStrictEqual(paid, [ada])
+      const denied = yield* agent.resume(third, "no").pipe(model)
+      assert.strictEqual(codes(denied).at(-1), "already_done")
+      yield* agent.resume(third, "yes").pipe(model)
+      assert.deepStrictEqual(paid, [ada, ada])
+    }))
 })

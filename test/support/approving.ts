@@ -83,6 +83,8 @@ export const playing = (...script: ReadonlyArray<ScriptedModel.Move>) => Effect.
 export const calling = (...calls: ReadonlyArray<ScriptedModel.Call>) =>
   Effect.provide(
     ScriptedModel.layer(({ messages }) =>
-      messages.at(-1)?.role === "user" ? ScriptedModel.calls(...calls) : ScriptedModel.text("Done.")
+      messages.at(-1)?.role === "user"
+        ? calls.length > 0 ? ScriptedModel.calls(...calls) : ScriptedModel.text("Done.")
+        : ScriptedModel.text("Done.")
     )
   )
