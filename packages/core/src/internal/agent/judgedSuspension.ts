@@ -13,7 +13,7 @@ import { decodeText } from "../arguments/decoding.ts"
 import { argumentsOf, digestOfCall } from "../dispatch/approvalStage.ts"
 import { attempt } from "../value/untrusted.ts"
 import { readMoreName } from "./keptResults.ts"
-import { isAnswered } from "./openQuestions.ts"
+import { isAnswered, suspensionId } from "./openQuestions.ts"
 import { toolkitOf } from "./providerApproval.ts"
 import { refusalOfResume } from "./runInput.ts"
 
@@ -24,7 +24,7 @@ export const refusalOfSuspension = (
   now: number
 ): Effect.Effect<RunRefused | undefined> => {
   const { tools } = toolkit
-  const { expires, needs, outcomes, reply } = suspension
+  const { expires, id, needs, outcomes, reply, runId, turn } = suspension
   const refuse = (why: string, issue: FieldIssue) =>
     refusalOfResume(why, [{ ...issue, path: ["suspension", ...issue.path] }], suspension)
   if (expires !== undefined && now > expires) {
@@ -34,6 +34,16 @@ export const refusalOfSuspension = (
       }. Ask again in a new run, with the transcript and the facts of the suspension`,
       { path: ["expires"], expected: "a time to come", actual: `${expires}` }
     ))
+  }
+  // Under another id, it could be claimed twice.
+  if (id !== suspensionId(runId, turn, outcomes)) {
+    return Effect.succeed(
+      refuse("its id does not belong to its questions: the suspension was changed", {
+        path: ["id"],
+        expected: "the id of its run, turn and questions",
+        actual: "another one"
+      })
+    )
   }
   const asking = outcomes.flatMap((outcome, index) => {
     const call = reply.calls[index]
@@ -52,11 +62,14 @@ export const refusalOfSuspension = (
   return Effect.reduce(asking, (): RunRefused | undefined => undefined, (refusal, { call, index, outcome }) => {
     const tool: Tool.Any | undefined = toolkitOf(toolkit, call).tools.get(call.name)
     if (refusal !== undefined || tool === undefined) return Effect.succeed(refusal)
+    const wrong = outcome.asks.tool === call.name
+      ? wrongIn(tool, outcome, outcome.arguments ?? call.arguments)
+      : Effect.succeed("tool" as const)
     return Effect.map(
-      wrongIn(tool, outcome, outcome.arguments ?? call.arguments),
+      wrong,
       (wrong) =>
         wrong === undefined ? undefined : refuse(
-          `the arguments of ${call.name} are not those that were asked about: the suspension was changed, or the tool was`,
+          `the call of ${call.name} is not the one that was asked about: the suspension was changed, or the tool was`,
           { path: ["outcomes", index, "asks", wrong], expected: `the ${wrong} of the call`, actual: "another one" }
         )
     )

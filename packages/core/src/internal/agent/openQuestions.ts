@@ -31,7 +31,13 @@ export const neededIn = (
  * Returns the id of a suspension. A run that is replayed has the same one, and so has a job that is delivered twice: what has
  * been claimed once is not resumed again.
  */
-export const suspensionId = (runId: string, turn: number, outcomes: ReadonlyArray<ToolOutcome>): string => {
-  const asked = outcomes.map((outcome) => outcome._tag === "Suspended" ? [outcome.asks.id, outcome.replies] : null)
-  return digestOf("suspension", runId, String(turn), canonical(asked) ?? "")
-}
+export const suspensionId = (runId: string, turn: number, outcomes: ReadonlyArray<ToolOutcome>): string =>
+  idOfAsked(
+    runId,
+    String(turn),
+    outcomes.map((outcome) => outcome._tag === "Suspended" ? [outcome.asks.id, outcome.replies] : null)
+  )
+
+/** @param asked for each call of the turn, the id of its question and the replies before it; `null` if it asks nothing */
+export const idOfAsked = (runId: string, turn: string, asked: ReadonlyArray<unknown>): string =>
+  digestOf("suspension", runId, turn, canonical(asked) ?? "")

@@ -4,9 +4,9 @@
  * their own.
  */
 import type * as Schema from "effect/Schema"
-import { digestOf } from "../call/idempotencyKey.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import type { Upgrade } from "../value/versioned.ts"
+import { idOfAsked } from "./openQuestions.ts"
 
 /** An answer. */
 export const answerBefore: Upgrade = ({ report = null, ...answer }) => ({ ...answer, report: countsBefore(report) })
@@ -37,7 +37,7 @@ export const suspensionBefore: Upgrade = ({ outcomes = [], reply = null, runId =
   const questions = asking.flatMap((outcome) => isJsonObject(outcome) ? outcome["asks"] ?? [] : [])
   return {
     ...rest,
-    id: digestOf("suspension", place, JSON.stringify(questions)),
+    id: idOfAsked(textOf(runId), textOf(turn), asking.map(askedIn)),
     runId,
     turn,
     reply,
@@ -45,6 +45,12 @@ export const suspensionBefore: Upgrade = ({ outcomes = [], reply = null, runId =
     questions,
     needs: questions.flatMap((question) => isJsonObject(question) ? question["tool"] ?? [] : [])
   }
+}
+
+const askedIn = (outcome: Schema.Json): unknown => {
+  if (!isJsonObject(outcome)) return null
+  const { asks = null, replies = [] } = outcome
+  return isJsonObject(asks) ? [asks["id"], replies] : null
 }
 
 const textOf = (part: Schema.Json): string => typeof part === "string" ? part : JSON.stringify(part)
