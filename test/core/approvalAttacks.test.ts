@@ -1,20 +1,25 @@
 /** Attacks on approvals: whatever is sent, stored and waited for, nothing runs that nobody approved. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, AgentFailure, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as Approver from "@fallible/core/Approver"
 import * as CallFacts from "@fallible/core/CallFacts"
+import * as Claims from "@fallible/core/Claims"
 import * as Question from "@fallible/core/Question"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Fiber, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import {
   ada,
+  asJson,
+  ben,
   calling,
   codes,
+  fromJson,
   payingAgent,
   Payment,
   payments,
   playing,
+  refused,
   refusedAt,
   results,
   waiting
@@ -213,11 +218,11 @@ describe("limits", () => {
         const second = yield* waiting(agent.resume(first, [Question.approve(first.questions[1]!)]))
         assert.deepStrictEqual(second.questions, [first.questions[0]!])
         const answer = yield* agent.resume(second, "yes")
-        assert.deepStrictEqual(paid, [ada, { to: "Ben", amount: 6 }])
+        assert.deepStrictEqual(paid, [ada, ben])
         assert.deepStrictEqual(codes(answer), ["call_limit"])
         assert.strictEqual(answer.report.calls, 3)
       }
-    }).pipe(calling(["pay", ada], ["pay", { to: "Ben", amount: 6 }], ["pay", { to: "Cid", amount: 7 }])))
+    }).pipe(calling(["pay", ada], ["pay", ben], ["pay", { to: "Cid", amount: 7 }])))
 
   it.effect("count calls in their order, whoever replies first", () =>
     Effect.gen(function*() {
@@ -231,16 +236,16 @@ describe("limits", () => {
           Effect.provide(Approver.layer((open) => Effect.succeed(open.map((one) => Question.approve(one)))))
         )
         assert.deepStrictEqual(codes(answer), [])
-        assert.deepStrictEqual(paid, [ada, { to: "Ben", amount: 6 }])
+        assert.deepStrictEqual(paid, [ada, ben])
         // The approver replies to the last question first.
         paid.length = 0
         const inPlace = yield* agent.run("Pay.").pipe(
           Effect.provide(Approver.layer((open) => Effect.succeed(open.slice(-1).map((one) => Question.approve(one)))))
         )
         assert.deepStrictEqual(codes(inPlace), [])
-        assert.deepStrictEqual(paid, [ada, { to: "Ben", amount: 6 }])
+        assert.deepStrictEqual(paid, [ada, ben])
       }
-    }).pipe(calling(["pay", ada], ["look"], ["pay", { to: "Ben", amount: 6 }])))
+    }).pipe(calling(["pay", ada], ["look"], ["pay", ben])))
 })
 
 describe("a predicate, a preview and an agent's admit", () => {
@@ -312,7 +317,7 @@ describe("onDone: \"ask\"", () => {
       )
       const { facts, transcript } = yield* agent.resume(first, "yes").pipe(calling())
       const again = { scope: "s", facts, transcript }
-      const model = calling(["pay", { to: "Ben", amount: 6 }])
+      const model = calling(["pay", ben])
       const second = yield* waiting(agent.run("Pay.", again)).pipe(model)
       const edit = Question.approve(second.questions[0]!, { arguments: ada })
       const third = yield* waiting(agent.resume(second, [edit])).pipe(model)
@@ -323,4 +328,294 @@ describe("onDone: \"ask\"", () => {
       yield* agent.resume(third, "yes").pipe(model)
       assert.deepStrictEqual(paid, [ada, ada])
     }))
+})
+
+// -----------------------------------------------------------------------------
+// Suspensions
+// -----------------------------------------------------------------------------
+
+const Shown = Schema.Struct({ id: Schema.String, kind: Schema.String, tool: Schema.String, arguments: Schema.String })
+
+/** A suspension as it is stored: what an attack can change. */
+interface Stored {
+  version: number
+  id: string
+  runId: string
+  needs: Array<string>
+  questions: Array<Asked>
+  reply: { calls: Array<{ name: string; arguments: string }> }
+  outcomes: Array<{ id: string; asks: Asked; arguments?: string; question: string; replies: Array<object> }>
+  facts?: unknown
+}
+
+type Asked = { digest?: string } & { -readonly [K in keyof typeof Shown.Type]: string }
+
+const changed = (suspension: AgentFailure.Suspension, change: (stored: Stored) => void): unknown => {
+  const copy = asJson(suspension)
+  change(copy as Stored)
+  return copy
+}
+
+describe("a suspension", () => {
+  const eve = { to: "Eve", amount: 900 }
+
+  // Changes an open question in both places.
+  const ask = (stored: Stored, index: number, change: (asked: Asked) => void) => {
+    change(stored.questions[index]!)
+    change(stored.outcomes[index]!.asks)
+  }
+  const reverse = (items: Array<unknown>) => {
+    items.splice(0, items.length, ...items.toReversed())
+  }
+  const setCall = (stored: Stored, args: object) => {
+    stored.reply.calls[0]!.arguments = JSON.stringify(args)
+  }
+
+  it.effect("that was changed is not decoded, or refused with the field that is wrong, and nothing runs", () =>
+    Effect.gen(function*() {
+      const { agent, paid } = payingAgent()
+      const suspension = yield* waiting(agent.run("Pay."))
+      const other = yield* waiting(agent.run("Pay.").pipe(calling(["pay", eve])))
+      const { digest: digestOfEve = "" } = other.questions[0]!
+      const approvals = suspension.questions.map((question) => Question.approve(question))
+      const asks = (field: string) => `suspension.outcomes.0.asks.${field}`
+      const attacks: ReadonlyArray<readonly [string, (stored: Stored) => void]> = [
+        [asks("digest"), (stored) => setCall(stored, eve)],
+        [asks("digest"), (stored) => {
+          stored.outcomes[0]!.arguments = JSON.stringify(eve)
+        }],
+        ["questions", (stored) => {
+          stored.questions[0]!.digest = digestOfEve
+        }],
+        ["questions", (stored) => {
+          stored.outcomes[0]!.asks.digest = digestOfEve
+        }],
+        [asks("digest"), (stored) =>
+          ask(stored, 0, (asked) => {
+            asked.digest = digestOfEve
+          })],
+        // All of it is consistent, but the digest that was shown is another one.
+        ["replies.0.digest", (stored) => {
+          setCall(stored, eve)
+          ask(stored, 0, (asked) => {
+            asked.digest = digestOfEve
+            asked.arguments = JSON.stringify(eve)
+          })
+        }],
+        [asks("digest"), (stored) => {
+          setCall(stored, eve)
+          ask(stored, 0, (asked) => {
+            asked.arguments = JSON.stringify(eve)
+          })
+        }],
+        // What is shown is not what runs.
+        [asks("arguments"), (stored) =>
+          ask(stored, 0, (asked) => {
+            asked.arguments = "{\"to\":\"Ada\",\"amount\":1}"
+          })],
+        [asks("tool"), (stored) =>
+          ask(stored, 0, (asked) => {
+            asked.tool = "look"
+          })],
+        ["questions", (stored) => reverse(stored.questions)],
+        ["questions", (stored) => reverse(stored.outcomes)],
+        ["suspension.id", (stored) => {
+          reverse(stored.questions)
+          reverse(stored.outcomes)
+        }],
+        ["suspension.id", (stored) => {
+          const [one, two] = stored.outcomes
+          const ids = [one!.asks.id, two!.asks.id] as const
+          ask(stored, 0, (asked) => {
+            asked.id = ids[1]
+          })
+          ask(stored, 1, (asked) => {
+            asked.id = ids[0]
+          })
+        }],
+        [asks("digest"), (stored) => reverse(stored.reply.calls)],
+        ["suspension.needs", (stored) => {
+          stored.reply.calls[0]!.name = "gone"
+        }],
+        ["suspension.needs", (stored) => {
+          stored.needs = ["gone"]
+        }],
+        // A reply of nobody.
+        ["suspension.id", (stored) => {
+          const { asks: { digest, id: to }, id, question, replies } = stored.outcomes[0]!
+          replies.push({ id, question, reply: "yes", to, decided: { approved: true, digest } })
+          stored.questions.shift()
+        }],
+        // A reply to another call.
+        ["suspension.id", (stored) => {
+          const [one, two] = stored.outcomes
+          const { asks: { digest, id: to }, id, question } = two!
+          one!.replies.push({ id, question, reply: "yes", to, decided: { approved: true, digest } })
+        }],
+        ["suspension.id", (stored) => {
+          stored.id = "other"
+        }],
+        ["suspension.id", (stored) => {
+          stored.runId = "other"
+        }],
+        ["version", (stored) => {
+          stored.version = 6
+        }],
+        ["version", (stored) => {
+          stored.version = 9
+        }],
+        ["facts", (stored) => {
+          delete stored.facts
+        }],
+        ["with an outcome for each call", (stored) => stored.outcomes.pop()],
+        ["questions", (stored) => {
+          stored.questions = []
+        }]
+      ]
+      for (const [place, change] of attacks) {
+        const exit = yield* Effect.exit(
+          Schema.decodeUnknownEffect(AgentFailure.Suspension)(changed(suspension, change))
+        )
+        if (Exit.isFailure(exit)) {
+          assert.include(String(Cause.squash(exit.cause)), place)
+          continue
+        }
+        assert.deepStrictEqual(yield* refusedAt(agent.resume(exit.value, approvals)), [place])
+        if (place.startsWith("suspension")) assert.deepStrictEqual(yield* refusedAt(agent.check(exit.value)), [place])
+      }
+      assert.deepStrictEqual(paid, [])
+      yield* agent.resume(suspension, approvals)
+      assert.deepStrictEqual(paid, [ada, ben])
+    }).pipe(calling(["pay", ada], ["pay", ben])))
+
+  it.effect("that was not decoded is refused, and so is one of another toolkit", () =>
+    Effect.gen(function*() {
+      const { agent, paid } = payingAgent()
+      const suspension = yield* waiting(agent.run("Pay."))
+      const parsed = asJson(suspension)
+      for (
+        const [given, path] of [
+          [parsed, "suspension.transcript"],
+          [JSON.stringify(parsed), "suspension"],
+          [null, "suspension"],
+          [{}, "suspension.version"]
+        ]
+      ) {
+        assert.strictEqual((yield* refusedAt(agent.resume(untyped(given), "yes")))[0], path)
+        assert.strictEqual((yield* refusedAt(agent.check(untyped(given))))[0], path)
+      }
+      const { agent: without } = { agent: Agent.make({ toolkit: Toolkit.empty }) }
+      assert.deepStrictEqual(yield* refusedAt(without.resume(suspension, "yes")), ["suspension.needs"])
+      assert.deepStrictEqual(paid, [])
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("of the version before, with a handler's question, goes on; a decision does not reply to it", () =>
+    Effect.gen(function*() {
+      let booked = 0
+      const book = Tool.make(
+        "book",
+        { description: "Books", success: Schema.String },
+        () => Effect.flatMap(ToolCall.ask("For how many?"), (people) => Effect.sync(() => `${++booked} for ${people}`))
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(book), approvals: { book: () => booked > 0 } })
+      const suspension = yield* waiting(agent.run("Book."))
+      const before = changed(suspension, (stored) => {
+        const { expires: _, id: __, needs: ___, questions: ____, ...rest } = stored as Stored & { expires?: number }
+        for (const key of Object.keys(stored)) delete (stored as unknown as Record<string, unknown>)[key]
+        const outcomes = rest.outcomes.map(({ asks: _, ...outcome }) => outcome)
+        Object.assign(stored, rest, { version: 7, outcomes })
+      })
+      const old = fromJson(before)
+      const [question] = old.questions
+      assert.deepStrictEqual({ ...question }, {
+        id: suspension.questions[0]!.id,
+        kind: "reply",
+        tool: "book",
+        text: "For how many?"
+      })
+      assert.strictEqual(old.id, suspension.id)
+      assert.deepStrictEqual(
+        yield* refusedAt(agent.resume(old, [Question.approve(question!)])),
+        ["replies.0.approved"]
+      )
+      const answer = yield* agent.resume(old, [Question.reply(question!, "four")])
+      assert.deepStrictEqual(results(answer), ["\"1 for four\""])
+    }).pipe(calling(["book", {}])))
+})
+
+describe("a suspension that is resumed twice", () => {
+  it.effect("acts once under one key, where a service honours keys", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        {
+          description: "Pays",
+          parameters: Payment,
+          success: Schema.String,
+          sideEffect: "idempotent_by_key",
+          identity: "all"
+        },
+        () => Effect.map(ToolCall.current, ({ idempotencyKey }) => `${keys.push(idempotencyKey)}`)
+      ).pipe(Tool.approve())
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const suspension = yield* waiting(agent.run("Pay."))
+      yield* agent.resume(suspension, "yes")
+      yield* agent.resume(suspension, "yes")
+      assert.strictEqual(keys.length, 2)
+      assert.strictEqual(keys[0], keys[1])
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("is refused before anything runs, where there are claims; a refused reply claims nothing", () =>
+    Effect.gen(function*() {
+      const { agent, paid } = payingAgent()
+      const suspension = yield* waiting(agent.run("Pay."))
+      const [question] = suspension.questions
+      assert.deepStrictEqual(
+        yield* refusedAt(agent.resume(suspension, [{ ...Question.approve(question!), digest: "other" }])),
+        ["replies.0.digest"]
+      )
+      yield* refused(agent.resume(suspension, "yes", { limits: { turns: 0 } }))
+      assert.deepStrictEqual(paid, [])
+      yield* agent.resume(suspension, "yes")
+      assert.deepStrictEqual(yield* refusedAt(agent.resume(suspension, "yes")), ["suspension.id"])
+      assert.deepStrictEqual(yield* refusedAt(agent.resume(suspension, "no")), ["suspension.id"])
+      assert.deepStrictEqual(paid, [ada])
+    }).pipe(calling(["pay", ada]), Effect.provide(Claims.layerMemory)))
+
+  it.effect("is resumed by one of two at once, where there are claims", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments("idempotent_by_key")
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())) })
+      const suspension = yield* waiting(agent.run("Pay."))
+      const twice = [1, 2].map(() => Effect.exit(agent.resume(suspension, "yes")))
+      const exits = yield* Effect.all(twice, { concurrency: 2 })
+      assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+      assert.deepStrictEqual(paid, [ada])
+    }).pipe(calling(["pay", ada]), Effect.provide(Claims.layerMemory)))
+
+  it.effect("is refused if the claims fail, or say anything but true", () =>
+    Effect.gen(function*() {
+      const claims: ReadonlyArray<() => unknown> = [
+        () => Effect.fail("No."),
+        () => Effect.die("No."),
+        () => assert.fail("No."),
+        () => Promise.resolve(true),
+        () => Promise.reject(new Error("No.")),
+        () => Effect.succeed("true"),
+        () => Effect.succeed(1),
+        () => Effect.succeed(false),
+        () => ToolCall.ask("May I?"),
+        () => undefined
+      ]
+      for (const claim of claims) {
+        const { agent, paid } = payingAgent()
+        const suspension = yield* waiting(agent.run("Pay."))
+        const run = agent.resume(suspension, "yes").pipe(
+          Effect.provideService(Claims.Claims, untyped({ claim }))
+        )
+        assert.deepStrictEqual(yield* refusedAt(run), ["suspension.id"])
+        assert.deepStrictEqual(paid, [])
+      }
+    }).pipe(calling(["pay", ada])))
 })
