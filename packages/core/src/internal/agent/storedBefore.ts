@@ -43,7 +43,8 @@ export const suspensionBefore: Upgrade = ({ outcomes = [], reply = null, runId =
     reply,
     outcomes: asking,
     questions,
-    needs: questions.flatMap((question) => isJsonObject(question) ? question["tool"] ?? [] : [])
+    // The tools of open questions are needed in any case.
+    needs: []
   }
 }
 
