@@ -1,6 +1,7 @@
 /** A provider that asks before it runs a call of its own: the run asks its user, and the provider is told the reply. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, AgentFailure, type Model, Tool, Toolkit } from "@fallible/core"
+import * as Question from "@fallible/core/Question"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Schema, Stream } from "effect"
@@ -86,6 +87,26 @@ describe("a provider that asks before it runs a call", () => {
         ScriptedModel.text("Done.")
       ])
     )))
+
+  it.effect("takes decisions as data, with the digest that was shown, and no edits", () =>
+    Effect.gen(function*() {
+      const { suspension } = yield* suspended(agent.run("Clean up."))
+      const [first, second] = suspension.questions
+      assert.strictEqual(first?.kind, "approval")
+      const refusals = [
+        [Question.approve(first, { arguments: { path: "/" } })],
+        [{ ...Question.approve(first), digest: "other" }],
+        [Question.reply(first, "yes")]
+      ].map((replies) => Effect.map(Effect.flip(agent.resume(suspension, replies)), ({ detail }) => detail))
+      assert.deepStrictEqual(yield* Effect.all(refusals), [
+        "The run was not resumed: replies.0.arguments: expected none: the model's provider runs the call as it is, got arguments.",
+        "The run was not resumed: replies.0.digest: expected the digest of the question, got \"other\".",
+        "The run was not resumed: replies.0.approved: expected true or false, with the digest that was shown, got a reply in words."
+      ])
+      yield* agent.resume(suspension, [Question.deny(first, { reason: "yes" }), Question.approve(second!)])
+      const requests = yield* bodies
+      assert.deepStrictEqual(answers(requests[1]!.input), [["mcpr_1", false], ["mcpr_2", true]])
+    }).pipe(Effect.provide(serving(responses)([asking("mcpr_1", "mcpr_2"), ScriptedModel.text("Done.")]))))
 
   it.effect("asks in a stream, too", () =>
     Effect.gen(function*() {
