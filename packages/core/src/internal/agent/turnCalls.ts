@@ -60,26 +60,24 @@ export const runCalls = <T extends Tool.Any>(
   // Nearly all turns have one call.
   const ended: Array<EarlierCall> | undefined = calls.length === 1
     ? undefined
-    : calls.flatMap((call, index) => before[index] === undefined ? none : endedIn(call, before[index]))
+    : before.flatMap((outcome, index) => endedIn(calls[index]!, outcome))
+  const toolOf = (call: ToolCall.ToolCall): Tool.Any | undefined => toolkitOf(run.toolkit, call).tools.get(call.name)
   // Counts the call, once. Calls that wait are counted too, so that all are counted in their order.
-  const refusals = (call: ToolCall.ToolCall, index: number) => {
-    const tool = toolkitOf(run.toolkit, call).tools.get(call.name)
-    const isExempt = tool !== undefined && isExemptFromLimits(tool)
-    const refusal = !isExempt
-      ? run.usage.refusal(index, count, call.name)
-      : run.output !== undefined && call.name === finalAnswerName
+  const limitRefusal = ({ name }: ToolCall.ToolCall, index: number, tool: Tool.Any | undefined) =>
+    tool === undefined || !isExemptFromLimits(tool)
+      ? run.usage.refusal(index, count, name)
+      : run.output !== undefined && name === finalAnswerName
       ? refusalBeside(calls)
       : undefined
-    return { refusal, loopRefusal: isExempt ? undefined : loopRefusal(run, loop, call, tool) }
-  }
   const perform = (
     call: ToolCall.ToolCall,
     index: number,
     suspended?: ToolOutcome.Suspended
   ): Dispatched<T> => {
-    const tool = toolkitOf(run.toolkit, call).tools.get(call.name)
+    const tool = toolOf(call)
     const joins = tool !== undefined && isJoinable(tool)
-    const { loopRefusal: refusedInLoop, refusal } = refusals(call, index)
+    const refusal = limitRefusal(call, index, tool)
+    const refusedInLoop = loopRefusal(run, loop, call, tool)
     // An interrupted call has an outcome only for those who ask how far the run has come.
     const onInterrupted = run.tracker === undefined ? undefined : (outcome: ToolOutcome.ToolOutcome) => {
       facts = afterCall(run, facts, call, outcome)
@@ -119,7 +117,7 @@ export const runCalls = <T extends Tool.Any>(
     if (outcome === undefined || isNotRun(outcome)) return perform(call, index)
     if (outcome._tag !== "Suspended") return Effect.succeed(outcome)
     if (isAnswered(outcome)) return Effect.map(perform(call, index, outcome), (after) => joinOutcomes(outcome, after))
-    refusals(call, index)
+    limitRefusal(call, index, toolOf(call))
     return Effect.succeed(outcome)
   }
   const mayAsk = (call: ToolCall.ToolCall) =>
@@ -130,12 +128,18 @@ export const runCalls = <T extends Tool.Any>(
     asking: ReadonlyArray<ToolOutcome.ToolOutcome>
   ): Dispatched<T> => {
     const earlier = before[index]
-    const refused = refusals(call, index)
+    const tool = toolOf(call)
+    const refusal = limitRefusal(call, index, tool)
     if (earlier !== undefined && !isNotRun(earlier)) return Effect.succeed(earlier)
     const heldBack = earlier ?? notRun(call)
     if (!mayAsk(call)) return Effect.succeed(heldBack)
     return Effect.map(
-      askFirst(run, turn, call, index, { facts, turn: ended, ...refused }),
+      askFirst(run, turn, call, index, {
+        facts,
+        turn: ended,
+        refusal,
+        loopRefusal: loopRefusal(run, loop, call, tool)
+      }),
       (outcome) =>
         outcome._tag !== "Suspended" || isAskedIn(asking, outcome, run.toolkit.tools.get(call.name))
           ? heldBack
