@@ -1,7 +1,8 @@
 /**
  * A stand-in for a language model, behind the same `Model` service. It looks up the orders that the question names, and
- * refunds or tracks them if the question says so. Without an order in the question, it takes the last one of the
- * conversation. It reads what the tools told it, and writes its answer word by word.
+ * refunds or tracks them if the question says so. Of an order for which the question names an amount, it refunds only that.
+ * Without an order in the question, it takes the last one of the conversation. It reads what the tools told it, and writes its
+ * answer word by word.
  */
 import { Model, type Transcript } from "@fallible/core"
 import * as Duration from "effect/Duration"
@@ -44,7 +45,9 @@ export const reply = ({ messages }: { readonly messages: ReadonlyArray<Transcrip
   const isDone = (tool: string) => results.some((result) => result.tool === tool)
   const refunds = toRefund(question, orders)
   const first = [
-    ...(isDone("refund_order") ? [] : calls("refund_order", refunds.map((order) => ({ order })))),
+    ...(isDone("refund_order")
+      ? []
+      : calls("refund_order", refunds.map((order) => ({ order, ...amountIn(question, order) })))),
     ...(isDone("find_order")
       ? []
       : calls("find_order", orders.filter((order) => !refunds.includes(order)).map((order) => ({ order }))))
@@ -66,6 +69,12 @@ const toRefund = (question: string, orders: ReadonlyArray<string>): ReadonlyArra
   return named.length > 0 || clauses.length === 0 ? named : orders
 }
 
+/** Returns the amount that the question names for an order: "Refund 150.00 of o-1004." */
+const amountIn = (question: string, order: string): Schema.JsonObject => {
+  const [, amount] = new RegExp(`\\b(\\d+\\.\\d\\d) (?:of|for) (?:order )?${order}\\b`).exec(question) ?? []
+  return amount === undefined ? {} : { cents: Math.round(Number(amount) * 100) }
+}
+
 const ordersIn = (text: string): ReadonlyArray<string> => Array.from(text.matchAll(/\bo-\d+\b/g), ([id]) => id)
 
 // -----------------------------------------------------------------------------
@@ -83,6 +92,10 @@ const sentence = ({ args, message, tool }: ToolMessages.Result): string => {
   if (message._tag === "Failure") {
     if (message.failure.code?.startsWith("already_") === true) {
       return `Order ${text(args["order"])} is already refunded. I refunded nothing again.`
+    }
+    if (message.failure.code === "not_approved") {
+      const why = message.failure.detail.replace(/^This call was not run: /, "")
+      return `I refunded nothing for order ${text(args["order"])}: ${why}`
     }
     return `I could not finish ${tool} for ${text(args["order"] ?? args["parcel"])}: ${message.failure.detail}`
   }

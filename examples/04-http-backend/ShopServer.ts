@@ -1,10 +1,12 @@
 /**
  * The shop's own service: an HTTP server on the loopback interface, which misbehaves on command.
  *
- *     GET  /orders/o-1001             an order, or 404
- *     GET  /parcels/p-1001            where a parcel is, or 404
- *     POST /refunds {order, key}      refunds an order: 201, or 409 if there is a refund under this key already
- *     GET  /refunds/<key>             the refund that was made under this key, or 404
+ *     GET  /orders/o-1001                 an order, or 404
+ *     GET  /parcels/p-1001                where a parcel is, or 404
+ *     GET  /quotes/o-1001                 what the refund of an order would pay, or 404
+ *     POST /refunds {order, cents, key}   refunds an order, or a part of its price: 201; 409 if there is a refund under this
+ *                                         key already; 422 if the order cost less
+ *     GET  /refunds/<key>                 the refund that was made under this key, or 404
  */
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import * as Context from "effect/Context"
@@ -16,7 +18,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
 import * as Listener from "./Listener.ts"
-import { orders, parcels, type Refund } from "./World.ts"
+import { type Order, orders, parcels, price, type Quote, type Refund } from "./World.ts"
 
 export class ShopServer extends Context.Service<ShopServer, {
   readonly url: string
@@ -95,6 +97,7 @@ const makeShop = (state: State) => {
 
   const isBusy = (path: string) => {
     if (path.startsWith("/refunds")) return state === "blind"
+    if (path.startsWith("/quotes")) return false
     const times = (asked.get(path) ?? 0) + 1
     asked.set(path, times)
     return (state === "busy" || state === "flaky") && (times === 1 || times > 2 && path.startsWith("/parcels"))
@@ -102,18 +105,21 @@ const makeShop = (state: State) => {
 
   const refund = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.gen(function*() {
-      const { key, order } = yield* HttpServerRequest.schemaBodyJson(RefundRequest)
+      const { cents, key, order } = yield* HttpServerRequest.schemaBodyJson(RefundRequest)
       const known = orders.get(order)
       refundsAsked.push(order)
       if (known === undefined) return problem(404, `There is no order '${order}'.`)
       if (refundOf(key) !== undefined) return problem(409, `Order ${order} is already refunded.`)
-      const made = { order, cents: known.cents, receipt: `r-${order.slice(2)}` }
+      if (cents > known.cents) return problem(422, `Order ${order} cost ${price(known.cents)}.`)
+      const made = { order, cents, receipt: `r-${order.slice(2)}` }
       refunds.push({ key, ...made })
       if (losesAnswers.includes(state)) return yield* hangUp(request)
       return json(made, 201)
     })
 
   const refundOf = (key: string) => refunds.find((made) => made.key === key)
+
+  const quoteOf = ({ cents, id, item }: Order): Quote => ({ order: id, item, cents: isRefunded(id) ? 0 : cents })
 
   const isRefunded = (order: string) => refunds.some((made) => made.order === order)
 
@@ -122,6 +128,7 @@ const makeShop = (state: State) => {
     if (kind === "refunds") return refundOf(id)
     if (kind === "parcels") return parcels.get(id)
     const order = orders.get(id)
+    if (kind === "quotes") return order === undefined ? undefined : quoteOf(order)
     return order === undefined || !isRefunded(id) ? order : { ...order, status: "refunded" as const }
   }
 
@@ -136,7 +143,11 @@ const makeShop = (state: State) => {
   return { respond, refundsAsked, refundsMade: () => refunds.length }
 }
 
-const RefundRequest = Schema.Struct({ order: Schema.String, key: Schema.String })
+const RefundRequest = Schema.Struct({
+  order: Schema.String,
+  cents: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
+  key: Schema.String
+})
 
 const json = (body: object, status = 200) => HttpServerResponse.jsonUnsafe(body, { status })
 

@@ -13,6 +13,10 @@ export interface Order extends Schema.Schema.Type<typeof Order> {}
 export const Parcel = Schema.Struct({ id: Schema.String, place: Schema.String, due: Schema.String })
 export interface Parcel extends Schema.Schema.Type<typeof Parcel> {}
 
+/** What the refund of an order would pay: the whole price, or 0 if it is refunded already. */
+export const Quote = Schema.Struct({ order: Schema.String, item: Schema.String, cents: Schema.Int })
+export interface Quote extends Schema.Schema.Type<typeof Quote> {}
+
 export const Refund = Schema.Struct({ order: Schema.String, cents: Schema.Int, receipt: Schema.String })
 export interface Refund extends Schema.Schema.Type<typeof Refund> {}
 

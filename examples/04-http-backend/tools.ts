@@ -3,7 +3,7 @@
  *
  * A refund moves money, so it is guarded in four ways:
  *
- * - A large refund asks the user first.
+ * - A large refund needs the customer's approval, who sees what would be refunded, and may change the amount.
  * - All requests to refund an order have the same key, and the service must refuse a second refund under a key. Two
  *   conversations can both read that an order is paid, and then both ask for its refund. Only the service sees both.
  * - The tool never runs again while it is unknown whether it took effect. Only one request acts (`acts`): a call that did
@@ -19,7 +19,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Schema from "effect/Schema"
 import { ShopServer } from "./ShopServer.ts"
-import { Order, Parcel, price, Refund } from "./World.ts"
+import { Order, Parcel, price, Quote, Refund } from "./World.ts"
 
 /** Sends a request to the shop's service, and reads the answer by a schema. */
 const send = <A>(request: HttpClientRequest.HttpClientRequest, schema: Schema.Codec<A, unknown>) =>
@@ -56,44 +56,76 @@ const trackParcel = Tool.make("track_parcel", {
   LastKnown.fallback({ maxAge: "1 day" })
 )
 
-/** An order is refunded once, so its refund has the same key in every conversation. */
+/** An order is refunded once, so its refund has the same key in every conversation, whatever its amount. */
 const keyOf = (order: string): string => `refund-${order}`
 
-/** Only a plain yes is consent: "Y not? No!" and "Yes, but not this one" are not. */
-const isConsent = (reply: string): boolean => /^["'\s]*(?:y|yes)["'\s.!]*$/i.test(reply)
+/** From this amount on, a refund needs the customer's approval. */
+const approvalFrom = 10_000
 
-/** From this price on, a refund needs the user's consent. */
-const consentFrom = 10_000
+const RefundOf = Schema.Struct({
+  order,
+  cents: Schema.optionalKey(
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+      description: "The amount to refund, in cents. Leave it out to refund the whole price"
+    })
+  )
+})
+
+const quote = (order: string) => get("quotes", order, Quote)
+
+/**
+ * If the amount cannot be looked up, this fails, and the refund needs an approval. An order that does not exist or is refunded
+ * already needs none: the handler refunds nothing.
+ */
+const isLarge = ({ cents, order }: typeof RefundOf.Type) =>
+  quote(order).pipe(
+    Effect.map((most) => most.cents > 0 && (cents ?? most.cents) >= approvalFrom),
+    Effect.catchIf(({ code }) => code === "not_found", () => Effect.succeed(false))
+  )
+
+const preview = ({ cents, order }: typeof RefundOf.Type) =>
+  Effect.match(quote(order), {
+    onSuccess: (most) => {
+      const part = cents === undefined || cents === most.cents ? "" : ` of ${price(most.cents)}`
+      return `Refund ${price(cents ?? most.cents)}${part} for order ${order} (${most.item}).`
+    },
+    onFailure: () =>
+      `Refund ${cents === undefined ? "" : `${price(cents)} for `}order ${order}. Its price is not known now.`
+  })
 
 const refundOrder = Tool.make("refund_order", {
-  description: "Refunds an order. A large refund asks the user first",
-  parameters: Schema.Struct({ order }),
+  description:
+    "Refunds an order, once: its whole price, or a part of it. A large refund needs the customer's approval, who is asked",
+  parameters: RefundOf,
   success: Refund,
   sideEffect: "non_idempotent",
   identity: ({ order }) => order,
   acts: { requests: ["POST /refunds"], only: true }
-}, ({ order: id }) =>
+}, ({ cents, order: id }) =>
   Effect.gen(function*() {
     const order = yield* get("orders", id, Order)
     if (order.status === "refunded") {
       return yield* ToolCall.refuse(`Order ${id} is already refunded.`, { code: "already_refunded" })
     }
-    if (order.cents >= consentFrom) {
-      const reply = yield* ToolCall.ask(
-        `Refund ${price(order.cents)} for order ${id}, an ${order.item}? Reply "yes". Any other reply refunds nothing.`
+    const amount = cents ?? order.cents
+    // Whoever changed the amount, a model or a person: the handler checks it.
+    if (amount > order.cents) {
+      return yield* ToolCall.refuse(
+        `Order ${id} cost ${price(order.cents)}, so ${price(amount)} cannot be refunded.`,
+        { code: "too_much" }
       )
-      if (!isConsent(reply)) {
-        return yield* ToolCall.refuse(`The user did not reply "yes" to the refund of order ${id}.`, {
-          code: "declined"
-        })
-      }
     }
     return yield* send(
-      HttpClientRequest.bodyJsonUnsafe(HttpClientRequest.post("/refunds"), { order: id, key: keyOf(id) }),
+      HttpClientRequest.bodyJsonUnsafe(HttpClientRequest.post("/refunds"), {
+        order: id,
+        cents: amount,
+        key: keyOf(id)
+      }),
       Refund
     )
   })).pipe(
     Tool.reconcile(
+      // The refund that is found says its own amount. There is only one for an order.
       ({ order }) =>
         get("refunds", keyOf(order), Refund).pipe(
           Effect.asSome,
@@ -103,7 +135,8 @@ const refundOrder = Tool.make("refund_order", {
         // A refund can be found two seconds after its request at the latest. If there is none then, none was made.
         settle: "2 seconds"
       }
-    )
+    ),
+    Tool.approve(isLarge, { preview, within: "10 minutes" })
   )
 
 export const toolkit = Toolkit.make(findOrder, trackParcel, refundOrder).pipe(Toolkit.withDefaults(Policy.standard()))

@@ -183,6 +183,7 @@ describe("the log", () => {
     Effect.gen(function*() {
       const lines: Array<string> = []
       const { url } = yield* serving({ upstream: "flaky", log: (line) => lines.push(line) })
+      yield* post(`${url}/ask`, { question: "Refund o-1003." })
       yield* post(`${url}/ask`, { question: "Refund o-1004." })
       assert.match(lines.join("\n"), /level=WARN.*refund_order failed \(server_error\).*Retry 1/)
       assert.notInclude(lines.join("\n"), "The run failed")
