@@ -3,13 +3,14 @@
  *
  *     requests ─ Origins ─ Endpoints ─ agent ─ tools ─ the shop
  *                              │ Runs, Conversations       │ ToolHealth, RetryBudget, RateLimiter, LastKnown: once for the process
- *                          Operations
+ *                          Operations                      │ Claims: each suspension is resumed once
  *
  * When the layer closes, the runs under way end first (`Runs.drain`). The server still answers then, so that a load
  * balancer sees that it is not ready. Only then does the server close.
  */
 import { NodeCrypto } from "@effect/platform-node"
 import { Observer } from "@fallible/core"
+import * as Claims from "@fallible/core/Claims"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as RetryBudget from "@fallible/core/RetryBudget"
 import * as ToolHealth from "@fallible/core/ToolHealth"
@@ -66,6 +67,8 @@ export const layer = ({ grace, max, origins = [], ...limits }: Options) =>
       Conversations.layer.pipe(Layer.provide(NodeCrypto.layer)),
       // An operator reads in the log what each tool and the model suffered.
       Observer.layer({ failureLevel: "Warn" }),
+      // Of two replies to one question, one is taken, also if the run of the first was interrupted.
+      Claims.layerMemory,
       ToolHealth.layer,
       LastKnown.layerMemory(),
       RetryBudget.layer(),

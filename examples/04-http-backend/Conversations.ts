@@ -1,5 +1,5 @@
 /**
- * The conversations: what each of them has said and done so far, and the question to its user, if there is one.
+ * The conversations: what each of them has said and done so far, and the questions to its user, if there are any.
  *
  * A conversation is named by an unguessable id, which the server chooses. Who has the id may continue the conversation.
  * They are kept in memory, so a restart forgets them. To keep them in a database, encode the parts with
@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Problem from "./Problem.ts"
 
-/** The question that a suspended run asks its user. The token is good for one reply. */
+/** The questions that a suspended run asks its user. The token is good until replies to them are taken. */
 interface Asked {
   readonly token: string
   readonly suspension: AgentFailure.Suspension
@@ -132,7 +132,7 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
           const { asked } = conversation
           return asked?.token === token
             ? { ...turnOf(conversation), suspension: asked.suspension }
-            : yield* Problem.make(409, "not_open", "This question is no longer open. Ask again.")
+            : yield* Problem.notOpen
         })
     }
   })

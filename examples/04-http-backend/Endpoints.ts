@@ -2,9 +2,10 @@
  * The endpoints for users: `POST /ask` and `POST /reply`. Each answers with one JSON object or, if the client accepts
  * `text/event-stream`, with the events of the run.
  *
- *     body ─ 400, 413, 415 ─ place ─ 503 ─ conversation ─ 404, 409 ─ run ─ answer, question (202), or problem
+ *     body ─ 400, 413, 415 ─ place ─ 503 ─ conversation ─ 404, 409 ─ replies ─ 422 ─ run ─ answer, questions (202), or problem
  *
- * A run that fails is logged with its id and the reason: its client learns neither.
+ * A run that waits for its user has questions, each with its own kind of reply (`Replies`). A run that fails is logged with
+ * its id and the reason: its client learns neither.
  *
  * The place and the conversation belong to the scope of the run. It closes when the run has ended, or when the client
  * leaves. A reader who is slow keeps neither (`Reader`).
@@ -19,11 +20,13 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
+import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
 import { Conversations, type Turn } from "./Conversations.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Problem from "./Problem.ts"
 import * as Reader from "./Reader.ts"
+import * as Replies from "./Replies.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { longest, Runs } from "./Runs.ts"
 import { toolkit } from "./tools.ts"
@@ -42,18 +45,20 @@ const Ask = Schema.Struct({
   conversation: Schema.optionalKey(Schema.String)
 })
 
-const Reply = Schema.Struct({ token: Schema.String, reply: RequestBody.text("reply", 2000) })
-
 const ask = Effect.gen(function*() {
   const { conversation, question } = yield* RequestBody.read(Ask)
   const open = Conversations.use(({ open }) => open(conversation))
-  return yield* respond(open, ({ options }) => agent.stream(question, options))
+  return yield* respond(open, ({ options }) => agent.stream(question, options), Problem.ofFailure)
 })
 
 const reply = Effect.gen(function*() {
-  const { reply, token } = yield* RequestBody.read(Reply)
-  const open = Conversations.use((conversations) => conversations.reply(token))
-  return yield* respond(open, ({ suspension }) => agent.resumeStream(suspension, reply))
+  const body = yield* RequestBody.read(Replies.Body)
+  const open = Conversations.use(({ reply }) => reply(body.token))
+  return yield* respond(
+    open,
+    ({ suspension }) => agent.resumeStream(suspension, Replies.given(body)),
+    (failure) => failure._tag === "RunRefused" ? Replies.refused(failure) : Problem.ofFailure(failure)
+  )
 })
 
 type Events<R> = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.Failed, R>
@@ -68,17 +73,29 @@ type Begin<R> = Effect.Effect<Begun, Problem.Problem, R | Scope.Scope>
 
 const respond = <T extends Turn, R, R2>(
   open: Effect.Effect<T, Problem.Problem, R | Scope.Scope>,
-  run: (turn: T) => Events<R2>
+  run: (turn: T) => Events<R2>,
+  problemOf: (failure: AgentFailure.Failed) => Problem.Problem
 ) =>
   Effect.gen(function*() {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
     const begin = Effect.gen(function*() {
       yield* Effect.flatMap(Runs, ({ admit }) => admit)
       const turn = yield* open
-      return { turn, events: Stream.provideContext(kept(turn, run(turn)), yield* Effect.context<R2>()) }
+      const events = Stream.provideContext(kept(turn, run(turn)), yield* Effect.context<R2>())
+      return { turn, events: yield* Effect.mapError(started(events), problemOf) }
     })
     return yield* /\btext\/event-stream\b/i.test(headers["accept"] ?? "") ? streamed(begin) : whole(begin)
   })
+
+/**
+ * Waits for the first event of a run, which comes before it does anything. A run that fails before is a problem with a status
+ * of its own, also for a client that wants a stream.
+ */
+const started = (events: Events<never>): Effect.Effect<Events<never>, AgentFailure.Failed, Scope.Scope> =>
+  Effect.map(
+    Stream.peel(events, Sink.head()),
+    ([first, rest]) => Stream.concat(Stream.fromIterable(Option.toArray(first)), rest)
+  )
 
 /** Keeps what the run says and does as soon as it has ended, whoever reads it. */
 const kept = <R>(turn: Turn, run: Events<R>): Events<R> =>
@@ -90,7 +107,12 @@ const kept = <R>(turn: Turn, run: Events<R>): Events<R> =>
         if (!AgentEvent.isLast(event)) return Effect.void
         return turn.keep(event._tag === "RunEnded" ? event.answer : event.waiting)
       }),
-      Stream.tapError((failure) => Effect.andThen(turn.keep(failure), logged(failure, id)))
+      Stream.tapError((failure) =>
+        // Nothing has run. Replies that were refused leave their questions open.
+        failure._tag === "RunRefused"
+          ? Effect.logInfo(`The run was refused: ${failure.detail}`)
+          : Effect.andThen(turn.keep(failure), logged(failure, id))
+      )
     )
   })
 

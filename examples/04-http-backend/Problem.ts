@@ -15,6 +15,8 @@ export class Problem extends Data.TaggedError("Problem")<{
   readonly code: string
   readonly detail: string
   readonly retryAfter?: Duration.Duration
+  /** Which field of the body is wrong. */
+  readonly pointer?: string
 }> {}
 
 export const make = (status: number, code: string, detail: string, retryAfter?: Duration.Input): Problem =>
@@ -25,8 +27,16 @@ export const make = (status: number, code: string, detail: string, retryAfter?: 
     ...(retryAfter === undefined ? {} : { retryAfter: Duration.fromInputUnsafe(retryAfter) })
   })
 
-export const response = ({ code, detail, retryAfter, status }: Problem): HttpServerResponse.HttpServerResponse => {
-  const answer = ProblemDetails.toResponse({ type: ProblemDetails.blankType, status, code, detail })
+export const response = (
+  { code, detail, pointer, retryAfter, status }: Problem
+): HttpServerResponse.HttpServerResponse => {
+  const answer = ProblemDetails.toResponse({
+    type: ProblemDetails.blankType,
+    status,
+    code,
+    detail,
+    ...(pointer === undefined ? {} : { pointer })
+  })
   return retryAfter === undefined
     ? answer
     : setHeader(answer, "retry-after", `${Math.ceil(Duration.toSeconds(retryAfter))}`)
@@ -58,5 +68,6 @@ export const ofFailure = (failure: AgentFailure.Failed): Problem => {
   }
 }
 
+export const notOpen = make(409, "not_open", "This question is no longer open. Ask again.")
 export const tooManyRuns = make(503, "busy", "Too many questions at once. Ask again in a moment.", "2 seconds")
 export const draining = make(503, "draining", "The server is about to restart. Ask again soon.", "10 seconds")

@@ -7,6 +7,9 @@
  *
  *     curl -N localhost:3000/ask -H 'content-type: application/json' -H 'accept: text/event-stream' \
  *       -d '{"question":"Where is the parcel of order o-1001?"}'
+ *
+ *     curl localhost:3000/ask -H 'content-type: application/json' -d '{"question":"Refund o-1004."}'
+ *     curl localhost:3000/reply -H 'content-type: application/json' -d '{"token":"…","reply":"yes"}'
  */
 import * as CommandLine from "../shared/CommandLine.ts"
 import { program } from "./program.ts"

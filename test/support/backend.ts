@@ -2,6 +2,7 @@
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert } from "@effect/vitest"
 import type { Model } from "@fallible/core"
+import type * as Question from "@fallible/core/Question"
 import * as Backend from "@fallible/examples/04-http-backend/Backend"
 import * as EventStream from "@fallible/examples/04-http-backend/EventStream"
 import * as Listener from "@fallible/examples/04-http-backend/Listener"
@@ -52,9 +53,11 @@ export interface Answered {
   readonly body: {
     readonly text?: string
     readonly question?: string
+    readonly questions?: ReadonlyArray<Question.Question>
     readonly token?: string
     readonly code?: string
     readonly detail?: string
+    readonly pointer?: string
   }
 }
 
