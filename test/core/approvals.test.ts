@@ -381,6 +381,21 @@ describe("agent.check", () => {
     }).pipe(playing(ScriptedModel.call("pay", ada), ScriptedModel.text("Paid."))))
 })
 
+describe("agent.check of replies", () => {
+  it.effect("refuses what a resume would refuse, and runs nothing", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())) })
+      const { suspension } = yield* waits(agent.run("Pay."))
+      const [question] = suspension.questions
+      const { issues } = yield* refused(agent.check(suspension, [{ ...Question.approve(question!), digest: "" }]))
+      assert.deepStrictEqual(issues[0]?.path, ["replies", 0, "digest"])
+      yield* agent.check(suspension, [Question.approve(question!)])
+      yield* agent.check(suspension, "yes")
+      assert.deepStrictEqual(paid, [])
+    }).pipe(playing(ScriptedModel.call("pay", ada), ScriptedModel.text("Paid."))))
+})
+
 describe("Agent.outcome", () => {
   it.effect("returns answers and questions as values, and leaves failures in the error channel", () =>
     Effect.gen(function*() {

@@ -395,9 +395,10 @@ export interface Agent<out T extends Tool.Any, out R = never, out A extends Fiel
   /**
    * Checks whether the agent can resume a suspension, without running anything. It fails if a tool is gone that the rest of
    * the turn needs, if the arguments of an open question are not those that were shown, or if the time to reply is over.
-   * Descriptions, instructions and other tools may have changed.
+   * Descriptions, instructions and other tools may have changed. With replies, it also fails if {@link resume} would refuse
+   * them: so a server can answer who replied before it streams the run.
    */
-  readonly check: (suspension: Suspension) => Effect.Effect<void, RunRefused>
+  readonly check: (suspension: Suspension, replies?: string | ReadonlyArray<Reply>) => Effect.Effect<void, RunRefused>
 }
 
 /**
@@ -666,25 +667,6 @@ export const make = <
         why === "running" || isUnkeyed ? refusalBeside(why, facts, waiting, true) : undefined)
     })
 
-  // Checks a suspension, takes its replies, and claims it, before anything runs.
-  const resumedBy =
-    (suspension: Suspension, replies: unknown, settings: RunSettings | undefined) => (watch: Watch): Run<T, R> =>
-      Effect.flatMap(checkedAt(suspension), (now) =>
-        Effect.flatMap(
-          takeReplies(
-            own,
-            { calls: suspension.reply.calls, outcomes: suspension.outcomes },
-            replies,
-            now,
-            options.admit,
-            suspension
-          ),
-          (outcomes) =>
-            goOnFrom(suspension, settings, watch, (run) =>
-              Effect.flatMap(claimed(run, suspension), (refusal) =>
-                refusal === undefined ? resume(run, suspension, outcomes) : Effect.fail(refusal)))
-        ))
-
   const checkedAt = (suspension: Suspension): Effect.Effect<number, RunRefused> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const refusal = refusalOfSuspended(suspension)
@@ -695,19 +677,37 @@ export const make = <
       )
     })
 
+  // The outcomes of the suspended turn, with the replies.
+  const taken = (suspension: Suspension, replies: unknown) =>
+    Effect.flatMap(checkedAt(suspension), (now) => {
+      const { outcomes, reply: { calls } } = suspension
+      return takeReplies(own, { calls, outcomes }, replies, now, options.admit, suspension)
+    })
+
   const resumed =
-    (waiting: Suspension | Postponement, replies?: unknown, options?: RunSettings) => (watch: Watch): Run<T, R> =>
+    (waiting: Suspension | Postponement, replies?: unknown, settings?: RunSettings) => (watch: Watch): Run<T, R> =>
       Effect.suspend((): Run<T, R> => {
-        if (!isPostponement(waiting)) return resumedBy(waiting, replies, options)(watch)
-        const refusal = refusalOfPostponement(waiting)
-        return refusal === undefined
-          ? goOnFrom(
-            waiting,
-            typeof replies === "object" && replies !== null ? replies : undefined,
-            watch,
-            (run) => goOn(run, waiting)
-          )
-          : Effect.fail(refusal)
+        if (isPostponement(waiting)) {
+          const refusal = refusalOfPostponement(waiting)
+          const settings = typeof replies === "object" && replies !== null ? replies : undefined
+          return refusal === undefined
+            ? goOnFrom(waiting, settings, watch, (run) => goOn(run, waiting))
+            : Effect.fail(refusal)
+        }
+        return Effect.flatMap(
+          taken(waiting, replies),
+          (outcomes) =>
+            goOnFrom(
+              waiting,
+              settings,
+              watch,
+              (run) =>
+                Effect.flatMap(
+                  claimed(run, waiting),
+                  (refusal) => refusal === undefined ? resume(run, waiting, outcomes) : Effect.fail(refusal)
+                )
+            )
+        )
       })
 
   return asAgent({
@@ -717,7 +717,12 @@ export const make = <
       resumed(waiting, replies, options)(undefined),
     resumeStream: (waiting: Suspension | Postponement, replies?: unknown, options?: RunSettings) =>
       streamed(resumed(waiting, replies, options)),
-    check: (suspension) => Effect.asVoid(checkedAt(suspension))
+    check: (suspension, replies) =>
+      Effect.asVoid(
+        Effect.suspend((): Effect.Effect<unknown, RunRefused> =>
+          replies === undefined ? checkedAt(suspension) : taken(suspension, replies)
+        )
+      )
   })
 }
 
