@@ -111,6 +111,23 @@ const page = new PartialData({
   next: { page: 2 }
 })
 
+const approving = acting(() => Effect.succeed("paid")).pipe(Tool.approve())
+
+const denied = (decided: { readonly reason?: string }) =>
+  Effect.flatMap(
+    dispatched(approving),
+    (waiting) =>
+      waiting._tag !== "Suspended" ? Effect.succeed(waiting) : dispatched(approving, paris, {
+        before: waiting,
+        replies: [{
+          id: waiting.id,
+          question: waiting.question,
+          reply: "no",
+          decided: { approved: false, digest: waiting.asks.digest ?? "", ...decided }
+        }]
+      })
+  )
+
 /** Calls, by the event in them. */
 const calls: Record<string, Effect.Effect<ToolOutcome.ToolOutcome>> = {
   "an answer": dispatched(reading(() => Effect.succeed("sunny"))),
@@ -264,6 +281,9 @@ const calls: Record<string, Effect.Effect<ToolOutcome.ToolOutcome>> = {
     facts: CallFacts.empty,
     wasBegun: true
   }),
+  "a call that is to be approved": dispatched(approving),
+  "a denied call": denied({ reason: "Too much." }),
+  "a denied call without a reason": denied({}),
   "a question": dispatched(reading(() => Effect.andThen(ToolCall.ask("Which Paris?"), Effect.succeed("sunny")))),
   "a stop": dispatched(reading(() => Effect.andThen(ToolCall.stop("The budget is spent."), Effect.succeed("sunny")))),
   "ended by its timeout": dispatched(acting(() => Effect.never).pipe(Tool.timeout("1 second"))),

@@ -5,8 +5,8 @@
  *                  Toolkit   Arguments        CallFacts Tool                     success schema
  *                            └──────── fixers: better arguments ──┘
  *
- * `resolve` finds the tool, `admit` decides whether the call may run, and `guard` encodes the result. Each stage
- * passes its result to the next one, or ends with a failure. Only fixers (functions that correct rejected
+ * `resolve` finds the tool, `admit` decides whether the call may run, and asks for its approval (`Tool.approve`), and `guard`
+ * encodes the result. Each stage passes its result to the next one, or ends with a failure. Only fixers (functions that correct rejected
  * arguments) loop back: the corrected arguments are decoded, admitted and run like a model's. A failure that no
  * fixer corrects goes straight to the outcome.
  *
@@ -33,6 +33,7 @@
  * | `repeated_call`     | `ToolUnavailable` | the same call has failed too often, if the earlier call failed with `ToolUnavailable` or may have taken effect    |
  * | `already_done`      | `ToolUnavailable` | the same call has already succeeded, and must not be repeated                           |
  * | `in_doubt`          | `ToolUnavailable` | another call of the tool may have taken effect, and the tool cannot tell calls apart    |
+ * | `not_approved`      | `ToolUnavailable` | a person denied the call, or an equal one of the same run, or the approval came too late |
  * | `loop_detected`     | `ToolUnavailable` | the run is stuck, and the same call would add nothing (`LoopGuard`)                     |
  *
  * Two calls are the same if they have the same intent: the effect that they are meant to have (`CallFacts`).

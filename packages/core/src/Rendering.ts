@@ -264,6 +264,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       if (failure.code === "in_doubt") {
         return "Do not repeat this call if it means the same. If something else is meant, call it again."
       }
+      if (failure.code === "not_approved") {
+        return "Do not repeat this call, and do not do the same in another way. Do something else, or tell the user."
+      }
       if (failure.code === "not_run") return "Call it again once the earlier call is settled."
       if (failure.code === "call_limit") return "Do not call it again now."
       if (failure.code === "repeated_call") {

@@ -136,6 +136,7 @@ export type Code =
   | "repeated_call"
   | "already_done"
   | "in_doubt"
+  | "not_approved"
   | "loop_detected"
   | "call_limit"
   | "fixer_failed"
