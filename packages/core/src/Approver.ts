@@ -13,6 +13,7 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { requireEffect } from "./internal/call/runUserCode.ts"
 import { positive } from "./internal/value/numberOption.ts"
 import type { Question, Reply } from "./Question.ts"
 
@@ -81,7 +82,7 @@ export const layer = <E, R>(
     Approver,
     Effect.map(Effect.context<R>(), (context) => ({
       within,
-      reply: (questions) => Effect.provideContext(reply(questions), context)
+      reply: (questions) => Effect.provideContext(requireEffect("The approver", reply(questions)), context)
     }))
   )
 }
