@@ -1,12 +1,14 @@
 /** Attacks on approvals: whatever is sent, stored and waited for, nothing runs that nobody approved. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, AgentFailure, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Approver from "@fallible/core/Approver"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as Claims from "@fallible/core/Claims"
 import * as Question from "@fallible/core/Question"
+import * as RunHandle from "@fallible/core/RunHandle"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Exit, Fiber, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Logger, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   ada,
@@ -22,6 +24,7 @@ import {
   refused,
   refusedAt,
   results,
+  stored,
   waiting
 } from "../support/approving.ts"
 
@@ -522,7 +525,7 @@ describe("a suspension", () => {
       const before = changed(suspension, (stored) => {
         const { expires: _, id: __, needs: ___, questions: ____, ...rest } = stored as Stored & { expires?: number }
         for (const key of Object.keys(stored)) delete (stored as unknown as Record<string, unknown>)[key]
-        const outcomes = rest.outcomes.map(({ asks: _, ...outcome }) => outcome)
+        const outcomes = rest.outcomes.map((outcome) => ({ ...outcome, asks: undefined }))
         Object.assign(stored, rest, { version: 7, outcomes })
       })
       const old = fromJson(before)
@@ -618,4 +621,445 @@ describe("a suspension that is resumed twice", () => {
         assert.deepStrictEqual(paid, [])
       }
     }).pipe(calling(["pay", ada])))
+})
+
+// -----------------------------------------------------------------------------
+// Approvers
+// -----------------------------------------------------------------------------
+
+type Replying = (questions: ReadonlyArray<Question.Question>) => unknown
+
+const approver = (reply: Replying) =>
+  Effect.provide(
+    Approver.layer((questions): Effect.Effect<ReadonlyArray<Question.Reply>> => untyped(reply(questions)))
+  )
+
+const approveAll = (questions: ReadonlyArray<Question.Question>) =>
+  Effect.succeed(questions.map((question) => Question.approve(question)))
+
+/** Lets a run end, however long it waits. */
+const waitedFor = <A, E, R>(run: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(run)
+    yield* TestClock.adjust("1 hour")
+    return yield* Fiber.join(fiber)
+  })
+
+describe("an approver", () => {
+  it.effect("that gives no reply that counts leaves the run waiting, and nothing runs", () =>
+    Effect.gen(function*() {
+      const replies: ReadonlyArray<Replying> = [
+        () => Effect.never,
+        () => Effect.fail("No."),
+        () => Effect.die("No."),
+        () => assert.fail("No."),
+        () => Promise.resolve([]),
+        () => Promise.reject(new Error("No.")),
+        () => Effect.succeed([]),
+        () => Effect.succeed(7),
+        () => Effect.succeed("yes"),
+        () => Effect.succeed([null]),
+        () => ToolCall.ask("Shall I?"),
+        ([one]) => Effect.succeed([{ ...Question.approve(one!), digest: "other" }]),
+        ([one]) => Effect.succeed([Question.approve(one!), Question.approve(one!)]),
+        ([one]) => Effect.succeed([Question.reply(one!, "yes")]),
+        ([one]) => Effect.succeed([{ id: one!.id, digest: one!.digest, reply: "", approved: "true" }]),
+        ([one]) => Effect.succeed([Question.approve(one!, { arguments: { to: "Ada" } })]),
+        (questions) => Effect.delay(Effect.succeed(questions.map((one) => Question.approve(one))), "60001 millis")
+      ]
+      for (const reply of replies) {
+        const { agent, paid } = payingAgent()
+        const suspension = yield* waitedFor(waiting(agent.run("Pay.").pipe(approver(reply))))
+        assert.strictEqual(suspension.questions.length, 2)
+        assert.deepStrictEqual(paid, [])
+        const approvals = suspension.questions.map((question) => Question.approve(question))
+        yield* agent.resume(suspension, approvals)
+        assert.deepStrictEqual(paid, [ada, ben])
+      }
+    }).pipe(calling(["pay", ada], ["pay", ben])))
+
+  it.effect("may reply at the last moment, to some, in any order, and with other arguments", () =>
+    Effect.gen(function*() {
+      const edits: Replying = (questions) =>
+        Effect.succeed(
+          questions.map((one, index) => Question.approve(one, { arguments: { to: "Cid", amount: index } }))
+        )
+      const replies: ReadonlyArray<readonly [Replying, ReadonlyArray<Payment>]> = [
+        [(questions) => Effect.delay(Effect.succeed(questions.map((one) => Question.approve(one))), "59999 millis"), [
+          ada,
+          ben
+        ]],
+        [([one]) => Effect.succeed([Question.approve(one!)]), [ada, ben]],
+        [(questions) => Effect.succeed([Question.approve(questions.at(-1)!)]), [ada, ben]],
+        [([one, two]) => Effect.succeed([Question.deny(one!), ...two === undefined ? [] : [Question.approve(two)]]), [
+          ben
+        ]],
+        [edits, [{ to: "Cid", amount: 0 }, { to: "Cid", amount: 1 }]]
+      ]
+      for (const [reply, expected] of replies) {
+        const { agent, paid } = payingAgent()
+        const answer = yield* waitedFor(agent.run("Pay.").pipe(approver(reply)))
+        assert.deepStrictEqual(paid, expected)
+        assert.strictEqual(results(answer).length, 2)
+        assert.strictEqual(answer.report.calls, 2)
+      }
+    }).pipe(calling(["pay", ada], ["pay", ben])))
+
+  it.effect("needs to be admitted as anybody else", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())), admit: (by) => by === "Grace" })
+      yield* waiting(agent.run("Pay.").pipe(approver(approveAll)))
+      assert.deepStrictEqual(paid, [])
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("may be waited for longer than the run may take", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make(
+        "pay",
+        { description: "Pays", parameters: Payment, success: Schema.String },
+        () => Effect.as(Effect.sleep("20 seconds"), "paid")
+      ).pipe(Tool.approve())
+      const agent = Agent.make({ toolkit: Toolkit.make(pay), limits: { elapsed: "30 seconds" } })
+      const late: Replying = (questions) => Effect.delay(approveAll(questions), "50 seconds")
+      const answer = yield* waitedFor(agent.run("Pay.").pipe(approver(late)))
+      assert.deepStrictEqual(results(answer), ["\"paid\""])
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("is interrupted with its run, which says that nothing has run", () =>
+    Effect.gen(function*() {
+      const { agent, paid } = payingAgent()
+      const handle = RunHandle.make()
+      let isAsked = false
+      let isInterrupted = false
+      let left: RunHandle.RunProgress | undefined
+      const hanging: Replying = () => {
+        isAsked = true
+        return Effect.onInterrupt(Effect.never, () =>
+          Effect.sync(() => {
+            isInterrupted = true
+          }))
+      }
+      const onInterrupt = (progress: RunHandle.RunProgress) =>
+        Effect.sync(() => {
+          left = progress
+        })
+      const fiber = yield* Effect.forkChild(agent.run("Pay.", { handle, onInterrupt }).pipe(approver(hanging)))
+      yield* TestClock.adjust("10 seconds")
+      assert.isTrue(isAsked)
+      assert.deepStrictEqual(handle.progress?.inDoubt, [])
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(isInterrupted)
+      assert.deepStrictEqual(left?.inDoubt, [])
+      assert.strictEqual(results(left!).length, 2)
+      assert.deepStrictEqual(paid, [])
+      // The next run makes the same calls.
+      yield* agent.run("Pay.", { facts: left!.facts, transcript: left!.transcript }).pipe(approver(approveAll))
+      assert.deepStrictEqual(paid, [ada, ben])
+    }).pipe(calling(["pay", ada], ["pay", ben])))
+
+  it.effect("replies to the calls of an agent that is a tool", () =>
+    Effect.gen(function*() {
+      const { agent: inner, paid } = payingAgent()
+      const delegate = Tool.make(
+        "delegate",
+        { description: "Delegates", success: Schema.String },
+        () => Effect.map(Effect.orDie(inner.run("Pay.")), ({ text }) => text)
+      )
+      const outer = Agent.make({ toolkit: Toolkit.make(delegate) })
+      const model = Effect.provide(
+        ScriptedModel.layer(({ messages, tools }) =>
+          messages.at(-1)?.role !== "user"
+            ? ScriptedModel.text("Done.")
+            : tools.some(({ name }) => name === "pay")
+            ? ScriptedModel.call("pay", ada)
+            : ScriptedModel.call("delegate")
+        )
+      )
+      // Without an approver, the inner run waits, and the outer tool says that it has failed.
+      const failed = yield* outer.run("Go.").pipe(model, Effect.provide(Logger.layer([])))
+      assert.deepStrictEqual(paid, [])
+      assert.deepStrictEqual(codes(failed), ["defect"])
+      yield* outer.run("Go.").pipe(model, approver(approveAll))
+      assert.deepStrictEqual(paid, [ada])
+    }))
+})
+
+// -----------------------------------------------------------------------------
+// Other calls
+// -----------------------------------------------------------------------------
+
+describe("an approved call", () => {
+  const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
+
+  it.effect("is held back by a doubt that has come up since", () =>
+    Effect.gen(function*() {
+      for (const onDoubt of ["ask", "refuse"] as const) {
+        const sent: Array<string> = []
+        const pay = Tool.make(
+          "pay",
+          { description: "Pays", parameters: Payment, success: Schema.String },
+          ({ to }) =>
+            Effect.suspend(() =>
+              to === "Ada" && sent.push(to) > 0 ? Effect.fail(lost) : Effect.succeed(`${sent.push(to)}`)
+            )
+        ).pipe(Tool.approve())
+        const agent = Agent.make({ toolkit: Toolkit.make(pay), onDoubt })
+        const suspension = yield* waiting(agent.run("Pay."))
+        const approvals = suspension.questions.map((question) => Question.approve(question))
+        const resumed = agent.resume(suspension, approvals)
+        if (onDoubt === "refuse") {
+          assert.deepStrictEqual(codes(yield* resumed), ["outcome_unknown", "in_doubt"])
+          assert.deepStrictEqual(sent, ["Ada"])
+          continue
+        }
+        const asking = yield* waiting(resumed)
+        assert.deepStrictEqual(asking.questions.map(({ kind }) => kind), ["doubt"])
+        assert.deepStrictEqual(codes(yield* agent.resume(asking, "yes")), ["outcome_unknown", "in_doubt"])
+        assert.deepStrictEqual(sent, ["Ada"])
+        assert.deepStrictEqual(codes(yield* agent.resume(asking, "no")), ["outcome_unknown"])
+        assert.deepStrictEqual(sent, ["Ada", "Ben"])
+      }
+    }).pipe(calling(["pay", ada], ["pay", ben])))
+
+  it.effect("is joined by equal calls of its turn: one question, one execution, or one denial", () =>
+    Effect.gen(function*() {
+      const { agent, paid } = payingAgent()
+      const suspension = yield* waiting(agent.run("Pay."))
+      assert.deepStrictEqual(suspension.questions.map(({ arguments: args }) => args), [JSON.stringify(ada)])
+      const denied = yield* agent.resume(suspension, "no")
+      assert.deepStrictEqual(codes(denied), ["not_approved", "not_approved", "not_approved"])
+      assert.deepStrictEqual(paid, [])
+      const answer = yield* agent.resume(suspension, "yes")
+      assert.strictEqual(results(answer).length, 3)
+      assert.deepStrictEqual(paid, [ada])
+    }).pipe(calling(["pay", ada], ["pay", { amount: 5, to: "Ada" }], ["pay", { to: "Ada", amount: "5" }])))
+
+  it.effect("each needs its own approval if equal calls are not joined", () =>
+    Effect.gen(function*() {
+      const paid: Array<Payment> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "Pays", parameters: Payment, success: Schema.String, joins: false },
+        (payment) => Effect.sync(() => `${paid.push(payment)}`)
+      ).pipe(Tool.approve())
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const suspension = yield* waiting(agent.run("Pay."))
+      const [one, two] = suspension.questions
+      // The digests are equal, the ids are not.
+      assert.strictEqual(one?.digest, two?.digest)
+      const answer = yield* agent.resume(suspension, [Question.approve(one!), Question.deny(two!)])
+      assert.deepStrictEqual(paid, [ada])
+      assert.deepStrictEqual(codes(answer), ["not_approved"])
+    }).pipe(calling(["pay", ada], ["pay", ada])))
+
+  it.effect("may ask its own question, and has its approval then, too", () =>
+    Effect.gen(function*() {
+      const sizes: Array<string> = []
+      const order = Tool.make(
+        "order",
+        { description: "Orders", success: Schema.String },
+        () => Effect.map(ToolCall.ask("Which size?", { choices: ["S", "L"] }), (size) => `${sizes.push(size)}`)
+      ).pipe(Tool.approve())
+      const agent = Agent.make({ toolkit: Toolkit.make(order) })
+      const first = yield* waiting(agent.run("Order."))
+      const second = yield* waiting(agent.resume(first, "yes"))
+      assert.strictEqual(second.questions[0]?.kind, "choice")
+      assert.deepStrictEqual(yield* refusedAt(agent.resume(second, "M")), ["replies.0.reply"])
+      yield* agent.resume(second, " l ")
+      assert.deepStrictEqual(sizes, ["L"])
+    }).pipe(calling(["order", {}])))
+
+  it.effect("is not run by a stop before it", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const stop = Tool.make(
+        "stop",
+        { description: "Stops", success: Schema.String, sideEffect: "none" },
+        () => ToolCall.stop("Enough.")
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve()), stop) })
+      const suspension = yield* waiting(agent.run("Pay."))
+      const approvals = suspension.questions.map((question) => Question.approve(question))
+      assert.strictEqual((yield* Effect.flip(agent.resume(suspension, approvals)))._tag, "RunStopped")
+      assert.deepStrictEqual(paid, [ada])
+    }).pipe(calling(["pay", ada], ["stop"], ["pay", ben])))
+})
+
+describe("a denied call", () => {
+  it.effect("may be asked about in other words, and again in the next run of the scope", () =>
+    Effect.gen(function*() {
+      const { agent, paid } = payingAgent()
+      const first = yield* waiting(agent.run("Pay.", { scope: "s", facts: CallFacts.empty }))
+      const second = yield* waiting(agent.resume(first, "no"))
+      assert.strictEqual(second.questions[0]?.arguments, JSON.stringify(ben))
+      const { facts, transcript } = yield* agent.resume(second, "no")
+      const third = yield* waiting(agent.run("Pay.", { scope: "s", facts, transcript }))
+      assert.strictEqual(third.questions[0]?.arguments, JSON.stringify(ada))
+      yield* agent.resume(third, "yes")
+      assert.deepStrictEqual(paid, [ada])
+    }).pipe(playing(
+      ScriptedModel.call("pay", ada),
+      ScriptedModel.call("pay", ben),
+      ScriptedModel.text("Denied."),
+      ScriptedModel.call("pay", ada),
+      ScriptedModel.text("Paid.")
+    )))
+
+  it.effect("is not asked about again in its run: whatever the tool, and after a loss", () =>
+    Effect.gen(function*() {
+      const definition = { description: "Pays", parameters: Payment, success: Schema.String }
+      const works = () => Effect.succeed("paid")
+      let sent = 0
+      const model = (args: object) =>
+        Effect.provide(
+          ScriptedModel.layer(({ messages }) =>
+            messages.filter(({ role }) => role === "tool").length < 3
+              ? ScriptedModel.call("pay", args)
+              : ScriptedModel.text("Done.")
+          )
+        )
+      const denied = <Params>(tool: Tool.Tool<"pay", Params, string>, args: object = ada) =>
+        Effect.gen(function*() {
+          const agent = Agent.make({ toolkit: Toolkit.make(tool.pipe(Tool.approve())) })
+          const suspension = yield* waiting(agent.run("Pay."))
+          const answer = yield* agent.resume(suspension, "no")
+          assert.deepStrictEqual(codes(answer), ["not_approved", "not_approved", "not_approved"])
+        }).pipe(model(args))
+      yield* denied(Tool.make("pay", { description: "Pays", success: Schema.String }, works), {})
+      yield* denied(Tool.make("pay", { ...definition, sideEffect: "none" }, works))
+      yield* denied(Tool.make("pay", { ...definition, sideEffect: "idempotent" }, works))
+      yield* denied(Tool.make("pay", { ...definition, sideEffect: "idempotent_by_key", identity: "all" }, works))
+      yield* denied(Tool.make("pay", { ...definition, identity: ({ to }) => to }, works))
+      const losing = Tool.make(
+        "pay",
+        { ...definition, sideEffect: "idempotent_by_key", identity: "all" },
+        () => Effect.fail(new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true }))
+      ).pipe(Tool.approve(() => sent++ > 0))
+      const agent = Agent.make({ toolkit: Toolkit.make(losing) })
+      const suspension = yield* waiting(agent.run("Pay.").pipe(model(ada)))
+      const answer = yield* agent.resume(suspension, "no").pipe(model(ada))
+      assert.deepStrictEqual(codes(answer), ["connection", "not_approved", "not_approved"])
+      assert.strictEqual(CallFacts.inDoubt(answer.facts).length, 1)
+    }))
+})
+
+// -----------------------------------------------------------------------------
+// What is shown
+// -----------------------------------------------------------------------------
+
+describe("arguments of a megabyte", () => {
+  it.effect("are shown shortened, and say so; what was shown shortened is not taken back as it is", () =>
+    Effect.gen(function*() {
+      const got: Array<number> = []
+      const mail = Tool.make("mail", {
+        description: "Mails",
+        parameters: Schema.Struct({ to: Schema.String, body: Schema.String }),
+        success: Schema.String
+      }, ({ body }) => Effect.sync(() => `${got.push(body.length)}`)).pipe(Tool.approve())
+      const agent = Agent.make({ toolkit: Toolkit.make(mail) })
+      const suspension = yield* waiting(agent.run("Mail."))
+      const [question] = suspension.questions
+      assert.isBelow(question!.arguments!.length, 2_000)
+      assert.isBelow(question!.text.length, 2_000)
+      assert.match(question!.arguments!, /… \(999000 more characters\)"\}$/)
+      const edit = { ...Schema.decodeUnknownSync(Schema.JsonObject)(JSON.parse(question!.arguments!)), to: "Ben" }
+      assert.deepStrictEqual(
+        yield* refusedAt(agent.resume(suspension, [Question.approve(question!, { arguments: edit })])),
+        ["replies.0.arguments.body"]
+      )
+      assert.deepStrictEqual(got, [])
+      yield* agent.resume(suspension, "yes")
+      assert.deepStrictEqual(got, [1_000_000])
+    }).pipe(calling(["mail", { to: "Ada", body: "x".repeat(1_000_000) }])))
+
+  it.effect("that differ where they are cut have different digests", () =>
+    Effect.gen(function*() {
+      const mail = Tool.make("mail", {
+        description: "Mails",
+        parameters: Schema.Struct({ lines: Schema.Array(Schema.String) }),
+        success: Schema.String
+      }, () => Effect.succeed("sent")).pipe(Tool.approve())
+      const agent = Agent.make({ toolkit: Toolkit.make(mail) })
+      const lines = Array.from({ length: 50_000 }, (_, index) => `line ${index}`)
+      const { questions } = yield* waiting(agent.run("Mail.")).pipe(
+        calling(["mail", { lines }], ["mail", { lines: lines.with(-1, "line 49998") }])
+      )
+      const [one, two] = questions
+      assert.strictEqual(one?.arguments, two?.arguments)
+      assert.match(one?.arguments ?? "", /more characters\)$/)
+      assert.notStrictEqual(one?.digest, two?.digest)
+    }))
+})
+
+describe("odd names", () => {
+  it.effect("of runs and calls confuse no replies", () =>
+    Effect.gen(function*() {
+      for (const id of ["run/turn/1/call/2", "é\u0000\n\"'", "x".repeat(256), "__proto__", "constructor"]) {
+        const { agent, paid } = payingAgent()
+        const suspension = yield* waiting(agent.run("Pay.", { id }))
+        const [one, two, ...others] = suspension.questions
+        assert.deepStrictEqual(others, [])
+        const answer = yield* agent.resume(suspension, [Question.deny(one!), Question.approve(two!)])
+        assert.deepStrictEqual(paid, [ben])
+        assert.strictEqual(results(answer).length, 4)
+      }
+    }).pipe(Effect.provide(ScriptedModel.layer(({ messages }) =>
+      messages.at(-1)?.role === "user"
+        ? {
+          text: "",
+          calls: [
+            { id: "same", name: "pay", arguments: JSON.stringify(ada) },
+            { id: "same", name: "pay", arguments: JSON.stringify(ben) },
+            { id: "", name: "constructor", arguments: "{}" },
+            { id: "__proto__", name: "__proto__", arguments: "{}" }
+          ]
+        }
+        : ScriptedModel.text("Done.")
+    ))))
+})
+
+describe("final_answer", () => {
+  it.effect("needs no approval by \"*\", and its check may ask", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make({
+        toolkit: Toolkit.empty,
+        approvals: { "*": true },
+        output: Schema.Struct({ total: Schema.Finite }),
+        checkOutput: ({ total }) => Effect.asVoid(ToolCall.ask(`Is it ${total}?`))
+      })
+      const suspension = yield* waiting(agent.run("How much?"))
+      const [question] = suspension.questions
+      assert.deepInclude({ ...question }, { kind: "reply", tool: "final_answer", text: "Is it 7?" })
+      assert.deepStrictEqual(
+        yield* refusedAt(agent.resume(suspension, [Question.approve(question!)])),
+        ["replies.0.approved"]
+      )
+      assert.strictEqual((yield* agent.resume(suspension, "yes")).value.total, 7)
+    }).pipe(playing(ScriptedModel.call("final_answer", { total: 7 }))))
+})
+
+describe("a stream", () => {
+  it.effect("tells each question, the decisions, and one end of each call", () =>
+    Effect.gen(function*() {
+      const { agent } = payingAgent()
+      const told = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
+        events.flatMap((event) =>
+          event._tag === "CallEnded" ? [`${event.index} ${event.outcome._tag}`] : event._tag === "CallDecided" ?
+            [
+              `${event.index} ${event.approved}`
+            ] :
+            []
+        )
+      const first = yield* Stream.runCollect(agent.stream("Pay."))
+      assert.deepStrictEqual(told(first), ["1 Suspended", "2 Suspended"])
+      const last = first.at(-1)
+      if (last?._tag !== "RunSuspended") return assert.fail(last?._tag)
+      const [one, two] = last.waiting.suspension.questions
+      const second = yield* Stream.runCollect(
+        agent.resumeStream(stored(last.waiting.suspension), [Question.approve(one!), Question.deny(two!)])
+      )
+      assert.deepStrictEqual(told(second), ["1 true", "1 Completed", "2 false", "2 Failed"])
+      assert.strictEqual(second.at(-1)?._tag, "RunEnded")
+    }).pipe(calling(["pay", ada], ["pay", ben])))
 })
