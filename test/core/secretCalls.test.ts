@@ -173,7 +173,7 @@ describe("a secret in the arguments of a call", () => {
         // Without its secret, the call is another one.
         const masked = yield* decoded(JSON.stringify(failure))
         const refusal = yield* Effect.flip(asRun(agent.resumeStream(masked, "yes")))
-        assert.match(refusal.detail, /the arguments of log_in are not those that were asked about/)
+        assert.match(refusal.detail, /the call of log_in is not the one that was asked about/)
         const whole = yield* decoded(JSON.stringify(yield* Schema.encodeEffect(AgentFailure.schema)(failure)))
         yield* noted(agent.resumeStream(whole, "yes"))
       }).pipe(Effect.provide(model))

@@ -22,17 +22,8 @@ import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { attempt } from "../value/untrusted.ts"
-import {
-  approved,
-  argumentsOf,
-  askAgain,
-  decisionOn,
-  deniedBefore,
-  digestOfCall,
-  noteDecision,
-  saltFor,
-  type Shown
-} from "./approvalStage.ts"
+import { deniedBefore, type Shown } from "./approvalStage.ts"
+import { CallQuestions } from "./callQuestions.ts"
 import { noteEnd, noteStopped, runningOf } from "./doubtAge.ts"
 import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equalCalls.ts"
 import { disabledRefusal } from "./healthCount.ts"
@@ -93,8 +84,8 @@ export class CallAdmission {
   readonly #written: string | undefined
   /** The arguments of an earlier call, which this call repeats although a fixer might correct its text otherwise. */
   #again: string | undefined = undefined
-  /** What is known of the questions of the call. Absent for nearly all calls. */
-  #asking: Asking = notAsking
+  /** Absent for nearly all calls. */
+  #asking: CallQuestions | undefined = undefined
 
   /** @param written the arguments as the model wrote them */
   constructor(
@@ -179,7 +170,7 @@ export class CallAdmission {
     if (!wasAdmitted && (refusal !== undefined || loopRefusal !== undefined)) {
       return this.#refused(facts, this.#intended, refusal, loopRefusal)
     }
-    const admission = admissionOf(facts, this.#tool, this.#intended, this.#asking.isWanted)
+    const admission = admissionOf(facts, this.#tool, this.#intended, this.#asking?.isWanted)
     if (!wasAdmitted || admission.refusal === undefined) return admission
     const key = before?.intent?.key
     return key === undefined ? {} : { key: () => key }
@@ -214,16 +205,17 @@ export class CallAdmission {
     const wasAdmitted = this.#isAdmitted
     const written = this.#again ?? text
     let decided = this.#decide(params, written)
-    if (this.#intended === undefined || this.#asking.shown !== undefined) {
-      this.#asking = { ...this.#asking, shown: { params, text: written } }
+    if (this.#intended === undefined || this.#asking?.shown !== undefined) {
+      this.#questions.shown = { params, text: written }
     }
     if (!wasAdmitted && this.#joins()) return joinedCall
     while (decided.refusedBy !== undefined && this.#facts.areSettledByUser(decided.refusedBy)) {
       decided = this.#decide(params, written)
     }
-    if (decided.done !== undefined && this.#isToBeDoneAgain({ params, text: written }, decided.done)) {
-      this.#asking = { ...this.#asking, isWanted: true }
-      decided = this.#decide(params, written)
+    const { done } = decided
+    if (done !== undefined && this.#options.onDone === "ask") {
+      const isWanted = this.#questions.isToBeDoneAgain({ params, text: written }, done, this.#denied)
+      if (isWanted) decided = this.#decide(params, written)
     }
     const { repeated } = decided
     const { turn = none } = this.#options
@@ -239,29 +231,16 @@ export class CallAdmission {
   }
 
   // ---------------------------------------------------------------------------
-  // Approvals
+  // Questions
   // ---------------------------------------------------------------------------
 
-  // A call that was suspended keeps its salt.
-  #salted(shown: Shown): Shown {
-    const { salt = this.#options.before?.salt ?? saltFor(this.#tool, this.#fiber) } = this.#asking
-    if (salt === undefined) return shown
-    this.#asking = { ...this.#asking, salt }
-    return { ...shown, salt }
+  get #questions(): CallQuestions {
+    return this.#asking ??= new CallQuestions(this.#call, this.#tool, this.#fiber, this.#options.before?.salt)
   }
 
-  // Asks whether what has been done shall be done again. Throws the question if there is no decision yet.
-  #isToBeDoneAgain(toRun: Shown, done: NonNullable<CallFacts.Fact["done"]>): boolean {
-    if (this.#options.onDone !== "ask") return false
-    const shown = this.#salted(toRun)
-    const decided = decisionOn(this.#call, digestOfCall(this.#tool, shown))
-    // Who has changed the arguments to these has not been asked whether to do it again.
-    if (decided !== undefined && decided.edited !== true) {
-      noteDecision(this.#call, decided)
-      return decided.approved
-    }
-    if (this.#denied !== undefined) return false
-    throw askAgain(this.#call, this.#tool, shown, done)
+  // What the call runs with.
+  get #shown(): Shown | undefined {
+    return this.#asking?.shown ?? this.#intended
   }
 
   // An `identity` that throws has already been reported.
@@ -269,33 +248,22 @@ export class CallAdmission {
     return deniedBefore(this.#current, attempt(() => this.#intended?.id))
   }
 
-  // Asks for the approvals of the call, if it needs any. A call that may only ask ends here.
+  // A call that may only ask ends here.
   #approved(shown: Shown): Effect.Effect<unknown, ToolFailure> {
-    const { approvals, name } = this.#tool
-    const run = Effect.suspend((): Effect.Effect<unknown, ToolFailure> => {
-      if (this.#options.asksOnly === true) return Effect.fail(DispatchFailure.notRun(name))
-      this.stage = "run"
-      return Effect.succeed(shown.params)
-    })
-    return approvals === undefined
-      ? run
-      : Effect.andThen(approved(this.#call, this.#tool, approvals, this.#salted(shown), this.#denied), run)
+    return Effect.andThen(
+      this.#questions.approved(shown, this.#denied),
+      Effect.suspend((): Effect.Effect<unknown, ToolFailure> => {
+        if (this.#options.asksOnly === true) return Effect.fail(DispatchFailure.notRun(this.#tool.name))
+        this.stage = "run"
+        return Effect.succeed(shown.params)
+      })
+    )
   }
 
-  /** Adds to a question what its call would run with. The resumed call runs with that, and with nothing else. */
+  /** Adds to a question what its call would run with. */
   asking(question: Suspended): Suspended {
-    const toRun = this.#asking.shown ?? this.#intended
-    if (toRun === undefined) return question
-    const shown = this.#salted({ params: toRun.params, text: toRun.text })
-    const salted = shown.salt === undefined ? question : { ...question, salt: shown.salt }
-    const { arguments: text = this.#written } = question
-    const outcome = shown.text === undefined || shown.text === text ? salted : { ...salted, arguments: shown.text }
-    if (outcome.asks.digest !== undefined) return outcome
-    const known = attempt(() => ({
-      digest: digestOfCall(this.#tool, shown),
-      arguments: argumentsOf(this.#tool, shown)
-    }))
-    return known === undefined ? outcome : { ...outcome, asks: { ...outcome.asks, ...known } }
+    const shown = this.#shown
+    return shown === undefined ? question : this.#questions.asking(question, shown, this.#written)
   }
 
   // ---------------------------------------------------------------------------
@@ -348,7 +316,7 @@ export class CallAdmission {
     if (again !== undefined) noteAgain(this.#call, again)
     if (this.#repeats !== undefined) return this.#repeated(this.#repeats, params)
     if (this.#tool.approvals !== undefined || this.#options.asksOnly === true) {
-      return this.#approved({ params, text: (this.#asking.shown ?? this.#intended)?.text })
+      return this.#approved({ params, text: this.#shown?.text })
     }
     this.stage = "run"
     return Effect.succeed(params)
@@ -385,8 +353,9 @@ export class CallAdmission {
       : Effect.mapErrorEager(Arguments.decode(text, this.#tool), (failure) => refusal ?? failure)
     return Effect.flatMapEager(sent, ({ params }) => {
       this.#noteRepetition(repeated)
-      const shown = { params, text: text ?? this.#intended?.text }
-      this.#asking = { ...this.#asking, shown }
+      const shown = { params, text: text ?? this.#shown?.text }
+      // The arguments of the earlier call count for all that is asked.
+      if (text !== undefined) this.#questions.shown = shown
       return this.#approved(shown)
     })
   }
@@ -566,18 +535,6 @@ export class CallAdmission {
     return again === undefined || this.#tool.sideEffect === "idempotent_by_key" ? again : shownArguments(again)
   }
 }
-
-/** What a call knows of its questions. */
-interface Asking {
-  /** What the call runs with, if its intent does not say it. */
-  readonly shown?: Shown
-  /** What digests of secrets are made with. */
-  readonly salt?: string
-  /** True if a person has said that what has been done shall be done again. */
-  readonly isWanted?: boolean
-}
-
-const notAsking: Asking = {}
 
 const noText = {}
 const none: ReadonlyArray<never> = []
