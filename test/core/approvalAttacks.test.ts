@@ -983,7 +983,7 @@ describe("arguments of a megabyte", () => {
       const agent = Agent.make({ toolkit: Toolkit.make(mail) })
       const lines = Array.from({ length: 50_000 }, (_, index) => `line ${index}`)
       const { questions } = yield* waiting(agent.run("Mail.")).pipe(
-        calling(["mail", { lines }], ["mail", { lines: lines.with(-1, "line 49998") }])
+        calling(["mail", { lines }], ["mail", { lines: lines.with(49_999, "line 49998") }])
       )
       const [one, two] = questions
       assert.strictEqual(one?.arguments, two?.arguments)

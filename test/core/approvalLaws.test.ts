@@ -18,7 +18,9 @@ const counting = () => {
     seen: (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1),
     /** Checks that the sample had enough of each kind: half of what is usual, and of the rarest kinds only if it is large. */
     check: (expected: Readonly<Record<string, number>>) => {
-      const missing = Object.entries(expected).filter(([what, min]) => (counts.get(what) ?? 0) < Math.floor(cases(min / 2)))
+      const missing = Object.entries(expected).filter(([what, min]) =>
+        (counts.get(what) ?? 0) < Math.floor(cases(min / 2))
+      )
       assert.deepStrictEqual(missing, [], JSON.stringify(Object.fromEntries(counts)))
     }
   }

@@ -5,7 +5,7 @@
 import { assert } from "@effect/vitest"
 import {
   Agent,
-  AgentFailure,
+  type AgentFailure,
   Policy,
   SchemaMismatch,
   SemanticGarbage,
@@ -202,8 +202,6 @@ const worldOf = (one: History) => {
   })
   return { agent, executions, processes }
 }
-
-type World = ReturnType<typeof worldOf>
 
 const modelOf = ({ turns }: History) =>
   ScriptedModel.layer(({ messages }) => {
@@ -434,7 +432,7 @@ const isChange = (attack: string): attack is keyof typeof changes => Object.hasO
 /** Changes a stored suspension; returns `undefined` if there is nothing to change. */
 const changedBy = (
   attack: keyof typeof changes,
-  { agent: _, ...world }: Pick<World, "agent"> & { readonly tools: ReadonlyMap<string, Tool.Any> },
+  world: { readonly tools: ReadonlyMap<string, Tool.Any> },
   suspension: AgentFailure.Suspension,
   index: number
 ): unknown => {
@@ -528,7 +526,7 @@ export const play = (one: History, seen: Seen, { isAttacked, stops, within }: Pl
         const open = approvals.findIndex((reply) => "digest" in reply)
         const approval = approvals[open]
         if (isChange(attack)) {
-          const changed = changedBy(attack, { agent, tools }, suspension, index)
+          const changed = changedBy(attack, { tools }, suspension, index)
           if (changed === undefined) return
           const decoded = yield* Effect.exit(Effect.suspend(() => Effect.sync(() => fromJson(changed))))
           if (Exit.isSuccess(decoded)) yield* refused(attack, decoded.value, approvals)
@@ -552,16 +550,10 @@ export const play = (one: History, seen: Seen, { isAttacked, stops, within }: Pl
     const repliesTo = ({ decisions, edited, inWords }: Step, questions: ReadonlyArray<Question.Question>) => {
       const replies = questions.flatMap((question, index): ReadonlyArray<Question.Reply> => {
         if (question.kind !== "approval") return [Question.reply(question, question.kind === "doubt" ? inWords : "yes")]
-        switch (decisions[index % decisions.length]) {
-          case "approve":
-            return [Question.approve(question, { by: "Grace" })]
-          case "edit":
-            return [Question.approve(question, { arguments: { ...edited } })]
-          case "deny":
-            return [Question.deny(question, { reason: "No." })]
-          default:
-            return []
-        }
+        const decision = decisions[index % decisions.length]
+        if (decision === "approve") return [Question.approve(question, { by: "Grace" })]
+        if (decision === "edit") return [Question.approve(question, { arguments: { ...edited } })]
+        return decision === "deny" ? [Question.deny(question, { reason: "No." })] : []
       })
       if (replies.length < questions.length) seen("partly answered")
       return replies.length > 0 ? replies : questions.slice(0, 1).map((question) => Question.deny(question))
