@@ -324,7 +324,7 @@ describe("onDone: \"ask\"", () => {
       const second = yield* waiting(agent.run("Pay.", again)).pipe(model)
       const edit = Question.approve(second.questions[0]!, { arguments: ada })
       const third = yield* waiting(agent.resume(second, [edit])).pipe(model)
-      assert.include(third.questions[0]?.text, "Do it again?")
+      assert.include(third.questions[0]?.text, "Do it again, with")
       assert.deepStrictEqual(paid, [ada])
       const denied = yield* agent.resume(third, "no").pipe(model)
       assert.strictEqual(codes(denied).at(-1), "already_done")

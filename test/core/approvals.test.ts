@@ -244,6 +244,19 @@ describe("Tool.approve", () => {
       assert.deepStrictEqual(paid, [])
     }).pipe(playing(ScriptedModel.call("pay", ada), ScriptedModel.text("No."), ScriptedModel.text("No."))))
 
+  it.effect("does not count any more if the call had to wait for other questions for too long", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve(undefined, { within: "1 hour" }))) })
+      const first = yield* waits(agent.run("Pay."))
+      const [one, two] = first.suspension.questions
+      const second = yield* waits(agent.resume(through(first.suspension), [Question.approve(two!)]))
+      yield* TestClock.adjust("61 minutes")
+      const answer = yield* agent.resume(through(second.suspension), [Question.deny(one!)])
+      assert.deepStrictEqual(paid, [])
+      assert.match(results(answer)[1]!, /The approval expired before the call could run/)
+    }).pipe(playing(ScriptedModel.calls(["pay", ada], ["pay", { to: "Bob", amount: 6 }]), ScriptedModel.text("No."))))
+
   it.effect("lets only those reply whom the agent admits", () =>
     Effect.gen(function*() {
       const { paid, pay } = payments()
@@ -339,10 +352,15 @@ describe("onDone: \"ask\"", () => {
       const [question] = suspension.questions
       assert.strictEqual(
         question?.text,
-        "restart with {\"server\":\"db\"} was done at 1970-01-01 14:02 UTC. Its result was \"up 1\". Do it again?"
+        "restart was done at 1970-01-01 14:02 UTC, with the result \"up 1\". Do it again, with {\"server\":\"db\"}?"
       )
-      const denied = yield* agent.resume(through(suspension), [Question.deny(question!)])
-      assert.match(results(denied).at(-1)!, /already_done/)
+      assert.deepStrictEqual(question?.again, { at: 50_520_000, answer: "\"up 1\"" })
+      const denied = yield* agent.resume(through(suspension), [Question.deny(question!, { reason: "It is fine." })])
+      assert.deepInclude(JSON.parse(results(denied).at(-1)!), {
+        code: "already_done",
+        detail:
+          "This call was not run: it has already been done: \"up 1\". A person was asked, and does not want it again. The reason: It is fine."
+      })
       assert.strictEqual(restarts, 1)
       const done = yield* agent.resume(through(suspension), [Question.approve(question!)])
       assert.match(results(done).at(-1)!, /up 2/)
@@ -352,6 +370,37 @@ describe("onDone: \"ask\"", () => {
       ScriptedModel.call("restart", { server: "db" }),
       ScriptedModel.text("No."),
       ScriptedModel.text("Done.")
+    )))
+})
+
+describe("onDone: \"ask\" with an approval", () => {
+  it.effect("is one question, with the preview and the time of the approval, and no earlier decision counts for it", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const agent = Agent.make({
+        toolkit: Toolkit.make(pay.pipe(Tool.approve(undefined, { preview: () => "Pays.", within: "1 hour" }))),
+        onDone: "ask"
+      })
+      const first = yield* waits(agent.run("Pay.", { scope: "chat", facts: CallFacts.empty }))
+      const { facts, transcript } = yield* agent.resume(first.suspension, "yes")
+      const { suspension } = yield* waits(agent.run("Again.", { facts, transcript }))
+      const [question, ...others] = suspension.questions
+      assert.deepStrictEqual(others, [])
+      assert.deepInclude({ ...question }, {
+        preview: "Pays.",
+        expires: 3_600_000,
+        again: { at: 0, answer: "\"receipt 1\"" }
+      })
+      assert.notStrictEqual(question?.digest, first.suspension.questions[0]?.digest)
+      yield* TestClock.adjust("61 minutes")
+      const late = yield* agent.resume(through(suspension), [Question.approve(question!)])
+      assert.match(results(late).at(-1)!, /The approval came too late/)
+      assert.deepStrictEqual(paid, [ada])
+    }).pipe(playing(
+      ScriptedModel.call("pay", ada),
+      ScriptedModel.text("Paid."),
+      ScriptedModel.call("pay", ada),
+      ScriptedModel.text("Not paid.")
     )))
 })
 

@@ -47,14 +47,23 @@ export class Question extends namedStruct<Question>()({
   text: Schema.String,
   /**
    * The arguments of the call as JSON text, with `"<redacted>"` in place of secrets. They are those that the call would run
-   * with. Texts of more than 1,000 characters are cut, and say how much is missing. Absent if they are not known.
+   * with. If there are more than 20,000 characters, texts of more than 1,000 are cut, and say how much is missing; what is then
+   * still too long is cut, and no JSON. Absent if the arguments are not known.
    */
   arguments: Schema.optionalKey(Schema.String),
+  /** Present if an earlier run of the scope has done this (`onDone`): when, in milliseconds since 1970, and its result. */
+  again: Schema.optionalKey(Schema.Struct({
+    at: Schema.optionalKey(Schema.Finite),
+    answer: Schema.optionalKey(Schema.String)
+  })),
   /** What the call would do, in the words of its tool. Absent if the tool does not say it. */
   preview: Schema.optionalKey(Schema.String),
   /** The replies to choose from. */
   choices: Schema.optionalKey(Schema.Array(Schema.String)),
-  /** A digest of the tool, of all its arguments and of the intended effect. It binds an approval to what was shown. */
+  /**
+   * A digest of the tool, of all its arguments, of the intended effect and of whether it would be done again. It binds an
+   * approval to what was shown.
+   */
   digest: Schema.optionalKey(Schema.String),
   /** Until when an approval counts, in milliseconds since 1970. Absent if there is no limit. */
   expires: Schema.optionalKey(Schema.Finite)

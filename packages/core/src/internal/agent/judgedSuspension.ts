@@ -86,7 +86,7 @@ const wrongIn = (
     ? Effect.undefined
     : Effect.map(Effect.exit(Effect.suspend(() => decodeText(text, tool))), (exit) => {
       if (Exit.isFailure(exit)) return "digest"
-      const shown = { params: exit.value.params, text, salt }
+      const shown = { params: exit.value.params, text, salt, again: asks.again }
       if (attempt(() => digestOfCall(tool, shown)) !== asks.digest) return "digest"
       return asks.arguments === undefined || attempt(() => argumentsOf(tool, shown)) === asks.arguments
         ? undefined

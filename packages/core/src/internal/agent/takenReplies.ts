@@ -99,7 +99,24 @@ export const takeReplies = (
       })
     })
   }
-  return Effect.reduce([...replies, ...late], () => outcomes, take)
+  return Effect.reduce([...replies, ...late], () => outcomes.map((outcome) => withoutStale(outcome, now)), take)
+}
+
+// An approval that had to wait for other questions may have become too old.
+const withoutStale = (outcome: ToolOutcome, now: number): ToolOutcome => {
+  if (outcome._tag !== "Suspended") return outcome
+  const { asks: { expires = Infinity, id }, replies } = outcome
+  return now <= expires ? outcome : {
+    ...outcome,
+    replies: replies.map((reply) =>
+      reply.to === id && reply.decided?.approved === true
+        ? {
+          ...reply,
+          decided: { ...reply.decided, approved: false, reason: "The approval expired before the call could run." }
+        }
+        : reply
+    )
+  }
 }
 
 // A text replies to the first question. Whatever is not a plain yes denies.

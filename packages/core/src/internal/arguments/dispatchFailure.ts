@@ -292,12 +292,15 @@ export const repeatedCall = (earlier: {
  * Creates the failure for a call that has already succeeded and must not be repeated.
  *
  * @param answer the answer of the earlier call, as JSON
+ * @param denied present if a person was asked whether to do it again, and denied it: why
  */
-export const alreadyDone = (answer: string | undefined) =>
+export const alreadyDone = (answer: string | undefined, denied?: { readonly reason?: string | undefined }) =>
   unavailable({
     code: "already_done",
     detail: `This call was not run: it has already been done${
-      answer === undefined ? "." : `: ${cut(oneLine(answer), 300)}`
+      answer === undefined ? "" : `: ${cut(oneLine(answer), 300)}`
+    }${answer !== undefined && denied === undefined ? "" : "."}${
+      denied === undefined ? "" : ` A person was asked, and does not want it again.${becauseOf(denied.reason)}`
     }`,
     transient: false,
     scope: "arguments",
@@ -313,13 +316,14 @@ export const alreadyDone = (answer: string | undefined) =>
 export const notApproved = (reason: string | undefined, isAgain = false) =>
   unavailable({
     code: "not_approved",
-    detail: `This call was not run: it was ${isAgain ? "already denied in this run" : "denied"}${
-      reason === undefined ? "." : `. The reason: ${cut(oneLine(reason), 300)}`
-    }`,
+    detail: `This call was not run: it was ${isAgain ? "already denied in this run" : "denied"}.${becauseOf(reason)}`,
     transient: false,
     scope: "arguments",
     outcome: "not_executed"
   })
+
+const becauseOf = (reason: string | undefined): string =>
+  reason === undefined ? "" : ` The reason: ${cut(oneLine(reason), 300)}`
 
 /**
  * Creates the failure for a call of a tool that is closed: an earlier call of it may have taken effect, and nothing says

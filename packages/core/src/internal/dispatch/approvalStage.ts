@@ -17,6 +17,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import type { CallFacts, Fact } from "../../CallFacts.ts"
 import * as Deadline from "../../Deadline.ts"
+import type { Question } from "../../Question.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Decided } from "../../ToolOutcome.ts"
@@ -27,7 +28,7 @@ import { schemaOf } from "../arguments/jsonSchema.ts"
 import { digestOf } from "../call/idempotencyKey.ts"
 import { note } from "../call/note.ts"
 import type { Scope } from "../call/scope.ts"
-import { type Asked, SuspendSignal } from "../failure/controlSignal.ts"
+import { SuspendSignal } from "../failure/controlSignal.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
 import type { Approval } from "../policy/approval.ts"
@@ -43,12 +44,18 @@ export interface Shown {
   readonly text: string | undefined
   /** Absent if the arguments have no secret. */
   readonly salt?: string | undefined
+  /** Present if it would be done again. */
+  readonly again?: Question["again"]
 }
 
-/** Returns a digest of the tool, of all arguments and of the intended effect: what a decision is bound to. */
-export const digestOfCall = (tool: Tool.Any, { params, salt = "", text }: Shown): string => {
+/**
+ * Returns a digest of the tool, of all arguments and of the intended effect: what a decision is bound to. To do something again
+ * is decided apart.
+ */
+export const digestOfCall = (tool: Tool.Any, { again, params, salt = "", text }: Shown): string => {
   const intended = new Intended(tool, params, text)
-  return digestOf("approval", salt, tool.name, intended.arguments, attempt(() => intended.id) ?? "")
+  const what = again === undefined ? "once" : "again"
+  return digestOf("approval", what, salt, tool.name, intended.arguments, attempt(() => intended.id) ?? "")
 }
 
 /** Returns the salt of a digest, if it is made of a secret: a person who sees it must not be able to guess a PIN. */
@@ -65,14 +72,9 @@ export const argumentsOf = (tool: Tool.Any, { params, text }: Shown): string =>
     { all: 20_000, text: 1_000 }
   )
 
-/** Returns what has been decided about a call with these arguments; `undefined` if nothing was. */
-export const decisionOn = ({ id, live }: Scope, digest: string): Decided | undefined =>
+// Returns what has been decided about a call with these arguments; `undefined` if nothing was.
+const decisionOn = ({ id, live }: Scope, digest: string): Decided | undefined =>
   live.replies.findLast((reply) => reply.id === id && reply.decided?.digest === digest)?.decided
-
-/** Notes what was decided. */
-export const noteDecision = (call: Scope, decided: Decided): void => {
-  if (call.state.decided?.digest !== decided.digest) note(call, { _tag: "CallDecided", ...decided })
-}
 
 /** Returns why an equal call was denied in this run; `undefined` if it was not. */
 export const deniedBefore = (facts: CallFacts | undefined, id: string | undefined): Fact["denied"] => {
@@ -82,9 +84,10 @@ export const deniedBefore = (facts: CallFacts | undefined, id: string | undefine
 }
 
 /**
- * Asks for the approval of a call, if it needs one and nothing has been decided yet.
+ * Asks for the approval of a call, if it needs one and nothing has been decided yet. To do something again needs one.
  *
  * @param approvals the declarations of the tool and of its agent; one of them is enough
+ * @param denied whether an equal call was denied in this run
  */
 export const approved = (
   call: Scope,
@@ -93,27 +96,39 @@ export const approved = (
   shown: Shown,
   denied: Fact["denied"]
 ): Effect.Effect<void, ToolFailure> => {
+  const { again, params } = shown
   const digest = digestOfCall(tool, shown)
   const decided = decisionOn(call, digest)
   if (decided !== undefined) {
-    noteDecision(call, decided)
-    return decided.approved ? Effect.void : Effect.fail(DispatchFailure.notApproved(decided.reason))
+    if (call.state.decided?.digest !== digest) note(call, { _tag: "CallDecided", ...decided })
+    return decided.approved ? Effect.void : Effect.fail(
+      again === undefined
+        ? DispatchFailure.notApproved(decided.reason)
+        : DispatchFailure.alreadyDone(again.answer, decided)
+    )
   }
-  if (denied !== undefined) return Effect.fail(DispatchFailure.notApproved(denied.reason, true))
-  return Effect.flatMap(neededOf(tool.name, approvals, shown.params), (needed) =>
-    needed.length === 0
+  if (denied !== undefined) {
+    return Effect.fail(
+      again === undefined
+        ? DispatchFailure.notApproved(denied.reason, true)
+        : DispatchFailure.alreadyDone(again.answer, denied)
+    )
+  }
+  return Effect.flatMap(neededOf(tool.name, approvals, params), (needed) =>
+    needed.length === 0 && again === undefined
       ? Effect.void
-      : Effect.flatMap(previewOf(tool.name, needed, shown.params), (preview) =>
+      : Effect.flatMap(previewOf(tool.name, needed, params), (preview) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const times = needed.flatMap(({ within }) =>
             within === undefined ? [] : [now + Duration.toMillis(within)]
           )
           const args = argumentsOf(tool, shown)
           return Effect.die(
-            new SuspendSignal(questionOf(tool.name, args, preview), call.id, {
+            new SuspendSignal(questionOf(tool.name, args, preview, again), call.id, {
               kind: "approval",
               arguments: args,
               digest,
+              ...(again === undefined ? {} : { again }),
               ...(preview === undefined ? {} : { preview }),
               ...(times.length === 0 ? {} : { expires: Math.min(...times) })
             })
@@ -121,25 +136,17 @@ export const approved = (
         })))
 }
 
-const questionOf = (tool: string, args: string, preview: string | undefined): string =>
-  `Approve ${tool} with ${shownArguments(args)}?${preview === undefined ? "" : ` ${preview}`}`
+const questionOf = (tool: string, args: string, preview = "", again: Question["again"]): string => {
+  const shown = shownArguments(args, { all: 4_000, text: 1_000 })
+  const words = again === undefined
+    ? `Approve ${tool} with ${shown}?`
+    : `${tool} was done ${momentOf(again)}. Do it again, with ${shown}?`
+  return `${words} ${preview}`.trimEnd()
+}
 
-/** Returns the question whether to do again what has been done before. */
-export const askAgain = (
-  call: Scope,
-  tool: Tool.Any,
-  shown: Shown,
-  { answer, at }: NonNullable<Fact["done"]>
-): SuspendSignal => {
-  const args = argumentsOf(tool, shown)
+const momentOf = ({ answer, at }: NonNullable<Question["again"]>): string => {
   const when = at === undefined ? "before" : `at ${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
-  const result = answer === undefined ? "" : ` Its result was ${cut(printable(answer), 300)}.`
-  const asked: Asked = { kind: "approval", arguments: args, digest: digestOfCall(tool, shown) }
-  return new SuspendSignal(
-    `${tool.name} with ${shownArguments(args)} was done ${when}.${result} Do it again?`,
-    call.id,
-    asked
-  )
+  return answer === undefined ? when : `${when}, with the result ${cut(printable(answer), 300)}`
 }
 
 // Returns the approvals that are needed. A predicate that does not answer `false` says that its approval is.

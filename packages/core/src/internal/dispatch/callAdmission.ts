@@ -2,6 +2,7 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import * as Struct from "effect/Struct"
 import * as Arguments from "../../Arguments.ts"
 import * as Availability from "../../Availability.ts"
 import type * as CallFacts from "../../CallFacts.ts"
@@ -22,8 +23,8 @@ import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { attempt } from "../value/untrusted.ts"
-import { deniedBefore, type Shown } from "./approvalStage.ts"
-import { CallQuestions } from "./callQuestions.ts"
+import { deniedBefore } from "./approvalStage.ts"
+import { CallQuestions, type ToRun } from "./callQuestions.ts"
 import { noteEnd, noteStopped, runningOf } from "./doubtAge.ts"
 import { type EarlierCall, isJoinable, joinedCall, joinedOutcome } from "./equalCalls.ts"
 import { disabledRefusal } from "./healthCount.ts"
@@ -170,7 +171,7 @@ export class CallAdmission {
     if (!wasAdmitted && (refusal !== undefined || loopRefusal !== undefined)) {
       return this.#refused(facts, this.#intended, refusal, loopRefusal)
     }
-    const admission = admissionOf(facts, this.#tool, this.#intended, this.#asking?.isWanted)
+    const admission = admissionOf(facts, this.#tool, this.#intended, this.#asking?.again !== undefined)
     if (!wasAdmitted || admission.refusal === undefined) return admission
     const key = before?.intent?.key
     return key === undefined ? {} : { key: () => key }
@@ -204,6 +205,7 @@ export class CallAdmission {
     const before = this.#intended
     const wasAdmitted = this.#isAdmitted
     const written = this.#again ?? text
+    if (this.#asking !== undefined) this.#asking.again = undefined
     let decided = this.#decide(params, written)
     if (this.#intended === undefined || this.#asking?.shown !== undefined) {
       this.#questions.shown = { params, text: written }
@@ -212,10 +214,10 @@ export class CallAdmission {
     while (decided.refusedBy !== undefined && this.#facts.areSettledByUser(decided.refusedBy)) {
       decided = this.#decide(params, written)
     }
-    const { done } = decided
-    if (done !== undefined && this.#options.onDone === "ask") {
-      const isWanted = this.#questions.isToBeDoneAgain({ params, text: written }, done, this.#denied)
-      if (isWanted) decided = this.#decide(params, written)
+    if (decided.done !== undefined && this.#options.onDone === "ask") {
+      // A person is asked, if nothing else refuses the call.
+      this.#questions.again = Struct.omit(decided.done, ["run"])
+      decided = this.#decide(params, written)
     }
     const { repeated } = decided
     const { turn = none } = this.#options
@@ -239,7 +241,7 @@ export class CallAdmission {
   }
 
   // What the call runs with.
-  get #shown(): Shown | undefined {
+  get #shown(): ToRun | undefined {
     return this.#asking?.shown ?? this.#intended
   }
 
@@ -249,7 +251,7 @@ export class CallAdmission {
   }
 
   // A call that may only ask ends here.
-  #approved(shown: Shown): Effect.Effect<unknown, ToolFailure> {
+  #approved(shown: ToRun): Effect.Effect<unknown, ToolFailure> {
     return Effect.andThen(
       this.#questions.approved(shown, this.#denied),
       Effect.suspend((): Effect.Effect<unknown, ToolFailure> => {
@@ -315,7 +317,9 @@ export class CallAdmission {
     const again = this.#call.ran?.again
     if (again !== undefined) noteAgain(this.#call, again)
     if (this.#repeats !== undefined) return this.#repeated(this.#repeats, params)
-    if (this.#tool.approvals !== undefined || this.#options.asksOnly === true) {
+    if (
+      this.#tool.approvals !== undefined || this.#options.asksOnly === true || this.#asking?.again !== undefined
+    ) {
       return this.#approved({ params, text: this.#shown?.text })
     }
     this.stage = "run"
