@@ -7,6 +7,7 @@ const laws = [
   "test/payments.test.ts",
   "test/core/workflowRuns.test.ts",
   ...[
+    "approval",
     "argument",
     "bound",
     "callRecord",

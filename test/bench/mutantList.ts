@@ -13,6 +13,7 @@ const call = "packages/core/src/internal/call"
 const wire = "packages/core/src/internal/wire"
 const dispatch = "packages/core/src/internal/dispatch"
 const policy = "packages/core/src/internal/policy"
+const agent = "packages/core/src/internal/agent"
 const facts = "packages/core/src/CallFacts.ts"
 const records = "packages/core/src/internal/dispatch/recordCalls.ts"
 
@@ -183,7 +184,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "an attempt that a check has settled does not hear of what a queue sends late",
     file: `${call}/execute.ts`,
     text: `else scope.record.live.lost = record`,
-    replacement: ``
+    replacement: ""
   },
   {
     name: "an inner tool forgets that its key was sent",
@@ -369,7 +370,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "two questions about doubts read the same",
     file: `${dispatch}/settlement.ts`,
     text: ` (Doubt \${id})`,
-    replacement: ``
+    replacement: ""
   },
   {
     name: "the scope of a policy that has ended stays open",
@@ -682,7 +683,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "a final check has to wait",
     file: `${dispatch}/settlement.ts`,
     text: `if (final) return age === undefined || age < 0 ? Infinity : 0`,
-    replacement: ``
+    replacement: ""
   },
   {
     name: "a check settles the doubts of tools that do not name it",
@@ -764,7 +765,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "a check finds the effect of an earlier call, and settles a later one",
     file: `${dispatch}/settlement.ts`,
     text: `if (certainty === "executed" && done !== undefined) return undefined`,
-    replacement: ``
+    replacement: ""
   },
   {
     name: "a doubt that is settled as not executed gets a new key",
@@ -826,7 +827,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "an identity tells a call apart from one whose arguments are lost",
     file: `${dispatch}/callAdmission.ts`,
     text: `settlement.id === anyCallOf(name) || `,
-    replacement: ``
+    replacement: ""
   },
   {
     name: "a second question forgets what the first reply has settled",
@@ -880,7 +881,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "a journal that fails inside a call does not halt the run around it",
     file: "packages/core/src/internal/agent/enclosingStep.ts",
     text: `this.#around?.halt.fail(fault)`,
-    replacement: ``
+    replacement: ""
   },
   {
     name: "a call that a failed journal held back is not in doubt",
@@ -898,7 +899,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "an interrupted call is in no facts that are handed over",
     file: "packages/core/src/internal/agent/runProgress.ts",
     text: `facts = afterCall(this.#run, facts, call, outcome)`,
-    replacement: ``
+    replacement: ""
   },
   {
     name: "the arguments of a misspelt tool are shown",
@@ -916,7 +917,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     name: "the page after the last one is told as empty",
     file: `${dispatch}/resultNotes.ts`,
     text: `if (next !== undefined && isFurther(next.name, given)) return Effect.undefined`,
-    replacement: ``
+    replacement: ""
   },
   {
     name: "a field that a tool declares is told as its failure",
@@ -995,5 +996,240 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "packages/core/src/internal/dispatch/repeatedCall.ts",
     text: `? 3 * usual`,
     replacement: `? Infinity`
+  },
+  {
+    name: "approvals: a digest leaves out the arguments",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `digestOf("approval", tool.name, intended.arguments, attempt`,
+    replacement: `digestOf("approval", tool.name, attempt`
+  },
+  {
+    name: "approvals: a digest leaves out the intent",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `intended.arguments, attempt(() => intended.id) ?? "")`,
+    replacement: `intended.arguments)`
+  },
+  {
+    name: "approvals: a decision counts for other arguments",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `reply.id === id && reply.decided?.digest === digest`,
+    replacement: `reply.id === id && reply.decided !== undefined`
+  },
+  {
+    name: "approvals: a decision counts for another call",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `reply.id === id && reply.decided?.digest === digest`,
+    replacement: `reply.decided?.digest === digest`
+  },
+  {
+    name: "approvals: a call that was denied in the run asks again",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `return denied?.run === facts.run ? denied : undefined`,
+    replacement: `return denied?.run === facts.run ? undefined : denied`
+  },
+  {
+    name: "approvals: a predicate that fails needs no approval",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `so it is asked for\`, cause), true)`,
+    replacement: `so it is asked for\`, cause), false)`
+  },
+  {
+    name: "approvals: a predicate has all the time",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `Duration.isFinite(left) ? Effect.timeout(self, left) : self`,
+    replacement: `Duration.isFinite(left) ? self : self`
+  },
+  {
+    name: "approvals: a denied call runs",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `return decided.approved ? Effect.void : Effect`,
+    replacement: `return decided.digest !== "" ? Effect.void : Effect`
+  },
+  {
+    name: "approvals: a question shows what is made up",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `textToShow(tool, params, text) ??`,
+    replacement: `attempt(() => JSON.stringify(params)) ??`
+  },
+  {
+    name: "approvals: a call that may only ask runs",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `if (this.#options.asksOnly === true) return Effect.fail(DispatchFailure.notRun(name))`,
+    replacement: ""
+  },
+  {
+    name: "approvals: what is approved is not refused by what was done since",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `before?.intent !== undefined && before.asks?.kind !== "approval"`,
+    replacement: `before?.intent !== undefined`
+  },
+  {
+    name: "approvals: who changes arguments wants it done again",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `decided !== undefined && decided.edited !== true`,
+    replacement: `decided !== undefined`
+  },
+  {
+    name: "approvals: a call that waits forgets the arguments of an earlier call",
+    file: `${dispatch}/callAdmission.ts`,
+    text: `shown.text === undefined || shown.text === text ? question`,
+    replacement: `shown.text !== "" ? question`
+  },
+  {
+    name: "approvals: only the first call of a turn asks",
+    file: `${agent}/turnCalls.ts`,
+    text: `if (!mayAsk(call)) return Effect.succeed(heldBack)`,
+    replacement: `if (mayAsk(call) || index >= 0) return Effect.succeed(heldBack)`
+  },
+  {
+    name: "approvals: a call that a limit refuses asks first",
+    file: `${agent}/turnCalls.ts`,
+    text: `turn: ended, ...refused }`,
+    replacement: `turn: ended, ...refused, refusal: undefined }`
+  },
+  {
+    name: "approvals: a call that waits is not counted in its order",
+    file: `${agent}/turnCalls.ts`,
+    text: `    refusals(call, index)
+    return Effect.succeed(outcome)`,
+    replacement: `    return Effect.succeed(outcome)`
+  },
+  {
+    name: "approvals: a call that is held back loses its reply",
+    file: `${agent}/turnCalls.ts`,
+    text: `if (earlier !== undefined && !isNotRun(earlier)) return Effect.succeed(earlier)`,
+    replacement: ""
+  },
+  {
+    name: "approvals: equal calls of a turn all ask",
+    file: `${agent}/turnCalls.ts`,
+    text: `isJoinable(tool) && intent !== undefined && other.intent?.id === intent.id`,
+    replacement: `isJoinable(tool) && intent !== undefined && other.intent === intent`
+  },
+  {
+    name: "approvals: a denial leaves no fact",
+    file: `${dispatch}/recordCalls.ts`,
+    text: `return outcome.decided?.approved === false`,
+    replacement: `return outcome.decided?.approved === undefined && outcome.decided !== undefined`
+  },
+  {
+    name: "approvals: a reply goes to the first open question",
+    file: `${agent}/takenReplies.ts`,
+    text: `outcome._tag === "Suspended" && outcome.asks.id === reply.id)`,
+    replacement: `outcome._tag === "Suspended" && !isAnswered(outcome))`
+  },
+  {
+    name: "approvals: a decision needs no digest",
+    file: `${agent}/takenReplies.ts`,
+    text: `return reply.digest === question.digest`,
+    replacement: `return reply.digest !== undefined`
+  },
+  {
+    name: "approvals: a late approval counts",
+    file: `${agent}/takenReplies.ts`,
+    text: `const isLate = question.expires !== undefined && now > question.expires`,
+    replacement: `const isLate = question.expires !== undefined && now < 0`
+  },
+  {
+    name: "approvals: nobody decides on what nobody has decided in time",
+    file: `${agent}/takenReplies.ts`,
+    text: `question.expires !== undefined && now > question.expires && replies`,
+    replacement: `question.expires !== undefined && now < 0 && replies`
+  },
+  {
+    name: "approvals: a time that is over must be admitted",
+    file: `${agent}/takenReplies.ts`,
+    text: `index < replies.length ? mayReply`,
+    replacement: `index >= 0 ? mayReply`
+  },
+  {
+    name: "approvals: anything that is not false admits",
+    file: `${agent}/takenReplies.ts`,
+    text: `return Effect.succeed(may === true)`,
+    replacement: `return Effect.succeed(may !== false)`
+  },
+  {
+    name: "approvals: replies are taken as they are",
+    file: `${agent}/takenReplies.ts`,
+    text: `attempt(() => Option.getOrUndefined(decodeReplies(given)))`,
+    replacement: `Option.isSome(decodeReplies(given)) ? given as never : undefined`
+  },
+  {
+    name: "approvals: any text with a yes approves",
+    file: `${agent}/takenReplies.ts`,
+    text: `/^\\s*yes\\s*[.!]?\\s*$/i`,
+    replacement: `/yes/i`
+  },
+  {
+    name: "approvals: a shortened text is taken for the whole",
+    file: `${agent}/takenReplies.ts`,
+    text: `return isMasked || /… `,
+    replacement: `return isMasked || /^$/.test(value) && /… `
+  },
+  {
+    name: "approvals: a mask is taken for a secret",
+    file: `${agent}/takenReplies.ts`,
+    text: `isSecret && value === "<redacted>"`,
+    replacement: `isSecret && value === ""`
+  },
+  {
+    name: "approvals: changed arguments have the decision on those that were shown",
+    file: `${agent}/takenReplies.ts`,
+    text: `decided: { approved: true, digest, edited: true`,
+    replacement: `decided: { approved: true, digest: before.asks.digest ?? "", edited: true`
+  },
+  {
+    name: "approvals: a suspension may have another id",
+    file: `${agent}/judgedSuspension.ts`,
+    text: `id !== suspensionId(runId, turn, outcomes)`,
+    replacement: `id === ""`
+  },
+  {
+    name: "approvals: a question may name another tool",
+    file: `${agent}/judgedSuspension.ts`,
+    text: `outcome.asks.tool === call.name`,
+    replacement: `outcome.asks.tool !== ""`
+  },
+  {
+    name: "approvals: a question may show other arguments",
+    file: `${agent}/judgedSuspension.ts`,
+    text: `return asks.arguments === undefined || attempt`,
+    replacement: `return asks.arguments !== "" || attempt`
+  },
+  {
+    name: "approvals: the arguments of a question are not checked",
+    file: `${agent}/judgedSuspension.ts`,
+    text: `!== asks.digest) return "digest"`,
+    replacement: `=== "") return "digest"`
+  },
+  {
+    name: "approvals: a suspension can be resumed at any time",
+    file: `${agent}/judgedSuspension.ts`,
+    text: `expires !== undefined && now > expires`,
+    replacement: `expires !== undefined && now < 0`
+  },
+  {
+    name: "approvals: claims are ignored",
+    file: `${agent}/claimed.ts`,
+    text: `if (claims === undefined) return Effect.undefined`,
+    replacement: `if (claims === undefined || suspension.id !== "") return Effect.undefined`
+  },
+  {
+    name: "approvals: claims that fail let a run go on",
+    file: `${agent}/claimed.ts`,
+    text: `refuse("it could not be claimed. Try again later")`,
+    replacement: `undefined`
+  },
+  {
+    name: "approvals: the time of an approver counts",
+    file: `${agent}/answeredInPlace.ts`,
+    text: `run.time.waited(Duration.toMillis(elapsed))`,
+    replacement: `run.time.waited(0 * Duration.toMillis(elapsed))`
+  },
+  {
+    name: "approvals: an approver is not asked about the check of an answer",
+    file: `${agent}/loop.ts`,
+    text: `run.approver === undefined || !mayBeAnswered(run, checked.outcomes)`,
+    replacement: `run.approver === undefined || mayBeAnswered(run, checked.outcomes)`
   }
 ]

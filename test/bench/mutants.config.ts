@@ -27,6 +27,8 @@ const first = [
   "Guard.test",
   "settledDoubts",
   "joinedCalls.test",
+  "approvals.test",
+  "approvalAttacks",
   "keyConflictLaws",
   "deadlineTickLaws",
   "innerEffectLaws",

@@ -37,6 +37,9 @@ const laws = [
   "test/core/secretCalls.test.ts",
   "test/core/Guard.test.ts",
   "test/core/silentFailures.test.ts",
+  // What people approve.
+  "test/core/approvals.test.ts",
+  "test/core/approvalAttacks.test.ts",
   // What looks like a loop, and what comes later.
   "test/core/honestWork.test.ts",
   // What the requests of a handler prove.

@@ -1,6 +1,6 @@
 /** Attacks on approvals: whatever is sent, stored and waited for, nothing runs that nobody approved. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, AgentFailure, Dispatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import type * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Approver from "@fallible/core/Approver"
 import * as CallFacts from "@fallible/core/CallFacts"
@@ -27,6 +27,7 @@ import {
   stored,
   waiting
 } from "../support/approving.ts"
+import { wires } from "../support/models.ts"
 
 const untyped = (value: unknown) => value as never
 
@@ -1062,4 +1063,131 @@ describe("a stream", () => {
       assert.deepStrictEqual(told(second), ["1 true", "1 Completed", "2 false", "2 Failed"])
       assert.strictEqual(second.at(-1)?._tag, "RunEnded")
     }).pipe(calling(["pay", ada], ["pay", ben])))
+})
+
+describe("the servers of models", () => {
+  it.effect("accept what they get after approvals, edits, denials and partial replies", () =>
+    Effect.gen(function*() {
+      const people = ["Ada", "Ben", "Cid", "Dan"]
+      for (const { layer, name } of wires) {
+        for (const isStreamed of [false, true]) {
+          const { agent, paid } = payingAgent()
+          const script: ScriptedModel.Script = ({ messages }) => {
+            const turn = messages.filter(({ role }) => role === "assistant").length
+            return turn < 2
+              ? ScriptedModel.calls(...people.map((to): ScriptedModel.Call => ["pay", { to, amount: turn + 1 }]))
+              : ScriptedModel.text("Done.")
+          }
+          const ended = isStreamed
+            ? (suspension?: AgentFailure.Suspension, replies: ReadonlyArray<Question.Reply> = []) =>
+              Effect.map(
+                Stream.runCollect(
+                  suspension === undefined ? agent.stream("Pay.") : agent.resumeStream(suspension, replies)
+                ),
+                (events) => {
+                  const last = events.at(-1)
+                  return last?._tag === "RunSuspended"
+                    ? last.waiting.suspension
+                    : last?._tag === "RunEnded"
+                    ? last.answer
+                    : assert.fail(last?._tag)
+                }
+              )
+            : (suspension?: AgentFailure.Suspension, replies: ReadonlyArray<Question.Reply> = []) =>
+              Effect.catchTag(
+                suspension === undefined ? agent.run("Pay.") : agent.resume(suspension, replies),
+                "RunSuspended",
+                ({ suspension }) => Effect.succeed(suspension)
+              )
+          yield* Effect.gen(function*() {
+            let end = yield* ended()
+            for (let part = 0; "questions" in end && part < 8; part++) {
+              // One after the other, from the end: denied, changed, approved as it is.
+              const question = end.questions.at(-1)!
+              const reply = part % 4 === 0
+                ? Question.deny(question, { reason: "No “money”.\n" })
+                : part % 4 === 1
+                ? Question.approve(question, { arguments: { to: "Eve", amount: part } })
+                : Question.approve(question)
+              end = yield* ended(stored(end), [reply])
+            }
+            if ("questions" in end) return assert.fail(`${name} still waits`)
+            assert.strictEqual(end.text, "Done.", name)
+            assert.deepStrictEqual(codes(end), ["not_approved", "not_approved"])
+            assert.strictEqual(results(end).length, 8)
+            assert.deepStrictEqual(paid.map(({ to }) => to), ["Ada", "Ben", "Eve", "Ada", "Ben", "Eve"])
+          }).pipe(Effect.provide(layer(script)))
+        }
+      }
+    }))
+})
+
+describe("a decision", () => {
+  it.effect("on a call that a program dispatches counts for that call and those arguments", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const toolkit = Toolkit.make(pay.pipe(Tool.approve()))
+      const call = { id: "1", name: "pay", arguments: JSON.stringify(ada) }
+      const options = { id: "call", facts: CallFacts.empty }
+      const before = yield* Dispatch.call(toolkit, call, options)
+      if (before._tag !== "Suspended") return assert.fail(before._tag)
+      const { asks: { digest = "", id: to }, question } = before
+      const decide = (id: string, digest: string, approved: boolean) =>
+        Dispatch.call(toolkit, call, {
+          ...options,
+          before,
+          replies: [{ id, question, reply: "yes", to, decided: { approved, digest } }]
+        })
+      const inWords = Dispatch.call(toolkit, call, {
+        ...options,
+        before,
+        replies: [{ id: "call", question, reply: "yes" }]
+      })
+      for (const run of [decide("other", digest, true), decide("call", "other", true), inWords]) {
+        assert.strictEqual((yield* run)._tag, "Suspended")
+      }
+      assert.strictEqual((yield* decide("call", digest, false))._tag, "Failed")
+      assert.deepStrictEqual(paid, [])
+      assert.strictEqual((yield* decide("call", digest, true))._tag, "Completed")
+      assert.deepStrictEqual(paid, [ada])
+    }))
+
+  it.effect("in words approves by a plain yes only", () =>
+    Effect.gen(function*() {
+      for (const text of ["yes, but not now", "not yes", "eyes", "yes?", "ok", "", "y", "ja"]) {
+        const { agent, paid } = payingAgent()
+        const suspension = yield* waiting(agent.run("Pay."))
+        assert.deepStrictEqual(codes(yield* agent.resume(suspension, text)), ["not_approved"], text)
+        assert.deepStrictEqual(paid, [])
+      }
+      for (const text of ["yes", " Yes. ", "YES!"]) {
+        const { agent, paid } = payingAgent()
+        yield* agent.resume(yield* waiting(agent.run("Pay.")), text)
+        assert.deepStrictEqual(paid, [ada])
+      }
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("does not count if the program says since then that another effect is meant", () =>
+    Effect.gen(function*() {
+      const definition = { description: "Pays", parameters: Payment, success: Schema.String }
+      const works = () => Effect.succeed("paid")
+      const agentOf = (identity: (payment: Payment) => unknown) =>
+        Agent.make({ toolkit: Toolkit.make(Tool.make("pay", { ...definition, identity }, works).pipe(Tool.approve())) })
+      const suspension = yield* waiting(agentOf(({ to }) => to).run("Pay."))
+      const other = agentOf(({ amount }) => amount)
+      assert.deepStrictEqual(yield* refusedAt(other.resume(suspension, "yes")), ["suspension.outcomes.0.asks.digest"])
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("comes too late after the time that the agent gives for all replies", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())), resumeWithin: "1 hour" })
+      const suspension = yield* waiting(agent.run("Pay."))
+      yield* TestClock.adjust("1 hour")
+      yield* agent.check(suspension)
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(yield* refusedAt(agent.check(suspension)), ["suspension.expires"])
+      assert.deepStrictEqual(yield* refusedAt(agent.resume(suspension, "yes")), ["suspension.expires"])
+      assert.deepStrictEqual(paid, [])
+    }).pipe(calling(["pay", ada])))
 })

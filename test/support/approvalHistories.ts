@@ -432,7 +432,7 @@ const isChange = (attack: string): attack is keyof typeof changes => Object.hasO
 /** Changes a stored suspension; returns `undefined` if there is nothing to change. */
 const changedBy = (
   attack: keyof typeof changes,
-  world: { readonly tools: ReadonlyMap<string, Tool.Any> },
+  tools: ReadonlyMap<string, Tool.Any>,
   suspension: AgentFailure.Suspension,
   index: number
 ): unknown => {
@@ -442,7 +442,7 @@ const changedBy = (
   const asked = suspension.questions.indexOf(question)
   const at = suspension.outcomes.findIndex((outcome) => outcome._tag === "Suspended" && outcome.asks.id === question.id)
   const other = { to: "Eve", amount: 900 }
-  const tool = world.tools.get(question.tool) ?? assert.fail(question.tool)
+  const tool = tools.get(question.tool) ?? assert.fail(question.tool)
   const digest = digestOfCall(tool, { params: other, text: JSON.stringify(other) })
   const json = asJson(suspension)
   return changes[attack](asStored(json), at, { asked, other, digest }) ? json : undefined
@@ -513,7 +513,10 @@ export const play = (one: History, seen: Seen, { isAttacked, stops, within }: Pl
       Effect.gen(function*() {
         const begun = executions.length
         const ended = yield* inTime(Effect.exit(Effect.provide(agent.resume(suspension, replies), model)))
-        assert.strictEqual(failureOf(ended)?._tag, "RunRefused", what)
+        const failure = failureOf(ended)
+        if (failure?._tag !== "RunRefused") return assert.fail(`${what}: ${failure?._tag}`)
+        // What was shown is not what is consistent now.
+        if (what === "consistent") assert.match(failure.issues[0]?.path.join(".") ?? "", /^replies\.\d+\.digest$/)
         assert.strictEqual(executions.length, begun, `${what} ran something`)
         seen(what)
       })
@@ -526,7 +529,7 @@ export const play = (one: History, seen: Seen, { isAttacked, stops, within }: Pl
         const open = approvals.findIndex((reply) => "digest" in reply)
         const approval = approvals[open]
         if (isChange(attack)) {
-          const changed = changedBy(attack, { tools }, suspension, index)
+          const changed = changedBy(attack, tools, suspension, index)
           if (changed === undefined) return
           const decoded = yield* Effect.exit(Effect.suspend(() => Effect.sync(() => fromJson(changed))))
           if (Exit.isSuccess(decoded)) yield* refused(attack, decoded.value, approvals)
