@@ -5,6 +5,7 @@ import type * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Approver from "@fallible/core/Approver"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as Claims from "@fallible/core/Claims"
+import * as Journal from "@fallible/core/Journal"
 import * as Question from "@fallible/core/Question"
 import * as RunHandle from "@fallible/core/RunHandle"
 import { ScriptedModel } from "@fallible/testing"
@@ -27,6 +28,7 @@ import {
   stored,
   waiting
 } from "../support/approving.ts"
+import { FileJournal, type Stop } from "../support/fileJournal.ts"
 import { wires } from "../support/models.ts"
 
 const untyped = (value: unknown) => value as never
@@ -1189,5 +1191,62 @@ describe("a decision", () => {
       assert.deepStrictEqual(yield* refusedAt(agent.check(suspension)), ["suspension.expires"])
       assert.deepStrictEqual(yield* refusedAt(agent.resume(suspension, "yes")), ["suspension.expires"])
       assert.deepStrictEqual(paid, [])
+    }).pipe(calling(["pay", ada])))
+})
+
+describe("a run with a journal", () => {
+  it.effect("asks its approver for nothing that was recorded, and pays once, wherever its process stops", () =>
+    Effect.gen(function*() {
+      for (let step = 1; step <= 7; step++) {
+        for (const hasRun of [false, true]) {
+          const { agent, paid } = payingAgent()
+          const file = new FileJournal()
+          let asked = 0
+          const process = (stop?: Stop) =>
+            file.process((journal) =>
+              agent.run("Pay.", { id: "run" }).pipe(
+                approver((questions) => {
+                  asked++
+                  return Effect.succeed(questions.slice(-1).map((question) => Question.approve(question)))
+                }),
+                Effect.provideService(Journal.current, journal)
+              ), stop)
+          assert.isUndefined(yield* process({ step, hasRun }))
+          const ended = yield* process()
+          if (ended === undefined || Exit.isFailure(ended)) return assert.fail("It did not end.")
+          const before = asked
+          const again = yield* process()
+          if (again === undefined || Exit.isFailure(again)) return assert.fail("It did not end again.")
+          assert.deepStrictEqual(results(again.value), results(ended.value))
+          assert.strictEqual(asked, before)
+          assert.isAtMost(asked, 3)
+          assert.strictEqual(new Set(paid).size, paid.length)
+          assert.isAtMost(paid.filter(({ to }) => to === "Ada").length, 1)
+          assert.isAtMost(paid.filter(({ to }) => to === "Ben").length, 1)
+        }
+      }
+    }).pipe(calling(["pay", ada], ["pay", ben])))
+
+  it.effect("claims once: its replay goes on, and a run with another journal is refused", () =>
+    Effect.gen(function*() {
+      for (const stop of [{ step: 2, hasRun: false }, { step: 2, hasRun: true }, { step: 3, hasRun: true }]) {
+        const { agent, paid } = payingAgent()
+        const suspension = yield* waiting(agent.run("Pay.", { id: "run" }))
+        const resumed = (file: FileJournal, stop?: Stop) =>
+          file.process(
+            (journal) => Effect.provideService(agent.resume(suspension, "yes"), Journal.current, journal),
+            stop
+          )
+        const file = new FileJournal()
+        yield* Effect.gen(function*() {
+          assert.isUndefined(yield* resumed(file, stop))
+          const own = yield* resumed(file)
+          assert.isTrue(own !== undefined && Exit.isSuccess(own))
+          const other = yield* resumed(new FileJournal())
+          if (other === undefined) return assert.fail("It stopped.")
+          assert.deepStrictEqual(yield* refusedAt(other), ["suspension.id"])
+        }).pipe(Effect.provide(Claims.layerMemory))
+        assert.isAtMost(paid.length, 1)
+      }
     }).pipe(calling(["pay", ada])))
 })
