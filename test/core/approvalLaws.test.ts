@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Journal from "@fallible/core/Journal"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { atOnce, batch, history, play, type Playing } from "../support/approvalHistories.ts"
+import { atOnce, batch, examples, history, play, type Playing } from "../support/approvalHistories.ts"
 import { FileJournal } from "../support/fileJournal.ts"
 import { cases, runs } from "../support/runs.ts"
 
@@ -16,11 +16,9 @@ const counting = () => {
   const counts = new Map<string, number>()
   return {
     seen: (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1),
-    /** Checks that the sample had enough of each kind: half of what is usual, and of the rarest kinds only if it is large. */
+    /** Checks that the sample had enough of each kind. A short sample may have none of the rarest. */
     check: (expected: Readonly<Record<string, number>>) => {
-      const missing = Object.entries(expected).filter(([what, min]) =>
-        (counts.get(what) ?? 0) < Math.floor(cases(min / 2))
-      )
+      const missing = Object.entries(expected).filter(([what, min]) => (counts.get(what) ?? 0) < Math.floor(cases(min)))
       assert.deepStrictEqual(missing, [], JSON.stringify(Object.fromEntries(counts)))
     }
   }
@@ -52,45 +50,46 @@ const inProcesses = (planned: typeof stops extends fc.Arbitrary<infer A> ? A : n
 }
 
 describe("an approval", () => {
-  const attacked = runs(10_000, 25)
+  const attacked = runs(10_000, 40)
   it(`never leads to a run with other arguments, in ${attacked} random histories`, async () => {
     const { check, seen } = counting()
     await fc.assert(
       fc.asyncProperty(history, (one) => Effect.runPromise(play(one, seen))),
-      { numRuns: attacked }
+      { numRuns: attacked, examples: [...examples] }
     )
     check({
-      "approved": 8_000,
-      "edited": 3_000,
-      "denied": 4_000,
-      "partly answered": 2_000,
-      "too late": 300,
-      "told of a denial": 3_000,
-      "a fixer's text": 1_000,
-      "a handler's rejection": 700,
-      "retried below the model": 700,
-      "a second resume that is refused": 1_000,
-      "a second resume that runs": 1_000,
-      "a reply in words": 500,
-      "wrong id": 400,
-      "wrong digest": 400,
-      "the digest of another call": 200,
-      "stale": 200,
-      "other arguments": 400,
-      "other corrected arguments": 400,
-      "another digest": 300,
-      "another digest in both places": 400,
-      "consistent": 400,
-      "questions swapped": 200,
-      "outcomes swapped": 200,
-      "all swapped": 200,
-      "a reply moved": 30,
-      "a reply of nobody": 200,
-      "another id": 400
+      "approved": 2_000,
+      "edited": 700,
+      "denied": 1_000,
+      "partly answered": 500,
+      "too late": 30,
+      "told of a denial": 700,
+      "a fixer's text": 200,
+      "a handler's rejection": 150,
+      "retried below the model": 150,
+      "a second resume that is refused": 250,
+      "a second resume that runs": 200,
+      "replies in place": 150,
+      "a reply in words": 39,
+      "wrong id": 39,
+      "wrong digest": 39,
+      "the digest of another call": 30,
+      "stale": 30,
+      "other arguments": 39,
+      "other corrected arguments": 39,
+      "another digest": 39,
+      "another digest in both places": 39,
+      "consistent": 39,
+      "questions swapped": 30,
+      "outcomes swapped": 30,
+      "all swapped": 30,
+      "a reply moved": 20,
+      "a reply of nobody": 30,
+      "another id": 39
     })
   })
 
-  const ofBatches = runs(2_000, 25)
+  const ofBatches = runs(2_000, 40)
   it(`leaves each of 1 to 8 calls one result, in ${ofBatches} random turns`, async () => {
     const { check, seen } = counting()
     await fc.assert(
@@ -98,18 +97,19 @@ describe("an approval", () => {
       { numRuns: ofBatches }
     )
     check({
-      "approved": 2_000,
-      "edited": 800,
-      "denied": 1_000,
-      "partly answered": 600,
-      "told of a denial": 900,
-      "too late": 30
+      "approved": 400,
+      "edited": 80,
+      "denied": 150,
+      "partly answered": 80,
+      "told of a denial": 150,
+      "replies in place": 19,
+      "too late": 15
     })
   })
 
-  it("holds in processes that stop, in 60 random histories", () =>
+  it("holds in processes that stop, in 40 random histories", () =>
     fc.assert(
       fc.asyncProperty(history, stops, (one, planned) => Effect.runPromise(play(one, () => {}, inProcesses(planned)))),
-      { numRuns: 60 }
+      { numRuns: 40 }
     ))
 })

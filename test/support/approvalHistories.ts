@@ -16,6 +16,7 @@ import {
   Transcript
 } from "@fallible/core"
 import type * as Answer from "@fallible/core/Answer"
+import * as Approver from "@fallible/core/Approver"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as Claims from "@fallible/core/Claims"
 import * as Question from "@fallible/core/Question"
@@ -128,11 +129,47 @@ export const history = fc.record({
   onDoubt: fc.constantFrom("refuse", "ask"),
   onDone: fc.constantFrom("refuse", "ask"),
   hasClaims: fc.boolean(),
+  /** Whether somebody replies while the run waits. */
+  hasApprover: fc.constantFrom(false, false, false, true),
   deeds: fc.array(fc.constantFrom(...deeds), { maxLength: 8 }),
   steps: fc.array(step, { minLength: 1, maxLength: 5 })
 })
 
 export type History = typeof history extends fc.Arbitrary<infer A> ? A : never
+
+/** A history with each kind of attack, so that no sample lacks one. */
+export const examples: ReadonlyArray<[History]> = Array.from(new Set(attacks)).flatMap((attack) =>
+  [true, false].map((hasClaims): [History] => {
+    const payments = [{ to: "Ada", amount: 1 }, { to: "Ben", amount: 2 }, { to: "Ada", amount: most + 1 }] as const
+    const step: Step = {
+      attack,
+      decisions: ["wait", "edit", "approve"],
+      edited: { to: "Ben", amount: most },
+      isTwice: true,
+      inWords: "yes",
+      index: 0
+    }
+    return [{
+      turns: [payments.map((payment, spelling) => ({ tool: "pay", payment, spelling }))],
+      runs: 1,
+      sideEffect: hasClaims ? "non_idempotent" : "idempotent_by_key",
+      identity: "all of it",
+      joins: true,
+      fixes: false,
+      rejects: true,
+      retries: true,
+      above: 0,
+      within: true,
+      asks: false,
+      onDoubt: "refuse",
+      onDone: "refuse",
+      hasClaims,
+      hasApprover: false,
+      deeds: ["does nothing"],
+      steps: [step, { ...step, decisions: ["deny", "approve"] }, { ...step, decisions: ["approve"] }]
+    }]
+  })
+)
 
 /** One turn of many calls. */
 export const batch: fc.Arbitrary<History> = fc.record({
@@ -498,14 +535,32 @@ export const play = (one: History, seen: Seen, { isAttacked, stops, within }: Pl
     )
     const model = modelOf(one)
     let steps = 0
+    // Who changes arguments again and again to those that are rejected would never end.
+    const nextStep = (): Step => steps < 15 ? one.steps[steps++ % one.steps.length]! : denying
 
-    // Runs a part of a run, and adds what it has executed.
-    const part = (known: Known, run: (typeof agent)["resume"] extends (...args: never) => infer R ? R : never) =>
+    // Runs a part of a run, and adds what it has executed, and what was approved meanwhile.
+    const part = (known: Known, run: ReturnType<typeof agent.resume>) =>
       Effect.gen(function*() {
         const begun = executions.length
+        const approved = [...known.approved]
+        const given = [...known.given]
         processes.count++
-        const ended = yield* inTime(within(Effect.provide(run, model)))
-        return { ended, known: withExecutions(one, known, executions.slice(begun), seen, stops) }
+        const approver = Approver.layer((questions) =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            const step = nextStep()
+            if (step.inWords === "no") return []
+            for (const question of questions) checkQuestion(one, { ...known, approved }, question)
+            const replies = repliesTo(step, questions)
+            approved.push(...approvedBy(questions, replies, now))
+            given.push(...replies)
+            seen("replies in place")
+            return replies
+          })
+        )
+        const layer = one.hasApprover ? Layer.merge(model, approver) : model
+        const ended = yield* inTime(within(Effect.provide(run, layer)))
+        const after = withExecutions(one, { ...known, approved, given }, executions.slice(begun), seen, stops)
+        return { ended, known: after }
       })
 
     // Resumes with what must be refused, before anything runs.
@@ -585,8 +640,7 @@ export const play = (one: History, seen: Seen, { isAttacked, stops, within }: Pl
       suspension: AgentFailure.Suspension
     ): Effect.Effect<{ readonly ended: Ended; readonly known: Known }> =>
       Effect.gen(function*() {
-        // Who changes arguments again and again to those that are rejected would never end.
-        const step = steps < 15 ? one.steps[steps++ % one.steps.length]! : denying
+        const step = nextStep()
         const { questions } = suspension
         for (const question of questions) checkQuestion(one, known, question)
         if (isAttacked) yield* attack(step, known, suspension)
