@@ -480,7 +480,8 @@ const changedBy = (
   const at = suspension.outcomes.findIndex((outcome) => outcome._tag === "Suspended" && outcome.asks.id === question.id)
   const other = { to: "Eve", amount: 900 }
   const tool = tools.get(question.tool) ?? assert.fail(question.tool)
-  const digest = digestOfCall(tool, { params: other, text: JSON.stringify(other) })
+  const { again } = question
+  const digest = digestOfCall(tool, { params: other, text: JSON.stringify(other), again })
   const json = asJson(suspension)
   return changes[attack](asStored(json), at, { asked, other, digest }) ? json : undefined
 }

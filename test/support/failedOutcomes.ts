@@ -187,7 +187,11 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
     DispatchFailure.loopDetected(),
     DispatchFailure.withdrawn("subject"),
     DispatchFailure.noIdentity("subject"),
-    DispatchFailure.alreadyDone("\"done\"")
+    DispatchFailure.alreadyDone("\"done\""),
+    DispatchFailure.alreadyDone("\"done\"", {}),
+    DispatchFailure.alreadyDone(undefined, { reason: "Once is enough." }),
+    DispatchFailure.notApproved(undefined),
+    DispatchFailure.notApproved("Too much.", true)
   ]
   for (const refusal of refusals) {
     yield* add([

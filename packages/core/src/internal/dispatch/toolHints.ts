@@ -15,11 +15,8 @@ export const adviseOnFailure = (
 ): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { certainty, failure } = outcome
-  // An effect must not be repeated with another tool. A run without calls left cannot call another tool.
-  // A stuck run already has the result.
-  if (hasActed(outcome) || failure.code === "call_limit" || failure.code === "loop_detected") {
-    return Effect.succeed(outcome)
-  }
+  // An effect must not be repeated with another tool.
+  if (hasActed(outcome) || needsNoOther.has(failure.code)) return Effect.succeed(outcome)
   const less = wasTooMuch(outcome) ? askingForLess(tool) : undefined
   const isUnknown = certainty === "unknown"
   const others = failure._tag !== "ToolUnavailable" && !isUnknown
@@ -35,6 +32,12 @@ export const adviseOnFailure = (
       : { ...withAdvice, failure: withFields<Failed["failure"]>(withAdvice.failure, { scope: "arguments" }) }
   })
 }
+
+/**
+ * A run without calls left cannot call another tool. A stuck run already has the result. What a person has denied must not be
+ * done by another tool.
+ */
+const needsNoOther: ReadonlySet<string> = new Set(["call_limit", "loop_detected", "not_approved"])
 
 // True if the answer was cut off or came too late, and the call certainly did nothing.
 const wasTooMuch = ({ attempts, certainty, failure }: Failed): boolean =>
