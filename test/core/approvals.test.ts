@@ -257,6 +257,25 @@ describe("Tool.approve", () => {
       assert.match(results(answer)[1]!, /The approval expired before the call could run/)
     }).pipe(playing(ScriptedModel.calls(["pay", ada], ["pay", { to: "Bob", amount: 6 }]), ScriptedModel.text("No."))))
 
+  it.effect("has no limit of time if the limit is infinite, and the time of a suspension may be any number", () =>
+    Effect.gen(function*() {
+      const { pay } = payments()
+      const agent = Agent.make({
+        toolkit: Toolkit.make(pay.pipe(Tool.approve(undefined, { within: "Infinity" }))),
+        resumeWithin: "1 hour"
+      })
+      const { suspension } = yield* waits(agent.run("Pay."))
+      assert.isUndefined(suspension.questions[0]?.expires)
+      assert.strictEqual(through(suspension).expires, 3_600_000)
+      for (const expires of [-1, -1e300]) {
+        const { issues } = yield* refused(agent.resume({ ...suspension, expires }, "yes"))
+        assert.deepStrictEqual(issues[0]?.path, ["suspension", "expires"])
+      }
+      yield* TestClock.adjust("61 minutes")
+      const { detail } = yield* refused(agent.check(suspension))
+      assert.include(detail, "the time to reply was over at 1970-01-01 01:00 UTC")
+    }).pipe(playing(ScriptedModel.call("pay", ada), ScriptedModel.text("Paid."))))
+
   it.effect("lets only those reply whom the agent admits", () =>
     Effect.gen(function*() {
       const { paid, pay } = payments()

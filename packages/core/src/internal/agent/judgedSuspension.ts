@@ -11,6 +11,7 @@ import type * as Toolkit from "../../Toolkit.ts"
 import type { Suspended } from "../../ToolOutcome.ts"
 import { decodeText } from "../arguments/decoding.ts"
 import { argumentsOf, digestOfCall } from "../dispatch/approvalStage.ts"
+import { timeText } from "../value/timeText.ts"
 import { attempt } from "../value/untrusted.ts"
 import { readMoreName } from "./keptResults.ts"
 import { isAnswered, suspensionId } from "./openQuestions.ts"
@@ -30,7 +31,7 @@ export const refusalOfSuspension = (
   if (expires !== undefined && now > expires) {
     return Effect.succeed(refuse(
       `the time to reply was over at ${
-        new Date(expires).toISOString()
+        timeText(expires)
       }. Ask again in a new run, with the transcript and the facts of the suspension`,
       { path: ["expires"], expected: "a time to come", actual: `${expires}` }
     ))

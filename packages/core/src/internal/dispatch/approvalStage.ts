@@ -33,6 +33,7 @@ import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
 import type { Approval } from "../policy/approval.ts"
 import { cut, kind, oneLine, printable } from "../value/text.ts"
+import { timeText } from "../value/timeText.ts"
 import { attempt, silence } from "../value/untrusted.ts"
 import { factOf } from "./callFact.ts"
 import { shownArguments } from "./shownArguments.ts"
@@ -119,8 +120,10 @@ export const approved = (
       ? Effect.void
       : Effect.flatMap(previewOf(tool.name, needed, params), (preview) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const times = needed.flatMap(({ within }) =>
-            within === undefined ? [] : [now + Duration.toMillis(within)]
+          const expires = Math.min(
+            ...needed.flatMap(({ within }) =>
+              within === undefined ? [] : [now + Duration.toMillis(within)]
+            )
           )
           const args = argumentsOf(tool, shown)
           return Effect.die(
@@ -130,7 +133,7 @@ export const approved = (
               digest,
               ...(again === undefined ? {} : { again }),
               ...(preview === undefined ? {} : { preview }),
-              ...(times.length === 0 ? {} : { expires: Math.min(...times) })
+              ...(expires === Infinity ? {} : { expires })
             })
           )
         })))
@@ -145,7 +148,7 @@ const questionOf = (tool: string, args: string, preview = "", again: Question["a
 }
 
 const momentOf = ({ answer, at }: NonNullable<Question["again"]>): string => {
-  const when = at === undefined ? "before" : `at ${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
+  const when = at === undefined ? "before" : `at ${timeText(at)}`
   return answer === undefined ? when : `${when}, with the result ${cut(printable(answer), 300)}`
 }
 
