@@ -314,6 +314,47 @@ describe("a predicate, a preview and an agent's admit", () => {
 })
 
 describe("onDone: \"ask\"", () => {
+  it.effect("asks once, also if the handler asks its own question", () =>
+    Effect.gen(function*() {
+      let times = 0
+      const pay = Tool.make("pay", { description: "Pays", parameters: Payment, success: Schema.String }, () =>
+        Effect.gen(function*() {
+          if (times > 0) {
+            yield* ToolCall.ask("Are you sure?")
+          }
+          return `${++times}`
+        })).pipe(Tool.approve())
+      const agent = Agent.make({ toolkit: Toolkit.make(pay), onDone: "ask" })
+      const first = yield* waiting(agent.run("Pay.", { scope: "s", facts: CallFacts.empty }))
+      const { facts, transcript } = yield* agent.resume(first, "yes")
+      const again = yield* waiting(agent.run("Pay.", { scope: "s", facts, transcript }))
+      const sure = yield* waiting(agent.resume(again, "yes"))
+      assert.deepStrictEqual(
+        sure.questions.map(({ text }) =>
+          text
+        ),
+        ["Are you sure?"]
+      )
+      yield* agent.resume(sure, "yes")
+      assert.strictEqual(times, 2)
+    }).pipe(calling(["pay", ada])))
+
+  it.effect("does not take a changed question for the one that was asked", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const agent = Agent.make({ toolkit: Toolkit.make(pay), onDone: "ask" })
+      const { facts, transcript } = yield* agent.run("Pay.", { scope: "s", facts: CallFacts.empty })
+      const suspension = yield* waiting(agent.run("Pay.", { scope: "s", facts, transcript }))
+      const once = changed(suspension, (stored) => {
+        for (const asked of [stored.questions[0]!, stored.outcomes[0]!.asks]) delete asked.again
+      })
+      assert.deepStrictEqual(
+        yield* refusedAt(agent.resume(fromJson(once), "yes")),
+        ["suspension.outcomes.0.asks.digest"]
+      )
+      assert.deepStrictEqual(paid, [ada])
+    }).pipe(calling(["pay", ada])))
+
   it.effect("asks whether to do again what a person has changed the arguments to", () =>
     Effect.gen(function*() {
       const { paid, pay } = payments()
@@ -354,7 +395,7 @@ interface Stored {
   facts?: unknown
 }
 
-type Asked = { digest?: string } & { -readonly [K in keyof typeof Shown.Type]: string }
+type Asked = { digest?: string; again?: object } & { -readonly [K in keyof typeof Shown.Type]: string }
 
 const changed = (suspension: AgentFailure.Suspension, change: (stored: Stored) => void): unknown => {
   const copy = asJson(suspension)

@@ -99,9 +99,11 @@ export const approved = (
 ): Effect.Effect<void, ToolFailure> => {
   const { again, params } = shown
   const digest = digestOfCall(tool, shown)
-  const decided = decisionOn(call, digest)
+  // A call that was to be done again, and asked its own question since, is not decided on a second time.
+  const decided = decisionOn(call, digest) ??
+    (again === undefined ? decisionOn(call, digestOfCall(tool, { ...shown, again: {} })) : undefined)
   if (decided !== undefined) {
-    if (call.state.decided?.digest !== digest) note(call, { _tag: "CallDecided", ...decided })
+    if (call.state.decided?.digest !== decided.digest) note(call, { _tag: "CallDecided", ...decided })
     return decided.approved ? Effect.void : Effect.fail(
       again === undefined
         ? DispatchFailure.notApproved(decided.reason)
