@@ -614,8 +614,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "all calls that a doubt holds back ask about it",
     file: "packages/core/src/internal/agent/turnCalls.ts",
-    text: `run.onDoubt === "ask" && before.failures > 0`,
-    replacement: `run.onDoubt === "ask" && before.failures > 99`
+    text: `run.onDoubt === "ask" && factsBefore.failures > 0`,
+    replacement: `run.onDoubt === "ask" && factsBefore.failures > 99`
   },
   {
     name: "equal calls of one turn are not joined",
@@ -758,8 +758,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a person's yes holds for one of the calls that were held back",
     file: `${dispatch}/callAdmission.ts`,
-    text: `outcome.settled?.some(isDone) === true`,
-    replacement: `outcome.settled?.some(isDone) === null`
+    text: `outcome.settled?.some(mayBeThis) === true`,
+    replacement: `outcome.settled?.some(mayBeThis) === null`
   },
   {
     name: "a check finds the effect of an earlier call, and settles a later one",
@@ -886,7 +886,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a call that a failed journal held back is not in doubt",
     file: "packages/core/src/internal/agent/turnCalls.ts",
-    text: `toolkit.tools.get(call.name)?.sideEffect !== "none",`,
+    text: `toolkitOf(toolkit, call).tools.get(call.name)?.sideEffect !== "none",`,
     replacement: `false,`
   },
   {
@@ -922,8 +922,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a field that a tool declares is told as its failure",
     file: "packages/core/src/internal/result/reportedFailure.ts",
-    text: `return sideEffect === "none" ? types.length > 0 : types.some`,
-    replacement: `return types.some`
+    text: `(sideEffect === "none" || choices.includes(value))`,
+    replacement: `choices.includes(value)`
   },
   {
     name: "an effect is repeated because its answer says that waiting helps",
@@ -1000,8 +1000,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "approvals: a digest leaves out the arguments",
     file: `${dispatch}/approvalStage.ts`,
-    text: `digestOf("approval", tool.name, intended.arguments, attempt`,
-    replacement: `digestOf("approval", tool.name, attempt`
+    text: `salt, tool.name, intended.arguments, attempt`,
+    replacement: `salt, tool.name, attempt`
   },
   {
     name: "approvals: a digest leaves out the intent",
@@ -1054,7 +1054,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "approvals: a call that may only ask runs",
     file: `${dispatch}/callAdmission.ts`,
-    text: `if (this.#options.asksOnly === true) return Effect.fail(DispatchFailure.notRun(name))`,
+    text: `if (this.#options.asksOnly === true) return Effect.fail(DispatchFailure.notRun(this.#tool.name))`,
     replacement: ""
   },
   {
@@ -1064,16 +1064,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     replacement: `before?.intent !== undefined`
   },
   {
-    name: "approvals: who changes arguments wants it done again",
-    file: `${dispatch}/callAdmission.ts`,
-    text: `decided !== undefined && decided.edited !== true`,
-    replacement: `decided !== undefined`
+    name: "approvals: an approval also counts for doing it again",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `const what = again === undefined ? "once" : "again"`,
+    replacement: `const what = again === null ? "again" : "once"`
   },
   {
     name: "approvals: a call that waits forgets the arguments of an earlier call",
-    file: `${dispatch}/callAdmission.ts`,
-    text: `shown.text === undefined || shown.text === text ? question`,
-    replacement: `shown.text !== "" ? question`
+    file: `${dispatch}/callQuestions.ts`,
+    text: `shown.text === undefined || shown.text === text ? salted`,
+    replacement: `shown.text !== "" ? salted`
   },
   {
     name: "approvals: only the first call of a turn asks",
@@ -1084,13 +1084,13 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "approvals: a call that a limit refuses asks first",
     file: `${agent}/turnCalls.ts`,
-    text: `turn: ended, ...refused }`,
-    replacement: `turn: ended, ...refused, refusal: undefined }`
+    text: `        turn: ended,\n        refusal,\n`,
+    replacement: `        turn: ended,\n        refusal: undefined,\n`
   },
   {
     name: "approvals: a call that waits is not counted in its order",
     file: `${agent}/turnCalls.ts`,
-    text: `    refusals(call, index)
+    text: `    limitRefusal(call, index, toolOf(call))
     return Effect.succeed(outcome)`,
     replacement: `    return Effect.succeed(outcome)`
   },
@@ -1231,5 +1231,17 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: `${agent}/loop.ts`,
     text: `run.approver === undefined || !mayBeAnswered(run, checked.outcomes)`,
     replacement: `run.approver === undefined || mayBeAnswered(run, checked.outcomes)`
+  },
+  {
+    name: "approvals: an approval that waited too long counts",
+    file: `${agent}/takenReplies.ts`,
+    text: `return now <= expires ? outcome : {`,
+    replacement: `return now <= Infinity ? outcome : {`
+  },
+  {
+    name: "approvals: what shall be done again is approved twice after a question",
+    file: `${dispatch}/approvalStage.ts`,
+    text: `again === undefined ? decisionOn(call,`,
+    replacement: `again === null ? decisionOn(call,`
   }
 ]

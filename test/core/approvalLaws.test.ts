@@ -69,6 +69,7 @@ describe("an approval", () => {
       "retried below the model": 150,
       "a second resume that is refused": 250,
       "a second resume that runs": 200,
+      "done again": 40,
       "replies in place": 150,
       "a reply in words": 39,
       "wrong id": 39,

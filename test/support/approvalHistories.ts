@@ -264,6 +264,8 @@ const modelOf = ({ turns }: History) =>
 interface Approved {
   readonly call: string
   readonly payment: Payment
+  /** Whether it was approved to do it again. */
+  readonly isAgain: boolean
 }
 
 /** What is known of one way through a history. */
@@ -297,6 +299,20 @@ const checkQuestion = (one: History, { approved }: Known, question: Question.Que
   assert.isTrue(isOwn || isEdited, `${question.text} was not what was written`)
 }
 
+const runIn = ({ call }: Execution) => call.split("/")[0]
+
+// True if an earlier run has done the same, and this one has not. What is in doubt is sent again under its key.
+const isDoneBefore = (one: History, executed: ReadonlyArray<Execution>, execution: Execution): boolean => {
+  // With an identity that leaves out the amount, another payment may have been the one to do again.
+  if (one.sideEffect === "none" || one.sideEffect === "idempotent" || one.identity === "to") return false
+  const toTheSame = executed.filter(({ payment: { to }, tool }) =>
+    tool === execution.tool && to === execution.payment.to
+  )
+  if (toTheSame.some(({ deed }) => deed === "is lost" || deed === "breaks")) return false
+  const done = toTheSame.filter(({ deed, payment }) => deed === "works" && isSame(payment, execution.payment))
+  return done.length > 0 && done.every((other) => runIn(other) !== runIn(execution))
+}
+
 /** Adds executions. Each of them has an approval of its own, unless it is a retry below the model. */
 const withExecutions = (
   one: History,
@@ -307,10 +323,15 @@ const withExecutions = (
 ): Known =>
   latest.reduce(({ executed }: Known, execution) => {
     const { call, payment } = execution
-    const isOf = (other: Approved) => other.call === call && isSame(other.payment, payment)
+    const isOf = (other: Pick<Approved, "call" | "payment">) => other.call === call && isSame(other.payment, payment)
     const approvals = approved.filter(isOf).length
     const isNeeded = payment.amount > one.above
     if (isNeeded) assert.isAtLeast(approvals, 1, `${call} ran with ${JSON.stringify(payment)}, which nobody approved`)
+    if (isDoneBefore(one, executed, execution)) {
+      const isWanted = one.onDone === "ask" && approved.some((decision) => isOf(decision) && decision.isAgain)
+      assert.isTrue(isWanted, `${call} did again what nobody wanted again`)
+      seen("done again")
+    }
     const before = executed.filter(isOf)
     // Only what certainly did nothing, or does nothing if it is done twice, is retried below the model.
     const isSafe = one.sideEffect !== "non_idempotent"
@@ -633,7 +654,11 @@ export const play = (one: History, seen: Seen, { isAttacked, stops, within }: Pl
         const payment = reply.arguments === undefined
           ? paymentIn(question)
           : Schema.decodeUnknownSync(Payment)(reply.arguments)
-        return [{ call: callOf(question), payment }]
+        return [{
+          call: callOf(question),
+          payment,
+          isAgain: question.again !== undefined && reply.arguments === undefined
+        }]
       })
 
     const goOn = (
