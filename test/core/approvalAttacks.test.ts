@@ -879,6 +879,18 @@ describe("an approved call", () => {
       assert.deepStrictEqual(paid, [ada])
     }).pipe(calling(["pay", ada], ["pay", { amount: 5, to: "Ada" }], ["pay", { to: "Ada", amount: "5" }])))
 
+  it.effect("holds back calls that need no approval: they run once, and later", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const approving = pay.pipe(Tool.approve(({ amount }) => amount > ada.amount))
+      const agent = Agent.make({ toolkit: Toolkit.make(approving) })
+      const suspension = yield* waiting(agent.run("Pay."))
+      assert.strictEqual(suspension.questions.length, 1)
+      assert.deepStrictEqual(paid, [])
+      yield* agent.resume(suspension, "yes")
+      assert.deepStrictEqual(paid, [ben, ada])
+    }).pipe(calling(["pay", ben], ["pay", ada])))
+
   it.effect("each needs its own approval if equal calls are not joined", () =>
     Effect.gen(function*() {
       const paid: Array<Payment> = []
