@@ -209,7 +209,7 @@ describe("an approval outside of an agent", () => {
           if (!response.ok) throw response
           return response.text()
         }).pipe(Tool.approve())
-      yield* ActsOnce.check({ tool, arguments: { order: "7" }, reply: "yes" })
+      yield* ActsOnce.check({ tool, arguments: { order: "7" }, reply: "yes", runs: 150 })
     }))
 })
 
