@@ -284,7 +284,7 @@ describe("the usage in a report", () => {
         const { calls: _, failures: __, repairs: ___, turns: ____, ...sums } = report
         assert.deepStrictEqual(sums, ledger.sums)
       }),
-      { numRuns: runs(5_000) }
+      { numRuns: runs(5_000, 8) }
     )
     // The sample covers many runs of each kind.
     for (const [name, count] of Object.entries(seen)) assert.isAbove(count, cases(150), name)
