@@ -28,6 +28,8 @@ const laws = [
 export default defineConfig({
   test: {
     include: ["test/long/**/*.test.ts", ...laws],
+    // A worker for each core, where the default leaves one of them unused.
+    maxWorkers: "100%",
     tags: daily.test?.tags ?? [],
     env: { FALLIBLE_RUNS: "all", NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" },
     testTimeout: 600_000,
