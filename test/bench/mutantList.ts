@@ -1078,8 +1078,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "approvals: only the first call of a turn asks",
     file: `${agent}/turnCalls.ts`,
-    text: `if (!mayAsk(call)) return Effect.succeed(heldBack)`,
-    replacement: `if (mayAsk(call) || index >= 0) return Effect.succeed(heldBack)`
+    text: `if (!mayAsk(tool)) return Effect.succeed(heldBack)`,
+    replacement: `if (mayAsk(tool) || index >= 0) return Effect.succeed(heldBack)`
   },
   {
     name: "approvals: a call that a limit refuses asks first",
@@ -1127,14 +1127,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "approvals: a late approval counts",
     file: `${agent}/takenReplies.ts`,
-    text: `const isLate = question.expires !== undefined && now > question.expires`,
-    replacement: `const isLate = question.expires !== undefined && now < 0`
+    text: `const isLate = isOver(question, now)`,
+    replacement: `const isLate = isOver(question, -1)`
   },
   {
     name: "approvals: nobody decides on what nobody has decided in time",
     file: `${agent}/takenReplies.ts`,
-    text: `question.expires !== undefined && now > question.expires && replies`,
-    replacement: `question.expires !== undefined && now < 0 && replies`
+    text: `isOver(question, now) && replies`,
+    replacement: `isOver(question, -1) && replies`
   },
   {
     name: "approvals: a time that is over must be admitted",
@@ -1235,7 +1235,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "approvals: an approval that waited too long counts",
     file: `${agent}/takenReplies.ts`,
-    text: `return now <= expires ? outcome : {`,
+    text: `return !isOver(asks, now) ? outcome : {`,
     replacement: `return now <= Infinity ? outcome : {`
   },
   {

@@ -1,54 +1,12 @@
 /** Approvals: what is shown is what runs, and nothing runs that nobody approved. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AgentFailure, SchemaMismatch, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import { Agent, SchemaMismatch, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as Question from "@fallible/core/Question"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Redacted, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
-
-const Payment = Schema.Struct({ to: Schema.String, amount: Schema.Finite })
-
-/** A tool that pays, and what it has paid. */
-const payments = (sideEffect: "non_idempotent" | "idempotent_by_key" = "non_idempotent") => {
-  const paid: Array<typeof Payment.Type> = []
-  const pay = Tool.make(
-    "pay",
-    {
-      description: "Pays",
-      parameters: Payment,
-      success: Schema.String,
-      sideEffect,
-      identity: ({ amount, to }) => [to, amount]
-    },
-    (payment) => Effect.sync(() => `receipt ${paid.push(payment)}`)
-  )
-  return { paid, pay }
-}
-
-const waits = <A, E, R>(run: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(
-    Effect.flip(run),
-    (failure) => failure instanceof AgentFailure.RunSuspended ? Effect.succeed(failure) : Effect.die(failure)
-  )
-
-const refused = <A, E, R>(run: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(
-    Effect.flip(run),
-    (failure) => failure instanceof AgentFailure.RunRefused ? Effect.succeed(failure) : Effect.die(failure)
-  )
-
-const results = ({ transcript }: { readonly transcript: Transcript.Transcript }) =>
-  Transcript.toArray(transcript).flatMap((message) => message.role === "tool" ? [message.text] : [])
-
-const through = (suspension: AgentFailure.Suspension) =>
-  Schema.decodeUnknownSync(AgentFailure.Suspension)(
-    JSON.parse(JSON.stringify(Schema.encodeSync(AgentFailure.Suspension)(suspension)))
-  )
-
-const playing = (...script: ReadonlyArray<ScriptedModel.Move>) => Effect.provide(ScriptedModel.layer(script))
-
-const ada = { to: "Ada", amount: 5 }
+import { ada, Payment, payments, playing, refused, results, stored, suspended } from "../support/approving.ts"
 
 describe("Tool.approve", () => {
   it.effect("asks before a call runs, and shows what would run", () =>
@@ -59,7 +17,7 @@ describe("Tool.approve", () => {
           pay.pipe(Tool.approve(undefined, { preview: ({ amount, to }) => `Pays ${to} ${amount} EUR.` }))
         )
       })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       assert.deepStrictEqual(paid, [])
       const [question, ...others] = suspension.questions
       assert.deepStrictEqual(others, [])
@@ -70,7 +28,7 @@ describe("Tool.approve", () => {
         arguments: "{\"to\":\"Ada\",\"amount\":5}",
         preview: "Pays Ada 5 EUR."
       })
-      const answer = yield* agent.resume(through(suspension), [Question.approve(question!, { by: "Grace" })])
+      const answer = yield* agent.resume(stored(suspension), [Question.approve(question!, { by: "Grace" })])
       assert.deepStrictEqual(paid, [ada])
       assert.deepStrictEqual(results(answer), ["\"receipt 1\""])
     }).pipe(playing(ScriptedModel.call("pay", { amount: "5", to: "Ada" }), ScriptedModel.text("Paid."))))
@@ -81,7 +39,7 @@ describe("Tool.approve", () => {
       const agent = Agent.make({
         toolkit: Toolkit.make(pay.pipe(Tool.approve(({ amount }) => Effect.succeed(amount > 100))))
       })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       assert.deepStrictEqual(paid, [ada])
       assert.strictEqual(suspension.questions[0]?.arguments, "{\"to\":\"Bob\",\"amount\":500}")
     }).pipe(playing(
@@ -105,7 +63,7 @@ describe("Tool.approve", () => {
       ) {
         const { paid, pay } = payments()
         const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve(when))) })
-        const { suspension } = yield* waits(agent.run("Pay.")).pipe(
+        const { suspension } = yield* suspended(agent.run("Pay.")).pipe(
           playing(ScriptedModel.call("pay", ada), ScriptedModel.text("Paid."))
         )
         assert.strictEqual(suspension.questions[0]?.kind, "approval")
@@ -117,9 +75,9 @@ describe("Tool.approve", () => {
     Effect.gen(function*() {
       const { paid, pay } = payments()
       const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())) })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       const [question] = suspension.questions
-      const answer = yield* agent.resume(through(suspension), [
+      const answer = yield* agent.resume(stored(suspension), [
         Question.deny(question!, { reason: "Too much.", by: "Grace" })
       ])
       assert.deepStrictEqual(paid, [])
@@ -144,17 +102,17 @@ describe("Tool.approve", () => {
     Effect.gen(function*() {
       const { paid, pay } = payments()
       const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())) })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       assert.deepStrictEqual(suspension.questions.map(({ arguments: args }) => args), [
         "{\"to\":\"Ada\",\"amount\":5}",
         "{\"to\":\"Bob\",\"amount\":6}",
         "{\"to\":\"Cid\",\"amount\":7}"
       ])
       const [one, two, three] = suspension.questions
-      const next = yield* waits(agent.resume(through(suspension), [Question.approve(three!), Question.deny(one!)]))
+      const next = yield* suspended(agent.resume(stored(suspension), [Question.approve(three!), Question.deny(one!)]))
       assert.deepStrictEqual(paid, [])
       assert.deepStrictEqual(next.suspension.questions.map(({ id }) => id), [two!.id])
-      const answer = yield* agent.resume(through(next.suspension), [Question.approve(two!)])
+      const answer = yield* agent.resume(stored(next.suspension), [Question.approve(two!)])
       assert.deepStrictEqual(paid.map(({ to }) => to), ["Bob", "Cid"])
       assert.strictEqual(results(answer).length, 3)
     }).pipe(playing(
@@ -166,13 +124,13 @@ describe("Tool.approve", () => {
     Effect.gen(function*() {
       const { paid, pay } = payments()
       const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())) })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       const [question] = suspension.questions
       const wrong = yield* refused(agent.resume(suspension, [
         Question.approve(question!, { arguments: { to: "Ada", amount: "many" } })
       ]))
       assert.deepStrictEqual(wrong.issues[0]?.path, ["replies", 0, "arguments", "amount"])
-      const answer = yield* agent.resume(through(suspension), [
+      const answer = yield* agent.resume(stored(suspension), [
         Question.approve(question!, { arguments: { to: "Ada", amount: 4 }, by: "Grace" })
       ])
       assert.deepStrictEqual(paid, [{ to: "Ada", amount: 4 }])
@@ -197,12 +155,12 @@ describe("Tool.approve", () => {
           })
       ).pipe(Tool.approve(), Tool.fix(() => ({ to: "Ada", amount: 10 })))
       const agent = Agent.make({ toolkit: Toolkit.make(pay) })
-      const first = yield* waits(agent.run("Pay."))
-      const second = yield* waits(agent.resume(first.suspension, "yes"))
+      const first = yield* suspended(agent.run("Pay."))
+      const second = yield* suspended(agent.resume(first.suspension, "yes"))
       assert.deepStrictEqual(seen, [50])
       assert.strictEqual(second.suspension.questions[0]?.arguments, "{\"to\":\"Ada\",\"amount\":10}")
       assert.notStrictEqual(second.suspension.questions[0]?.id, first.suspension.questions[0]?.id)
-      yield* agent.resume(through(second.suspension), "yes")
+      yield* agent.resume(stored(second.suspension), "yes")
       assert.deepStrictEqual(seen, [50, 10])
     }).pipe(playing(ScriptedModel.call("pay", { to: "Ada", amount: 50 }), ScriptedModel.text("Paid."))))
 
@@ -215,14 +173,14 @@ describe("Tool.approve", () => {
         success: Schema.String
       }, ({ pin }) => Effect.sync(() => `${got.push(Redacted.value(pin))}`)).pipe(Tool.approve())
       const agent = Agent.make({ toolkit: Toolkit.make(login) })
-      const failure = yield* waits(agent.run("Log in."))
+      const failure = yield* suspended(agent.run("Log in."))
       const [question] = failure.suspension.questions
       assert.strictEqual(question?.arguments, "{\"user\":\"ada\",\"pin\":\"<redacted>\"}")
       const { issues } = yield* refused(agent.resume(failure.suspension, [
         Question.approve(question!, { arguments: { user: "bob", pin: "<redacted>" } })
       ]))
       assert.deepStrictEqual(issues[0]?.path, ["replies", 0, "arguments", "pin"])
-      yield* agent.resume(through(failure.suspension), [Question.approve(question!)])
+      yield* agent.resume(stored(failure.suspension), [Question.approve(question!)])
       assert.deepStrictEqual(got, ["1234"])
     }).pipe(playing(ScriptedModel.call("log_in", { user: "ada", pin: "1234" }), ScriptedModel.text("In."))))
 
@@ -230,7 +188,7 @@ describe("Tool.approve", () => {
     Effect.gen(function*() {
       const { paid, pay } = payments()
       const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve(undefined, { within: "1 hour" }))) })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       const [question] = suspension.questions
       assert.strictEqual(question?.expires, 3_600_000)
       const early = yield* refused(agent.resume(suspension, []))
@@ -238,7 +196,7 @@ describe("Tool.approve", () => {
       yield* TestClock.adjust("1 hour")
       yield* TestClock.adjust("1 millis")
       for (const replies of [[Question.approve(question!)], []]) {
-        const answer = yield* agent.resume(through(suspension), replies)
+        const answer = yield* agent.resume(stored(suspension), replies)
         assert.match(results(answer)[0]!, /The approval came too late|Nobody approved it in time/)
       }
       assert.deepStrictEqual(paid, [])
@@ -248,11 +206,11 @@ describe("Tool.approve", () => {
     Effect.gen(function*() {
       const { paid, pay } = payments()
       const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve(undefined, { within: "1 hour" }))) })
-      const first = yield* waits(agent.run("Pay."))
+      const first = yield* suspended(agent.run("Pay."))
       const [one, two] = first.suspension.questions
-      const second = yield* waits(agent.resume(through(first.suspension), [Question.approve(two!)]))
+      const second = yield* suspended(agent.resume(stored(first.suspension), [Question.approve(two!)]))
       yield* TestClock.adjust("61 minutes")
-      const answer = yield* agent.resume(through(second.suspension), [Question.deny(one!)])
+      const answer = yield* agent.resume(stored(second.suspension), [Question.deny(one!)])
       assert.deepStrictEqual(paid, [])
       assert.match(results(answer)[1]!, /The approval expired before the call could run/)
     }).pipe(playing(ScriptedModel.calls(["pay", ada], ["pay", { to: "Bob", amount: 6 }]), ScriptedModel.text("No."))))
@@ -264,9 +222,9 @@ describe("Tool.approve", () => {
         toolkit: Toolkit.make(pay.pipe(Tool.approve(undefined, { within: "Infinity" }))),
         resumeWithin: "1 hour"
       })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       assert.isUndefined(suspension.questions[0]?.expires)
-      assert.strictEqual(through(suspension).expires, 3_600_000)
+      assert.strictEqual(stored(suspension).expires, 3_600_000)
       for (const expires of [-1, -1e300]) {
         const { issues } = yield* refused(agent.resume({ ...suspension, expires }, "yes"))
         assert.deepStrictEqual(issues[0]?.path, ["suspension", "expires"])
@@ -283,7 +241,7 @@ describe("Tool.approve", () => {
         toolkit: Toolkit.make(pay.pipe(Tool.approve())),
         admit: (by, { tool }) => tool === "pay" && by === "Grace"
       })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       const [question] = suspension.questions
       for (const by of [undefined, "Eve"]) {
         const reply = Question.approve(question!, by === undefined ? {} : { by })
@@ -299,7 +257,7 @@ describe("Tool.approve", () => {
     Effect.gen(function*() {
       const { paid, pay } = payments()
       const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())) })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       const [question] = suspension.questions
       const paths: Array<unknown> = []
       for (
@@ -338,7 +296,7 @@ describe("the approvals of an agent", () => {
         toolkit: Toolkit.make(pay, note),
         approvals: { pay: { when: ({ amount }) => amount > 1, preview: ({ to }) => `To ${to}.` }, "*": true }
       })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       assert.deepStrictEqual(suspension.questions.map(({ preview, tool }) => [tool, preview]), [
         ["pay", "To Ada."],
         ["note", undefined]
@@ -367,21 +325,21 @@ describe("onDone: \"ask\"", () => {
       const first = yield* agent.run("Restart db.", { scope: "ops", facts: CallFacts.empty })
       assert.strictEqual(restarts, 1)
       const again = { scope: "ops", facts: first.facts, transcript: first.transcript }
-      const { suspension } = yield* waits(agent.run("It hangs again.", again))
+      const { suspension } = yield* suspended(agent.run("It hangs again.", again))
       const [question] = suspension.questions
       assert.strictEqual(
         question?.text,
         "restart was done at 1970-01-01 14:02 UTC, with the result \"up 1\". Do it again, with {\"server\":\"db\"}?"
       )
       assert.deepStrictEqual(question?.again, { at: 50_520_000, answer: "\"up 1\"" })
-      const denied = yield* agent.resume(through(suspension), [Question.deny(question!, { reason: "It is fine." })])
+      const denied = yield* agent.resume(stored(suspension), [Question.deny(question!, { reason: "It is fine." })])
       assert.deepInclude(JSON.parse(results(denied).at(-1)!), {
         code: "already_done",
         detail:
           "This call was not run: it has already been done: \"up 1\". A person was asked, and does not want it again. The reason: It is fine."
       })
       assert.strictEqual(restarts, 1)
-      const done = yield* agent.resume(through(suspension), [Question.approve(question!)])
+      const done = yield* agent.resume(stored(suspension), [Question.approve(question!)])
       assert.match(results(done).at(-1)!, /up 2/)
     }).pipe(playing(
       ScriptedModel.call("restart", { server: "db" }),
@@ -400,9 +358,9 @@ describe("onDone: \"ask\" with an approval", () => {
         toolkit: Toolkit.make(pay.pipe(Tool.approve(undefined, { preview: () => "Pays.", within: "1 hour" }))),
         onDone: "ask"
       })
-      const first = yield* waits(agent.run("Pay.", { scope: "chat", facts: CallFacts.empty }))
+      const first = yield* suspended(agent.run("Pay.", { scope: "chat", facts: CallFacts.empty }))
       const { facts, transcript } = yield* agent.resume(first.suspension, "yes")
-      const { suspension } = yield* waits(agent.run("Again.", { facts, transcript }))
+      const { suspension } = yield* suspended(agent.run("Again.", { facts, transcript }))
       const [question, ...others] = suspension.questions
       assert.deepStrictEqual(others, [])
       assert.deepInclude({ ...question }, {
@@ -412,7 +370,7 @@ describe("onDone: \"ask\" with an approval", () => {
       })
       assert.notStrictEqual(question?.digest, first.suspension.questions[0]?.digest)
       yield* TestClock.adjust("61 minutes")
-      const late = yield* agent.resume(through(suspension), [Question.approve(question!)])
+      const late = yield* agent.resume(stored(suspension), [Question.approve(question!)])
       assert.match(results(late).at(-1)!, /The approval came too late/)
       assert.deepStrictEqual(paid, [ada])
     }).pipe(playing(
@@ -428,11 +386,11 @@ describe("agent.check", () => {
     Effect.gen(function*() {
       const { pay } = payments()
       const approved = pay.pipe(Tool.approve())
-      const { suspension } = yield* waits(Agent.make({ toolkit: Toolkit.make(approved) }).run("Pay."))
+      const { suspension } = yield* suspended(Agent.make({ toolkit: Toolkit.make(approved) }).run("Pay."))
       const { pay: inOtherWords } = payments("idempotent_by_key")
       const note = Tool.make("note", { description: "Notes", success: Schema.String }, () => Effect.succeed("noted"))
       const others = Agent.make({ toolkit: Toolkit.make(note, inOtherWords), instructions: "Be quick." })
-      yield* others.check(through(suspension))
+      yield* others.check(stored(suspension))
       const gone = yield* refused(Agent.make({ toolkit: Toolkit.empty }).check(suspension))
       assert.deepStrictEqual(gone.issues[0]?.path, ["suspension", "needs"])
       const changed = Tool.make("pay", {
@@ -454,7 +412,7 @@ describe("agent.check of replies", () => {
     Effect.gen(function*() {
       const { paid, pay } = payments()
       const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())) })
-      const { suspension } = yield* waits(agent.run("Pay."))
+      const { suspension } = yield* suspended(agent.run("Pay."))
       const [question] = suspension.questions
       const { issues } = yield* refused(agent.check(suspension, [{ ...Question.approve(question!), digest: "" }]))
       assert.deepStrictEqual(issues[0]?.path, ["replies", 0, "digest"])

@@ -1,22 +1,13 @@
 /** A tool that asks its user while it is unavailable: when it asks, and what becomes of the reply. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  AgentFailure,
-  Dispatch,
-  Policy,
-  RetryPolicy,
-  Tool,
-  ToolCall,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, Dispatch, Policy, RetryPolicy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as Explanation from "@fallible/core/Explanation"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as Rendering from "@fallible/core/Rendering"
 import type * as SideEffect from "@fallible/core/SideEffect"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Exit, Schema } from "effect"
+import { Cause, Effect, Exit } from "effect"
+import { stored, suspended } from "../support/approving.ts"
 import type { Untyped } from "../support/nonsense.ts"
 import {
   doing,
@@ -230,16 +221,6 @@ describe("Tool.askWhenUnavailable", () => {
     }))
 
   describe("in an agent", () => {
-    const suspended = <A, E, R>(run: Effect.Effect<A, E, R>) =>
-      Effect.flatMap(
-        Effect.flip(run),
-        (failure) => failure instanceof AgentFailure.RunSuspended ? Effect.succeed(failure) : Effect.die(failure)
-      )
-    const throughStorage = (suspension: AgentFailure.Suspension) =>
-      Schema.encodeEffect(AgentFailure.Suspension)(suspension).pipe(
-        Effect.map((encoded): unknown => JSON.parse(JSON.stringify(encoded))),
-        Effect.flatMap(Schema.decodeUnknownEffect(AgentFailure.Suspension))
-      )
     const script = ScriptedModel.layer([ScriptedModel.call("get_weather", paris), ScriptedModel.text("Done.")])
     const agentOf = (tool: Weather) => Agent.make({ toolkit: Toolkit.make(tool) })
 
@@ -248,7 +229,7 @@ describe("Tool.askWhenUnavailable", () => {
         const agent = agentOf(down().pipe(Tool.askWhenUnavailable(question, use)))
         const waiting = yield* suspended(agent.run("How is the weather?"))
         assert.strictEqual(waiting.question, asked)
-        const { report, transcript } = yield* agent.resume(yield* throughStorage(waiting.suspension), "rain")
+        const { report, transcript } = yield* agent.resume(stored(waiting.suspension), "rain")
         assert.include(JSON.stringify(Array.from(transcript)), "rain, says the user")
         assert.deepStrictEqual(report.failures.map(({ code, handling }) => `${code}: ${handling}`), [
           "connection: fallback"

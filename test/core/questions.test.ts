@@ -1,16 +1,6 @@
 /** Questions of handlers and of doubts as data, and what asks outside of an agent. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  AgentFailure,
-  Dispatch,
-  Policy,
-  RetryPolicy,
-  Tool,
-  ToolCall,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, Dispatch, Policy, RetryPolicy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Explanation from "@fallible/core/Explanation"
 import * as Question from "@fallible/core/Question"
@@ -19,14 +9,7 @@ import { ScriptedModel } from "@fallible/testing"
 import * as ActsOnce from "@fallible/testing/ActsOnce"
 import type * as FakeService from "@fallible/testing/FakeService"
 import { Effect, Schema, Stream } from "effect"
-
-const waits = <A, E, R>(run: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(
-    Effect.flip(run),
-    (failure) => failure instanceof AgentFailure.RunSuspended ? Effect.succeed(failure.suspension) : Effect.die(failure)
-  )
-
-const playing = (...script: ReadonlyArray<ScriptedModel.Move>) => Effect.provide(ScriptedModel.layer(script))
+import { playing, waiting } from "../support/approving.ts"
 
 describe("a question with choices", () => {
   const seat = Tool.make(
@@ -44,7 +27,7 @@ describe("a question with choices", () => {
     it.effect(`${name} takes only these, whatever their case`, () =>
       Effect.gen(function*() {
         const agent = Agent.make({ toolkit: Toolkit.make(tool) })
-        const suspension = yield* waits(agent.run("A seat, please."))
+        const suspension = yield* waiting(agent.run("A seat, please."))
         const [question] = suspension.questions
         assert.deepInclude({ ...question }, {
           kind: "choice",
@@ -89,7 +72,7 @@ describe("questions of one turn", () => {
         sideEffect: "none"
       }, ({ city }) => Effect.map(ToolCall.ask(`Which ${city}?`), (which) => `${city}, ${which}`))
       const agent = Agent.make({ toolkit: Toolkit.make(look) })
-      const suspension = yield* waits(agent.run("Look."))
+      const suspension = yield* waiting(agent.run("Look."))
       assert.deepStrictEqual(suspension.questions.map(({ arguments: args, kind, text }) => [kind, text, args]), [
         ["reply", "Which Paris?", "{\"city\":\"Paris\"}"],
         ["reply", "Which Rome?", "{\"city\":\"Rome\"}"]
@@ -122,7 +105,7 @@ describe("questions of one turn", () => {
           ? Effect.fail(new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true }))
           : Effect.succeed("paid"))
       const agent = Agent.make({ toolkit: Toolkit.make(pay), onDoubt: "ask" })
-      const suspension = yield* waits(agent.run("Pay."))
+      const suspension = yield* waiting(agent.run("Pay."))
       const [question, ...others] = suspension.questions
       assert.deepInclude({ ...question }, { kind: "doubt", choices: ["yes", "no"], tool: "pay" })
       assert.deepStrictEqual(others, [])

@@ -3,6 +3,7 @@ import { Agent, AgentFailure, Tool, ToolCall, Toolkit, ToolUnavailable } from "@
 import * as Journal from "@fallible/core/Journal"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schedule, Schema, Stream } from "effect"
+import { stored, suspended } from "../support/approving.ts"
 import { namingJournal } from "../support/namingJournal.ts"
 import { ping } from "../support/pinging.ts"
 
@@ -22,27 +23,15 @@ describe("Agent.resume", () => {
   )
   const agent = Agent.make({ toolkit: Toolkit.make(book, ping) })
 
-  const suspended = <A, E, R>(run: Effect.Effect<A, E, R>) =>
-    Effect.flatMap(
-      Effect.flip(run),
-      (failure) => failure instanceof AgentFailure.RunSuspended ? Effect.succeed(failure) : Effect.die(failure)
-    )
-
-  const throughStorage = (suspension: AgentFailure.Suspension) =>
-    Schema.encodeEffect(AgentFailure.Suspension)(suspension).pipe(
-      Effect.map((encoded): unknown => JSON.parse(JSON.stringify(encoded))),
-      Effect.flatMap(Schema.decodeUnknownEffect(AgentFailure.Suspension))
-    )
-
   it.effect("ends as a value when a tool asks the user, and continues with the reply in another process", () =>
     Effect.gen(function*() {
       ran.length = 0
       const first = yield* suspended(agent.run("A table, please."))
       assert.strictEqual(first.question, "How many people at eight?")
-      const second = yield* suspended(agent.resume(yield* throughStorage(first.suspension), "Four"))
+      const second = yield* suspended(agent.resume(stored(first.suspension), "Four"))
       assert.strictEqual(second.question, "Inside or outside, for Four?")
       assert.deepStrictEqual(ran, [])
-      const answer = yield* agent.resume(yield* throughStorage(second.suspension), "outside")
+      const answer = yield* agent.resume(stored(second.suspension), "outside")
       assert.strictEqual(answer.text, "Booked.")
       assert.strictEqual(ran.length, 1)
       assert.strictEqual(
@@ -99,7 +88,7 @@ describe("Agent.resume", () => {
       const agent = Agent.make({ toolkit: Toolkit.make(pay, confirm) })
       const waiting = yield* suspended(agent.run("Pay"))
       assert.deepStrictEqual(order, [])
-      const answer = yield* agent.resume(yield* throughStorage(waiting.suspension), "yes")
+      const answer = yield* agent.resume(stored(waiting.suspension), "yes")
       assert.deepStrictEqual(order, ["yes", "paid"])
       assert.strictEqual(answer.text, "Paid.")
       assert.deepStrictEqual(answer.report.failures, [])

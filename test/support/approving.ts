@@ -35,15 +35,16 @@ export const payingAgent = () => {
   return { paid, agent: Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.approve())) }) }
 }
 
-/** The suspension of a run that waits, as another process reads it. */
-export const waiting = <A, E, R>(run: Effect.Effect<A, E, R>): Effect.Effect<AgentFailure.Suspension, never, R> =>
+/** The failure of a run that waits. */
+export const suspended = <A, E, R>(run: Effect.Effect<A, E, R>): Effect.Effect<AgentFailure.RunSuspended, never, R> =>
   Effect.matchEffect(run, {
     onSuccess: (answer) => Effect.die(answer),
-    onFailure: (failure) =>
-      failure instanceof AgentFailure.RunSuspended
-        ? Effect.sync(() => stored(failure.suspension))
-        : Effect.die(failure)
+    onFailure: (failure) => failure instanceof AgentFailure.RunSuspended ? Effect.succeed(failure) : Effect.die(failure)
   })
+
+/** The suspension of a run that waits, as another process reads it. */
+export const waiting = <A, E, R>(run: Effect.Effect<A, E, R>): Effect.Effect<AgentFailure.Suspension, never, R> =>
+  Effect.map(suspended(run), ({ suspension }) => stored(suspension))
 
 export const refused = <A, E, R>(run: Effect.Effect<A, E, R>): Effect.Effect<AgentFailure.RunRefused, never, R> =>
   Effect.matchEffect(run, {

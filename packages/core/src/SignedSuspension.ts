@@ -44,15 +44,13 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
-import { RunRefused, Suspension } from "./AgentFailure.ts"
-import * as CallFacts from "./CallFacts.ts"
-import { Account } from "./internal/agent/runAccount.ts"
+import { type RunRefused, Suspension } from "./AgentFailure.ts"
+import { refusalOf } from "./internal/agent/runInput.ts"
 import { fieldIssues } from "./internal/arguments/coercion.ts"
 import { issuesBy } from "./internal/arguments/schemaIssues.ts"
 import { firstIssue, kind } from "./internal/value/text.ts"
 import { attempt, silence } from "./internal/value/untrusted.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
-import * as Transcript from "./Transcript.ts"
 
 /**
  * The options of {@link make}.
@@ -341,15 +339,7 @@ const suspensionOf = (payload: string): Result.Result<Suspension, RunRefused> =>
 // -----------------------------------------------------------------------------
 
 const refused = (what: string, issues: ReadonlyArray<FieldIssue>, advice: string): Result.Result<never, RunRefused> =>
-  Result.fail(
-    new RunRefused({
-      detail: `${what}: ${firstIssue(issues)}. ${advice}`,
-      issues,
-      report: Account.empty.report,
-      transcript: Transcript.make([]),
-      facts: CallFacts.empty
-    })
-  )
+  Result.fail(refusalOf(`${what}: ${firstIssue(issues)}. ${advice}`, issues))
 
 const issue = (expected: string, actual: string): ReadonlyArray<FieldIssue> => [
   { path: ["suspension"], expected, actual }

@@ -127,23 +127,21 @@ const carriedOf = ({ facts, transcript }: Carried): Carried => ({ facts, transcr
 /** Returns the refusal of a postponed run with invalid input; `undefined` if the input is valid. */
 export const refusalOfPostponement = (postponement: Postponement): RunRefused | undefined =>
   refusedFailure(postponement) ??
-    refused(notResumed, ofPostponement, { postponement }, nothingCarried())
+    refused(notResumed, ofPostponement, { postponement })
 
 const notResumed = "The run was not resumed"
-
-const nothingCarried = (): Carried => ({ transcript: Transcript.make([]), facts: CallFacts.empty })
 
 // Returns the refusal of a failure that was passed in place of its field.
 const refusedFailure = (input: unknown): RunRefused | undefined => {
   const field = ["suspension", "postponement"].find((field) => attempt(() => Predicate.hasProperty(input, field)))
   return field === undefined
     ? undefined
-    : refusalOf(`${notResumed}: this is the failure itself. Pass its '${field}'.`, [], nothingCarried())
+    : refusalOf(`${notResumed}: this is the failure itself. Pass its '${field}'.`, [])
 }
 
 /** Returns the refusal of a resumed run whose suspension is no suspension; `undefined` if it is one. */
 export const refusalOfSuspended = (suspension: Suspension): RunRefused | undefined =>
-  refusedFailure(suspension) ?? refused(notResumed, ofContinuation, { suspension }, nothingCarried())
+  refusedFailure(suspension) ?? refused(notResumed, ofContinuation, { suspension })
 
 /** Returns the refusal of a resumed run. */
 export const refusalOfResume = (why: string, issues: ReadonlyArray<FieldIssue>, carried: Carried): RunRefused =>
@@ -200,7 +198,7 @@ const refused = (
   what: string,
   issuesOf: IssuesOf,
   input: object,
-  carried: Carried
+  carried?: Carried
 ): RunRefused | undefined => {
   const issues = issuesOf(input)
   return issues === undefined
@@ -211,8 +209,16 @@ const refused = (
 /** What a refused run hands on. */
 export type Carried = Pick<RunRefused, "transcript" | "facts">
 
-const refusalOf = (detail: string, issues: ReadonlyArray<FieldIssue>, carried: Carried): RunRefused =>
-  new RunRefused({ detail, issues, report: Account.empty.report, ...carried })
+/**
+ * Returns the refusal of a run, which has spent nothing.
+ *
+ * @param carried what it hands on; default: nothing
+ */
+export const refusalOf = (
+  detail: string,
+  issues: ReadonlyArray<FieldIssue>,
+  carried: Carried = { transcript: Transcript.make([]), facts: CallFacts.empty }
+): RunRefused => new RunRefused({ detail, issues, report: Account.empty.report, ...carried })
 
 // Returns advice on an invalid value that has its own schema: encode the value to store it, and decode it for use.
 const advice = ([first]: ReadonlyArray<FieldIssue>): string => {

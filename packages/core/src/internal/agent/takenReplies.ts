@@ -85,7 +85,7 @@ export const takeReplies = (
           actual: reply.by === undefined ? "nobody" : excerpt(reply.by)
         })
       }
-      const isLate = question.expires !== undefined && now > question.expires
+      const isLate = isOver(question, now)
       const tool = call === undefined ? undefined : tools.get(call.name)
       const isEdited = "approved" in reply && reply.approved && reply.arguments !== undefined
       const answered: Effect.Effect<Suspended, FieldIssue> = !isEdited || isLate
@@ -102,14 +102,17 @@ export const takeReplies = (
   return Effect.reduce([...replies, ...late], () => outcomes.map((outcome) => withoutStale(outcome, now)), take)
 }
 
+// The last moment counts as in time.
+const isOver = ({ expires = Infinity }: Question.Question, now: number): boolean => now > expires
+
 // An approval that had to wait for other questions may have become too old.
 const withoutStale = (outcome: ToolOutcome, now: number): ToolOutcome => {
   if (outcome._tag !== "Suspended") return outcome
-  const { asks: { expires = Infinity, id }, replies } = outcome
-  return now <= expires ? outcome : {
+  const { asks, replies } = outcome
+  return !isOver(asks, now) ? outcome : {
     ...outcome,
     replies: replies.map((reply) =>
-      reply.to === id && reply.decided?.approved === true
+      reply.to === asks.id && reply.decided?.approved === true
         ? {
           ...reply,
           decided: { ...reply.decided, approved: false, reason: "The approval expired before the call could run." }
@@ -143,7 +146,7 @@ const expiredIn = (
   now: number
 ): ReadonlyArray<Question.Reply> =>
   open.flatMap((question) =>
-    question.expires !== undefined && now > question.expires && replies.every(({ id }) => id !== question.id)
+    isOver(question, now) && replies.every(({ id }) => id !== question.id)
       ? [Question.deny(question, { reason: "Nobody approved it in time." })]
       : []
   )

@@ -120,8 +120,8 @@ export const runCalls = <T extends Tool.Any>(
     limitRefusal(call, index, toolOf(call))
     return Effect.succeed(outcome)
   }
-  const mayAsk = (call: ToolCall.ToolCall) =>
-    run.onDoubt === "ask" || run.onDone === "ask" || run.toolkit.tools.get(call.name)?.approvals !== undefined
+  const mayAsk = (tool: Tool.Any | undefined) =>
+    run.onDoubt === "ask" || run.onDone === "ask" || tool?.approvals !== undefined
   const asks = (
     call: ToolCall.ToolCall,
     index: number,
@@ -132,7 +132,7 @@ export const runCalls = <T extends Tool.Any>(
     const refusal = limitRefusal(call, index, tool)
     if (earlier !== undefined && !isNotRun(earlier)) return Effect.succeed(earlier)
     const heldBack = earlier ?? notRun(call)
-    if (!mayAsk(call)) return Effect.succeed(heldBack)
+    if (!mayAsk(tool)) return Effect.succeed(heldBack)
     return Effect.map(
       askFirst(run, turn, call, index, {
         facts,
@@ -141,7 +141,7 @@ export const runCalls = <T extends Tool.Any>(
         loopRefusal: loopRefusal(run, loop, call, tool)
       }),
       (outcome) =>
-        outcome._tag !== "Suspended" || isAskedIn(asking, outcome, run.toolkit.tools.get(call.name))
+        outcome._tag !== "Suspended" || isAskedIn(asking, outcome, tool)
           ? heldBack
           : outcome
     )
