@@ -280,6 +280,8 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "PolicyActed":
       case "OutcomeSettled":
       case "InnerStarted":
+      case "ProgressMade":
+      case "ResultTold":
       case "RetryRefused":
       case "WaitStarted":
         break

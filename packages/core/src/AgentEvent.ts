@@ -450,8 +450,17 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
       return { _tag: event._tag, ...turnOf(event), attempt, code: shortCode(failure.code), wait }
     }
     case "ModelReplied": {
-      const { elapsed, reply: { calls, text } } = event
-      return { _tag: event._tag, ...turnOf(event), ...stepOf(event), text, calls: calls.length, elapsed }
+      const { elapsed, reply: { calls, files, sources, text } } = event
+      return {
+        _tag: event._tag,
+        ...turnOf(event),
+        ...stepOf(event),
+        text,
+        calls: calls.length,
+        elapsed,
+        ...(sources === undefined ? {} : { sources }),
+        ...(files === undefined ? {} : { files })
+      }
     }
     case "CallStarted": {
       const shown = event.call.arguments !== undefined && permits(allowed.arguments, event.call.name)
@@ -474,6 +483,11 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
         ...(retry?.wait === undefined ? {} : { wait: retry.wait }),
         ...(permits(allowed.results, inside) ? { detail } : {})
       }
+    }
+    case "ProgressMade": {
+      return permits(allowed.results, event.call.name)
+        ? { _tag: event._tag, ...callOf(event), value: event.value }
+        : undefined
     }
     case "CallEnded": {
       const { elapsed, outcome } = event
@@ -533,6 +547,7 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
     case "InnerStarted":
     case "LateRequest":
     case "PolicyActed":
+    case "ResultTold":
     case "OutcomeSettled":
     case "PageStarted":
     case "RetryRefused":

@@ -11,7 +11,8 @@
  * An *inner tool* is a tool that runs inside a call: the handler, a fallback, a policy or a fixer runs it. A
  * tool *acts* if it has side effects.
  *
- * Only an observer receives times and attempt numbers. An event never contains the call's result. It quotes the
+ * Only an observer receives times and attempt numbers. An event does not contain the call's result, unless
+ * the handler gives it out early ({@link ProgressMade}) or in other words ({@link ResultTold}). It quotes the
  * arguments only in notes about repairs, which the model reads, too. It never quotes a secret (`Schema.Redacted`,
  * `writeOnly`, or the format `password`). Details of failures and caveats contain whatever their authors wrote.
  *
@@ -394,6 +395,24 @@ export class CaveatAdded extends namedStruct<CaveatAdded>()({ _tag: Schema.tag("
 export class FileAttached extends namedStruct<FileAttached>()({ _tag: Schema.tag("FileAttached"), file: File }) {}
 
 /**
+ * What the model reads in place of the result was given (`ToolCall.tell`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ResultTold extends namedStruct<ResultTold>()({ _tag: Schema.tag("ResultTold"), value: Schema.Json }) {}
+
+/**
+ * The handler has reported a result before its end (`ToolCall.progress`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ProgressMade
+  extends namedStruct<ProgressMade>()({ _tag: Schema.tag("ProgressMade"), value: Schema.Json })
+{}
+
+/**
  * The source of the answer was reported.
  *
  * @category models
@@ -406,7 +425,7 @@ export class SourceNamed extends namedStruct<SourceNamed>()({
 }) {}
 
 /**
- * Another answer will follow. The caveats, the files and the source of the previous answer no longer apply.
+ * Another answer will follow. The caveats, the files, the source and the told result of the previous answer no longer apply.
  *
  * @category models
  * @since 0.1.0
@@ -497,6 +516,8 @@ export const schema = Schema.Union([
   WaitEnded,
   CaveatAdded,
   FileAttached,
+  ResultTold,
+  ProgressMade,
   SourceNamed,
   AnswerDiscarded,
   FixerAsked,
@@ -536,6 +557,8 @@ export type CallEvent =
   | WaitEnded
   | CaveatAdded
   | FileAttached
+  | ResultTold
+  | ProgressMade
   | SourceNamed
   | AnswerDiscarded
   | FixerAsked

@@ -16,8 +16,10 @@ import * as Schema from "effect/Schema"
 import { Concluded, LooksLike } from "./Answer.ts"
 import { Certainty } from "./Certainty.ts"
 import { inRun, inTurn, step } from "./internal/agent/eventPlace.ts"
+import { File } from "./internal/value/file.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { Limit } from "./Limits.ts"
+import { Source } from "./Model.ts"
 import { Question } from "./Question.ts"
 import { Handled } from "./ToolOutcome.ts"
 
@@ -116,7 +118,11 @@ export class ModelReplied extends namedStruct<ModelReplied>()({
   ...step,
   text: Schema.String,
   calls: Schema.Int,
-  elapsed: Schema.DurationFromMillis
+  elapsed: Schema.DurationFromMillis,
+  /** What the text cites. Absent if it cites nothing. */
+  sources: Schema.optionalKey(Schema.Array(Source)),
+  /** The files that the model made, such as pictures. Absent if there are none. */
+  files: Schema.optionalKey(Schema.Array(File))
 }) {}
 
 /**
@@ -153,6 +159,16 @@ export class FailureHandled extends namedStruct<FailureHandled>()({
 }) {}
 
 /**
+ * A call has a result before its end. Present only if the results of the tool are asked for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ProgressMade
+  extends namedStruct<ProgressMade>()({ _tag: Schema.tag("ProgressMade"), ...ofCall, value: Schema.Json })
+{}
+
+/**
  * A call ended.
  *
  * @category models
@@ -178,6 +194,8 @@ export class CallEnded extends namedStruct<CallEnded>()({
   code: Schema.optionalKey(ofFailure.code),
   /** The result of a completed call. Present only if asked for, as are `detail` and `notes`. */
   value: Schema.optionalKey(Schema.Json),
+  /** The files beside the result. */
+  files: Schema.optionalKey(Schema.Array(File)),
   /** What was wrong, if the call failed. */
   detail: Schema.optionalKey(Schema.String),
   /** Notes on the result, one sentence each: for example that it is from a cache. */
@@ -309,6 +327,7 @@ export const schema = Schema.Union([
   ModelReplied,
   CallStarted,
   FailureHandled,
+  ProgressMade,
   CallEnded,
   LoopNoticed,
   LimitReached,
@@ -334,6 +353,7 @@ export type ClientEvent =
   | ModelReplied
   | CallStarted
   | FailureHandled
+  | ProgressMade
   | CallEnded
   | LoopNoticed
   | LimitReached

@@ -9,6 +9,7 @@
  * | `choice`   | a handler that gives choices                                 | one of the `choices`                                  |
  * | `approval` | `Tool.approve`, `approvals` or `onDone: "ask"` of an agent   | a {@link Decision} with the `digest` of the question  |
  * | `doubt`    | `onDoubt: "ask"` of an agent                                 | `"yes"` or `"no"`; any other text leaves the doubt    |
+ * | `client`   | a tool that the client runs (`Tool.client`)                  | its result, or why it failed                          |
  *
  * @since 0.1.0
  */
@@ -29,7 +30,7 @@ export type Kind = typeof Kind.Type
  * @category schemas
  * @since 0.1.0
  */
-export const Kind = Schema.Literals(["reply", "choice", "approval", "doubt"])
+export const Kind = Schema.Literals(["reply", "choice", "approval", "doubt", "client"])
 
 /**
  * One open question of a run.
@@ -125,12 +126,44 @@ export class Denial extends namedStruct<Denial>()({
 export type Decision = Approval | Denial
 
 /**
+ * The result of a call that the client ran: a reply to a question of the kind `client`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ResultReply extends namedStruct<ResultReply>()({
+  ...replying,
+  /** The result as JSON, which is decoded by the tool's `success`. */
+  result: Schema.Json
+}) {}
+
+/**
+ * Why the client could not run a call: a reply to a question of the kind `client`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class FailureReply extends namedStruct<FailureReply>()({
+  ...replying,
+  /** What the model is told. */
+  failure: Schema.String
+}) {}
+
+/**
+ * A reply to a question of the kind `client`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ClientReply = ResultReply | FailureReply
+
+/**
  * A reply to a question.
  *
  * @category models
  * @since 0.1.0
  */
-export type Reply = TextReply | Decision
+export type Reply = TextReply | Decision | ClientReply
 
 /**
  * The schema of a {@link Reply}. It encodes to plain JSON.
@@ -149,7 +182,7 @@ export type Reply = TextReply | Decision
  * @category schemas
  * @since 0.1.0
  */
-export const Reply = Schema.Union([Approval, Denial, TextReply])
+export const Reply = Schema.Union([Approval, Denial, TextReply, ResultReply, FailureReply])
 
 /**
  * Approves the call of a question, as it was shown.
@@ -220,3 +253,51 @@ export const reply = ({ id }: Question, text: string, options: Pick<TextReply, "
   reply: text,
   ...options
 })
+
+/**
+ * Replies to a question of the kind `client` with the result of its call.
+ *
+ * When to use: in a program that runs tools for an agent, such as an app on a phone.
+ *
+ * @param value the result as JSON
+ * @param options `by`: who replies
+ * @example
+ * ```ts
+ * import * as Question from "@fallible/core/Question"
+ *
+ * const question = { id: "q1", kind: "client", tool: "locate", text: "The client runs locate." } as const
+ * Question.result(question, { city: "Oslo" }) // => { id: "q1", result: { city: "Oslo" } }
+ * ```
+ *
+ * @category replies
+ * @since 0.1.0
+ */
+export const result = (
+  { id }: Question,
+  value: Schema.Json,
+  options: Pick<ResultReply, "by"> = {}
+): ResultReply => ({ id, result: value, ...options })
+
+/**
+ * Replies to a question of the kind `client` that its call has failed.
+ *
+ * When to use: if the client cannot run the call, or if its user forbids it.
+ *
+ * @param text one sentence that the model reads
+ * @param options `by`: who replies
+ * @example
+ * ```ts
+ * import * as Question from "@fallible/core/Question"
+ *
+ * const question = { id: "q1", kind: "client", tool: "locate", text: "The client runs locate." } as const
+ * Question.failure(question, "The user shares no location.").failure // => "The user shares no location."
+ * ```
+ *
+ * @category replies
+ * @since 0.1.0
+ */
+export const failure = (
+  { id }: Question,
+  text: string,
+  options: Pick<FailureReply, "by"> = {}
+): FailureReply => ({ id, failure: text, ...options })

@@ -60,7 +60,9 @@ export const json: Rendering = (outcome, call) => {
   switch (outcome._tag) {
     case "Completed":
       return JSON.stringify(
-        outcome.caveats.length === 0 ? outcome.value : { value: outcome.value, notes: boundedNotes(outcome.caveats) }
+        outcome.caveats.length === 0
+          ? readIn(outcome)
+          : { value: readIn(outcome), notes: boundedNotes(outcome.caveats) }
       )
     case "Failed":
       return JSON.stringify(payload(outcome, call))
@@ -92,8 +94,11 @@ export const json: Rendering = (outcome, call) => {
 export const prose: Rendering = (outcome, call) => {
   switch (outcome._tag) {
     case "Completed": {
-      const value = typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value)
-      return [value, ...boundedNotes(outcome.caveats).map((note) => `Note: ${note}.`)].join("\n")
+      const read = readIn(outcome)
+      return [
+        typeof read === "string" ? read : JSON.stringify(read),
+        ...boundedNotes(outcome.caveats).map((note) => `Note: ${note}.`)
+      ].join("\n")
     }
     case "Failed": {
       const { code, data, detail, hint, next, notes = [], retry, severity, source, tried } = payload(outcome, call)
@@ -122,6 +127,9 @@ export const prose: Rendering = (outcome, call) => {
 // -----------------------------------------------------------------------------
 // Shared content
 // -----------------------------------------------------------------------------
+
+/** Returns what the model reads of a result. */
+const readIn = ({ told, value }: Completed): Schema.Json => told ?? value
 
 interface Payload {
   readonly ok: false

@@ -66,6 +66,7 @@ import {
 } from "./internal/result/resultContract.ts"
 import type { OnMismatch } from "./internal/result/resultGuard.ts"
 import type { Any, Polling, Settles } from "./internal/tool/anyTool.ts"
+import { clientHandler } from "./internal/tool/clientTool.ts"
 import {
   declaresEffects,
   demand,
@@ -157,6 +158,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly fixers: ReadonlyArray<Fixing>
   /** Which calls need an approval before they run. Absent if none does. */
   readonly approvals?: ReadonlyArray<Approval>
+  /** Present if the client runs the tool ({@link client}). */
+  readonly client?: true
   /**
    * Runs the handler under the tool's policies. `run` takes decoded parameters; for arguments from a model,
    * use `Dispatch`, which decodes them.
@@ -613,6 +616,100 @@ export const promise = <
     asEffectHandler,
     (runHandler) => withOwnFiber(runOnAfterInterrupt(runHandler(true)), runHandler(true))
   )
+}
+
+/**
+ * Makes a tool that the client of the run executes: a page in a browser, or an app on a phone. The run is suspended with a
+ * question of the kind `client`, which shows the arguments. It is resumed with the result (`Question.result`), or with the
+ * reason why there is none (`Question.failure`).
+ *
+ * When to use: for what only the client can do, such as reading its location, or opening a window.
+ *
+ * The call ends when the reply is taken. A failure that the client reports is a `SemanticGarbage` (`client_failed`); it is no proof
+ * that an acting tool did nothing. A result is checked against `success` like any other.
+ *
+ * @param name at most 64 letters, digits, `_` and `-`; throws for any other name
+ * @param definition {@link Definition}, without what is about a handler
+ *
+ * @example
+ * ```ts
+ * import { Agent, Tool, Toolkit } from "@fallible/core"
+ * import * as Question from "@fallible/core/Question"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import { Effect, Schema } from "effect"
+ *
+ * const locate = Tool.client("locate", {
+ *   description: "Where the user is",
+ *   success: Schema.Struct({ city: Schema.String }),
+ *   sideEffect: "none"
+ * })
+ * const agent = Agent.make({ toolkit: Toolkit.make(locate) })
+ * const program = Effect.gen(function*() {
+ *   const waiting = yield* Effect.flip(agent.run("Where am I?"))
+ *   if (waiting._tag !== "RunSuspended") return waiting._tag
+ *   const [question] = waiting.suspension.questions
+ *   if (question === undefined) return "no question"
+ *   return (yield* agent.resume(waiting.suspension, [Question.result(question, { city: "Oslo" })])).text
+ * })
+ * const model = ScriptedModel.layer([ScriptedModel.call("locate", {}), ScriptedModel.text("You are in Oslo.")])
+ *
+ * await Effect.runPromise(Effect.provide(program, model)) // => "You are in Oslo."
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const client = <const Name extends string, A, Params = {}>(
+  name: Name,
+  definition: ClientDefinition<A, Params>
+): Tool<Name, Params, A, SemanticGarbage> => {
+  const schemas = demandParts<A, Params>(name, definition, clientHandler, clientFields)
+  const tool = makeTool(
+    name,
+    { ...definition, ...schemas },
+    clientHandler(name, schemas.success),
+    (runHandler) => withOwnFiber(runHandler(false), runHandler(true))
+  )
+  return rebuild({ ...tool, client: true }, () => ({}))
+}
+
+/**
+ * The definition of a tool that the client runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ClientDefinition<A, Params = {}> = Pick<
+  Definition<A, Params>,
+  | "description"
+  | "parameters"
+  | "success"
+  | "onMismatch"
+  | "sideEffect"
+  | "instead"
+  | "check"
+  | "identity"
+  | "repeats"
+  | "joins"
+  | "concurrent"
+  | "failureLimit"
+  | "volatile"
+>
+
+const clientFields: Names<ClientDefinition<unknown>> = {
+  description: true,
+  parameters: true,
+  success: true,
+  onMismatch: true,
+  sideEffect: true,
+  instead: true,
+  check: true,
+  identity: true,
+  repeats: true,
+  joins: true,
+  concurrent: true,
+  failureLimit: true,
+  volatile: true
 }
 
 const promiseFields: Names<Omit<Definition<unknown>, "uninterruptible"> & Omit<FromOptions, "reads">> = {

@@ -21,16 +21,16 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type AskOptions, askUser } from "./internal/call/askUser.ts"
+import { attachTo, progressIn, tellIn } from "./internal/call/handlerNotes.ts"
 import { note } from "./internal/call/note.ts"
 import { refusalBecause, type RefuseOptions } from "./internal/call/refuse.ts"
 import { current as scope, detached, identityOf } from "./internal/call/scope.ts"
 import { standaloneKey, standaloneReply } from "./internal/call/withoutAgent.ts"
 import { StopSignal } from "./internal/failure/controlSignal.ts"
 import { textOf } from "./internal/failure/failureField.ts"
-import { File } from "./internal/value/file.ts"
+import type { File } from "./internal/value/file.ts"
 import { namedStruct } from "./internal/value/namedStruct.ts"
 import { neverAwaited } from "./internal/value/neverAwaited.ts"
-import { attempt, silence } from "./internal/value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest as noteInRecord } from "./internal/wire/noteRequest.ts"
 import { baseFetch as base, type CallFetch, type Fetch, ownFetch } from "./internal/wire/ownFetch.ts"
 import { isUnwatched } from "./internal/wire/places.ts"
@@ -209,18 +209,69 @@ export const caveat = (text: string): Effect.Effect<void> =>
 export const attach = (file: File): Effect.Effect<void> =>
   neverAwaited(
     "ToolCall.attach",
-    Effect.map(scope, (call) => {
-      if (attempt(() => isFile(file)) !== true) {
-        silence(file)
-        throw new TypeError(
-          "ToolCall.attach needs a file: { mediaType, base64 } or { url }. Use Transcript.file(bytes, mediaType)."
-        )
-      }
-      note(call, { _tag: "FileAttached", file })
-    })
+    Effect.map(scope, (call) => attachTo(call, file))
   )
 
-const isFile = Schema.is(File)
+/**
+ * Gives the model another text, or other data, to read in place of the result. Programs and clients still get the result.
+ *
+ * When to use: if a result is made for a page or a program, and a sentence says the same to a model in fewer tokens.
+ *
+ * The last one counts. A failed call has none.
+ *
+ * @param value what the model reads: JSON, or what `JSON.stringify` makes of it. It must have no secret.
+ * @example
+ * ```ts
+ * import { Dispatch, Tool, ToolCall, Toolkit } from "@fallible/core"
+ * import * as Rendering from "@fallible/core/Rendering"
+ * import { Effect, Schema } from "effect"
+ *
+ * const chart = Tool.make(
+ *   "chart",
+ *   { description: "The chart of a year", success: Schema.Array(Schema.Int), sideEffect: "none" },
+ *   () => Effect.as(ToolCall.tell("The chart is shown to the user."), [1, 2, 3])
+ * )
+ * const call = { id: "1", name: "chart" }
+ * const outcome = Effect.runSync(Dispatch.call(Toolkit.make(chart), call))
+ * Rendering.prose(outcome, call) // => "The chart is shown to the user."
+ * ```
+ *
+ * @category noting
+ * @since 0.1.0
+ */
+export const tell = (value: unknown): Effect.Effect<void> =>
+  neverAwaited(
+    "ToolCall.tell",
+    Effect.map(scope, (call) => tellIn(call, value))
+  )
+
+/**
+ * Shows a result before the call ends: a part of it, or how far it has come. The model does not read it.
+ *
+ * When to use: in a handler that takes long, for a page that shows what it has so far.
+ *
+ * It is an event of the call (`CallEvent.ProgressMade`). Clients see it if they may see the results of the tool.
+ *
+ * @param value JSON, or what `JSON.stringify` makes of it. It must have no secret.
+ * @example
+ * ```ts
+ * import { Tool, ToolCall } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const report = Tool.make("report", { description: "Writes a report", success: Schema.String, sideEffect: "none" }, () =>
+ *   Effect.as(ToolCall.progress({ pages: 3, of: 10 }), "The report is written."))
+ *
+ * Effect.runSync(report.run({})) // => "The report is written."
+ * ```
+ *
+ * @category noting
+ * @since 0.1.0
+ */
+export const progress = (value: unknown): Effect.Effect<void> =>
+  neverAwaited(
+    "ToolCall.progress",
+    Effect.map(scope, (call) => progressIn(call, value))
+  )
 
 /**
  * Records where the answer came from, and how old it is. The model reads the source if an `age` is given, or if the source

@@ -171,6 +171,8 @@ const effort = {
 export class Completed extends namedStruct<Completed>()({
   _tag: Schema.tag("Completed"),
   value: Schema.Json,
+  /** What the model reads in place of the value (`ToolCall.tell`). Absent if it reads the value. */
+  told: Schema.optionalKey(Schema.Json),
   /** Notes for the model about the value, one sentence each. */
   caveats: Schema.Array(Schema.String),
   /** The files beside the value (`ToolCall.attach`). Absent if there are none. */

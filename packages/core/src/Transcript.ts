@@ -9,10 +9,12 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { shownCall } from "./internal/call/modelCall.ts"
+import { current as currentScope } from "./internal/call/scope.ts"
 import { AppendOnly } from "./internal/value/appendOnly.ts"
 import { File } from "./internal/value/file.ts"
 import { eachOf, type Upgrade, upgraded, versionOf } from "./internal/value/versioned.ts"
@@ -204,6 +206,36 @@ export const toArray = (transcript: Transcript): Array<Message> => Array.from(tr
  * @since 0.1.0
  */
 export const shown = (transcript: Transcript): Transcript => make(Array.from(transcript, shownMessage))
+
+/**
+ * What the model was sent when it wrote the running call, with `"<redacted>"` in place of secrets; `undefined` if no agent runs
+ * the call.
+ *
+ * When to use: in a tool that needs the conversation, such as one that hands it to a person. An async handler has it as the
+ * `transcript` of its second parameter.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Tool, Toolkit, Transcript } from "@fallible/core"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import { Effect, Schema } from "effect"
+ *
+ * const handOver = Tool.make("hand_over", { description: "Hands over to a person", success: Schema.String }, () =>
+ *   Effect.map(Transcript.current, (said) => `A person will read ${said?.length} message.`))
+ *
+ * const model = ScriptedModel.layer([ScriptedModel.call("hand_over", {}), ScriptedModel.text("They will call you.")])
+ * const run = Agent.make({ toolkit: Toolkit.make(handOver) }).run("I want a person.")
+ * const { transcript } = await Effect.runPromise(Effect.provide(run, model))
+ * transcript.at(2)?.text // => "\"A person will read 1 message.\""
+ * ```
+ *
+ * @category context
+ * @since 0.1.0
+ */
+export const current: Effect.Effect<Transcript | undefined> = Effect.map(currentScope, ({ placeInRun }) => {
+  const sent = placeInRun?.transcript
+  return sent instanceof Transcript ? shown(sent) : undefined
+})
 
 const shownMessage = (message: Message): Message => {
   if (message.role !== "assistant" || message.calls.every(({ shown }) => shown === undefined)) return message

@@ -37,7 +37,7 @@ export const shortCode = (code: string): string => cut(printable(code), 60)
 
 type Ending = Pick<
   Extract<ClientEvent, { readonly _tag: "CallEnded" }>,
-  "outcome" | "certainty" | "joined" | "error" | "code" | "value" | "detail" | "notes"
+  "outcome" | "certainty" | "joined" | "error" | "code" | "value" | "files" | "detail" | "notes"
 >
 
 /** Returns how a call ended, with its result or the detail of its failure if `showsResult` is true. */
@@ -51,8 +51,11 @@ export const endingOf = (outcome: ToolOutcome, showsResult: boolean): Ending => 
 const endOf = (outcome: ToolOutcome, showsResult: boolean): Omit<Ending, "certainty" | "joined"> => {
   switch (outcome._tag) {
     case "Completed": {
-      const { caveats: notes, value } = outcome
-      return { outcome: "completed", ...(showsResult ? { value, notes } : {}) }
+      const { caveats: notes, files, value } = outcome
+      return {
+        outcome: "completed",
+        ...(showsResult ? { value, notes, ...(files === undefined ? {} : { files }) } : {})
+      }
     }
     case "Failed": {
       const { failure: { _tag: error, code, detail } } = outcome

@@ -72,13 +72,13 @@ const endOf = (value: Schema.Json): Schema.Json => {
 }
 
 const resultOf = (outcome: ToolOutcome): Schema.Json | undefined => {
-  if (outcome._tag === "Completed") return outcome.value
+  if (outcome._tag === "Completed") return outcome.told ?? outcome.value
   return outcome._tag === "Failed" && outcome.failure._tag === "PartialData" ? outcome.failure.data : undefined
 }
 
 const withResult = (outcome: Completed | Failed, value: Schema.Json): Completed | Failed =>
   outcome._tag === "Completed"
-    ? { ...outcome, value }
+    ? { ...outcome, ...(outcome.told === undefined ? { value } : { told: value }) }
     : { ...outcome, failure: withFields<Failed["failure"]>(outcome.failure, { data: value }) }
 
 /** Adds a sentence for the model to an outcome. */

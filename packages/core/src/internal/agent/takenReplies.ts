@@ -19,6 +19,7 @@ import { decodeText, Undecoded } from "../arguments/decoding.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { choiceOf } from "../call/askUser.ts"
+import { clientReplyText } from "../call/clientReply.ts"
 import { argumentsOf, digestOfCall } from "../dispatch/approvalStage.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
@@ -161,13 +162,24 @@ const wrongIn = (question: Question.Question, reply: Question.Reply): FieldIssue
       : { path: ["digest"], expected: "the digest of the question", actual: excerpt(reply.digest) }
   }
   if (question.kind === "approval") {
-    return { path: ["approved"], expected: "true or false, with the digest that was shown", actual: "a reply in words" }
+    return { path: ["approved"], expected: "true or false, with the digest that was shown", actual: sortOf(reply) }
+  }
+  if (question.kind === "client") {
+    return "reply" in reply
+      ? { path: ["result"], expected: "the result of the call, or a 'failure'", actual: "a reply in words" }
+      : undefined
+  }
+  if (!("reply" in reply)) {
+    return { path: ["reply"], expected: "a reply in words", actual: sortOf(reply) }
   }
   const { choices = [], kind } = question
   return kind !== "choice" || choiceOf(choices, reply.reply) !== undefined
     ? undefined
     : { path: ["reply"], expected: `one of ${list(choices)}`, actual: excerpt(reply.reply) }
 }
+
+const sortOf = (reply: Question.TextReply | Question.ClientReply): string =>
+  "reply" in reply ? "a reply in words" : "what a client says of a call"
 
 const mayReply = (
   admit: Admit | undefined,
@@ -199,6 +211,9 @@ const storedOf = (
   isLate: boolean
 ): Reply => {
   const by = reply.by === undefined ? {} : { by: reply.by }
+  if ("result" in reply || "failure" in reply) {
+    return { id, question, reply: clientReplyText(reply), to, ...by }
+  }
   if (!("approved" in reply)) {
     const said = kind === "choice" ? choiceOf(choices, reply.reply) : reply.reply
     return { id, question, reply: said ?? reply.reply, to, ...by }

@@ -50,7 +50,7 @@ export interface Called {
  */
 export const runCalls = <T extends Tool.Any>(
   run: Run<T>,
-  { facts: factsBefore, loop, turn }: Pick<State, "facts" | "loop" | "turn">,
+  { facts: factsBefore, loop, transcript, turn }: Pick<State, "facts" | "loop" | "transcript" | "turn">,
   reply: Pick<Reply, "calls" | "providerCalls">,
   before: ReadonlyArray<ToolOutcome.ToolOutcome> = none
 ): Effect.Effect<Called, never, Tool.Requirements<T>> => {
@@ -86,7 +86,7 @@ export const runCalls = <T extends Tool.Any>(
     const begin = () => {
       facts = withLateDoubts(facts)
       const known = facts.failures === 0 || tool === undefined ? facts : run.rereads.forgiving(facts, tool, run.time)
-      const admission = { facts: known, turn: ended, refusal, loopRefusal: refusedInLoop, onInterrupted }
+      const admission = { facts: known, transcript, turn: ended, refusal, loopRefusal: refusedInLoop, onInterrupted }
       const mayBePatient = tool?.poll !== undefined || loop.mayWait || run.rereads.hasMade
       const around = mayBePatient && refusal === undefined && refusedInLoop === undefined
         ? patience(run, loop, call, tool)
@@ -121,7 +121,7 @@ export const runCalls = <T extends Tool.Any>(
     return Effect.succeed(outcome)
   }
   const mayAsk = (tool: Tool.Any | undefined) =>
-    run.onDoubt === "ask" || run.onDone === "ask" || tool?.approvals !== undefined
+    run.onDoubt === "ask" || run.onDone === "ask" || tool?.approvals !== undefined || tool?.client === true
   const asks = (
     call: ToolCall.ToolCall,
     index: number,
@@ -136,6 +136,7 @@ export const runCalls = <T extends Tool.Any>(
     return Effect.map(
       askFirst(run, turn, call, index, {
         facts,
+        transcript,
         turn: ended,
         refusal,
         loopRefusal: loopRefusal(run, loop, call, tool)
@@ -235,9 +236,10 @@ export const afterCall = <T extends Tool.Any>(
   return recordCall(facts, outcome, tool)
 }
 
-/** What decides whether a call may run. */
+/** What decides whether a call may run, and what its model was asked. */
 interface Admission {
   readonly facts: CallFacts.CallFacts
+  readonly transcript: Transcript
   readonly turn: ReadonlyArray<EarlierCall> | undefined
   readonly refusal: DispatchFailure.DispatchFailure | undefined
   readonly loopRefusal: DispatchFailure.DispatchFailure | undefined
@@ -278,7 +280,7 @@ const optionsOf = <T extends Tool.Any>(
   suspended?: ToolOutcome.Suspended
 ): CallOptions => {
   const id = `${run.id}/${position}`
-  const place = { run: run.id, turn, tool: call.name, call: id }
+  const annotations = { run: run.id, turn, tool: call.name, call: id }
   return {
     id,
     facts: admission.facts,
@@ -288,8 +290,8 @@ const optionsOf = <T extends Tool.Any>(
     refusal: admission.refusal,
     loopRefusal: admission.loopRefusal,
     onInterrupted: admission.onInterrupted,
-    place,
-    annotations: place,
+    place: { run: run.id, turn, transcript: admission.transcript },
+    annotations,
     onEvent: run.onEvent,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }

@@ -1,4 +1,5 @@
 import * as Duration from "effect/Duration"
+import type * as Schema from "effect/Schema"
 import type { CallEvent, Source } from "../../CallEvent.ts"
 import { plus, plusSpent, type RunReport, type Spent } from "../../RunReport.ts"
 import type { Decided, Handled, Repair, Suspended } from "../../ToolOutcome.ts"
@@ -26,6 +27,8 @@ export interface CallState {
   /** The files of the current answer. */
   readonly files: AppendOnly<File>
   readonly source: Source | undefined
+  /** What the model reads in place of the current answer. */
+  readonly told?: Schema.Json | undefined
   /** Why the current answer is not the handler's own, if another source took over: see {@link Instead}. */
   readonly instead?: Instead | undefined
   /** What the call has done. */
@@ -113,6 +116,7 @@ export const step = (state: CallState, event: CallEvent): CallState => {
         caveats: noTexts,
         files: noTexts,
         source: undefined,
+        told: undefined,
         instead: undefined
       }
     case "PageStarted":
@@ -137,7 +141,9 @@ export const step = (state: CallState, event: CallEvent): CallState => {
         source: event.age === undefined ? { name: event.name } : { name: event.name, age: event.age }
       }
     case "AnswerDiscarded":
-      return { ...state, caveats: noTexts, files: noTexts, source: undefined }
+      return { ...state, caveats: noTexts, files: noTexts, source: undefined, told: undefined }
+    case "ResultTold":
+      return { ...state, told: event.value }
     case "ArgumentsRepaired":
       return { ...state, repairs: [...state.repairs, ...event.repairs] }
     case "ArgumentsCorrected":
@@ -177,6 +183,7 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "DoubtSettled":
     case "FixerAsked":
     case "InnerStarted":
+    case "ProgressMade":
     case "RetryRefused":
     case "WaitStarted":
       return state

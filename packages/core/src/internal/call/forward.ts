@@ -91,6 +91,8 @@ export const table: { readonly [T in CallEvent["_tag"]]: Row<Tagged<T>> } = {
   WaitEnded: [named, named, named, "pass", "pass"],
   CaveatAdded: ["drop", "drop", "drop", "drop", "pass"],
   FileAttached: ["drop", "drop", "drop", "drop", "pass"],
+  ResultTold: ["drop", "drop", "drop", "drop", "pass"],
+  ProgressMade: ["drop", "pass", "drop", "pass", "pass"],
   SourceNamed: ["drop", "drop", "drop", "drop", "pass"],
   AnswerDiscarded: ["drop", "drop", "drop", "drop", "pass"],
   FixerAsked: ["drop", "drop", "drop", "pass", "pass"],
@@ -119,4 +121,5 @@ const ofAny = (rule: (event: never, from: From) => CallEvent | undefined) =>
 
 /** True if the event concerns the current answer, which may still be discarded. */
 export const isOfAnswer = ({ _tag }: CallEvent): boolean =>
-  _tag === "CaveatAdded" || _tag === "FileAttached" || _tag === "SourceNamed" || _tag === "AnswerDiscarded"
+  _tag === "CaveatAdded" || _tag === "FileAttached" || _tag === "SourceNamed" || _tag === "ResultTold" ||
+  _tag === "AnswerDiscarded"

@@ -124,12 +124,17 @@ export const settleInner = (around: Scope, key: string, effects: Effects): void 
   note(around, { _tag: "InnerEnded", inside: open.tool, by: ranBy(around), effects, key, lasting: true })
 }
 
-/** Hands the caveats, the files and the source of an answer to the scope around it. A caveat that pages share is handed on once. */
-export const handOut = ({ parent, role, state: { caveats, files, source } }: Scope): void => {
+/**
+ * Hands what belongs to an answer to the scope around it: the caveats, the files, the source, and what the model reads in its
+ * place. A caveat that pages share is handed on once.
+ */
+export const handOut = ({ parent, role, state: { caveats, files, source, told } }: Scope): void => {
   if (parent === undefined) return
   const shared = role === "page" ? new Set(parent.state.caveats) : undefined
   for (const text of caveats) if (shared?.has(text) !== true) note(parent, { _tag: "CaveatAdded", text })
   const known = role === "page" ? new Set(parent.state.files) : undefined
   for (const file of files) if (known?.has(file) !== true) note(parent, { _tag: "FileAttached", file })
   if (source !== undefined) note(parent, { _tag: "SourceNamed", ...source })
+  // What a page says is no more than a part of the answer.
+  if (told !== undefined && role !== "page") note(parent, { _tag: "ResultTold", value: told })
 }

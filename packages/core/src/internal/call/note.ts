@@ -109,10 +109,11 @@ export const noteReplaced = (scope: Scope, failure: ToolFailure, by: HandledBy, 
   discardAnswer(scope)
 }
 
-/** Discards the caveats, the files and the source of the current answer, because another answer will follow. */
+/** Discards what belongs to the current answer, such as its caveats, because another answer will follow. */
 export const discardAnswer = (scope: Scope): void => {
-  const { caveats, files, source } = scope.state
-  if (caveats.length > 0 || files.length > 0 || source !== undefined) note(scope, noteDiscardedAnswer)
+  const { caveats, files, source, told } = scope.state
+  const isBare = caveats.length === 0 && files.length === 0 && source === undefined && told === undefined
+  if (!isBare) note(scope, noteDiscardedAnswer)
 }
 
 export const noteDiscardedAnswer: CallEvent = { _tag: "AnswerDiscarded" }

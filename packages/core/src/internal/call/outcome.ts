@@ -15,11 +15,12 @@ import { isLasting } from "./done.ts"
 import type { Scope, Subject } from "./scope.ts"
 
 export const completedOutcome = (call: Scope, value: Schema.Json): Completed => {
-  const { files, source } = call.state
+  const { files, source, told } = call.state
   const certainty = certaintyOf(call.effects(true))
   const outcome = {
     _tag: "Completed",
     value,
+    ...(told === undefined ? {} : { told }),
     caveats: caveats(call, certainty),
     ...account(call, certainty, true)
   } as const

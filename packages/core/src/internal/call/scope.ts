@@ -65,6 +65,8 @@ export interface Place {
   readonly run: string
   /** The 1-based number of the turn. */
   readonly turn: number
+  /** What the model was sent when it wrote the call: a `Transcript`, which only that module opens. */
+  readonly transcript: object
 }
 
 export class Scope {
@@ -301,7 +303,7 @@ export const current: Context.Reference<Scope> = Context.Reference("@fallible/co
 /** Returns which call a scope belongs to, as handlers and policies see it. */
 export const identityOf = (
   { id, placeInRun, tool }: Scope
-): { readonly tool: string; readonly id: string } & Partial<Place> =>
+): { readonly tool: string; readonly id: string } & Partial<Omit<Place, "transcript">> =>
   placeInRun === undefined
     ? { tool: tool.name, id }
     : { tool: tool.name, id, run: placeInRun.run, turn: placeInRun.turn }

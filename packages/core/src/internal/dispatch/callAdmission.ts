@@ -250,12 +250,17 @@ export class CallAdmission {
     return deniedBefore(this.#current, attempt(() => this.#intended?.id))
   }
 
+  // The handler of a tool that the client runs only asks, too.
+  get #asksOnly(): boolean {
+    return this.#options.asksOnly === true && this.#tool.client !== true
+  }
+
   // A call that may only ask ends here.
   #approved(shown: ToRun): Effect.Effect<unknown, ToolFailure> {
     return Effect.andThen(
       this.#questions.approved(shown, this.#denied),
       Effect.suspend((): Effect.Effect<unknown, ToolFailure> => {
-        if (this.#options.asksOnly === true) return Effect.fail(DispatchFailure.notRun(this.#tool.name))
+        if (this.#asksOnly) return Effect.fail(DispatchFailure.notRun(this.#tool.name))
         this.stage = "run"
         return Effect.succeed(shown.params)
       })

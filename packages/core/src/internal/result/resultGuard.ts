@@ -197,6 +197,13 @@ const codecOf = memoize((success: Schema.ConstraintCodec<unknown, unknown>) => {
   }
 })
 
+/** Decodes a result that is given as JSON. One that does not fit stays as it is, and is judged like any other ({@link guard}). */
+export const readResult = <A>(success: Schema.ConstraintCodec<A, unknown>, json: Schema.Json): Effect.Effect<A> =>
+  Effect.map(Effect.catch(codecOf(success).decode(json), () => Effect.succeed(json)), asTyped<A>)
+
+// A handler's value may have another type than the one that it declares.
+const asTyped = <A>(value: unknown) => value as A
+
 const mismatched = (
   tool: Guardian,
   json: Schema.Json,

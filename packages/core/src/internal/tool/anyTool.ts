@@ -58,5 +58,6 @@ export interface Any {
   readonly policies: ReadonlyArray<Policy.Any>
   readonly fixers?: ReadonlyArray<Fixing>
   readonly approvals?: ReadonlyArray<Approval>
+  readonly client?: true
   readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>
 }

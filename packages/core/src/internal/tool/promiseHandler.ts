@@ -7,10 +7,13 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Schema from "effect/Schema"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
+import { shown, Transcript } from "../../Transcript.ts"
 import { type AskOptions, askUser } from "../call/askUser.ts"
+import { attachTo, progressIn, tellIn } from "../call/handlerNotes.ts"
 import { refusalBecause, type RefuseOptions } from "../call/refuse.ts"
 import { current, identityOf, type Scope } from "../call/scope.ts"
 import { abandonable } from "../policy/abandonOnTimeout.ts"
+import type { File } from "../value/file.ts"
 import { attempt, isA, isStarted } from "../value/untrusted.ts"
 import { type NotedRequest, type NoteOptions, noteRequest } from "../wire/noteRequest.ts"
 import { baseFetch, type CallFetch, ownFetch } from "../wire/ownFetch.ts"
@@ -60,6 +63,14 @@ export interface PromiseCall {
   readonly fetch: CallFetch
   /** Notes a request that the library cannot see by itself (`ToolCall.noteRequest`). */
   readonly noteRequest: (request: NoteOptions) => NotedRequest
+  /** Attaches a file to the answer (`ToolCall.attach`). */
+  readonly attach: (file: File) => void
+  /** Gives the model something else to read in place of the result (`ToolCall.tell`). */
+  readonly tell: (value: unknown) => void
+  /** Shows a result before the call ends (`ToolCall.progress`). */
+  readonly progress: (value: unknown) => void
+  /** What the model was sent when it wrote the call (`Transcript.current`). */
+  readonly transcript: () => Transcript | undefined
 }
 
 /**
@@ -158,7 +169,14 @@ const contextOf = (
     refuse: (detail, options) => {
       throw refusalBecause(record, detail, options)
     },
-    noteRequest: (request) => noteRequest(request, record)
+    noteRequest: (request) => noteRequest(request, record),
+    attach: (file) => attachTo(scope, file),
+    tell: (value) => tellIn(scope, value),
+    progress: (value) => progressIn(scope, value),
+    transcript: () => {
+      const sent = scope.placeInRun?.transcript
+      return sent instanceof Transcript ? shown(sent) : undefined
+    }
   }
 }
 

@@ -1,0 +1,21 @@
+/*
+ * Tools that the client runs, such as a page in a browser. Their handler asks, and returns what the client replies.
+ */
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import { SemanticGarbage } from "../../ToolFailure.ts"
+import { askUser } from "../call/askUser.ts"
+import { clientReplyOf } from "../call/clientReply.ts"
+import { readResult } from "../result/resultGuard.ts"
+
+/** Makes the handler of a tool that the client runs. */
+export const clientHandler =
+  <A>(name: string, success: Schema.ConstraintCodec<A, unknown>) => (): Effect.Effect<A, SemanticGarbage> =>
+    Effect.withFiber((fiber) => {
+      const text = askUser(fiber, `The client runs ${name}.`, {}, { kind: "client" })
+      if (typeof text !== "string") return Effect.die(text)
+      const reply = clientReplyOf(text)
+      return "failure" in reply
+        ? Effect.fail(new SemanticGarbage({ code: "client_failed", detail: reply.failure }))
+        : readResult(success, reply.result)
+    })
