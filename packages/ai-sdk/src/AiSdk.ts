@@ -45,6 +45,9 @@ export interface Settings extends ModelAdapter.Settings {
 }
 
 export type { ProviderTools } from "./internal/callOptions.ts"
+export { callOf } from "./internal/toolkit/executionOptions.ts"
+export type { ToolOptions } from "./internal/toolkit/theirTool.ts"
+export { type AiTools, toolkit, type ToolkitOptions } from "./internal/toolkit/toolkit.ts"
 
 const names: Names<Settings> = {
   timeout: true,
