@@ -55,7 +55,7 @@ const allowed: Record<string, RegExp> = {
   "packages/core/src": /^(effect\/|@fallible\/(arguments(\/internal)?|errors)$|\.\.?\/)/,
   "packages/providers/src": /^(effect\/|@fallible\/(arguments(\/internal)?|core(\/\w+)?)$|\.\.?\/)/,
   // The AI SDK only for its types.
-  "packages/ai-sdk/src": /^(effect\/|@ai-sdk\/provider$|@fallible\/(arguments\/internal|core(\/\w+)?)$|\.\.?\/)/,
+  "packages/ai-sdk/src": /^(effect\/|@ai-sdk\/provider$|ai$|@fallible\/(arguments\/internal|core(\/\w+)?)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core(\/\w+)?$|node:http$|\.\.?\/)/,
   examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|ai-sdk)|@ai-sdk\/|node:|\.\.?\/)/
 }
@@ -265,7 +265,7 @@ describe("architecture", () => {
 
   it("takes only types from the AI SDK", () => {
     const values = sources("packages/ai-sdk/src").filter((file) =>
-      /^import (?!type )[^"]*from "@ai-sdk\/provider"/m.test(readFileSync(join(root, file), "utf8"))
+      /^import (?!type )[^"]*from "(@ai-sdk\/provider|ai)"/m.test(readFileSync(join(root, file), "utf8"))
     )
     assert.deepStrictEqual(values, [])
   })
