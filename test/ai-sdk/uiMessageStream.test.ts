@@ -1,33 +1,41 @@
 /** A run as the message of an assistant, read by the AI SDK's own reader. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Tool, Toolkit } from "@fallible/core"
-import { ScriptedModel } from "@fallible/testing"
-import { Effect, Schema } from "effect"
-import { chunksOf, demandWhole, messageOf, textsOf, toolsOf } from "../support/uiMessages.ts"
+import { lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from "ai"
+import { Effect } from "effect"
+import { demandWhole, textsOf } from "../support/uiMessages.ts"
+import { play, type Played, scenarios } from "../support/uiScenarios.ts"
 
-const weather = Tool.make("get_weather", {
-  description: "The weather of a city",
-  parameters: Schema.Struct({ city: Schema.String }),
-  success: Schema.String,
-  sideEffect: "none"
-}, ({ city }) => Effect.succeed(`Mild in ${city}.`))
+/** Demands what holds for the message of any run. */
+const demandSound = (played: Played, isFailed = false) =>
+  Effect.gen(function*() {
+    const { before, errors, last, message } = played
+    yield* Effect.promise(() => demandWhole(message))
+    assert.strictEqual(errors.length, isFailed ? 1 : 0, errors.join())
+    if (last?._tag === "RunEnded" && !isFailed) {
+      const { shown, text } = last.answer
+      assert.strictEqual(textsOf(message).at(-1), shown ?? text)
+    }
+    if (last?._tag === "RunSuspended") {
+      assert.strictEqual(message.metadata?.suspension, last.waiting.suspension.id)
+    } else if (!isFailed) {
+      assert.notEqual(typeof message.metadata?.suspension, "string")
+    }
+    const end = before.at(-1)
+    if (end?.role === "assistant") assert.strictEqual(message.id, end.id)
+    else assert.notInclude(before.map(({ id }) => id), message.id)
+    // Otherwise, the page would send the message back by itself, for ever.
+    const messages = [...before.filter(({ id }) => id !== message.id), message]
+    if (!isFailed) {
+      assert.isFalse(lastAssistantMessageIsCompleteWithApprovalResponses({ messages }), "approvals")
+      assert.isFalse(lastAssistantMessageIsCompleteWithToolCalls({ messages }), "tool calls")
+    }
+  })
 
-describe("a run", () => {
-  it.effect("is a message with a step for each turn", () =>
-    Effect.gen(function*() {
-      const agent = Agent.make({ toolkit: Toolkit.make(weather) })
-      const chunks = yield* chunksOf(agent.stream("?", { id: "r" }))
-      const { errors, message } = yield* Effect.promise(() => messageOf(chunks))
-      yield* Effect.promise(() => demandWhole(message))
-      assert.deepStrictEqual(errors, [])
-      assert.strictEqual(message.id, "r")
-      assert.deepStrictEqual(textsOf(message), ["It is mild."])
-      assert.deepStrictEqual(toolsOf(message).map(({ input, state, type }) => [type, state, input]), [
-        ["tool-get_weather", "output-available", {}]
-      ])
-    }).pipe(
-      Effect.provide(
-        ScriptedModel.layer([ScriptedModel.call("get_weather", { city: "Oslo" }), ScriptedModel.text("It is mild.")])
-      )
-    ))
+describe("the message of a run", () => {
+  for (const scenario of scenarios) {
+    it.effect(`is sound: ${scenario.name}`, () =>
+      Effect.gen(function*() {
+        for (const played of yield* play(scenario)) yield* demandSound(played, scenario.isFailed)
+      }))
+  }
 })

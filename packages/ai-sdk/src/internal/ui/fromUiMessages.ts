@@ -179,8 +179,7 @@ const resultOf = (part: Fields): string | undefined => {
   switch (part["state"]) {
     case "output-available": {
       const { output, preliminary } = part
-      if (preliminary === true) return undefined
-      return typeof output === "string" ? output : JSON.stringify(jsonOf(output) ?? null)
+      return preliminary === true ? undefined : JSON.stringify(jsonOf(output) ?? null)
     }
     case "output-error":
       return textAt(part, "errorText") ?? "It did not work."

@@ -23,6 +23,7 @@ export interface CutOff {
 /** The message so far. It changes in place, because a long reply has thousands of pieces. */
 export class MessageWriter {
   readonly #messageId: string | undefined
+  readonly #ids: ReadonlySet<string>
   readonly #waitedWith: string | undefined
   readonly #recoveries: Recoveries
   readonly #tools: ToolParts
@@ -38,11 +39,15 @@ export class MessageWriter {
   #aside: Array<UiChunk> = []
   #sources = 0
   #hasPreview = false
+  /** True if the model has not said the end of what is shown. */
+  #isSaying = false
 
   constructor(options: UiOptions) {
-    const last = options.originalMessages?.at(-1)
+    const { originalMessages = [] } = options
+    const last = originalMessages.at(-1)
     const continued = last?.role === "assistant" ? last : undefined
     this.#messageId = options.messageId ?? continued?.id
+    this.#ids = new Set(originalMessages.map(({ id }) => id))
     this.#waitedWith = textAt(objectAt(continued, "metadata"), "suspension")
     this.#recoveries = new Recoveries(options)
     // A resumed call belongs to the step that is there.
@@ -90,6 +95,8 @@ export class MessageWriter {
         return this.#suspend(event)
       case "RunPostponed": {
         const { message, retryAfter } = event
+        // The turn is asked for again.
+        if (this.#isSaying) this.#discardStep()
         this.#show({
           type: "data-postponed",
           id: event.run,
@@ -118,8 +125,15 @@ export class MessageWriter {
   #start(run: string | undefined): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    const messageId = this.#messageId ?? run
+    const messageId = this.#messageId ?? (run === undefined ? undefined : this.#unused(run))
     this.#send({ type: "start", ...(messageId === undefined ? {} : { messageId }) })
+  }
+
+  // A run that goes on after the user's words begins another message. A page would put it in the place of the first one.
+  #unused(run: string): string {
+    let id = run
+    for (let count = 2; this.#ids.has(id); count++) id = `${run}/message/${count}`
+    return id
   }
 
   #nextStep(): void {
@@ -151,6 +165,7 @@ export class MessageWriter {
     this.#text = ""
     this.#aside = []
     this.#hasPreview = false
+    this.#isSaying = false
   }
 
   #finish(finishReason: FinishReason, metadata?: UiMetadata): void {
@@ -193,6 +208,7 @@ export class MessageWriter {
       this.#showSaid(type, { type: `${type}-start`, id: this.#block.id })
     }
     if (type === "text") this.#text += delta
+    this.#isSaying = true
     this.#showSaid(type, { type: `${type}-delta`, id: this.#block.id, delta })
   }
 
@@ -218,6 +234,7 @@ export class MessageWriter {
     if (!text.startsWith(this.#text)) this.#replaceText(run, text)
     else if (text !== this.#text) this.#grow("text", `${run}/text`, text.slice(this.#text.length))
     this.#endBlock()
+    this.#isSaying = false
     for (const source of sources) this.#showAside(sourceChunk(source, `${run}/source/${++this.#sources}`))
     for (const file of files) for (const chunk of fileChunks(file)) this.#showAside(chunk)
   }

@@ -45,7 +45,8 @@ export class Recoveries {
     const recovery: Omit<Recovery, "text"> = {
       toolCallId,
       tool,
-      status: outcome === "completed" ? outcome : "failed",
+      // What had been done before is no failure for those who wanted it done.
+      status: outcome === "completed" || event.code === "already_done" ? "completed" : "failed",
       ...(by === undefined ? {} : { by }),
       ...(code === undefined ? {} : { code }),
       attempts,

@@ -26,8 +26,8 @@ const waitText = (wait: Duration.Duration): string => {
 /** Says what became of a call in which failures were handled, which was repeated, or which is in doubt. */
 export const recoveredText = ({ attempts, by, certainty, code, status }: Omit<Recovery, "text">): string => {
   if (by === "joined") return "Two equal requests ran as one."
-  if (status === "completed") return by === undefined ? solved : completedText(by, code, attempts)
   if (code === "already_done") return "It had been done before, so it was not done again."
+  if (status === "completed") return by === undefined ? solved : completedText(by, code, attempts)
   if (certainty === "unknown") return inDoubt
   if (certainty === "executed") return incomplete
   return attempts > 1 ? `It was tried ${attempts} times, without success.` : "There was a problem. It did not work."

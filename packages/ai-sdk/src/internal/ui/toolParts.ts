@@ -15,8 +15,11 @@ import { cutShortText, failureText } from "./sentences.ts"
 import type { UiApproval, UiChunk } from "./types.ts"
 
 interface Part {
+  readonly tool: string
   /** `hidden`: the arguments are not shown, so the input is empty. */
   input: "streaming" | "hidden" | "shown"
+  /** The arguments, as far as the model has written them in this stream. */
+  written: string
   /** True from the beginning of its call to its end, in this stream. */
   isRunning: boolean
   /** True if it shows a preliminary result. */
@@ -49,10 +52,8 @@ export class ToolParts {
   }
 
   write(id: string, tool: string, delta: string): void {
-    if (!this.#parts.has(id)) {
-      this.#begin(id, "streaming").isRunning = true
-      this.#send({ type: "tool-input-start", toolCallId: id, toolName: tool })
-    }
+    const part = this.#parts.get(id) ?? this.#startInput(id, tool)
+    part.written += delta
     this.#send({ type: "tool-input-delta", toolCallId: id, inputTextDelta: delta })
   }
 
@@ -123,12 +124,29 @@ export class ToolParts {
       if (!part.isRunning) continue
       part.isRunning = false
       this.#grant(part)
-      this.#send({ type: "tool-output-error", toolCallId: id, errorText: text })
+      this.#send(
+        part.input === "streaming"
+          ? {
+            type: "tool-input-error",
+            toolCallId: id,
+            toolName: part.tool,
+            input: parsed(part.written) ?? {},
+            errorText: text
+          }
+          : { type: "tool-output-error", toolCallId: id, errorText: text }
+      )
     }
   }
 
+  #startInput(id: string, tool: string): Part {
+    const part = this.#begin(id, tool, "streaming")
+    part.isRunning = true
+    this.#send({ type: "tool-input-start", toolCallId: id, toolName: tool })
+    return part
+  }
+
   #sendInput(id: string, tool: string, args: string | undefined): Part {
-    const part = this.#parts.get(id) ?? this.#begin(id, "hidden")
+    const part = this.#parts.get(id) ?? this.#begin(id, tool, "hidden")
     part.input = args === undefined ? "hidden" : "shown"
     part.hasOutput = false
     // A model may write no JSON at all.
@@ -141,8 +159,8 @@ export class ToolParts {
     return this.#parts.get(id) ?? this.#sendInput(id, tool, undefined)
   }
 
-  #begin(id: string, input: Part["input"]): Part {
-    const part: Part = { input, isRunning: false, hasOutput: false, approval: undefined }
+  #begin(id: string, tool: string, input: Part["input"]): Part {
+    const part: Part = { tool, input, written: "", isRunning: false, hasOutput: false, approval: undefined }
     this.#parts.set(id, part)
     return part
   }
@@ -174,7 +192,8 @@ export class ToolParts {
     if (id === undefined) return
     const { input, preliminary, state } = fieldsOf(message)
     const isEmpty = Object.keys(fieldsOf(input)).length === 0
-    const part = this.#begin(id, state === "input-streaming" ? "streaming" : isEmpty ? "hidden" : "shown")
+    const tool = textAt(message, "type")?.slice("tool-".length) ?? ""
+    const part = this.#begin(id, tool, state === "input-streaming" ? "streaming" : isEmpty ? "hidden" : "shown")
     part.hasOutput = preliminary === true
     const approval = objectAt(message, "approval")
     const [approvalId, approved] = [textAt(approval, "id"), approval?.["approved"]]
