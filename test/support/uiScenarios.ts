@@ -1,13 +1,26 @@
 /** Runs that a page can see, and what its user does about them. */
+import { assert } from "@effect/vitest"
 import { AiSdk } from "@fallible/ai-sdk"
-import { Agent, Model, ModelFailure, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import {
+  Agent,
+  Fixer,
+  Model,
+  ModelFailure,
+  PartialData,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
 import type * as AgentEvent from "@fallible/core/AgentEvent"
 import type { Failed, Suspension } from "@fallible/core/AgentFailure"
 import * as Approver from "@fallible/core/Approver"
 import * as Question from "@fallible/core/Question"
 import { ScriptedModel } from "@fallible/testing"
+import { lastAssistantMessageIsCompleteWithApprovalResponses, lastAssistantMessageIsCompleteWithToolCalls } from "ai"
 import { Duration, Effect, Layer, Option, Schedule, Schema, Stream } from "effect"
-import { chunksOf, messageOf, type Read } from "./uiMessages.ts"
+import { chunksOf, demandWhole, messageOf, type Read, textsOf } from "./uiMessages.ts"
 import { passing } from "./virtualTime.ts"
 
 const { call, calls, text } = ScriptedModel
@@ -36,6 +49,8 @@ export interface Scenario {
   /** What the page does each time the run waits. */
   readonly acts?: ReadonlyArray<(message: AiSdk.UiMessage) => Messages>
   readonly isFailed?: true
+  /** Nobody knows what the run does, so the page acts only while it waits. */
+  readonly isRandom?: true
   /** Changes the stream, as a server may. */
   readonly around?: (
     run: Stream.Stream<AgentEvent.AgentEvent, Failed, Model.Model>
@@ -149,7 +164,7 @@ const lost = new ToolUnavailable({
 
 const City = Schema.Struct({ city: Schema.String })
 
-type Handler = (city: string) => Effect.Effect<string, ToolUnavailable | SemanticGarbage>
+type Handler = (city: string) => Effect.Effect<string, ToolUnavailable | SemanticGarbage | PartialData<string>>
 
 const reading = (handler: Handler = (city) => Effect.succeed(`Mild in ${city}.`), name = "look") =>
   Tool.make(
@@ -279,7 +294,12 @@ export const scenarios: ReadonlyArray<Scenario> = [
   },
   {
     name: "a lost answer that a check refutes",
-    agent: of(paying(failingFirst(lost)).pipe(Tool.reconcile(() => Effect.succeed(Option.none())), twice)),
+    agent: of(
+      paying(failingFirst(lost)).pipe(
+        Tool.reconcile(() => Effect.succeed(Option.none()), { settle: "10 seconds" }),
+        twice
+      )
+    ),
     model: inPieces([call("pay", oslo), done])
   },
   {
@@ -318,6 +338,42 @@ export const scenarios: ReadonlyArray<Scenario> = [
       ).pipe(Tool.fix(() => oslo, { on: ["SemanticGarbage"] }))
     ),
     model: inPieces([call("look", rome), done])
+  },
+  {
+    name: "a fixer that answers",
+    agent: of(reading(() => Effect.fail(down)).pipe(Tool.fix(() => Fixer.answer("mild"), { on: ["ToolUnavailable"] }))),
+    model: inPieces([call("look", oslo), done])
+  },
+  {
+    name: "a call retried at once",
+    agent: of(reading(failingFirst(down)).pipe(Tool.retry(Schedule.recurs(1)))),
+    model: inPieces([call("look", oslo), done])
+  },
+  {
+    name: "a call retried after minutes",
+    agent: of(reading(failingFirst(down)).pipe(Tool.retry(Schedule.upTo(Schedule.spaced("5 minutes"), { times: 1 })))),
+    model: inPieces([call("look", oslo), done])
+  },
+  {
+    name: "a failure that is caught",
+    agent: of(
+      reading(() => Effect.fail(new SemanticGarbage({ code: "closed", detail: "Closed." }))).pipe(
+        Tool.catchTag("SemanticGarbage", () => Effect.succeed("closed"))
+      )
+    ),
+    model: inPieces([call("look", oslo), done])
+  },
+  {
+    name: "a failure that is told otherwise, and remains",
+    agent: of(
+      reading(() => Effect.fail(down)).pipe(Tool.fallback(() => Effect.fail(down)))
+    ),
+    model: inPieces([call("look", oslo), done])
+  },
+  {
+    name: "a part of the answer",
+    agent: of(paying(() => Effect.fail(new PartialData({ code: "half", detail: "Half.", data: "half" })))),
+    model: inPieces([call("pay", oslo), done])
   },
   {
     name: "a typed answer by a call",
@@ -530,12 +586,45 @@ export const play = (scenario: Scenario): Effect.Effect<ReadonlyArray<Played>> =
       })
     let now = yield* read(agent.stream("Please do.", { id: "r", deltas }), [asked])
     for (const act of acts) {
-      if (now.last?._tag !== "RunSuspended") return yield* Effect.die(`${scenario.name}: ${now.last?._tag}`)
+      if (now.last?._tag !== "RunSuspended") {
+        if (scenario.isRandom) break
+        return yield* Effect.die(`${scenario.name}: ${now.last?._tag}`)
+      }
       const before = [asked, ...act(now.message)]
       const { suspension } = now.last.waiting
       const replies = AiSdk.repliesTo(suspension, before)
-      if (replies.length === 0) return yield* Effect.die(`${scenario.name}: no replies`)
+      if (replies.length === 0) {
+        if (scenario.isRandom) break
+        return yield* Effect.die(`${scenario.name}: no replies`)
+      }
       now = yield* read(agent.resumeStream(suspension, replies, { deltas }), before)
     }
     return streams
   }).pipe(Effect.provide(scenario.model))
+
+/** Demands what holds for the message of any run. */
+export const demandSound = async ({ before, chunks, errors, last, message }: Played): Promise<void> => {
+  await demandWhole(message)
+  const isFailed = chunks.some(({ type }) => type === "error")
+  assert.strictEqual(errors.length, isFailed ? 1 : 0, errors.join())
+  if (last?._tag === "RunEnded" && !isFailed) {
+    const { shown, text } = last.answer
+    assert.strictEqual(textsOf(message).at(-1), shown ?? text)
+  }
+  if (last?._tag === "RunSuspended") {
+    assert.strictEqual(message.metadata?.suspension, last.waiting.suspension.id)
+  } else if (!isFailed) {
+    assert.notEqual(typeof message.metadata?.suspension, "string")
+  }
+  const end = before.at(-1)
+  if (end?.role === "assistant") assert.strictEqual(message.id, end.id)
+  else assert.notInclude(before.map(({ id }) => id), message.id)
+  // Otherwise, the page would send the message back by itself, for ever.
+  const messages = [...before.filter(({ id }) => id !== message.id), message]
+  const finish = chunks.at(-1)
+  const isStopped = isFailed || finish?.type === "finish" && finish.finishReason === "interrupted"
+  if (!isStopped) {
+    assert.isFalse(lastAssistantMessageIsCompleteWithApprovalResponses({ messages }), "approvals")
+    assert.isFalse(lastAssistantMessageIsCompleteWithToolCalls({ messages }), "tool calls")
+  }
+}

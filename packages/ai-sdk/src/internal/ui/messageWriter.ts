@@ -111,7 +111,9 @@ export class MessageWriter {
       case "Interrupted":
         this.#tools.cutShort()
         this.#endStep()
-        return this.#send({ type: "abort" })
+        this.#send({ type: "abort" })
+        // A page does not go on by itself after this reason.
+        return this.#finish("interrupted")
       case "LimitReached":
       case "LoopNoticed":
         return
