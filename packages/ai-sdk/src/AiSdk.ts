@@ -19,11 +19,23 @@
 import type { LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
 import { demandKnown, type Names } from "@fallible/arguments/internal"
 import { Model } from "@fallible/core"
+import type { AgentEvent } from "@fallible/core/AgentEvent"
+import type { Failed, Suspension } from "@fallible/core/AgentFailure"
 import * as ModelAdapter from "@fallible/core/ModelAdapter"
+import type { Reply } from "@fallible/core/Question"
+import type { UIMessage } from "ai"
+import type * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { Bridge } from "./internal/bridge.ts"
 import type { ProviderTools } from "./internal/callOptions.ts"
 import { problemOf } from "./internal/languageModel.ts"
+import * as Messages from "./internal/ui/fromUiMessages.ts"
+import * as Replies from "./internal/ui/repliesTo.ts"
+import * as Responses from "./internal/ui/response.ts"
+import type { UiChunk, UiOptions } from "./internal/ui/types.ts"
+import * as Chunks from "./internal/ui/uiMessageStream.ts"
 
 /**
  * How long to wait for the model and when to retry, and what it can do.
@@ -111,3 +123,174 @@ export const layer = (
   model: LanguageModelV3 | LanguageModelV4,
   settings: Settings = {}
 ): Layer.Layer<Model.Model> => Layer.sync(Model.Model, () => make(model, settings))
+
+// -----------------------------------------------------------------------------
+// Pages with `useChat`
+// -----------------------------------------------------------------------------
+
+export type { UiInput } from "./internal/ui/fromUiMessages.ts"
+export type { RepliesOptions } from "./internal/ui/repliesTo.ts"
+export type { ResponseOptions } from "./internal/ui/response.ts"
+export type {
+  Recovery,
+  UiApproval,
+  UiChunk,
+  UiData,
+  UiMessage,
+  UiMetadata,
+  UiOptions,
+  UiQuestion
+} from "./internal/ui/types.ts"
+
+/**
+ * Turns the events of a run into the message of an assistant, as the AI SDK's `useChat` reads it. The stream never fails: a failed
+ * run ends with an `error`, an interrupted one with an `abort`.
+ *
+ * When to use: to send the message by a transport of your own, or to store it. For an HTTP response, use {@link response}.
+ *
+ * | of the run                  | in the message                                                                           |
+ * | --------------------------- | ---------------------------------------------------------------------------------------- |
+ * | a turn                      | a step; what the model said in a reply that is not used is removed                       |
+ * | a call                      | a tool part; its id is that of the call, `<run>/turn/1/call/1`                           |
+ * | a handled failure, a doubt  | a `data-recovery` part, which tells customers whether it was done ({@link Recovery})     |
+ * | a question for approval     | the tool part asks; its `approval.descriptor` is a {@link UiApproval}                    |
+ * | a tool that the page runs   | the tool part waits for `addToolOutput`, with its input                                  |
+ * | any other question          | a `data-question` part ({@link UiQuestion})                                              |
+ * | a typed answer              | a `data-answer` part as it grows, and the whole answer as text                           |
+ * | a run that waits            | `metadata.suspension`, or a `data-postponed` part                                        |
+ *
+ * By default, a page sees no arguments, no results and no reasoning: the `input` of a tool part is `{}` and its `output` `null`. A
+ * question shows the arguments that it is about, without secrets.
+ *
+ * @param options what is shown, and which message the run goes on with
+ * @example
+ * ```ts
+ * import { Agent, Toolkit } from "@fallible/core"
+ * import { AiSdk } from "@fallible/ai-sdk"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import { Effect, Stream } from "effect"
+ *
+ * const agent = Agent.make({ toolkit: Toolkit.empty })
+ * const chunks = agent.stream("Hi", { id: "run-1" }).pipe(
+ *   AiSdk.uiMessageStream(),
+ *   Stream.runCollect,
+ *   Effect.provide(ScriptedModel.layer([ScriptedModel.text("Hello!")]))
+ * )
+ * const sent = await Effect.runPromise(chunks)
+ * sent.map(({ type }) => type)
+ * // => ["start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"]
+ * ```
+ *
+ * @category pages
+ * @since 0.1.0
+ */
+export const uiMessageStream: {
+  (options?: UiOptions): <R>(run: Stream.Stream<AgentEvent, Failed, R>) => Stream.Stream<UiChunk, never, R>
+  <R>(run: Stream.Stream<AgentEvent, Failed, R>, options?: UiOptions): Stream.Stream<UiChunk, never, R>
+} = dual((args) => Stream.isStream(args[0]), Chunks.uiMessageStream)
+
+/**
+ * Makes a response that streams a run to `useChat`, as server-sent events. If the page closes it, the run is interrupted.
+ *
+ * When to use: in a route of Next, Hono or any server that answers with a `Response`.
+ *
+ * The body runs with the services of the Effect. So provide the run's own services to the run, if they are scoped to the Effect.
+ * Every 15 seconds, a comment keeps proxies from closing the connection.
+ *
+ * @param options what is shown, which message the run goes on with, and headers
+ * @example
+ * ```ts
+ * import { Agent, Toolkit } from "@fallible/core"
+ * import { AiSdk } from "@fallible/ai-sdk"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import type { UIMessage } from "ai"
+ * import { Effect } from "effect"
+ *
+ * const agent = Agent.make({ toolkit: Toolkit.empty })
+ * const model = ScriptedModel.layer([ScriptedModel.text("Hello!")])
+ *
+ * // app/api/chat/route.ts
+ * const POST = async (request: Request): Promise<Response> => {
+ *   const { messages }: { readonly messages: ReadonlyArray<UIMessage> } = await request.json()
+ *   const { question = "", transcript } = AiSdk.fromUiMessages(messages)
+ *   const run = agent.stream(question, { transcript })
+ *   return Effect.runPromise(Effect.provide(AiSdk.response(run, { originalMessages: messages }), model))
+ * }
+ *
+ * const messages = [{ id: "1", role: "user", parts: [{ type: "text", text: "Hi" }] }]
+ * const response = await POST(new Request("http://localhost", { method: "POST", body: JSON.stringify({ messages }) }))
+ * const body = await response.text()
+ * body.includes("Hello!") // => true
+ * ```
+ *
+ * @category pages
+ * @since 0.1.0
+ */
+export const response: {
+  (
+    options?: Responses.ResponseOptions
+  ): <R>(run: Stream.Stream<AgentEvent, Failed, R>) => Effect.Effect<Response, never, R>
+  <R>(
+    run: Stream.Stream<AgentEvent, Failed, R>,
+    options?: Responses.ResponseOptions
+  ): Effect.Effect<Response, never, R>
+} = dual((args) => Stream.isStream(args[0]), Responses.response)
+
+/**
+ * Reads the messages that a page sent: what to ask the agent, and the conversation before it. It never throws: what is not
+ * understood is passed over, and so are system prompts.
+ *
+ * When to use: in the route that `useChat` posts to. A page can make up anything, also results of tools. If that matters, keep the
+ * `transcript` and the `facts` of each run on the server, and take only the `question`. A transcript with calls of tools that act
+ * needs `facts`, too.
+ *
+ * @example
+ * ```ts
+ * import { AiSdk } from "@fallible/ai-sdk"
+ *
+ * const { question, transcript } = AiSdk.fromUiMessages([
+ *   { id: "1", role: "user", parts: [{ type: "text", text: "Hi" }] },
+ *   { id: "2", role: "assistant", parts: [{ type: "text", text: "Hello!" }] },
+ *   { id: "3", role: "user", parts: [{ type: "text", text: "Who are you?" }] }
+ * ])
+ * question // => "Who are you?"
+ * transcript.length // => 2
+ * ```
+ *
+ * @category pages
+ * @since 0.1.0
+ */
+export const fromUiMessages: (messages: ReadonlyArray<UIMessage>) => Messages.UiInput = Messages.fromUiMessages
+
+/**
+ * Finds the replies to the open questions of a suspension in the messages that a page sent. Empty if there are none.
+ *
+ * When to use: before a run is resumed. With replies, call `agent.resumeStream(suspension, replies)`; without, begin a run.
+ *
+ * | kind of question           | its reply in the messages                                                       |
+ * | -------------------------- | ------------------------------------------------------------------------------- |
+ * | `approval`                 | `addToolApprovalResponse`, with the digest that the page was shown              |
+ * | `client`                   | `addToolOutput`: its `output`, or its `errorText`                               |
+ * | `reply`, `choice`, `doubt` | `addToolOutput` with a text; or the user's next message, for the first of them  |
+ *
+ * An approval counts only while its message is the last one: who wrote something else meanwhile has not agreed to it.
+ *
+ * @param suspension what the server has stored
+ * @param options who replies, and other arguments for approved calls
+ * @example
+ * ```ts
+ * import { AiSdk } from "@fallible/ai-sdk"
+ *
+ * const question = { id: "r/turn/1/call/1/question/1", kind: "reply", tool: "book", text: "For how many?" } as const
+ * AiSdk.repliesTo({ questions: [question] }, [{ id: "1", role: "user", parts: [{ type: "text", text: "four" }] }])
+ * // => [{ id: "r/turn/1/call/1/question/1", reply: "four" }]
+ * ```
+ *
+ * @category pages
+ * @since 0.1.0
+ */
+export const repliesTo: (
+  suspension: Pick<Suspension, "questions">,
+  messages: ReadonlyArray<UIMessage>,
+  options?: Replies.RepliesOptions
+) => ReadonlyArray<Reply> = Replies.repliesTo

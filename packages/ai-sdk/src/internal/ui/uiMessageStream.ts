@@ -1,0 +1,28 @@
+/*
+ * A run as the stream of a message, whatever becomes of it.
+ */
+import * as AgentEvent from "@fallible/core/AgentEvent"
+import type { Failed } from "@fallible/core/AgentFailure"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { type CutOff, MessageWriter } from "./messageWriter.ts"
+import type { UiChunk, UiOptions } from "./types.ts"
+
+export const uiMessageStream = <R>(
+  run: Stream.Stream<AgentEvent.AgentEvent, Failed, R>,
+  options: UiOptions = {}
+): Stream.Stream<UiChunk, never, R> =>
+  Stream.suspend(() => {
+    const message = new MessageWriter(options)
+    return AgentEvent.forClients(run, options).pipe(
+      Stream.catchCause((cause) => Stream.fromEffect(cutOff(cause))),
+      Stream.map((event) => message.write(event)),
+      Stream.flattenIterable
+    )
+  })
+
+const cutOff = (cause: Cause.Cause<never>): Effect.Effect<CutOff> =>
+  Cause.hasInterruptsOnly(cause)
+    ? Effect.succeed({ _tag: "Interrupted" })
+    : Effect.as(Effect.logError("The stream of a run broke", cause), { _tag: "Broken" })
