@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs"
 const folders = readdirSync(import.meta.dirname).filter((name) => /^\d\d-/.test(name))
 // Removes the word from `argv`. The rest of the command line belongs to the example.
 const [word = ""] = process.argv.splice(2, 1)
-const matches = folders.filter((folder) => folder.split("-").includes(word))
+const matches = folders.filter((folder) => folder === word || folder.split("-").includes(word))
 
 if (matches.length === 1) await import(`./${matches[0]}/main.ts`)
 else {
