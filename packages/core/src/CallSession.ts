@@ -136,11 +136,11 @@ class Session<T extends Tool.Any> {
     return this.#begun === undefined ? this.#options.facts ?? empty : handedOn(this.#begun.facts)
   }
 
-  call(call: ToolCall, turn: object = {}): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
+  call(call: ToolCall, turn: object | undefined): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
     return Effect.flatMap(this.#begin, (begun) => {
       const id = `${begun.run}/call/${++this.#callCount}`
       const tool: Tool.Any | undefined = this.#toolkit.tools.get(call.name)
-      const of = this.#turnOf(turn)
+      const of = this.#turnOf(turn ?? {})
       const performed = Effect.suspend(() => this.#perform(begun, of, call, id, tool))
       return (tool?.sideEffect ?? "none") === "none" ? performed : this.#acting.withPermits(1)(performed)
     })
