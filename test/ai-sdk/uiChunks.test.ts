@@ -235,6 +235,33 @@ describe("a message that goes on", () => {
     }).pipe(paying))
 })
 
+describe("the messages that a page sent", () => {
+  const nonsense: ReadonlyArray<unknown> = [
+    null,
+    5,
+    [null],
+    [{}],
+    [{ role: "assistant" }],
+    [{ role: "assistant", id: 5, parts: 5, metadata: 5 }],
+    [{ role: "assistant", parts: [null, 5, { toolCallId: 5 }, { toolCallId: "r/turn/1/call/1" }] }],
+    [{ role: "assistant", parts: [{ toolCallId: "r/turn/1/call/1", type: 5, state: 5, approval: { id: "a" } }] }]
+  ]
+  for (const messages of nonsense) {
+    it.effect(`may be anything: ${JSON.stringify(messages)}`, () =>
+      Effect.gen(function*() {
+        const originalMessages = messages as ReadonlyArray<AiSdk.UiMessage>
+        const chunks = yield* chunksOf(approving.stream("?", { id: "r" }), { originalMessages })
+        assert.strictEqual(finishOf(chunks).finishReason, "tool-calls")
+      }).pipe(paying))
+  }
+
+  it("are given with known options alone", () => {
+    const misspelt = { argument: true } as AiSdk.UiOptions
+    assert.throws(() => AiSdk.uiMessageStream(approving.stream("?"), misspelt), /argument/)
+    assert.throws(() => AiSdk.response(approving.stream("?"), misspelt), /argument/)
+  })
+})
+
 describe("a run that a journal replays", () => {
   it.effect("has the same message", () =>
     Effect.gen(function*() {
