@@ -5,18 +5,9 @@ import { Effect } from "effect"
 import { play, scenarios } from "../support/uiScenarios.ts"
 
 const sentencesOf = (chunk: AiSdk.UiChunk): ReadonlyArray<string> => {
-  switch (chunk.type) {
-    case "data-recovery":
-      return [chunk.data.text]
-    case "tool-output-error":
-    case "tool-input-error":
-    case "error":
-      return [chunk.errorText]
-    case "data-postponed":
-      return [chunk.data.message]
-    default:
-      return []
-  }
+  if (chunk.type === "data-recovery") return [chunk.data.text]
+  if (chunk.type === "data-postponed") return [chunk.data.message]
+  return "errorText" in chunk ? [chunk.errorText] : []
 }
 
 const golden = [

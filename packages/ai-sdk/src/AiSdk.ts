@@ -211,7 +211,7 @@ export const uiMessageStream: {
  *
  * // app/api/chat/route.ts
  * const POST = async (request: Request): Promise<Response> => {
- *   const { messages }: { readonly messages: ReadonlyArray<UIMessage> } = await request.json()
+ *   const { messages }: { readonly messages: ReadonlyArray<UIMessage> } = JSON.parse(await request.text())
  *   const { question = "", transcript } = AiSdk.fromUiMessages(messages)
  *   const run = agent.stream(question, { transcript })
  *   return Effect.runPromise(Effect.provide(AiSdk.response(run, { originalMessages: messages }), model))

@@ -9,10 +9,10 @@
  */
 import type { CallEnded } from "@fallible/core/ClientEvent"
 import type { Question } from "@fallible/core/Question"
-import type { UIMessage } from "ai"
-import { fieldsOf, objectAt, parsed, textAt } from "../untyped.ts"
+import { type Fields, fieldsOf, objectAt, parsed, textAt } from "../untyped.ts"
 import { cutShortText, failureText, heldBackText } from "./sentences.ts"
 import type { UiApproval, UiChunk } from "./types.ts"
+import { toolPartsOf } from "./untrustedMessages.ts"
 
 interface Part {
   readonly tool: string
@@ -33,9 +33,9 @@ export class ToolParts {
   readonly #send: (chunk: UiChunk) => void
 
   /** @param continued the message that the stream goes on with */
-  constructor(continued: UIMessage | undefined, send: (chunk: UiChunk) => void) {
+  constructor(continued: Fields | undefined, send: (chunk: UiChunk) => void) {
     this.#send = send
-    for (const part of continued?.parts ?? []) this.#recall(part)
+    for (const part of toolPartsOf(continued)) this.#recall(part)
   }
 
   get isEmpty(): boolean {
@@ -194,18 +194,15 @@ export class ToolParts {
     this.#send({ type: "tool-approval-response", approvalId, approved })
   }
 
-  // The message comes from a page, so its types are not certain.
-  #recall(message: unknown): void {
-    const id = textAt(message, "toolCallId")
-    if (id === undefined) return
-    const { errorText, input, preliminary, state } = fieldsOf(message)
+  #recall(shown: Fields): void {
+    const { errorText, input, preliminary, state } = shown
     const isPartial = state === "input-streaming" || errorText === heldBackText
     const isEmpty = Object.keys(fieldsOf(input)).length === 0
-    const tool = textAt(message, "type")?.slice("tool-".length) ?? ""
-    const part = this.#begin(id, tool, isPartial ? "partial" : isEmpty ? "hidden" : "shown")
+    const [id = "", type = ""] = [textAt(shown, "toolCallId"), textAt(shown, "type")]
+    const part = this.#begin(id, type.slice("tool-".length), isPartial ? "partial" : isEmpty ? "hidden" : "shown")
     const hasOutput = state === "output-available" || state === "output-error"
     if (hasOutput) part.output = preliminary === true ? "preliminary" : "final"
-    const approval = objectAt(message, "approval")
+    const approval = objectAt(shown, "approval")
     const [approvalId, approved] = [textAt(approval, "id"), approval?.["approved"]]
     if (approvalId === undefined) return
     part.approval = { id: approvalId, approved: typeof approved === "boolean" ? approved : undefined }
