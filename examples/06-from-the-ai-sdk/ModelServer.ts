@@ -1,52 +1,32 @@
 /**
  * A model on the loopback interface that streams Chat Completions, so that a provider's package talks to it as to any other:
  *
- *     createOpenAI({ apiKey: "none", baseURL: server.url }).chat("stand-in")
+ *     createOpenAI({ apiKey: "none", baseURL: `${server.url}/v1` }).chat("stand-in")
  */
 import type { Model, Transcript } from "@fallible/core"
-import { once } from "node:events"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
+import { listen, type Loopback } from "./Loopback.ts"
 
-export interface ModelServer {
-  readonly url: string
-  readonly close: () => Promise<void>
-}
-
-export const start = async (
-  reply: (messages: ReadonlyArray<Transcript.Message>) => Model.Reply
-): Promise<ModelServer> => {
-  const server = createServer((request, response) =>
-    void request.toArray().then((chunks) => {
-      const { messages }: { readonly messages: ReadonlyArray<Sent> } = JSON.parse(Buffer.concat(chunks).toString())
-      const { calls, text } = reply(read(messages))
-      const tool_calls = calls.map(({ arguments: args, id, name }, index) => ({
-        index,
-        id,
-        type: "function",
-        function: { name, arguments: args }
-      }))
-      response.writeHead(200, { "content-type": "text/event-stream" })
-      for (
-        const choice of [
-          { index: 0, delta: { role: "assistant", ...(text === "" ? {} : { content: text }), tool_calls } },
-          { index: 0, delta: {}, finish_reason: calls.length === 0 ? "stop" : "tool_calls" }
-        ]
-      ) response.write(`data: ${JSON.stringify({ id: "reply", model: "stand-in", created: 0, choices: [choice] })}\n\n`)
-      response.end("data: [DONE]\n\n")
-    })
-  )
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
-  return {
-    // A server that listens on a port has an address of this type.
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, "close")
+export const start = (reply: (messages: ReadonlyArray<Transcript.Message>) => Model.Reply): Promise<Loopback> =>
+  listen((_, body, response) => {
+    const { messages }: { readonly messages: ReadonlyArray<Sent> } = JSON.parse(body)
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    for (const choice of choicesOf(reply(read(messages)))) {
+      response.write(`data: ${JSON.stringify({ id: "reply", model: "stand-in", created: 0, choices: [choice] })}\n\n`)
     }
-  }
+    response.end("data: [DONE]\n\n")
+  })
+
+const choicesOf = ({ calls, text }: Model.Reply) => {
+  const tool_calls = calls.map(({ arguments: args, id, name }, index) => ({
+    index,
+    id,
+    type: "function",
+    function: { name, arguments: args }
+  }))
+  return [
+    { index: 0, delta: { role: "assistant", ...(text === "" ? {} : { content: text }), tool_calls } },
+    { index: 0, delta: {}, finish_reason: calls.length === 0 ? "stop" : "tool_calls" }
+  ]
 }
 
 /** A message as Chat Completions have it. */

@@ -26,7 +26,7 @@ export const talk = async (route: Route, wish: string, id = "chat-1"): Promise<T
       api: "http://localhost/api/chat",
       // A page would go over the network here.
       fetch: async (url, init) => {
-        sent.push(String(init?.body))
+        sent.push(typeof init?.body === "string" ? init.body : "")
         return route(new Request(url, init))
       }
     })
@@ -50,9 +50,14 @@ const asked = (message: AiSdk.UiMessage | undefined) =>
       : []
   )
 
-const readIn = ({ parts, role }: AiSdk.UiMessage): ReadonlyArray<string> =>
-  role === "user" ? [] : parts.flatMap((part) => {
+// What became of a call says more than that it failed.
+const readIn = ({ parts, role }: AiSdk.UiMessage): ReadonlyArray<string> => {
+  if (role === "user") return []
+  const explained = new Set(parts.flatMap((part) => part.type === "data-recovery" ? [part.data.toolCallId] : []))
+  return parts.flatMap((part) => {
     if (part.type === "text") return part.text === "" ? [] : [part.text]
     if (part.type === "data-recovery") return [part.data.text]
-    return isToolUIPart(part) && part.state === "output-error" ? [part.errorText] : []
+    const isError = isToolUIPart(part) && part.state === "output-error" && !explained.has(part.toolCallId)
+    return isError ? [part.errorText] : []
   })
+}

@@ -4,6 +4,8 @@
  * again, in other words, as models do. After three tries it gives up, and says what it has read.
  */
 import type { Model, Transcript } from "@fallible/core"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 
 export const reply = (messages: ReadonlyArray<Transcript.Message>): Model.Reply => {
   const steps = stepsOf(messages)
@@ -16,13 +18,14 @@ export const reply = (messages: ReadonlyArray<Transcript.Message>): Model.Reply 
   if (next === undefined) return say("All flights are sold out. Nothing was booked or charged.")
   const [booking] = found(steps, "bookFlight", /"booking":"([\w-]+)"/g)
   if (booking === undefined) return tried(steps, "bookFlight", { flight: next, passenger: "Ada" }, soldOut)
+  const [booked = next] = found(steps, "bookFlight", /"flight":"(\w+)"/g)
   const euros = Number(found(steps, "bookFlight", /"euros":(\d+)/g)[0])
 
   const [receipt] = found(steps, "chargeCard", /"id":"(ch_\d+)"/g)
   const wasCharged = receipt !== undefined || steps.some(({ text, tool }) => tool === "chargeCard" && isDone(text))
-  if (!wasCharged) return tried(steps, "chargeCard", { booking, euros, note: `Flight ${next}` })
+  if (!wasCharged) return tried(steps, "chargeCard", { booking, euros, note: `Flight ${booked}` })
 
-  const paid = `Flight ${next} is booked (${booking}), and ${euros} euros are paid${receipt ? ` (${receipt})` : ""}.`
+  const paid = `Flight ${booked} is booked (${booking}), and ${euros} euros are paid${receipt ? ` (${receipt})` : ""}.`
   if (found(steps, "sendConfirmation", /("sent":true)/g).length > 0) return say(`${paid} A confirmation is on its way.`)
   return tried(steps, "sendConfirmation", { booking, text: paid }, 0, paid)
 }
@@ -33,8 +36,8 @@ const tried = (steps: ReadonlyArray<Step>, tool: string, args: object, before = 
   const text = failed.at(-1)?.text
   if (text === undefined) return call(steps, tool, args)
   const said = detailIn(text)
-  if (isForbidden(text)) return say(`${known} I stop here, for ${tool} may have been done: ${said}`.trim())
-  if (failed.length >= 3) return say(`${known} I could not do this: ${tool}. ${said}`.trim())
+  if (isInDoubt(text)) return say(`${known} I do not know whether this was done: ${tool}. ${said}`.trim())
+  if (failed.length >= 3 || isForbidden(text)) return say(`${known} I could not do this: ${tool}. ${said}`.trim())
   return call(steps, tool, "note" in args ? { ...args, note: `${String(args.note)} (try ${failed.length + 1})` } : args)
 }
 
@@ -48,19 +51,28 @@ interface Step {
 }
 
 const stepsOf = (messages: ReadonlyArray<Transcript.Message>): ReadonlyArray<Step> =>
-  messages.flatMap((message) =>
-    // A failure may be written as a text inside of JSON.
-    message.role === "tool" ? [{ tool: message.name, text: message.text.replaceAll("\\", "") }] : []
-  )
+  messages.flatMap((message) => message.role === "tool" ? [{ tool: message.name, text: message.text }] : [])
 
 const found = (steps: ReadonlyArray<Step>, tool: string, pattern: RegExp): ReadonlyArray<string> =>
   steps.flatMap((step) => step.tool === tool ? Array.from(step.text.matchAll(pattern), ([, group = ""]) => group) : [])
 
 const isDone = (text: string): boolean => /already_done/.test(text)
 
-const isForbidden = (text: string): boolean => /do not (?:repeat|call)/i.test(text)
+const isInDoubt = (text: string): boolean => /may already have taken effect|may have been done/i.test(text)
 
-const detailIn = (text: string): string => /"detail":"([^"]*)"/.exec(text)?.[1] ?? text
+const isForbidden = (text: string): boolean =>
+  /do not (?:repeat|call)/i.test(text) && !/call again with corrected/i.test(text)
+
+/** What went wrong, without the JSON around it. The AI SDK wraps an error's text once more. */
+const detailIn = (text: string): string =>
+  Option.match(readFailure(text), {
+    onNone: () => text,
+    onSome: ({ detail, error }) => detail ?? detailIn(error)
+  })
+
+const readFailure = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ error: Schema.String, detail: Schema.optionalKey(Schema.String) }))
+)
 
 // -----------------------------------------------------------------------------
 // What the model writes

@@ -3,8 +3,8 @@
  */
 import { createOpenAI } from "@ai-sdk/openai"
 import type { LanguageModelV4 } from "@ai-sdk/provider"
-import { Observer } from "@fallible/core"
 import type * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -54,7 +54,7 @@ export interface Setting {
   readonly services?: Layer.Layer<never>
 }
 
-const withoutLog = Observer.layer({ failureLevel: "None" })
+const withoutLog = Logger.layer([])
 
 export interface Played extends Page.Talk {
   readonly bookings: ReadonlyArray<string>
@@ -78,7 +78,7 @@ export const play = async (
       keyOf: program.keyOf
     })
     const route = program.route({
-      model: model ?? createOpenAI({ apiKey: "none", baseURL: server.url }).chat("stand-in"),
+      model: model ?? createOpenAI({ apiKey: "none", baseURL: `${server.url}/v1` }).chat("stand-in"),
       tools,
       store: new ChatStore(folder)
     }, services)

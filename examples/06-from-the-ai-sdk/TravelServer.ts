@@ -7,9 +7,8 @@
  *     POST /v1/charges                charges a card, once for each `Idempotency-Key`
  *     POST /mails                     sends a mail
  */
-import { once } from "node:events"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { ServerResponse } from "node:http"
+import { listen, type Loopback } from "./Loopback.ts"
 
 export interface Flight {
   readonly flight: string
@@ -37,12 +36,10 @@ export interface Fault {
   readonly times?: number
 }
 
-export interface TravelServer {
-  readonly url: string
+export interface TravelServer extends Loopback {
   readonly bookings: ReadonlyArray<string>
   readonly charges: ReadonlyArray<Charge>
   readonly mails: ReadonlyArray<string>
-  readonly close: () => Promise<void>
 }
 
 /** The flights of every route. */
@@ -54,40 +51,19 @@ const flights: ReadonlyArray<Flight> = [
 export const start = async (fault?: Fault): Promise<TravelServer> => {
   const services = new Services()
   let hits = 0
-  const respond = async (request: IncomingMessage, response: ServerResponse) => {
-    const { pathname } = new URL(request.url ?? "/", "http://localhost")
-    const at = `${request.method} ${pathname}`
-    const body = Buffer.concat(await request.toArray()).toString()
-    const isHit = fault?.at === at && hits++ < (fault.times ?? Infinity)
-    const key = request.headers["idempotency-key"]
-    const answer = isHit && !fault.acts
-      ? undefined
-      : services.answer(at, body, typeof key === "string" ? key : undefined)
-    if (answer !== undefined && !isHit) return send(response, answer)
-    if (fault?.answer === "reset") return void response.socket?.resetAndDestroy()
-    if (typeof fault?.answer === "number") {
-      send(response, {
-        status: fault.answer,
-        body: refusal("api_error", wordsOf(fault.answer)),
-        headers: fault.headers ?? {}
-      })
-    }
-  }
-  const server = createServer((request, response) => void respond(request, response))
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
-  return {
-    // A server that listens on a port has an address of this type.
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    bookings: services.bookings,
-    charges: services.charges,
-    mails: services.mails,
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, "close")
-    }
-  }
+  const { close, url } = await listen(({ headers, method, url = "/" }, body, response) => {
+    const at = `${method} ${new URL(url, "http://localhost").pathname}`
+    const key = headers["idempotency-key"]
+    const act = () => services.answer(at, body, typeof key === "string" ? key : undefined)
+    if (fault === undefined || fault.at !== at || hits++ >= (fault.times ?? Infinity)) return send(response, act())
+    if (fault.acts) act()
+    if (fault.answer === "silence") return
+    if (fault.answer === "reset") return void response.socket?.resetAndDestroy()
+    const { answer: status, headers: more = {} } = fault
+    send(response, { status, body: refusal("api_error", wordsOf(status)), headers: more })
+  })
+  const { bookings, charges, mails } = services
+  return { url, close, bookings, charges, mails }
 }
 
 const refusal = (type: string, message: string) => ({ error: { type, message } })

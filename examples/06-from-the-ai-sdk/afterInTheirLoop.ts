@@ -35,6 +35,7 @@ export const afterInTheirLoop = ({ model, store, tools }: Options, services: Lay
       stream: toUIMessageStream({
         stream: result.stream,
         originalMessages: messages,
+        onError: AiSdk.errorText,
         onStepEnd: keepFacts,
         onEnd: ({ messages }) => {
           keepFacts()

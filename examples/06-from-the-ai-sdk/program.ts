@@ -34,10 +34,10 @@ const notice = "A stand-in plays the model. It repeats a failed call in other wo
 const told = ({ approvals, charges, chargesAfterwards, reads }: Played): string =>
   [
     `  asked    ${times(approvals.length)} for an approval`,
-    `  charged  ${times(charges.length)}${charges.map(({ id }) => ` ${id}`).join("")}${
+    `  charged  ${times(charges.length)} (${charges.map(({ id }) => id).join(", ")})${
       chargesAfterwards === charges.length ? "" : `, and ${chargesAfterwards} once the page has sent its request again`
     }`,
     ...reads.map((text, index) => `  ${index === 0 ? "reads  " : "       "}  ${text}`)
   ].join("\n")
 
-const times = (count: number): string => count === 1 ? "once" : count === 0 ? "never" : `${count} times`
+const times = (count: number): string => ["never", "once", "twice"][count] ?? `${count} times`

@@ -11,7 +11,7 @@ export const travelToolkit = (tools: TravelTools) =>
     bookFlight: { identity: ({ flight, passenger }) => [flight, passenger], repeats: false },
     chargeCard: { identity: ({ booking }) => booking, repeats: false, sideEffect: "idempotent_by_key" },
     sendConfirmation: { identity: ({ booking }) => booking, repeats: false }
-  }).pipe(Toolkit.withDefaults(Policy.standard()))
+  }).pipe(Toolkit.withDefaults(Policy.standard({ retryTimeouts: true })))
 
 /** One key for each booking, also if the model words the call otherwise. */
 export const keyOf: Services["keyOf"] = (_, options) => AiSdk.callOf(options)?.idempotencyKey ?? options.toolCallId

@@ -61,6 +61,7 @@ export { callOf } from "./internal/toolkit/executionOptions.ts"
 export type { ToolOptions } from "./internal/toolkit/theirTool.ts"
 export { type AiTools, toolkit, type ToolkitOptions } from "./internal/toolkit/toolkit.ts"
 export { CallFailed } from "./internal/tools/callFailed.ts"
+export { errorText } from "./internal/tools/errorText.ts"
 export { factsOf, repairToolCall, tools, type ToolsOf, type ToolsOptions } from "./internal/tools/tools.ts"
 
 const names: Names<Settings> = {

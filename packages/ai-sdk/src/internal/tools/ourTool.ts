@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { CallFailed } from "./callFailed.ts"
 import { type ModelOutput, modelOutputOf, Recent } from "./modelText.ts"
+import { refusedAs } from "./unreadable.ts"
 
 /** What the tools of one session share. */
 export interface Sharing {
@@ -60,6 +61,9 @@ class Inputs {
   }
 
   read(value: unknown): Promise<Read> {
+    // A page runs no call that cannot be read.
+    const refused = this.#tool.client === true ? undefined : refusedAs(value)
+    if (refused !== undefined) return Promise.resolve({ success: true, value })
     const text = JSON.stringify(value)
     return Effect.runPromise(Effect.matchEager(Arguments.decode(text, this.#tool), {
       onFailure: ({ detail, hint }): Read => ({
@@ -115,6 +119,8 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     input: unknown,
     { abortSignal, messages, toolCallId }: ToolExecutionOptions<unknown>
   ): Promise<unknown> => {
+    const refused = refusedAs(input)
+    if (refused !== undefined) throw new CallFailed(rendering(refused, { id: toolCallId, name }), refused)
     // All calls of a reply have the same list of messages.
     const called = Effect.flatMapEager(
       inputs.textOf(input),
@@ -149,7 +155,9 @@ const approvalOf = ({ approvals = [] }: Tool.Any, { runPromise }: Sharing): Pick
       }),
       (needed) => needed.includes(true)
     )
-  return { needsApproval: (input: unknown) => runPromise(isNeeded(input)) }
+  return {
+    needsApproval: (input: unknown) => refusedAs(input) === undefined ? runPromise(isNeeded(input)) : false
+  }
 }
 
 // The AI SDK passes the input that the tool's own schema has decoded.

@@ -10,6 +10,7 @@ import type { Tool as TheirTool, ToolCallRepairFunction, ToolSet } from "ai"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type Sharing, theirToolOf } from "./ourTool.ts"
+import { unreadable } from "./unreadable.ts"
 
 /**
  * The options of {@link tools}, beside those of a session (`CallSession.Options`).
@@ -166,7 +167,7 @@ export const factsOf = (made: object): CallFacts => {
 
 /**
  * Repairs the text of a call that the AI SDK cannot read: broken quotes, trailing commas, a fence around it. A text that was cut off
- * is never completed.
+ * is never completed: such a call fails, and its model reads where the text ends.
  *
  * When to use: as `repairToolCall` of `generateText` and `streamText`, beside {@link tools}.
  *
@@ -184,7 +185,11 @@ export const factsOf = (made: object): CallFacts => {
  * @since 0.1.0
  */
 export const repairToolCall = ({ tools }: Toolkit.Toolkit): ToolCallRepairFunction<ToolSet> => ({ toolCall }) => {
-  const parsed = tools.has(toolCall.toolName) ? Arguments.parse(toolCall.input) : undefined
-  const input = parsed !== undefined && Result.isSuccess(parsed) ? JSON.stringify(parsed.success.value) : toolCall.input
-  return Promise.resolve(input === toolCall.input ? null : { ...toolCall, input })
+  const { input: text, toolName } = toolCall
+  if (!tools.has(toolName)) return Promise.resolve(null)
+  const input = Result.match(Arguments.parse(text), {
+    onFailure: () => unreadable(text),
+    onSuccess: ({ value }) => JSON.stringify(value)
+  })
+  return Promise.resolve(input === text ? null : { ...toolCall, input })
 }

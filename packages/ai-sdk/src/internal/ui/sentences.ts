@@ -24,7 +24,9 @@ const waitText = (wait: Duration.Duration): string => {
 }
 
 /** Says what became of a call in which failures were handled, which was repeated, or which is in doubt. */
-export const recoveredText = ({ attempts, by, certainty, code, status }: Omit<Recovery, "text">): string => {
+export const recoveredText = (
+  { attempts, by, certainty, code, status }: Pick<Recovery, "attempts" | "by" | "certainty" | "code" | "status">
+): string => {
   if (code === "already_done") return "It had been done before, so it was not done again."
   if (status === "completed") return completedText(by, code, attempts)
   if (certainty === "unknown") return inDoubt
@@ -52,7 +54,9 @@ const inDoubt = "It may have been done. That is not known for sure."
 const incomplete = "It was done, but its answer was not complete."
 
 /** Says why a call failed: to customers, whether it was done; to those who may see results, also what was wrong. */
-export const failureText = ({ certainty, detail, error, outcome }: CallEnded): string => {
+export const failureText = (
+  { certainty, detail, error, outcome }: Pick<CallEnded, "certainty" | "detail" | "error" | "outcome">
+): string => {
   const text = outcome === "stopped" ? "It was stopped." : sentenceOf(certainty, error)
   return detail === undefined ? text : `${text} ${detail}`
 }

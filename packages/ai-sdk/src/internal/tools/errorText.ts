@@ -1,0 +1,44 @@
+/*
+ * What a customer reads of a call that failed in the AI SDK's loop.
+ */
+import { brokenText, failureText, recoveredText } from "../ui/sentences.ts"
+import { CallFailed } from "./callFailed.ts"
+
+/**
+ * Says to a customer what became of a call that failed: whether it was done. It names no tool, no service and no error.
+ *
+ * When to use: as `onError` of `toUIMessageStream`, beside {@link tools}. Without it, a page shows what the model reads.
+ *
+ * @param error what a tool has thrown, or what else went wrong
+ *
+ * @example
+ * ```ts
+ * import { AiSdk } from "@fallible/ai-sdk"
+ * import { Tool, Toolkit, ToolCall } from "@fallible/core"
+ * import { Schema } from "effect"
+ *
+ * const book = Tool.make("book", { description: "Books", success: Schema.String }, () => ToolCall.refuse("It is full."))
+ * const { book: theirs } = AiSdk.tools(Toolkit.make(book))
+ * const error = await theirs.execute?.({}, { toolCallId: "1", messages: [], context: {} }).catch((error) => error)
+ * AiSdk.errorText(error) // => "It did not work."
+ * ```
+ *
+ * @category tools
+ * @since 0.1.0
+ */
+export const errorText = (error: unknown): string => {
+  if (!(error instanceof CallFailed)) return isRefusedCall(error) ? refused : brokenText
+  const { outcome } = error
+  const { attempts, certainty } = outcome
+  if (outcome._tag === "Stopped") return failureText({ certainty, outcome: "stopped" })
+  const { _tag, code } = outcome.failure
+  return code === "already_done"
+    ? recoveredText({ status: "completed", code, attempts })
+    : failureText({ certainty, outcome: "failed", error: _tag })
+}
+
+const refused = failureText({ certainty: "not_executed", outcome: "failed" })
+
+// The AI SDK has refused a call, and its model reads why.
+const isRefusedCall = (error: unknown): boolean =>
+  error instanceof Error && (error.name === "AI_InvalidToolInputError" || error.name === "AI_NoSuchToolError")
