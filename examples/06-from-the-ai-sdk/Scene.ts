@@ -60,8 +60,8 @@ export interface Played extends Page.Talk {
   readonly bookings: ReadonlyArray<string>
   readonly charges: ReadonlyArray<TravelServer.Charge>
   readonly mails: ReadonlyArray<string>
-  /** How many charges there are once the page has sent its last request again. */
-  readonly chargesAfterwards: number
+  /** How many charges and mails there are once the page has sent its last request again. */
+  readonly sentAgain: { readonly charges: number; readonly mails: number }
 }
 
 export const play = async (
@@ -83,13 +83,19 @@ export const play = async (
       store: new ChatStore(folder)
     }, services)
     const talk = await Page.talk(route, wish)
-    const { bookings, charges, mails } = structuredClone({ ...travel, close: undefined })
+    const [bookings, charges, mails] = [[...travel.bookings], [...travel.charges], [...travel.mails]]
     // A page whose button is pressed twice.
     const again = await route(
       new Request("http://localhost/api/chat", { method: "POST", body: talk.sent.at(-1) ?? "" })
     )
     await again.text()
-    return { ...talk, bookings, charges, mails, chargesAfterwards: travel.charges.length }
+    return {
+      ...talk,
+      bookings,
+      charges,
+      mails,
+      sentAgain: { charges: travel.charges.length, mails: travel.mails.length }
+    }
   } finally {
     await Promise.all([travel.close(), server.close()])
     rmSync(folder, { recursive: true })

@@ -31,12 +31,10 @@ export const program = CommandLine.program(fromTheAiSdk)
 
 const notice = "A stand-in plays the model. It repeats a failed call in other words, unless it reads that it must not."
 
-const told = ({ approvals, charges, chargesAfterwards, reads }: Played): string =>
+const told = ({ approvals, charges, reads }: Played): string =>
   [
     `  asked    ${times(approvals.length)} for an approval`,
-    `  charged  ${times(charges.length)} (${charges.map(({ id }) => id).join(", ")})${
-      chargesAfterwards === charges.length ? "" : `, and ${chargesAfterwards} once the page has sent its request again`
-    }`,
+    `  charged  ${times(charges.length)} (${charges.map(({ id }) => id).join(", ")})`,
     ...reads.map((text, index) => `  ${index === 0 ? "reads  " : "       "}  ${text}`)
   ].join("\n")
 

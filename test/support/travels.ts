@@ -12,7 +12,7 @@ export type ProgramName = keyof typeof programs
 export type Mistake = (reply: Model.Reply, messages: ReadonlyArray<Transcript.Message>) => Model.Reply
 
 export interface Travelled extends Played {
-  /** What the model has read of calls, in the order of the last request. */
+  /** What the model has read of calls, in all requests. */
   readonly told: ReadonlyArray<string>
 }
 
@@ -25,11 +25,10 @@ export const travel = (
     const model = createOpenAI({ apiKey: "any", baseURL: `${url}/v1` }).responses("any")
     const played = yield* Effect.promise(() => play(programs[name], { ...setting, model, services }))
     const { requests } = yield* state
-    const longest = requests.map(({ asked }) => asked?.messages ?? []).reduce(
-      (longest, messages) => messages.length > longest.length ? messages : longest,
-      []
+    const read = requests.flatMap(({ asked }) => asked?.messages ?? []).flatMap((message) =>
+      message.role === "tool" ? [message.text] : []
     )
-    return { ...played, told: longest.flatMap((message) => message.role === "tool" ? [message.text] : []) }
+    return { ...played, told: Array.from(new Set(read)) }
   }))
 
 // Waits before a retry are short, and time limits are long. Only the latter are waited for.
