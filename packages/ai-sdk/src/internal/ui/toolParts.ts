@@ -219,10 +219,9 @@ export class ToolParts {
     const part = this.#begin(id, type.slice("tool-".length), isPartial ? "partial" : isEmpty ? "hidden" : "shown")
     const hasOutput = state === "output-available" || state === "output-error"
     if (hasOutput) part.output = preliminary === true ? "preliminary" : "final"
-    const approval = objectAt(shown, "approval")
-    const [approvalId, approved] = [textAt(approval, "id"), approval?.["approved"]]
-    if (approvalId === undefined) return
-    part.approval = { id: approvalId, approved: typeof approved === "boolean" ? approved : undefined }
+    // What the page has decided is said again, for a page that reads the streams of the message from its beginning.
+    const approvalId = textAt(objectAt(shown, "approval"), "id")
+    if (approvalId !== undefined) part.approval = { id: approvalId, approved: undefined }
   }
 }
 
