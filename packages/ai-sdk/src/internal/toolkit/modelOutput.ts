@@ -12,11 +12,11 @@ export const tellOutput = (call: Tool.PromiseCall, output: unknown): void => {
 }
 
 const tellParts = (call: Tool.PromiseCall, parts: ReadonlyArray<Fields>): void => {
-  for (const part of parts) {
-    const file = fileOf(part)
-    if (file !== undefined) call.attach(file)
-  }
-  call.tell(parts.flatMap((part) => textAt(part, "text") ?? textAt(part["data"], "text") ?? []).join("\n"))
+  const files = parts.flatMap((part) => fileOf(part) ?? [])
+  for (const file of files) call.attach(file)
+  const texts = parts.flatMap((part) => textAt(part, "text") ?? textAt(part["data"], "text") ?? [])
+  // An empty text would look like an empty result.
+  call.tell(texts.length === 0 && files.length > 0 ? "It is attached." : texts.join("\n"))
 }
 
 // The data of a file are tagged since version 7. Before, they were the bytes, and an address had its own field.

@@ -65,6 +65,9 @@ type ToolsOf<Tools extends AiTools, Options> = {
 
 type DeclaredIn<Options, Name> = Name extends keyof Options ? keyof Options[Name] : never
 
+/** If any text may name a tool, so may any number. */
+type AnyIndex<Tools> = string extends keyof Tools ? number : never
+
 /** Refuses names that no tool has. */
 type Misnamed<Name extends PropertyKey> = { readonly [N in Name]: never }
 
@@ -135,7 +138,7 @@ type PoliciesIn<Options, Name> = Name extends keyof Options
 export const toolkit = <Tools extends AiTools, const Options = {}>(
   tools: Tools,
   // Inferred from what is given, and typed by the tools: so functions among the options know their parameters.
-  options?: Options & ToolkitOptions<Tools> & Misnamed<Exclude<keyof Options, keyof Tools>>
+  options?: Options & ToolkitOptions<Tools> & Misnamed<Exclude<keyof Options, keyof Tools | AnyIndex<Tools>>>
 ): Toolkit.Toolkit<ToolsOf<Tools, Options>> => {
   const given: Fields = options ?? {}
   const strangers = Object.keys(given).filter((name) => !Object.hasOwn(tools, name))
