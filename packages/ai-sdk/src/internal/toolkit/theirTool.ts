@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import { type Fields, fieldsOf, textAt } from "../untyped.ts"
 import { callOptions, executionOptions } from "./executionOptions.ts"
 import { tellOutput } from "./modelOutput.ts"
-import { schemaOf } from "./theirSchema.ts"
+import { inputOf, outputOf } from "./theirSchema.ts"
 
 /**
  * What the AI SDK does not say of a tool: whether it acts, which of its calls mean the same, and the policies around it.
@@ -46,7 +46,7 @@ export const toolOf = (name: string, theirs: Fields, options: Fields): Tool.Any 
     description: descriptionOf(theirs, context),
     ...(inputSchema === undefined
       ? {}
-      : { parameters: schemaOf(`The input schema of '${name}'`, asSchema(inputSchema)) })
+      : { parameters: inputOf(`The input schema of '${name}'`, asSchema(inputSchema)) })
   })
   const tool: AnyTool = isFunction(execute)
     ? Tool.promise(name, definition, (input, call) => execution(theirs, execute, input, call, context))
@@ -99,7 +99,7 @@ const whyNot = ({ contextSchema, execute, isProviderExecuted, type }: Fields, co
 }
 
 const resultOf = (name: string, { outputSchema }: Fields): unknown =>
-  outputSchema === undefined ? Schema.Unknown : schemaOf(`The output schema of '${name}'`, asSchema(outputSchema))
+  outputSchema === undefined ? Schema.Unknown : outputOf(`The output schema of '${name}'`, asSchema(outputSchema))
 
 const descriptionOf = ({ description, inputExamples }: Fields, context: unknown): string => {
   const text = isFunction(description) ? description({ context }) : description

@@ -89,6 +89,8 @@ type PoliciesIn<Options, Name> = Name extends keyof Options
  * | of the AI SDK                           | here                                                                                    |
  * | --------------------------------------- | --------------------------------------------------------------------------------------- |
  * | `inputSchema`                           | read, repaired and checked; the author's own rules judge                                |
+ * | `inputSchema` that is a union           | shown as one object with the keys of all members, which providers demand                |
+ * | `outputSchema`                          | the default of `success`                                                                |
  * | `execute` with its options              | the handler (`Tool.promise`); its requests are evidence; {@link callOf} has its key      |
  * | `execute` that yields                   | what it yields is progress (`ToolCall.progress`); the last value is the result           |
  * | no `execute`                            | a question of the kind `client` (`Tool.client`)                                         |
