@@ -68,8 +68,13 @@ type DeclaredIn<Options, Name> = Name extends keyof Options ? keyof Options[Name
 /** If any text may name a tool, so may any number. */
 type AnyIndex<Tools> = string extends keyof Tools ? number : never
 
-/** Refuses names that no tool has. */
-type Misnamed<Name extends PropertyKey> = { readonly [N in Name]: never }
+/** Refuses keys. */
+type Stray<Key extends PropertyKey> = { readonly [K in Key]: never }
+
+/** Refuses options that there are not. What is inferred from them would permit any. */
+type Misspelt<Options> = {
+  readonly [Name in keyof NoInfer<Options>]: Stray<Exclude<keyof Options[Name], keyof ToolOptions<unknown, unknown>>>
+}
 
 interface OfPolicies<R, E> {
   readonly needs: R
@@ -102,6 +107,10 @@ type PoliciesIn<Options, Name> = Name extends keyof Options
  *
  * A tool acts (has side effects) unless its options say `sideEffect: "none"`. Give a tool that acts an `identity`, which says what
  * is done once: `({ booking }) => booking`.
+ *
+ * An MCP server that reports a failure (`isError`) may have acted, so the call is in doubt. If nothing but the requests of its
+ * client acts, say so: `acts: { requests: ["POST mcp.example.org/mcp"], only: true }`. Then a request for a token does not
+ * count, and a call whose request was never sent did nothing.
  *
  * Throws a `TypeError` that names each tool that cannot be used, and why: a provider's own tool, a name that providers refuse, a
  * schema that cannot be written as a JSON Schema.
@@ -140,7 +149,11 @@ type PoliciesIn<Options, Name> = Name extends keyof Options
 export const toolkit = <Tools extends AiTools, const Options = {}>(
   tools: Tools,
   // Inferred from what is given, and typed by the tools: so functions among the options know their parameters.
-  options?: Options & ToolkitOptions<Tools> & Misnamed<Exclude<keyof Options, keyof Tools | AnyIndex<Tools>>>
+  options?:
+    & Options
+    & ToolkitOptions<Tools>
+    & Stray<Exclude<keyof Options, keyof Tools | AnyIndex<Tools>>>
+    & Misspelt<Options>
 ): Toolkit.Toolkit<ToolsOf<Tools, Options>> => {
   const given: Fields = options ?? {}
   const strangers = Object.keys(given).filter((name) => !Object.hasOwn(tools, name))
