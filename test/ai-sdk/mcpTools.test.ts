@@ -90,6 +90,16 @@ describe("results of MCP tools", () => {
       assert.include(results[0], "\"code\"")
     }))
 
+  it.effect("are read again if they were lost, under a policy", () =>
+    Effect.gen(function*() {
+      const { client, seen } = yield* mcp({ weather }, { faults: ["lost", 503] })
+      const toolkit = AiSdk.toolkit(yield* Effect.promise(() => client.tools()), {
+        weather: { ...readOnly, policies: [Policy.retry(Schedule.recurs(2))] }
+      })
+      const outcome = yield* callOf([...toolkit.tools.values()][0]!, "{\"city\":\"Oslo\"}")
+      assert.deepStrictEqual([outcome._tag, seen.calls.length], ["Completed", 2])
+    }))
+
   it.effect("have the structure of their schema if it is given", () =>
     Effect.gen(function*() {
       const { client } = yield* mcp({ weather })

@@ -34,7 +34,8 @@ export interface ToolOptions<in out Input, in out Output>
 type AnyTool = Tool.Tool<string, unknown, unknown, ToolFailure.ToolFailure, unknown>
 
 /** Makes a tool of ours. Throws a `TypeError` that says why, if it cannot be used. */
-export const toolOf = (name: string, theirs: Fields, options: Fields): Tool.Any => {
+export const toolOf = (name: string, theirs: unknown, options: Fields): Tool.Any => {
+  if (!Predicate.isObject(theirs)) throw new TypeError(`'${name}' is not a tool of the AI SDK.`)
   demandKnown(`The tool '${name}'`, options, names)
   const { context, policies = [], success = resultOf(name, theirs), ...declared } = options
   const why = whyNot(theirs, context)
@@ -86,11 +87,17 @@ const names: Names<ToolOptions<unknown, unknown>> = {
   volatile: true
 }
 
-const whyNot = ({ contextSchema, execute, isProviderExecuted, type }: Fields, context: unknown): string | undefined => {
+const whyNot = (
+  { contextSchema, execute, inputSchema, isProviderExecuted, parameters, type }: Fields,
+  context: unknown
+): string | undefined => {
   if (type === "provider") {
     return isProviderExecuted === false
       ? "is defined by a provider, whose model knows it by another name. Write a tool with the same 'execute'."
       : "is run by its provider. Pass it to the model: AiSdk.layer(model, { providerTools })."
+  }
+  if (inputSchema === undefined && parameters !== undefined) {
+    return "has 'parameters'. Since version 5 of the AI SDK, these are its 'inputSchema'."
   }
   if (execute !== undefined && !isFunction(execute)) return "has an 'execute' that is not a function."
   return contextSchema !== undefined && context === undefined

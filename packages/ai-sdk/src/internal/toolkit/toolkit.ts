@@ -163,15 +163,19 @@ export const toolkit = <Tools extends AiTools, const Options = {}>(
   const refused: Array<string> = []
   const made = Object.entries(tools).flatMap(([name, tool]) => {
     try {
-      return [toolOf(name, fieldsOf(tool), fieldsOf(given[name]))]
+      return [toolOf(name, tool, fieldsOf(given[name]))]
     } catch (error) {
-      refused.push(error instanceof Error ? error.message : String(error))
+      refused.push(withName(name, error instanceof Error ? error.message : String(error)))
       return []
     }
   })
   if (refused.length > 0) throw new TypeError(refused.join("\n"))
   return asTyped(Toolkit.make(...made))
 }
+
+// Its own functions may throw anything.
+const withName = (name: string, why: string): string =>
+  why.includes(`'${name}'`) || why.includes(JSON.stringify(name)) ? why : `The tool '${name}': ${why}`
 
 // The types are those of the AI SDK's tools, which the compiler has checked.
 const asTyped = <T extends Tool.Any>(made: Toolkit.Toolkit) => made as Toolkit.Toolkit<T>
