@@ -2,13 +2,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { AiSdk } from "@fallible/ai-sdk"
 import { Agent, Policy } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schedule } from "effect"
 import { z } from "zod"
 import { codes, playing, results } from "../support/approving.ts"
 import { callOf, whyNotMade } from "../support/foreignTools.ts"
+import { recordedServers } from "../support/mcpSchemas.ts"
 import { mcp, type McpOptions, type McpTool, text } from "../support/mcpServer.ts"
+import { fittingValues } from "../support/schemaValues.ts"
 import { passingBy, untilIdle } from "../support/virtualTime.ts"
 
 const city = { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
@@ -284,4 +287,21 @@ describe("lists of MCP tools", () => {
         assert.strictEqual(seen.calls.at(-1), `${name} ${JSON.stringify(input)}`)
       }
     }))
+
+  it.effect.each(recordedServers().map(({ server, tools }) => [server, tools] as const))(
+    "of %s come in, and get what a model writes",
+    ([, tools]) =>
+      Effect.gen(function*() {
+        const { client, seen } = yield* mcp(
+          Object.fromEntries(tools.map(({ inputSchema, name }) => [name, { inputSchema, run: () => text("done") }]))
+        )
+        const theirs = yield* Effect.promise(() => client.tools())
+        const options = Object.fromEntries(tools.map(({ name }) => [name, readOnly]))
+        for (const tool of AiSdk.toolkit(theirs, options).tools.values()) {
+          const [value = {}] = fittingValues(Arguments.jsonSchema(tool.parameters), 1)
+          yield* callOf(tool, JSON.stringify(value))
+          assert.strictEqual(seen.calls.at(-1), `${tool.name} ${JSON.stringify(value)}`)
+        }
+      })
+  )
 })

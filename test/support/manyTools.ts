@@ -960,6 +960,61 @@ const jsonSchemas = tools({
     { kind: "car" },
     unchecked
   ],
+  "a union that leads to its parts again and again": [
+    json({
+      anyOf: [{ $ref: "#/$defs/level1" }, { $ref: "#/$defs/level1" }],
+      $defs: {
+        ...Object.fromEntries(Array.from({ length: 60 }, (_, level) => {
+          const next = { $ref: `#/$defs/level${level + 2}` }
+          return [`level${level + 1}`, { anyOf: [next, next] }]
+        })),
+        level61: { type: "object", properties: { a: { type: "string" } }, required: ["a"] }
+      }
+    }),
+    { a: "b" },
+    {},
+    unchecked
+  ],
+  "a union that leads to itself": [
+    json({ anyOf: [{ $ref: "#" }, { type: "object", properties: { a: { type: "string" } }, required: ["a"] }] }),
+    { a: "b" },
+    {},
+    unchecked
+  ],
+  "a union of texts as a whole": [
+    json({ anyOf: [{ type: "string" }, { type: "array" }] }),
+    undefined,
+    undefined,
+    { refused: "are a union" }
+  ],
+  "a union with keys of its own": [
+    object({ note: { type: "string" } }, {
+      oneOf: [
+        { properties: { id: { type: "integer" } }, required: ["id"] },
+        { properties: { mail: { type: "string" } }, required: ["mail"] }
+      ],
+      required: ["note"]
+    }),
+    { note: "n", mail: "m" },
+    { note: "n" },
+    unchecked
+  ],
+  "a union with open members": [
+    json({
+      anyOf: [
+        {
+          type: "object",
+          properties: { a: { type: "string" } },
+          required: ["a"],
+          additionalProperties: { type: "integer" }
+        },
+        { type: "object", properties: { b: { type: "string" } }, required: ["b"] }
+      ]
+    }),
+    { a: "x", n: 1 },
+    { b: "x", n: 1 },
+    unchecked
+  ],
   "allOf as a whole": [
     json({
       type: "object",

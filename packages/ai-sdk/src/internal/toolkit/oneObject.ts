@@ -11,7 +11,7 @@ export const oneObject = (schema: object): JsonSchema | undefined => {
   const root = asJsonSchema(schema)
   const target = referred(root, root)
   if (!combiners.some((keyword) => Array.isArray(target[keyword]))) return undefined
-  const shape = shapeOf(target, root)
+  const shape = shapeOf(target, root, new Map())
   if (shape === undefined) return undefined
   const { $ref: _, ...beside } = root
   const rest = Object.entries({ ...beside, ...target }).filter(([keyword]) => !merged.has(keyword))
@@ -46,18 +46,33 @@ interface Shape {
   readonly isOpen: boolean
 }
 
-/** Returns the keys of the objects that a schema allows; `undefined` if it allows none. */
-const shapeOf = (schema: unknown, root: JsonSchema, depth = 0): Shape | undefined => {
-  if (!Predicate.isObject(schema) || depth > deepest) return undefined
+/**
+ * Returns the keys of the objects that a schema allows; `undefined` if it allows none.
+ *
+ * @param known the shapes so far. References may lead to a part again and again, or in a circle
+ */
+const shapeOf = (schema: unknown, root: JsonSchema, known: Map<object, Shape | undefined>): Shape | undefined => {
+  if (!Predicate.isObject(schema)) return undefined
   const node = referred(schema, root)
+  if (!known.has(node)) {
+    known.set(node, undefined)
+    known.set(
+      node,
+      newShapeOf(node, (members) => listOf(members).flatMap((member) => shapeOf(member, root, known) ?? []))
+    )
+  }
+  return known.get(node)
+}
+
+const newShapeOf = (
+  node: JsonSchema,
+  shapesIn: (members: unknown) => ReadonlyArray<Shape>
+): Shape | undefined => {
   if (node["type"] !== undefined && ![node["type"]].flat().includes("object")) return undefined
-  const shapesIn = (members: unknown) => listOf(members).flatMap((member) => shapeOf(member, root, depth + 1) ?? [])
   const unions = [node["anyOf"], node["oneOf"]].filter((members) => members !== undefined).map(shapesIn)
   if (unions.some((shapes) => shapes.length === 0)) return undefined
   return together([ownShape(node), ...shapesIn(node["allOf"]), ...unions.map(either)])
 }
-
-const deepest = 20
 
 const ownShape = ({ additionalProperties, patternProperties, properties, required }: JsonSchema): Shape => ({
   properties: new Map(Predicate.isObject(properties) ? Object.entries(properties) : []),
