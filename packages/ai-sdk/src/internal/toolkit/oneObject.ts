@@ -2,13 +2,13 @@
  * JSON Schemas that describe their object in several parts: a union, or `allOf`, as a whole. Model providers refuse them there. So
  * a model is shown one object with the keys of all parts. Which keys go together, the author's schema judges.
  */
-import type { JsonSchema } from "@fallible/arguments"
 import { referred } from "@fallible/arguments/internal"
 import * as Predicate from "effect/Predicate"
+import { type Fields, fieldsOf } from "../untyped.ts"
 
 /** Returns a schema of one object that allows all that a schema allows. `undefined` if it is one, or describes none. */
-export const oneObject = (schema: object): JsonSchema | undefined => {
-  const root = asJsonSchema(schema)
+export const oneObject = (schema: object): Fields | undefined => {
+  const root = fieldsOf(schema)
   const target = referred(root, root)
   if (!combiners.some((keyword) => Array.isArray(target[keyword]))) return undefined
   const shape = shapeOf(target, root, new Map())
@@ -51,7 +51,7 @@ interface Shape {
  *
  * @param known the shapes so far. References may lead to a part again and again, or in a circle
  */
-const shapeOf = (schema: unknown, root: JsonSchema, known: Map<object, Shape | undefined>): Shape | undefined => {
+const shapeOf = (schema: unknown, root: Fields, known: Map<object, Shape | undefined>): Shape | undefined => {
   if (!Predicate.isObject(schema)) return undefined
   const node = referred(schema, root)
   if (!known.has(node)) {
@@ -65,7 +65,7 @@ const shapeOf = (schema: unknown, root: JsonSchema, known: Map<object, Shape | u
 }
 
 const newShapeOf = (
-  node: JsonSchema,
+  node: Fields,
   shapesIn: (members: unknown) => ReadonlyArray<Shape>
 ): Shape | undefined => {
   if (node["type"] !== undefined && ![node["type"]].flat().includes("object")) return undefined
@@ -74,7 +74,7 @@ const newShapeOf = (
   return together([ownShape(node), ...shapesIn(node["allOf"]), ...unions.map(either)])
 }
 
-const ownShape = ({ additionalProperties, patternProperties, properties, required }: JsonSchema): Shape => ({
+const ownShape = ({ additionalProperties, patternProperties, properties, required }: Fields): Shape => ({
   properties: new Map(Predicate.isObject(properties) ? Object.entries(properties) : []),
   required: listOf(required).filter(Predicate.isString),
   isOpen: additionalProperties === true || Predicate.isObject(additionalProperties) || patternProperties !== undefined
@@ -104,6 +104,3 @@ const propertiesOf = (shapes: ReadonlyArray<Shape>, combiner: "allOf" | "anyOf")
 }
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
-
-// Whether it is a valid one, its reader finds out.
-const asJsonSchema = (schema: object) => schema as JsonSchema

@@ -3,7 +3,6 @@
  * that make one of them when they are called.
  */
 import { asSchema } from "@ai-sdk/provider-utils"
-import type { StandardSchema } from "@fallible/arguments"
 import { closedSchema, explain } from "@fallible/arguments/internal"
 import * as Parameters from "@fallible/core/Parameters"
 import type { FlexibleSchema } from "ai"
@@ -70,23 +69,26 @@ const writesItself = (schema: unknown): schema is StandardSchema => {
 
 /** Returns a schema that shows one object, and judges as before. */
 const asOneObject = (schema: StandardSchema): StandardSchema => {
-  const { jsonSchema: { input, output }, validate, vendor, version } = schema["~standard"]
+  const standard = schema["~standard"]
   let parts: object | undefined
-  const write = (how: typeof input): typeof input => (options) => {
-    const written = how(options)
+  const write = (side: "input" | "output"): StandardSchema["~standard"]["jsonSchema"]["input"] => (options) => {
+    const written = standard.jsonSchema[side]?.(options) ?? {}
     const whole = oneObject(written)
-    if (whole !== undefined && how === input) parts = written
+    if (whole !== undefined && side === "input") parts = written
     return whole ?? written
   }
   return {
     "~standard": {
-      version,
-      vendor,
+      version: standard.version,
+      vendor: standard.vendor,
       validate: (value) => {
-        const validation = validate(value)
+        const validation = standard.validate(value)
         return parts === undefined ? validation : inWordsOf(parts, value, validation)
       },
-      jsonSchema: { input: write(input), ...(output === undefined ? {} : { output: write(output) }) }
+      jsonSchema: {
+        input: write("input"),
+        ...(standard.jsonSchema.output === undefined ? {} : { output: write("output") })
+      }
     }
   }
 }
@@ -118,6 +120,9 @@ const withoutOutputs = (schema: object): object => {
 
 const partWithoutOutputs = (part: unknown): unknown =>
   Array.isArray(part) ? part.map(partWithoutOutputs) : Predicate.isObject(part) ? withoutOutputs(part) : part
+
+/** A schema of a library, by the Standard Schema interface. */
+type StandardSchema = Extract<Parameters.Parameters<unknown>, { readonly "~standard": unknown }>
 
 type Validation = Awaited<ReturnType<StandardSchema["~standard"]["validate"]>>
 
