@@ -79,6 +79,12 @@ describe("results of MCP tools", () => {
       assert.deepStrictEqual(results, ["\"It is attached.\""])
     }))
 
+  it.effect("without a text are told as their structure", () =>
+    Effect.gen(function*() {
+      const { results } = yield* run({ ...weather, run: () => ({ content: [], structuredContent: { celsius: 21 } }) })
+      assert.deepStrictEqual(results, ["{\"celsius\":21}"])
+    }))
+
   it.effect("with a link are told as they are", () =>
     Effect.gen(function*() {
       const link = { type: "resource_link", uri: "file:///a.txt", name: "a" } as const
@@ -106,16 +112,18 @@ describe("results of MCP tools", () => {
   it.effect("have the structure of their schema if it is given", () =>
     Effect.gen(function*() {
       const { client } = yield* mcp({ weather })
-      const tools = yield* Effect.promise(() =>
-        client.tools({
-          schemas: {
-            weather: { inputSchema: z.object({ city: z.string() }), outputSchema: z.object({ celsius: z.number() }) }
-          }
-        })
-      )
+      const schemas = {
+        weather: { inputSchema: z.object({ city: z.string() }), outputSchema: z.object({ celsius: z.number() }) }
+      }
+      const definitions = yield* Effect.promise(() => client.listTools())
+      const tools = client.toolsFromDefinitions(definitions, { schemas })
       const toolkit = AiSdk.toolkit(tools, { weather: readOnly })
       const [tool] = toolkit.tools.values()
       assert.deepStrictEqual(yield* tool!.run({ city: "Oslo" }), { celsius: 21 })
+      const { client: failing } = yield* mcp({ weather: { run: () => ({ ...text("No such city"), isError: true }) } })
+      const again = AiSdk.toolkit(failing.toolsFromDefinitions(definitions, { schemas }), { weather: readOnly })
+      const failure = yield* Effect.flip([...again.tools.values()][0]!.run({ city: "Oslo" }))
+      assert.strictEqual(failure.detail, "No such city")
     }))
 })
 

@@ -5,10 +5,19 @@ import { type Tool, Transcript } from "@fallible/core"
 import { type Fields, fieldsOf, textAt } from "../untyped.ts"
 
 /** Tells the model of a call what the tool has made of its result. */
-export const tellOutput = (call: Tool.PromiseCall, output: unknown): void => {
+export const tellOutput = (call: Tool.PromiseCall, output: unknown, result: unknown): void => {
   const { type, value } = fieldsOf(output)
-  if (type === "content" && Array.isArray(value)) return tellParts(call, value.map(fieldsOf))
+  if (type === "content" && Array.isArray(value)) {
+    const structure = value.length === 0 ? structureOf(result) : undefined
+    return structure === undefined ? tellParts(call, value.map(fieldsOf)) : call.tell(structure)
+  }
   call.tell(type === "execution-denied" ? textAt(output, "reason") ?? "It was not executed." : value)
+}
+
+// An MCP server need not repeat its structured result as a text.
+const structureOf = (result: unknown): unknown => {
+  const { content, structuredContent } = fieldsOf(result)
+  return Array.isArray(content) && content.length === 0 ? structuredContent : undefined
 }
 
 const tellParts = (call: Tool.PromiseCall, parts: ReadonlyArray<Fields>): void => {

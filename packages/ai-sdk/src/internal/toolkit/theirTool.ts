@@ -176,7 +176,7 @@ const told = async (
 ): Promise<void> => {
   if (!isFunction(toModelOutput)) return
   try {
-    tellOutput(call, await toModelOutput({ toolCallId: call.id, input, output }))
+    tellOutput(call, await toModelOutput({ toolCallId: call.id, input, output }), output)
   } catch {
     call.tell(output)
   }
