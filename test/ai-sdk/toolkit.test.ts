@@ -271,6 +271,9 @@ describe("what cannot come in", () => {
           AiSdk.toolkit({ [name]: { inputSchema: booking, execute, ...tool } } as never, options as never)
         )
           ?.message ?? "it came in"
+      const failing = () => {
+        throw new Error("no words")
+      }
       const provider = { type: "provider", id: "a.b", args: {} }
       const cases: ReadonlyArray<readonly [tool: object, reason: string]> = [
         [{ inputSchema: z.object({ at: z.map(z.string(), z.string()) }) }, "Map cannot be represented in JSON Schema"],
@@ -284,13 +287,22 @@ describe("what cannot come in", () => {
         [{ ...provider, isProviderExecuted: true }, "AiSdk.layer(model, { providerTools })"],
         [{ ...provider, isProviderExecuted: false }, "is defined by a provider"],
         [{ execute: 7 }, "has an 'execute' that is not a function"],
-        [{ contextSchema: booking }, "it needs a 'context'"]
+        [{ contextSchema: booking }, "it needs a 'context'"],
+        [{ inputSchema: undefined, parameters: booking }, "has 'parameters'. Since version 5"],
+        [{ description: failing }, "no words"],
+        [{ inputExamples: [{ input: { n: 1n } }] }, "BigInt"]
       ]
       for (const [tool, reason] of cases) {
         assert.include(named("probe", tool), reason)
         assert.include(named("probe", tool), "'probe'")
       }
       assert.include(named("files.read", {}), "for example to 'files_read'")
+      for (const probe of [undefined, null, 7, "charge", execute, []]) {
+        assert.include(
+          whyNotMade(() => AiSdk.toolkit({ probe } as never))?.message,
+          "'probe' is not a tool of the AI SDK"
+        )
+      }
       assert.include(named("probe", {}, { charge: {} }), "There are options for tools that are not there: charge.")
       assert.include(named("probe", {}, { probe: { retry: 3 } }), "The tool 'probe' has no option 'retry'.")
     }))

@@ -190,7 +190,7 @@ class Session<T extends Tool.Any> {
 
 // Sessions are made for each request, of the same toolkit.
 const withoutApprovals: (toolkit: Toolkit.Toolkit) => Toolkit.Toolkit = memoize((toolkit) =>
-  Toolkit.make(...Array.from(toolkit.tools.values(), ({ approvals: _, ...tool }: Tool.Any): Tool.Any => tool))
+  Toolkit.make(...Array.from(toolkit.tools.values(), (tool): Tool.Any => Struct.omit(tool, ["approvals"])))
 )
 
 // A handler that asks before it acts has done nothing. What another one has done, its effects say.

@@ -5,18 +5,27 @@ import { type Tool, Transcript } from "@fallible/core"
 import { type Fields, fieldsOf, textAt } from "../untyped.ts"
 
 /** Tells the model of a call what the tool has made of its result. */
-export const tellOutput = (call: Tool.PromiseCall, output: unknown): void => {
+export const tellOutput = (call: Tool.PromiseCall, output: unknown, result: unknown): void => {
   const { type, value } = fieldsOf(output)
-  if (type === "content" && Array.isArray(value)) return tellParts(call, value.map(fieldsOf))
+  if (type === "content" && Array.isArray(value)) {
+    const structure = value.length === 0 ? structureOf(result) : undefined
+    return structure === undefined ? tellParts(call, value.map(fieldsOf)) : call.tell(structure)
+  }
   call.tell(type === "execution-denied" ? textAt(output, "reason") ?? "It was not executed." : value)
 }
 
+// An MCP server need not repeat its structured result as a text.
+const structureOf = (result: unknown): unknown => {
+  const { content, structuredContent } = fieldsOf(result)
+  return Array.isArray(content) && content.length === 0 ? structuredContent : undefined
+}
+
 const tellParts = (call: Tool.PromiseCall, parts: ReadonlyArray<Fields>): void => {
-  for (const part of parts) {
-    const file = fileOf(part)
-    if (file !== undefined) call.attach(file)
-  }
-  call.tell(parts.flatMap((part) => textAt(part, "text") ?? textAt(part["data"], "text") ?? []).join("\n"))
+  const files = parts.flatMap((part) => fileOf(part) ?? [])
+  for (const file of files) call.attach(file)
+  const texts = parts.flatMap((part) => textAt(part, "text") ?? textAt(part["data"], "text") ?? [])
+  // An empty text would look like an empty result.
+  call.tell(texts.length === 0 && files.length > 0 ? "It is attached." : texts.join("\n"))
 }
 
 // The data of a file are tagged since version 7. Before, they were the bytes, and an address had its own field.

@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import { type Fields, fieldsOf, textAt } from "../untyped.ts"
 import { callOptions, executionOptions } from "./executionOptions.ts"
 import { tellOutput } from "./modelOutput.ts"
-import { schemaOf } from "./theirSchema.ts"
+import { inputOf, outputOf } from "./theirSchema.ts"
 
 /**
  * What the AI SDK does not say of a tool: whether it acts, which of its calls mean the same, and the policies around it.
@@ -34,7 +34,8 @@ export interface ToolOptions<in out Input, in out Output>
 type AnyTool = Tool.Tool<string, unknown, unknown, ToolFailure.ToolFailure, unknown>
 
 /** Makes a tool of ours. Throws a `TypeError` that says why, if it cannot be used. */
-export const toolOf = (name: string, theirs: Fields, options: Fields): Tool.Any => {
+export const toolOf = (name: string, theirs: unknown, options: Fields): Tool.Any => {
+  if (!Predicate.isObject(theirs)) throw new TypeError(`'${name}' is not a tool of the AI SDK.`)
   demandKnown(`The tool '${name}'`, options, names)
   const { context, policies = [], success = resultOf(name, theirs), ...declared } = options
   const why = whyNot(theirs, context)
@@ -46,7 +47,7 @@ export const toolOf = (name: string, theirs: Fields, options: Fields): Tool.Any 
     description: descriptionOf(theirs, context),
     ...(inputSchema === undefined
       ? {}
-      : { parameters: schemaOf(`The input schema of '${name}'`, asSchema(inputSchema)) })
+      : { parameters: inputOf(`The input schema of '${name}'`, asSchema(inputSchema)) })
   })
   const tool: AnyTool = isFunction(execute)
     ? Tool.promise(name, definition, (input, call) => execution(theirs, execute, input, call, context))
@@ -86,11 +87,17 @@ const names: Names<ToolOptions<unknown, unknown>> = {
   volatile: true
 }
 
-const whyNot = ({ contextSchema, execute, isProviderExecuted, type }: Fields, context: unknown): string | undefined => {
+const whyNot = (
+  { contextSchema, execute, inputSchema, isProviderExecuted, parameters, type }: Fields,
+  context: unknown
+): string | undefined => {
   if (type === "provider") {
     return isProviderExecuted === false
       ? "is defined by a provider, whose model knows it by another name. Write a tool with the same 'execute'."
       : "is run by its provider. Pass it to the model: AiSdk.layer(model, { providerTools })."
+  }
+  if (inputSchema === undefined && parameters !== undefined) {
+    return "has 'parameters'. Since version 5 of the AI SDK, these are its 'inputSchema'."
   }
   if (execute !== undefined && !isFunction(execute)) return "has an 'execute' that is not a function."
   return contextSchema !== undefined && context === undefined
@@ -99,7 +106,7 @@ const whyNot = ({ contextSchema, execute, isProviderExecuted, type }: Fields, co
 }
 
 const resultOf = (name: string, { outputSchema }: Fields): unknown =>
-  outputSchema === undefined ? Schema.Unknown : schemaOf(`The output schema of '${name}'`, asSchema(outputSchema))
+  outputSchema === undefined ? Schema.Unknown : outputOf(`The output schema of '${name}'`, asSchema(outputSchema))
 
 const descriptionOf = ({ description, inputExamples }: Fields, context: unknown): string => {
   const text = isFunction(description) ? description({ context }) : description
@@ -169,7 +176,7 @@ const told = async (
 ): Promise<void> => {
   if (!isFunction(toModelOutput)) return
   try {
-    tellOutput(call, await toModelOutput({ toolCallId: call.id, input, output }))
+    tellOutput(call, await toModelOutput({ toolCallId: call.id, input, output }), output)
   } catch {
     call.tell(output)
   }

@@ -65,8 +65,16 @@ type ToolsOf<Tools extends AiTools, Options> = {
 
 type DeclaredIn<Options, Name> = Name extends keyof Options ? keyof Options[Name] : never
 
-/** Refuses names that no tool has. */
-type Misnamed<Name extends PropertyKey> = { readonly [N in Name]: never }
+/** If any text may name a tool, so may any number. */
+type AnyIndex<Tools> = string extends keyof Tools ? number : never
+
+/** Refuses keys. */
+type Stray<Key extends PropertyKey> = { readonly [K in Key]: never }
+
+/** Refuses options that there are not. What is inferred from them would permit any. */
+type Misspelt<Options> = {
+  readonly [Name in keyof NoInfer<Options>]: Stray<Exclude<keyof Options[Name], keyof ToolOptions<unknown, unknown>>>
+}
 
 interface OfPolicies<R, E> {
   readonly needs: R
@@ -86,6 +94,8 @@ type PoliciesIn<Options, Name> = Name extends keyof Options
  * | of the AI SDK                           | here                                                                                    |
  * | --------------------------------------- | --------------------------------------------------------------------------------------- |
  * | `inputSchema`                           | read, repaired and checked; the author's own rules judge                                |
+ * | `inputSchema` that is a union           | shown as one object with the keys of all members, which providers demand                |
+ * | `outputSchema`                          | the default of `success`                                                                |
  * | `execute` with its options              | the handler (`Tool.promise`); its requests are evidence; {@link callOf} has its key      |
  * | `execute` that yields                   | what it yields is progress (`ToolCall.progress`); the last value is the result           |
  * | no `execute`                            | a question of the kind `client` (`Tool.client`)                                         |
@@ -97,6 +107,10 @@ type PoliciesIn<Options, Name> = Name extends keyof Options
  *
  * A tool acts (has side effects) unless its options say `sideEffect: "none"`. Give a tool that acts an `identity`, which says what
  * is done once: `({ booking }) => booking`.
+ *
+ * An MCP server that reports a failure (`isError`) may have acted, so the call is in doubt. If nothing but the requests of its
+ * client acts, say so: `acts: { requests: ["POST mcp.example.org/mcp"], only: true }`. Then a request for a token does not
+ * count, and a call whose request was never sent did nothing.
  *
  * Throws a `TypeError` that names each tool that cannot be used, and why: a provider's own tool, a name that providers refuse, a
  * schema that cannot be written as a JSON Schema.
@@ -135,7 +149,11 @@ type PoliciesIn<Options, Name> = Name extends keyof Options
 export const toolkit = <Tools extends AiTools, const Options = {}>(
   tools: Tools,
   // Inferred from what is given, and typed by the tools: so functions among the options know their parameters.
-  options?: Options & ToolkitOptions<Tools> & Misnamed<Exclude<keyof Options, keyof Tools>>
+  options?:
+    & Options
+    & ToolkitOptions<Tools>
+    & Stray<Exclude<keyof Options, keyof Tools | AnyIndex<Tools>>>
+    & Misspelt<Options>
 ): Toolkit.Toolkit<ToolsOf<Tools, Options>> => {
   const given: Fields = options ?? {}
   const strangers = Object.keys(given).filter((name) => !Object.hasOwn(tools, name))
@@ -145,15 +163,19 @@ export const toolkit = <Tools extends AiTools, const Options = {}>(
   const refused: Array<string> = []
   const made = Object.entries(tools).flatMap(([name, tool]) => {
     try {
-      return [toolOf(name, fieldsOf(tool), fieldsOf(given[name]))]
+      return [toolOf(name, tool, fieldsOf(given[name]))]
     } catch (error) {
-      refused.push(error instanceof Error ? error.message : String(error))
+      refused.push(withName(name, error instanceof Error ? error.message : String(error)))
       return []
     }
   })
   if (refused.length > 0) throw new TypeError(refused.join("\n"))
   return asTyped(Toolkit.make(...made))
 }
+
+// Its own functions may throw anything.
+const withName = (name: string, why: string): string =>
+  why.includes(`'${name}'`) || why.includes(JSON.stringify(name)) ? why : `The tool '${name}': ${why}`
 
 // The types are those of the AI SDK's tools, which the compiler has checked.
 const asTyped = <T extends Tool.Any>(made: Toolkit.Toolkit) => made as Toolkit.Toolkit<T>
