@@ -60,8 +60,8 @@ export interface Played extends Page.Talk {
   readonly bookings: ReadonlyArray<string>
   readonly charges: ReadonlyArray<TravelServer.Charge>
   readonly mails: ReadonlyArray<string>
-  /** How many charges and mails there are once the page has sent its last request again. */
-  readonly sentAgain: { readonly charges: number; readonly mails: number }
+  /** What there is once the page has sent all its requests again. */
+  readonly afterwards: { readonly bookings: number; readonly charges: number; readonly mails: number }
 }
 
 export const play = async (
@@ -84,18 +84,17 @@ export const play = async (
     }, services)
     const talk = await Page.talk(route, wish)
     const [bookings, charges, mails] = [[...travel.bookings], [...travel.charges], [...travel.mails]]
-    // A page whose button is pressed twice.
-    const again = await route(
-      new Request("http://localhost/api/chat", { method: "POST", body: talk.sent.at(-1) ?? "" })
-    )
-    await again.text()
-    return {
-      ...talk,
-      bookings,
-      charges,
-      mails,
-      sentAgain: { charges: travel.charges.length, mails: travel.mails.length }
+    // An answer that is regenerated, and a button that is pressed twice.
+    for (const body of talk.sent) {
+      const response = await route(new Request("http://localhost/api/chat", { method: "POST", body }))
+      await response.text()
     }
+    const afterwards = {
+      bookings: travel.bookings.length,
+      charges: travel.charges.length,
+      mails: travel.mails.length
+    }
+    return { ...talk, bookings, charges, mails, afterwards }
   } finally {
     await Promise.all([travel.close(), server.close()])
     rmSync(folder, { recursive: true })

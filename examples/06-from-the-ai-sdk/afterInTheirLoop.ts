@@ -28,19 +28,16 @@ export const afterInTheirLoop = ({ model, store, tools }: Options, services: Lay
       messages: await convertToModelMessages(messages),
       tools: ours,
       repairToolCall: AiSdk.repairToolCall(toolkit),
-      stopWhen: isStepCount(20)
+      stopWhen: isStepCount(20),
+      // At once, for a page may leave before the end.
+      onToolExecutionEnd: () => store.update(id, { facts: Schema.encodeSync(CallFacts.schema)(AiSdk.factsOf(ours)) })
     })
-    const keepFacts = () => store.update(id, { facts: Schema.encodeSync(CallFacts.schema)(AiSdk.factsOf(ours)) })
     return createUIMessageStreamResponse({
       stream: toUIMessageStream({
         stream: result.stream,
         originalMessages: messages,
         onError: AiSdk.errorText,
-        onStepEnd: keepFacts,
-        onEnd: ({ messages }) => {
-          keepFacts()
-          store.update(id, { messages })
-        }
+        onEnd: ({ messages }) => store.update(id, { messages })
       })
     })
   }
