@@ -90,7 +90,7 @@ const play = (name: Parameters<typeof travel>[0], { fault, mistake }: Expected) 
   travel(name, {
     ...(fault === undefined ? {} : { fault: faults[fault] }),
     ...(mistake === undefined ? {} : { mistake: mistake() }),
-    ...(fault === "slow" ? { timeout: 400 } : {})
+    ...(fault === "slow" ? { timeout: 300 } : {})
   })
 
 /** The facts that hold in any loop. */
