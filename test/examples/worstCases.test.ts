@@ -4,6 +4,9 @@ import * as MultiToolAgent from "@fallible/examples/01-multi-tool-agent/tools"
 import * as ClinicalAssistant from "@fallible/examples/02-clinical-assistant/tools"
 import * as HttpBackend from "@fallible/examples/04-http-backend/tools"
 import * as OrdersAgent from "@fallible/examples/05-orders-agent/tools"
+import { Payments } from "@fallible/examples/06-from-the-ai-sdk/Payments"
+import { keyOf, travelToolkit } from "@fallible/examples/06-from-the-ai-sdk/toolkit"
+import { travelTools } from "@fallible/examples/06-from-the-ai-sdk/tools"
 import { WorstCase } from "@fallible/testing"
 import { Effect } from "effect"
 import { join } from "node:path"
@@ -36,5 +39,13 @@ describe("the worst cases of an example", () => {
     Effect.gen(function*() {
       yield* WorstCase.matchesFile(OrdersAgent.toolkit, file("05-orders-agent"), { update })
       yield* WorstCase.hasNoWarnings(OrdersAgent.toolkit)
+    }).pipe(Effect.provide(NodeFileSystem.layer)))
+
+  it.effect("match its file: the travel assistant", () =>
+    Effect.gen(function*() {
+      const url = "http://127.0.0.1:2"
+      const toolkit = travelToolkit(travelTools({ url, payments: new Payments({ url }), keyOf }))
+      yield* WorstCase.matchesFile(toolkit, file("06-from-the-ai-sdk"), { update })
+      yield* WorstCase.hasNoWarnings(toolkit)
     }).pipe(Effect.provide(NodeFileSystem.layer)))
 })
