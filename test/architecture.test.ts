@@ -57,11 +57,12 @@ const allowed: Record<string, RegExp> = {
   // The AI SDK only for its types.
   "packages/ai-sdk/src": /^(effect\/|@ai-sdk\/provider$|ai$|@fallible\/(arguments\/internal|core(\/\w+)?)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core(\/\w+)?$|node:http$|\.\.?\/)/,
-  examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|ai-sdk)|@ai-sdk\/|node:|\.\.?\/)/
+  examples:
+    /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|ai-sdk)|@ai-sdk\/|ai$|react$|react-dom\/client$|node:|\.\.?\/)/
 }
 
 const sources = (folder: string) =>
-  globSync("**/*.ts", { cwd: join(root, folder), exclude: (path) => /node_modules|dist|\.scratch/.test(path) })
+  globSync("**/*.{ts,tsx}", { cwd: join(root, folder), exclude: (path) => /node_modules|dist|\.scratch/.test(path) })
     .map((file) => join(folder, file))
 
 /** Returns every module that a file imports or re-exports, types included. Caches the result for each file. */

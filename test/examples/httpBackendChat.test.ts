@@ -2,33 +2,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
 import { maxRuns } from "@fallible/examples/04-http-backend/Conversations"
-import * as Planner from "@fallible/examples/04-http-backend/Planner"
 import { UI_MESSAGE_STREAM_HEADERS } from "ai"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { fetched, noneUnderWay, serving, until } from "../support/backend.ts"
-import { approvalsIn, chatting, messageOf, told, userMessage } from "../support/chat.ts"
+import { approvalsIn, chatting, messageOf, told, userMessage, writing } from "../support/chat.ts"
 
 type Served = Effect.Success<ReturnType<typeof serving>>
 
 const underWay = ({ runs }: Served, count: number) =>
   until(Effect.map(runs.report, ({ underWay }) => underWay === count))
-
-/** Writes its first word, and the rest when it may. */
-const waiting = (mayGoOn: Effect.Effect<void>) =>
-  Layer.succeed(Model.Model, {
-    respond: () => Effect.never,
-    stream: ({ transcript }) => {
-      const reply = Planner.reply({ messages: Array.from(transcript) })
-      const replied = Stream.succeed({ _tag: "Replied" as const, reply })
-      if (reply.text === "") return replied
-      const [first = ""] = reply.text.split(" ")
-      return Stream.concat(
-        Stream.succeed({ _tag: "TextDelta" as const, text: first }),
-        Stream.unwrap(Effect.as(mayGoOn, replied))
-      )
-    }
-  })
 
 const silent = Layer.succeed(Model.Model, { respond: () => Effect.never, stream: () => Stream.never })
 
@@ -158,7 +141,7 @@ describe("a run of a chat", () => {
   it.live("goes on without its reader, and is read from its beginning by who comes back", () =>
     Effect.gen(function*() {
       const mayGoOn = yield* Deferred.make<void>()
-      const served = yield* serving({ model: waiting(Deferred.await(mayGoOn)) })
+      const served = yield* serving({ model: writing(Deferred.await(mayGoOn)) })
       const chat = yield* chatting(served)
       assert.isUndefined(yield* chat.resume)
       const asking = yield* Effect.forkChild(chat.ask("What is o-1002?"))
@@ -183,7 +166,7 @@ describe("a run of a chat", () => {
       const mayGoOn = yield* Deferred.make<void>()
       let isApproved = false
       const served = yield* serving({
-        model: waiting(Effect.suspend(() => isApproved ? Deferred.await(mayGoOn) : Effect.void))
+        model: writing(Effect.suspend(() => isApproved ? Deferred.await(mayGoOn) : Effect.void))
       })
       const chat = yield* chatting(served)
       yield* chat.ask("Refund o-1004.")
@@ -322,7 +305,7 @@ describe("a chat refuses", () => {
   it.live("a second question while one is answered (409), a question that was sent twice (409), and too many (409, 503)", () =>
     Effect.gen(function*() {
       const mayGoOn = yield* Deferred.make<void>()
-      const served = yield* serving({ model: waiting(Deferred.await(mayGoOn)), max: 1 })
+      const served = yield* serving({ model: writing(Deferred.await(mayGoOn)), max: 1 })
       const chat = yield* chatting(served)
       const question = { messages: [userMessage("Hello?")] }
       const asking = yield* Effect.forkChild(chat.send(question))

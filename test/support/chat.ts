@@ -1,8 +1,26 @@
 /** A browser's side of a chat with the backend of example 4: what `useChat` sends and gets. */
 import { assert } from "@effect/vitest"
+import { Model } from "@fallible/core"
+import * as Planner from "@fallible/examples/04-http-backend/Planner"
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai"
-import { Effect } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { fetched, post } from "./backend.ts"
+
+/** Writes its first word, and the rest when it may. */
+export const writing = (mayGoOn: Effect.Effect<void>) =>
+  Layer.succeed(Model.Model, {
+    respond: () => Effect.never,
+    stream: ({ transcript }) => {
+      const reply = Planner.reply({ messages: Array.from(transcript) })
+      const replied = Stream.succeed({ _tag: "Replied" as const, reply })
+      if (reply.text === "") return replied
+      const [first = ""] = reply.text.split(" ")
+      return Stream.concat(
+        Stream.succeed({ _tag: "TextDelta" as const, text: first }),
+        Stream.unwrap(Effect.as(mayGoOn, replied))
+      )
+    }
+  })
 
 let count = 0
 

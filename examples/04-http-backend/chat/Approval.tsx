@@ -1,7 +1,7 @@
 /** The form in which a customer decides about a call. */
 import type { AiSdk } from "@fallible/ai-sdk"
 import { getToolName, type JSONValue } from "ai"
-import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react"
+import { type FormEvent, type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from "react"
 import type { CallPart } from "./call.ts"
 import * as server from "./server.ts"
 import type { Decision } from "./useServer.ts"
@@ -41,7 +41,7 @@ export const Approval = ({ draft, isBusy, onAgain, onDecide, onDraft, part, prob
 
   // The buttons are gone, and the focus must not be.
   const hadFocus = form.current?.contains(document.activeElement) === true
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isLate && hadFocus) again.current?.focus()
   }, [isLate])
 
@@ -62,7 +62,7 @@ export const Approval = ({ draft, isBusy, onAgain, onDecide, onDraft, part, prob
   }
 
   return (
-    <form ref={form} aria-label="The assistant asks you" tabIndex={-1} onSubmit={approve}>
+    <form ref={form} aria-label={`The assistant asks you: ${preview ?? text}`} tabIndex={-1} onSubmit={approve}>
       <fieldset>
         <legend>{preview ?? text}</legend>
         {isLate ? <p className="until">It is too late to approve this, so it was not done.</p> : (

@@ -88,7 +88,7 @@ export const Chat = ({ id, messages: first, notice }: Props) => {
           )}
         </div>
       </main>
-      <form className="ask" onSubmit={submit}>
+      <form className="ask" aria-label="Ask" onSubmit={submit}>
         <p className="status" role="status">{status()}</p>
         <label htmlFor="question">Your question</label>
         <input

@@ -1,15 +1,14 @@
 /**
  * `useChat`, with what a page needs beside it: it comes back after a lost connection, reads the messages again if the server has
  * taken something else than the page shows, and really stops a run.
- *
- *     lost ─ wait, or the network is back ─ resume ─┬─ the answer, from its beginning
- *                                                   └─ nothing is being written: read the messages again
  */
 import { useChat } from "@ai-sdk/react"
-import { DefaultChatTransport, type JSONValue } from "ai"
+import type { JSONValue } from "ai"
 import { useCallback, useEffect, useMemo, useRef, useState } from "react"
 import { type Message, textOf } from "./message.ts"
 import * as server from "./server.ts"
+import { Transport } from "./transport.ts"
+import { useReconnecting } from "./useReconnecting.ts"
 
 /** What the server said of the last thing that the page asked of it. */
 export interface Problem {
@@ -26,27 +25,6 @@ export interface Decision {
   readonly edited?: { readonly [name: string]: JSONValue }
 }
 
-/** Sends the last message alone: the server has the others. Tells if there is nothing to resume. */
-class Transport extends DefaultChatTransport<Message> {
-  readonly #onNothing: () => void
-
-  constructor(onNothing: () => void) {
-    super({
-      fetch: server.fetching,
-      prepareSendMessagesRequest: ({ body, id, messages, trigger }) => ({
-        body: { ...body, id, trigger, messages: messages.slice(-1) }
-      })
-    })
-    this.#onNothing = onNothing
-  }
-
-  override async reconnectToStream(options: Parameters<DefaultChatTransport<Message>["reconnectToStream"]>[0]) {
-    const stream = await super.reconnectToStream(options)
-    if (stream === null) this.#onNothing()
-    return stream
-  }
-}
-
 const refusalOf = (error: Error): server.Refused =>
   error instanceof server.Refused ? error : server.refusal(error.message)
 
@@ -55,7 +33,6 @@ export const useServer = (id: string, first: Array<Message>, onUnsent: (text: st
   const [problem, setProblem] = useState<Problem>()
   const [isStopping, setStopping] = useState(false)
   const deciding = useRef<string>(undefined)
-  const attempts = useRef(0)
   /** How often the customer has done something. */
   const acts = useRef(0)
   const nothingRuns = useRef<() => void>(() => {})
@@ -64,14 +41,11 @@ export const useServer = (id: string, first: Array<Message>, onUnsent: (text: st
     id,
     messages: first,
     transport,
-    resume: true,
-    onFinish: () => {
-      attempts.current = 0
-    }
+    resume: true
   })
   const { addToolApprovalResponse, clearError, error, regenerate, resumeStream, sendMessage, setMessages, status } =
     chat
-  const isLost = server.isLost(error)
+  const isLost = useReconnecting(chat)
   const isBusy = isLost || status === "submitted" || status === "streaming"
 
   /** Shows what the server has. Tells whether the page had a question that the server has not: it was not sent. */
@@ -90,11 +64,13 @@ export const useServer = (id: string, first: Array<Message>, onUnsent: (text: st
     return unsent !== undefined
   }, [id, onUnsent, setMessages])
 
-  const say = (error: unknown, approval?: string) => {
-    const text = server.isLost(error instanceof Error ? error : undefined)
-      ? "The connection was lost. Try again."
-      : refusalOf(error instanceof Error ? error : new Error("")).message
-    setProblem(approval === undefined ? { text } : { text, approval })
+  const say = (error: unknown) => {
+    const isLost = error instanceof Error && server.isLost(error)
+    setProblem({
+      text: isLost
+        ? "The connection was lost. Try again."
+        : refusalOf(error instanceof Error ? error : new Error()).message
+    })
   }
 
   nothingRuns.current = () => {
@@ -104,26 +80,16 @@ export const useServer = (id: string, first: Array<Message>, onUnsent: (text: st
   }
 
   useEffect(() => {
-    if (error === undefined || isLost) return
+    if (error === undefined || server.isLost(error)) return
     const { code, message } = refusalOf(error)
-    setProblem(deciding.current === undefined ? { text: message } : { text: message, approval: deciding.current })
+    // What is wrong with a decision is said where it was made. It can be made again.
+    const approval = code === "invalid_reply" ? deciding.current : undefined
+    setProblem(approval === undefined ? { text: message } : { text: message, approval })
     refresh().then(() => {
       clearError()
       // Another page of this conversation has asked: follow it.
       return code === "conversation_busy" ? resumeStream() : undefined
     }).catch(say)
-  }, [error])
-
-  useEffect(() => {
-    if (!isLost) return
-    const again = () => void resumeStream()
-    const timer = setTimeout(again, Math.min(8000, 250 * 2 ** attempts.current))
-    attempts.current++
-    addEventListener("online", again)
-    return () => {
-      clearTimeout(timer)
-      removeEventListener("online", again)
-    }
   }, [error])
 
   const begin = (approval?: string) => {
