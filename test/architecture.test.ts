@@ -55,10 +55,11 @@ const allowed: Record<string, RegExp> = {
   "packages/core/src": /^(effect\/|@fallible\/(arguments(\/internal)?|errors)$|\.\.?\/)/,
   "packages/providers/src": /^(effect\/|@fallible\/(arguments(\/internal)?|core(\/\w+)?)$|\.\.?\/)/,
   // The AI SDK only for its types.
-  "packages/ai-sdk/src": /^(effect\/|@ai-sdk\/provider$|ai$|@fallible\/(arguments\/internal|core(\/\w+)?)$|\.\.?\/)/,
+  "packages/ai-sdk/src":
+    /^(effect\/|@ai-sdk\/provider(-utils)?$|ai$|@fallible\/(arguments\/internal|core(\/\w+)?)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core(\/\w+)?$|node:http$|\.\.?\/)/,
   examples:
-    /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|ai-sdk)|@ai-sdk\/|ai$|react$|react-dom\/client$|node:|\.\.?\/)/
+    /^(effect\/|ai$|zod$|react(-dom\/client)?$|@effect\/platform-node$|@fallible\/(core|testing|providers|ai-sdk)|@ai-sdk\/|node:|\.\.?\/)/
 }
 
 const sources = (folder: string) =>

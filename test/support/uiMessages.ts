@@ -99,3 +99,9 @@ export const demandWhole = async (message: UIMessage): Promise<void> => {
   const ids = toolsOf(message).map(({ toolCallId }) => toolCallId)
   if (new Set(ids).size !== ids.length) throw new Error(`Two parts of one call: ${ids.join(", ")}`)
 }
+
+/** The body of a response with these chunks. */
+export const bodyOf = (chunks: ReadonlyArray<UIMessageChunk>): Uint8Array =>
+  new TextEncoder().encode(
+    [...chunks.map((chunk) => JSON.stringify(chunk)), "[DONE]"].map((data) => `data: ${data}\n\n`).join("")
+  )

@@ -57,6 +57,11 @@ export interface Settings extends ModelAdapter.Settings {
 }
 
 export type { ProviderTools } from "./internal/callOptions.ts"
+export { callOf } from "./internal/toolkit/executionOptions.ts"
+export type { ToolOptions } from "./internal/toolkit/theirTool.ts"
+export { type AiTools, toolkit, type ToolkitOptions } from "./internal/toolkit/toolkit.ts"
+export { CallFailed } from "./internal/tools/callFailed.ts"
+export { factsOf, repairToolCall, tools, type ToolsOf, type ToolsOptions } from "./internal/tools/tools.ts"
 
 const names: Names<Settings> = {
   timeout: true,
@@ -206,7 +211,7 @@ export const uiMessageStream: {
  *
  * // app/api/chat/route.ts
  * const POST = async (request: Request): Promise<Response> => {
- *   const { messages }: { readonly messages: ReadonlyArray<UIMessage> } = await request.json()
+ *   const { messages }: { readonly messages: ReadonlyArray<UIMessage> } = JSON.parse(await request.text())
  *   const { question = "", transcript } = AiSdk.fromUiMessages(messages)
  *   const run = agent.stream(question, { transcript })
  *   return Effect.runPromise(Effect.provide(AiSdk.response(run, { originalMessages: messages }), model))

@@ -11,6 +11,7 @@
  * | ----------------------------- | ------------------------------------------------------------------------------------------------- |
  * | what a run returns and tells  | `Answer`, `RunReport`, `ToolOutcome`, `CallFacts`, `AgentEvent`, `CallEvent`, `ClientEvent`, `RunHandle` |
  * | runs that wait for people     | `Question`, `Approver`, `Claims`, `SignedSuspension`                                              |
+ * | other loops than an agent's   | `CallSession`                                                                                      |
  * | options of an agent           | `Limits`, `LoopGuard`, `ResultSize`, `Rendering`, `ModelRecovery`, `Journal`                       |
  * | policies with services        | `CircuitBreaker`, `RateLimit`, `LastKnown`, `RetryBudget`, `Deadline`                              |
  * | tools                         | `Arguments`, `Parameters`, `Recover`, `HttpFailure`, `SideEffect`, `Certainty`, `WireRequest`, `Suggestion`      |

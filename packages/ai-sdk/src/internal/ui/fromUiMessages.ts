@@ -7,7 +7,8 @@ import type { UIMessage } from "ai"
 import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import { withoutDataUrl } from "../files.ts"
-import { type Fields, fieldsOf, jsonOf, objectAt, textAt } from "../untyped.ts"
+import { type Fields, jsonOf, objectAt, textAt } from "../untyped.ts"
+import { assistantAtEnd, messagesIn, partsOf, textOf, toolPartsOf } from "./untrustedMessages.ts"
 
 /**
  * What the messages of a chat ask for.
@@ -20,7 +21,10 @@ export interface UiInput {
   readonly question: Agent.Question | undefined
   /** What the user has decided on the approvals of the last message, if it is the assistant's. */
   readonly replies: ReadonlyArray<Decision>
-  /** The id of the suspension that the last message waits with, if it is the assistant's. */
+  /**
+   * The id of the suspension that the assistant's last message waits with. A page may name any: take it only if it is one of the
+   * chat's own.
+   */
   readonly suspension: string | undefined
   /**
    * The messages before the question, as the page tells them: texts, files of users, and calls with their results. It may have made
@@ -30,32 +34,17 @@ export interface UiInput {
 }
 
 export const fromUiMessages = (messages: ReadonlyArray<UIMessage>): UiInput => {
-  const read = listOf(messages).map(fieldsOf)
+  const read = messagesIn(messages)
   const last = read.at(-1)
   const isAsked = last?.["role"] === "user"
-  const asked = isAsked ? questionIn(last) : undefined
   const calls = new Calls()
   return {
-    question: asked,
-    replies: decisionsIn(assistantAtEnd(messages)),
-    suspension: textAt(objectAt(assistantAtEnd(messages), "metadata"), "suspension"),
+    question: isAsked ? questionIn(last) : undefined,
+    replies: decisionsIn(assistantAtEnd(read)),
+    suspension: textAt(objectAt(read.findLast(({ role }) => role === "assistant"), "metadata"), "suspension"),
     transcript: Transcript.make((isAsked ? read.slice(0, -1) : read).flatMap((message) => messagesOf(message, calls)))
   }
 }
-
-/** Returns the last message if it is the assistant's; `undefined` if it is not. */
-export const assistantAtEnd = (messages: ReadonlyArray<UIMessage>): Fields | undefined => {
-  const last = fieldsOf(listOf(messages).at(-1))
-  return last["role"] === "assistant" ? last : undefined
-}
-
-/** Returns the tool parts of a message. */
-export const toolPartsOf = (message: Fields | undefined): ReadonlyArray<Fields> =>
-  partsOf(message).filter((part) => textAt(part, "toolCallId") !== undefined)
-
-/** Returns the text of a message. */
-export const textOf = (message: Fields): string =>
-  partsOf(message).flatMap((part) => part["type"] === "text" ? textAt(part, "text") ?? [] : []).join("\n")
 
 /** Returns the decisions on the approvals of a message. Each has the digest that its page was shown. */
 export const decisionsIn = (message: Fields | undefined): ReadonlyArray<Decision> =>
@@ -73,10 +62,6 @@ export const decisionsIn = (message: Fields | undefined): ReadonlyArray<Decision
         return []
     }
   })
-
-const listOf = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
-
-const partsOf = (message: Fields | undefined): ReadonlyArray<Fields> => listOf(message?.["parts"]).map(fieldsOf)
 
 // -----------------------------------------------------------------------------
 // Users
@@ -179,8 +164,7 @@ const resultOf = (part: Fields): string | undefined => {
   switch (part["state"]) {
     case "output-available": {
       const { output, preliminary } = part
-      if (preliminary === true) return undefined
-      return typeof output === "string" ? output : JSON.stringify(jsonOf(output) ?? null)
+      return preliminary === true ? undefined : JSON.stringify(jsonOf(output) ?? null)
     }
     case "output-error":
       return textAt(part, "errorText") ?? "It did not work."

@@ -14,6 +14,7 @@ import { Recoveries } from "./recoveries.ts"
 import { brokenText, heldBackText } from "./sentences.ts"
 import { ToolParts } from "./toolParts.ts"
 import type { UiChunk, UiMetadata, UiOptions } from "./types.ts"
+import { assistantAtEnd, messagesIn } from "./untrustedMessages.ts"
 
 /** What a stream tells that is no event of its run: it was interrupted, or it broke. */
 export interface CutOff {
@@ -23,6 +24,7 @@ export interface CutOff {
 /** The message so far. It changes in place, because a long reply has thousands of pieces. */
 export class MessageWriter {
   readonly #messageId: string | undefined
+  readonly #ids: ReadonlySet<unknown>
   readonly #waitedWith: string | undefined
   readonly #recoveries: Recoveries
   readonly #tools: ToolParts
@@ -36,13 +38,15 @@ export class MessageWriter {
   #text = ""
   /** What is shown of the current turn beside its text and its calls. */
   #aside: Array<UiChunk> = []
-  #sources = 0
   #hasPreview = false
+  /** True if the model has not said the end of what is shown. */
+  #isSaying = false
 
   constructor(options: UiOptions) {
-    const last = options.originalMessages?.at(-1)
-    const continued = last?.role === "assistant" ? last : undefined
-    this.#messageId = options.messageId ?? continued?.id
+    const messages = messagesIn(options.originalMessages)
+    const continued = assistantAtEnd(messages)
+    this.#messageId = options.messageId ?? textAt(continued, "id")
+    this.#ids = new Set(messages.map(({ id }) => id))
     this.#waitedWith = textAt(objectAt(continued, "metadata"), "suspension")
     this.#recoveries = new Recoveries(options)
     // A resumed call belongs to the step that is there.
@@ -63,9 +67,9 @@ export class MessageWriter {
       case "TurnStarted":
         return this.#nextStep()
       case "TextDelta":
-        return this.#grow("text", `${event.run}/text`, event.text)
+        return this.#grow("text", turnOf(event), event.text)
       case "ReasoningDelta":
-        return this.#grow("reasoning", `${event.run}/reasoning`, event.text)
+        return this.#grow("reasoning", turnOf(event), event.text)
       case "ModelRetried":
         return this.#discardStep()
       case "ModelReplied":
@@ -90,6 +94,8 @@ export class MessageWriter {
         return this.#suspend(event)
       case "RunPostponed": {
         const { message, retryAfter } = event
+        // The turn is asked for again.
+        if (this.#isSaying) this.#discardStep()
         this.#show({
           type: "data-postponed",
           id: event.run,
@@ -104,7 +110,9 @@ export class MessageWriter {
       case "Interrupted":
         this.#tools.cutShort()
         this.#endStep()
-        return this.#send({ type: "abort" })
+        this.#send({ type: "abort" })
+        // A page does not go on by itself after this reason.
+        return this.#finish("interrupted")
       case "LimitReached":
       case "LoopNoticed":
         return
@@ -118,8 +126,15 @@ export class MessageWriter {
   #start(run: string | undefined): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    const messageId = this.#messageId ?? run
+    const messageId = this.#messageId ?? (run === undefined ? undefined : this.#unused(run))
     this.#send({ type: "start", ...(messageId === undefined ? {} : { messageId }) })
+  }
+
+  // A run that goes on after the user's words begins another message. A page would put it in the place of the first one.
+  #unused(run: string): string {
+    let id = run
+    for (let count = 2; this.#ids.has(id); count++) id = `${run}/message/${count}`
+    return id
   }
 
   #nextStep(): void {
@@ -141,8 +156,10 @@ export class MessageWriter {
 
   #discardStep(): void {
     this.#block = undefined
-    if (this.#step === "begun") this.#send({ type: "reset-step" })
-    if (this.#step === "begun") this.#step = "empty"
+    if (this.#step === "begun") {
+      this.#send({ type: "reset-step" })
+      this.#step = "empty"
+    }
     this.#forget()
   }
 
@@ -151,6 +168,7 @@ export class MessageWriter {
     this.#text = ""
     this.#aside = []
     this.#hasPreview = false
+    this.#isSaying = false
   }
 
   #finish(finishReason: FinishReason, metadata?: UiMetadata): void {
@@ -186,13 +204,15 @@ export class MessageWriter {
   // What the model says
   // -----------------------------------------------------------------------------
 
-  #grow(type: "text" | "reasoning", name: string, delta: string): void {
+  /** @param place where in its run it is said, for an id that no other part of the message has */
+  #grow(type: "text" | "reasoning", place: string, delta: string): void {
     if (this.#block?.type !== type) {
       this.#endBlock()
-      this.#block = { type, id: `${name}/${++this.#blocks}` }
+      this.#block = { type, id: `${place}/${type}/${++this.#blocks}` }
       this.#showSaid(type, { type: `${type}-start`, id: this.#block.id })
     }
     if (type === "text") this.#text += delta
+    this.#isSaying = true
     this.#showSaid(type, { type: `${type}-delta`, id: this.#block.id, delta })
   }
 
@@ -214,23 +234,26 @@ export class MessageWriter {
   }
 
   // A reply that a journal returns, or a server sends whole, has had no pieces.
-  #complete({ files = [], run, sources = [], text }: ModelReplied): void {
-    if (!text.startsWith(this.#text)) this.#replaceText(run, text)
-    else if (text !== this.#text) this.#grow("text", `${run}/text`, text.slice(this.#text.length))
+  #complete(event: ModelReplied): void {
+    const { files = [], sources = [], text } = event
+    const place = turnOf(event)
+    if (!text.startsWith(this.#text)) this.#replaceText(place, text)
+    else if (text !== this.#text) this.#grow("text", place, text.slice(this.#text.length))
     this.#endBlock()
-    for (const source of sources) this.#showAside(sourceChunk(source, `${run}/source/${++this.#sources}`))
-    for (const file of files) for (const chunk of fileChunks(file)) this.#showAside(chunk)
+    this.#isSaying = false
+    sources.forEach((source, index) => this.#showAside(sourceChunk(source, `${place}/source/${index + 1}`)))
+    for (const chunk of files.flatMap(fileChunks)) this.#showAside(chunk)
   }
 
   // What was shown beside the text stays.
-  #replaceText(run: string, text: string): void {
+  #replaceText(place: string, text: string): void {
     this.#endBlock()
     if (this.#text !== "") {
       const aside = this.#aside
       this.#discardStep()
       for (const chunk of aside) this.#showAside(chunk)
     }
-    if (text !== "") this.#grow("text", `${run}/text`, text)
+    if (text !== "") this.#grow("text", place, text)
   }
 
   #preview(soFar: Schema.Json): void {
@@ -245,7 +268,7 @@ export class MessageWriter {
   #endCall(event: CallEnded): void {
     const id = idOf(event)
     this.#tools.end(id, event)
-    for (const file of event.files ?? []) for (const chunk of fileChunks(file)) this.#show(chunk)
+    for (const chunk of event.files?.flatMap(fileChunks) ?? []) this.#show(chunk)
     const recovery = this.#recoveries.ended(id, event)
     if (recovery !== undefined) this.#show(recovery)
   }
@@ -254,7 +277,7 @@ export class MessageWriter {
     const hasPreview = this.#hasPreview
     // A page may send a message back by itself if the last step has only calls that are complete. So the answer has its own.
     if (!this.#tools.isEmpty) this.#nextStep()
-    if (text !== this.#text) this.#replaceText(run, text)
+    if (text !== this.#text) this.#replaceText(`${run}/answer`, text)
     const answer = hasPreview ? jsonIn(text) : undefined
     if (answer !== undefined) this.#preview(answer)
     this.#finish(truncated ? "length" : concluded === undefined ? "stop" : "other", this.#goneOn)
@@ -278,8 +301,11 @@ export class MessageWriter {
   }
 }
 
-const idOf = ({ index, run, turn }: { readonly run: string; readonly turn: number; readonly index: number }): string =>
-  `${run}/turn/${turn}/call/${index}`
+type InTurn = Pick<ModelReplied, "run" | "turn">
+
+const turnOf = ({ run, turn }: InTurn): string => `${run}/turn/${turn}`
+
+const idOf = (event: InTurn & Pick<CallEnded, "index">): string => `${turnOf(event)}/call/${event.index}`
 
 // A typed answer is JSON, and so is nothing else that has previews.
 const jsonIn = (text: string): Schema.Json | undefined => parsed(text) as Schema.Json | undefined

@@ -40,12 +40,13 @@ export class Recoveries {
     this.#handled.delete(toolCallId)
     if (handled === undefined && !isNotable(event)) return undefined
     const { attempts, certainty, outcome, tool } = event
-    const by: Recovery["by"] = event.joined === true ? "joined" : handled?.by
+    const by: Recovery["by"] = isJoined(event) ? "joined" : handled?.by
     const code = event.code ?? handled?.code
     const recovery: Omit<Recovery, "text"> = {
       toolCallId,
       tool,
-      status: outcome === "completed" ? outcome : "failed",
+      // What had been done before is no failure for those who wanted it done.
+      status: outcome === "completed" || event.code === "already_done" ? "completed" : "failed",
       ...(by === undefined ? {} : { by }),
       ...(code === undefined ? {} : { code }),
       attempts,
@@ -59,6 +60,9 @@ export class Recoveries {
   }
 }
 
+const isJoined = ({ joined, outcome }: CallEnded): boolean => joined === true && outcome === "completed"
+
 // A denied call was not done, and a completed one was. Of those that failed, some may have been done all the same.
-const isNotable = ({ certainty, code, joined, outcome }: CallEnded): boolean =>
-  joined === true || outcome === "failed" && (certainty !== "not_executed" || code === "already_done")
+const isNotable = (event: CallEnded): boolean =>
+  isJoined(event) ||
+  event.outcome === "failed" && (event.certainty !== "not_executed" || event.code === "already_done")

@@ -5,8 +5,9 @@ import type { Suspension } from "@fallible/core/AgentFailure"
 import type { Question, Reply } from "@fallible/core/Question"
 import type { UIMessage } from "ai"
 import type * as Schema from "effect/Schema"
-import { type Fields, fieldsOf, jsonOf, textAt } from "../untyped.ts"
-import { assistantAtEnd, decisionsIn, textOf, toolPartsOf } from "./fromUiMessages.ts"
+import { type Fields, jsonOf, textAt } from "../untyped.ts"
+import { decisionsIn } from "./fromUiMessages.ts"
+import { assistantAtEnd, messagesIn, textOf, toolPartsOf } from "./untrustedMessages.ts"
 
 /**
  * Who replies, and what they have changed.
@@ -27,16 +28,16 @@ export const repliesTo = (
   options: RepliesOptions = {}
 ): ReadonlyArray<Reply> => {
   const { by } = options
-  const assistant = assistantAtEnd(messages)
-  const replies = assistant === undefined ? spoken(questions, messages) : chosen(questions, assistant, options)
+  const read = messagesIn(messages)
+  const assistant = assistantAtEnd(read)
+  const replies = assistant === undefined ? spoken(questions, read.at(-1)) : chosen(questions, assistant, options)
   return by === undefined ? replies : replies.map((reply) => ({ ...reply, by }))
 }
 
 // What the user writes replies to the first question that takes words.
-const spoken = (questions: ReadonlyArray<Question>, messages: ReadonlyArray<UIMessage>): ReadonlyArray<Reply> => {
-  const message = fieldsOf(Array.isArray(messages) ? messages.at(-1) : undefined)
+const spoken = (questions: ReadonlyArray<Question>, message: Fields | undefined): ReadonlyArray<Reply> => {
   const question = questions.find(isInWords)
-  const reply = message["role"] === "user" ? textOf(message).trim() : ""
+  const reply = message?.["role"] === "user" ? textOf(message).trim() : ""
   return question === undefined || reply === "" ? [] : [{ id: question.id, reply }]
 }
 

@@ -14,7 +14,7 @@ export const handlingText = ({ by, wait }: Pick<FailureHandled, "by" | "wait">):
 const handling: { readonly [by in FailureHandled["by"]]?: string } = {
   retry: "There was a problem. Trying again.",
   fallback: "The usual source failed. Asking another one.",
-  fix: "The request was wrong. Trying again with a corrected one.",
+  fix: "A detail was wrong. Trying again with it corrected.",
   paginate: "Only a part of the answer could be fetched."
 }
 
@@ -25,30 +25,29 @@ const waitText = (wait: Duration.Duration): string => {
 
 /** Says what became of a call in which failures were handled, which was repeated, or which is in doubt. */
 export const recoveredText = ({ attempts, by, certainty, code, status }: Omit<Recovery, "text">): string => {
-  if (by === "joined") return "Two equal requests ran as one."
-  if (status === "completed") return by === undefined ? solved : completedText(by, code, attempts)
   if (code === "already_done") return "It had been done before, so it was not done again."
+  if (status === "completed") return completedText(by, code, attempts)
   if (certainty === "unknown") return inDoubt
   if (certainty === "executed") return incomplete
   return attempts > 1 ? `It was tried ${attempts} times, without success.` : "There was a problem. It did not work."
 }
 
-const completedText = (by: FailureHandled["by"], code: string | undefined, attempts: number): string => {
-  if (by !== "retry") return completed[by] ?? solved
+const completedText = (by: Recovery["by"] = "custom", code: string | undefined, attempts: number): string => {
+  if (by !== "retry") return completed[by] ?? "There was a problem. It was solved."
   return code === "not_executed"
     ? "Done once: a check found that the first try had done nothing, so it was tried again."
     : `There was a problem. It worked on try ${attempts}.`
 }
 
-const completed: { readonly [by in FailureHandled["by"]]?: string } = {
+const completed: { readonly [by in NonNullable<Recovery["by"]>]?: string } = {
+  joined: "It was asked for twice, and done only once.",
   reconcile: "Done once: the answer was lost, and a check found that it had been done.",
   fallback: "The usual source failed. Another one answered.",
   answered: "The usual source failed. Another one answered.",
-  fix: "The request was wrong. A corrected one worked.",
+  fix: "A detail was wrong. It worked once that was corrected.",
   paginate: "Only a part of the answer could be fetched."
 }
 
-const solved = "There was a problem. It was solved."
 const inDoubt = "It may have been done. That is not known for sure."
 const incomplete = "It was done, but its answer was not complete."
 

@@ -9,18 +9,21 @@
  */
 import type { CallEnded } from "@fallible/core/ClientEvent"
 import type { Question } from "@fallible/core/Question"
-import type { UIMessage } from "ai"
-import { fieldsOf, objectAt, parsed, textAt } from "../untyped.ts"
-import { cutShortText, failureText } from "./sentences.ts"
+import { type Fields, fieldsOf, objectAt, parsed, textAt } from "../untyped.ts"
+import { cutShortText, failureText, heldBackText } from "./sentences.ts"
 import type { UiApproval, UiChunk } from "./types.ts"
+import { toolPartsOf } from "./untrustedMessages.ts"
 
 interface Part {
-  /** `hidden`: the arguments are not shown, so the input is empty. */
-  input: "streaming" | "hidden" | "shown"
-  /** True from the beginning of its call to its end, in this stream. */
+  readonly tool: string
+  /** `partial`: not whole yet. `hidden`: the arguments are not shown, so the input is empty. */
+  input: "partial" | "hidden" | "shown"
+  /** The arguments, as far as the model has written them in this stream. */
+  written: string
+  /** True from the beginning of its call, in this stream, until its call has ended or asks. */
   isRunning: boolean
-  /** True if it shows a preliminary result. */
-  hasOutput: boolean
+  /** What the part shows. A page may have added an output that is no reply. */
+  output: "none" | "preliminary" | "final"
   approval: { readonly id: string; readonly approved: boolean | undefined } | undefined
 }
 
@@ -30,9 +33,9 @@ export class ToolParts {
   readonly #send: (chunk: UiChunk) => void
 
   /** @param continued the message that the stream goes on with */
-  constructor(continued: UIMessage | undefined, send: (chunk: UiChunk) => void) {
+  constructor(continued: Fields | undefined, send: (chunk: UiChunk) => void) {
     this.#send = send
-    for (const part of continued?.parts ?? []) this.#recall(part)
+    for (const part of toolPartsOf(continued)) this.#recall(part)
   }
 
   get isEmpty(): boolean {
@@ -41,7 +44,7 @@ export class ToolParts {
 
   /** True if this stream shows calls that were written and not run. */
   get hasUnrun(): boolean {
-    return Array.from(this.#parts.values()).some(({ input, isRunning }) => isRunning && input === "streaming")
+    return Array.from(this.#parts.values()).some(({ input, isRunning }) => isRunning && input === "partial")
   }
 
   clear(): void {
@@ -49,17 +52,15 @@ export class ToolParts {
   }
 
   write(id: string, tool: string, delta: string): void {
-    if (!this.#parts.has(id)) {
-      this.#begin(id, "streaming").isRunning = true
-      this.#send({ type: "tool-input-start", toolCallId: id, toolName: tool })
-    }
+    const part = this.#parts.get(id) ?? this.#startInput(id, tool)
+    part.written += delta
     this.#send({ type: "tool-input-delta", toolCallId: id, inputTextDelta: delta })
   }
 
   /** A call begins, or goes on: then its part is there. */
   start(id: string, tool: string, args: string | undefined): void {
     const known = this.#parts.get(id)
-    const part = known === undefined || known.input === "streaming" ? this.#sendInput(id, tool, args) : known
+    const part = known === undefined || known.input === "partial" ? this.#sendInput(id, tool, args) : known
     part.isRunning = true
   }
 
@@ -67,14 +68,15 @@ export class ToolParts {
   progress(id: string, tool: string, output: unknown): void {
     const part = this.#partOf(id, tool)
     this.#grant(part)
-    part.hasOutput = true
+    part.output = "preliminary"
     this.#send({ type: "tool-output-available", toolCallId: id, output, preliminary: true })
   }
 
   end(id: string, event: CallEnded): void {
+    // It asks, or waits for the question of an equal call. The end of the stream tells.
+    if (event.outcome === "suspended") return
     const part = this.#partOf(id, event.tool)
     part.isRunning = false
-    if (event.outcome === "suspended") return
     if (event.code === "not_approved") return this.#deny(id, part)
     this.#grant(part)
     // What had been done before is no failure for those who wanted it done.
@@ -88,11 +90,12 @@ export class ToolParts {
   askForApproval(id: string, question: Question): void {
     const { arguments: args, tool } = question
     const known = this.#parts.get(id)
-    // The question shows the arguments, whatever else is seen of the tool. The state of a part that was approved has no way back
-    // to its input, so there the descriptor alone has the new ones.
-    const isIncomplete = known === undefined || known.hasOutput ||
-      known.input !== "shown" && known.approval === undefined
-    if (isIncomplete) this.#sendInput(id, tool, args)
+    // The question shows the arguments, whatever else is seen of the tool. A part that was approved has no way back to its input,
+    // unless it has an output, so there the descriptor alone has the new ones.
+    const isReady = known?.output === "none" && (known.input === "shown" || known.approval !== undefined)
+    const part = isReady ? known : this.#sendInput(id, tool, args)
+    part.isRunning = false
+    part.approval = { id: question.id, approved: undefined }
     this.#send({
       type: "tool-approval-request",
       approvalId: question.id,
@@ -100,21 +103,26 @@ export class ToolParts {
       approvalDescriptor: descriptorOf(question),
       reason: question.text
     })
-    this.#partOf(id, tool).approval = { id: question.id, approved: undefined }
   }
 
   /** A tool that the page runs needs its arguments. */
   askForResult(id: string, { arguments: args, tool }: Question): void {
     const known = this.#parts.get(id)
-    const isReady = known?.input === "shown" && !known.hasOutput && known.approval === undefined
-    if (!isReady) this.#sendInput(id, tool, args)
+    const isReady = known?.input === "shown" && known.output === "none" && known.approval === undefined
+    const part = isReady ? known : this.#sendInput(id, tool, args)
+    part.isRunning = false
   }
 
   /** A call asks in words. A page must not take its part for complete, and send the message back by itself. */
   askInWords(id: string, { arguments: args, tool }: Question): void {
-    const part = this.#parts.get(id)
-    if (part === undefined) this.#sendInput(id, tool, args)
-    else if (part.approval !== undefined && !part.hasOutput) this.progress(id, tool, null)
+    const known = this.#parts.get(id)
+    if (known?.approval !== undefined) {
+      if (known.output !== "preliminary") this.progress(id, tool, null)
+      known.isRunning = false
+      return
+    }
+    const part = known?.output === "none" && known.input !== "partial" ? known : this.#sendInput(id, tool, args)
+    part.isRunning = false
   }
 
   /** Ends the parts of calls that this stream has begun, and whose end it does not know. */
@@ -123,14 +131,31 @@ export class ToolParts {
       if (!part.isRunning) continue
       part.isRunning = false
       this.#grant(part)
-      this.#send({ type: "tool-output-error", toolCallId: id, errorText: text })
+      this.#send(
+        part.input === "partial"
+          ? {
+            type: "tool-input-error",
+            toolCallId: id,
+            toolName: part.tool,
+            input: parsed(part.written) ?? {},
+            errorText: text
+          }
+          : { type: "tool-output-error", toolCallId: id, errorText: text }
+      )
     }
   }
 
+  #startInput(id: string, tool: string): Part {
+    const part = this.#begin(id, tool, "partial")
+    part.isRunning = true
+    this.#send({ type: "tool-input-start", toolCallId: id, toolName: tool })
+    return part
+  }
+
   #sendInput(id: string, tool: string, args: string | undefined): Part {
-    const part = this.#parts.get(id) ?? this.#begin(id, "hidden")
+    const part = this.#parts.get(id) ?? this.#begin(id, tool, "hidden")
     part.input = args === undefined ? "hidden" : "shown"
-    part.hasOutput = false
+    part.output = "none"
     // A model may write no JSON at all.
     const input = args === undefined ? {} : parsed(args) ?? args
     this.#send({ type: "tool-input-available", toolCallId: id, toolName: tool, input })
@@ -141,8 +166,8 @@ export class ToolParts {
     return this.#parts.get(id) ?? this.#sendInput(id, tool, undefined)
   }
 
-  #begin(id: string, input: Part["input"]): Part {
-    const part: Part = { input, isRunning: false, hasOutput: false, approval: undefined }
+  #begin(id: string, tool: string, input: Part["input"]): Part {
+    const part: Part = { tool, input, written: "", isRunning: false, output: "none", approval: undefined }
     this.#parts.set(id, part)
     return part
   }
@@ -155,6 +180,7 @@ export class ToolParts {
 
   // A call may be denied without a question to this page: by a rule, or because it was denied before.
   #deny(id: string, part: Part): void {
+    if (part.output !== "none") this.#sendInput(id, part.tool, undefined)
     if (part.approval === undefined) {
       part.approval = { id: `${id}/denied`, approved: undefined }
       this.#send({ type: "tool-approval-request", approvalId: part.approval.id, toolCallId: id, isAutomatic: true })
@@ -168,15 +194,15 @@ export class ToolParts {
     this.#send({ type: "tool-approval-response", approvalId, approved })
   }
 
-  // The message comes from a page, so its types are not certain.
-  #recall(message: unknown): void {
-    const id = textAt(message, "toolCallId")
-    if (id === undefined) return
-    const { input, preliminary, state } = fieldsOf(message)
+  #recall(shown: Fields): void {
+    const { errorText, input, preliminary, state } = shown
+    const isPartial = state === "input-streaming" || errorText === heldBackText
     const isEmpty = Object.keys(fieldsOf(input)).length === 0
-    const part = this.#begin(id, state === "input-streaming" ? "streaming" : isEmpty ? "hidden" : "shown")
-    part.hasOutput = preliminary === true
-    const approval = objectAt(message, "approval")
+    const [id = "", type = ""] = [textAt(shown, "toolCallId"), textAt(shown, "type")]
+    const part = this.#begin(id, type.slice("tool-".length), isPartial ? "partial" : isEmpty ? "hidden" : "shown")
+    const hasOutput = state === "output-available" || state === "output-error"
+    if (hasOutput) part.output = preliminary === true ? "preliminary" : "final"
+    const approval = objectAt(shown, "approval")
     const [approvalId, approved] = [textAt(approval, "id"), approval?.["approved"]]
     if (approvalId === undefined) return
     part.approval = { id: approvalId, approved: typeof approved === "boolean" ? approved : undefined }

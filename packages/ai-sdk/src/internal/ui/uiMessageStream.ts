@@ -1,6 +1,7 @@
 /*
  * A run as the stream of a message, whatever becomes of it.
  */
+import { demandKnown, type Names } from "@fallible/arguments/internal"
 import * as AgentEvent from "@fallible/core/AgentEvent"
 import type { Failed } from "@fallible/core/AgentFailure"
 import * as Cause from "effect/Cause"
@@ -12,8 +13,9 @@ import type { UiChunk, UiOptions } from "./types.ts"
 export const uiMessageStream = <R>(
   run: Stream.Stream<AgentEvent.AgentEvent, Failed, R>,
   options: UiOptions = {}
-): Stream.Stream<UiChunk, never, R> =>
-  Stream.suspend(() => {
+): Stream.Stream<UiChunk, never, R> => {
+  demandKnown("A stream for a page", options, names)
+  return Stream.suspend(() => {
     const message = new MessageWriter(options)
     return AgentEvent.forClients(run, options).pipe(
       Stream.catchCause((cause) => Stream.fromEffect(cutOff(cause))),
@@ -21,6 +23,16 @@ export const uiMessageStream = <R>(
       Stream.flattenIterable
     )
   })
+}
+
+const names: Names<UiOptions> = {
+  arguments: true,
+  results: true,
+  reasoning: true,
+  originalMessages: true,
+  messageId: true,
+  recoveries: true
+}
 
 const cutOff = (cause: Cause.Cause<never>): Effect.Effect<CutOff> =>
   Cause.hasInterruptsOnly(cause)

@@ -65,8 +65,8 @@ export interface Place {
   readonly run: string
   /** The 1-based number of the turn. */
   readonly turn: number
-  /** What the model was sent when it wrote the call: a `Transcript`, which only that module opens. */
-  readonly transcript: object
+  /** What the model was sent when it wrote the call: a `Transcript`, which only that module opens. Absent if no agent knows it. */
+  readonly transcript?: object
 }
 
 export class Scope {

@@ -90,10 +90,11 @@ export const joinedOutcome = (
     const { failure, stage } = outcome
     return { _tag: "Failed", failure, stage, ...account }
   }
-  const { caveats, files, source, value } = outcome
+  const { caveats, files, source, told, value } = outcome
   return {
     _tag: "Completed",
     value,
+    ...(told === undefined ? {} : { told }),
     caveats: [...repairs.flatMap(({ note }) => note ?? []), ...caveats],
     ...(files === undefined ? {} : { files }),
     ...(source === undefined ? {} : { source }),

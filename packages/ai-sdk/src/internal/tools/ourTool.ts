@@ -1,0 +1,143 @@
+/*
+ * Makes one tool of the AI SDK from one of ours. Its input is decoded, its calls run in a session, and a call without a result is
+ * an error whose message the model reads.
+ */
+import { jsonSchema } from "@ai-sdk/provider-utils"
+import type { Tool, Toolkit } from "@fallible/core"
+import * as Arguments from "@fallible/core/Arguments"
+import type * as CallSession from "@fallible/core/CallSession"
+import type { Rendering } from "@fallible/core/Rendering"
+import type { Tool as TheirTool, ToolExecutionOptions } from "ai"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { CallFailed } from "./callFailed.ts"
+import { type ModelOutput, modelOutputOf, Recent } from "./modelText.ts"
+
+/** What the tools of one session share. */
+export interface Sharing {
+  readonly session: CallSession.CallSession<Tool.Any>
+  readonly rendering: Rendering
+  readonly runPromise: <A>(
+    effect: Effect.Effect<A, never, unknown>,
+    options?: { readonly signal?: AbortSignal }
+  ) => Promise<A>
+}
+
+/** Makes a tool of the AI SDK. */
+export const theirToolOf = (
+  tool: Tool.Any,
+  { description, parameters }: Toolkit.Definition,
+  sharing: Sharing
+): TheirTool => {
+  const inputs = new Inputs(tool)
+  const shown = {
+    description,
+    inputSchema: jsonSchema(parameters, { validate: (value) => inputs.read(value) })
+  }
+  return tool.client === true
+    ? { ...shown, outputSchema: jsonSchema({}) }
+    : { ...shown, ...approvalOf(tool, sharing), ...running(tool, inputs, sharing) }
+}
+
+// -----------------------------------------------------------------------------
+// Input
+// -----------------------------------------------------------------------------
+
+type Read = { readonly success: true; readonly value: unknown } | { readonly success: false; readonly error: Error }
+
+/**
+ * The inputs of a tool, decoded. A call needs the text that they were decoded from: only that says what was repaired, and which
+ * effect is meant.
+ */
+class Inputs {
+  readonly #tool: Tool.Any
+  readonly #texts = new WeakMap<object, string>()
+  readonly #encode: (value: unknown) => Effect.Effect<unknown, unknown>
+
+  constructor(tool: Tool.Any) {
+    this.#tool = tool
+    this.#encode = Schema.encodeUnknownEffect(asCodec(Schema.toCodecJson(tool.parameters)))
+  }
+
+  read(value: unknown): Promise<Read> {
+    const text = JSON.stringify(value)
+    return Effect.runPromise(Effect.map(
+      Effect.result(Arguments.decode(text, this.#tool)),
+      Result.match({
+        onFailure: ({ detail, hint }): Read => ({
+          success: false,
+          error: new Error(hint === undefined ? detail : `${detail} ${hint}`)
+        }),
+        onSuccess: ({ params }): Read => {
+          if (typeof params === "object" && params !== null) this.#texts.set(params, text)
+          return { success: true, value: params }
+        }
+      })
+    ))
+  }
+
+  /** Returns the text of an input. Who changes one, or makes another, has it written by its schema. */
+  textOf(input: unknown): Effect.Effect<string> {
+    const known = typeof input === "object" && input !== null ? this.#texts.get(input) : undefined
+    return known === undefined
+      ? Effect.map(Effect.orDie(this.#encode(input)), (json) => JSON.stringify(json))
+      : Effect.succeed(known)
+  }
+}
+
+// What the parameters need is the tool's own matter, and a model's text is decoded without it.
+const asCodec = (schema: Schema.Constraint) => schema as Schema.Codec<unknown>
+
+// -----------------------------------------------------------------------------
+// Calls
+// -----------------------------------------------------------------------------
+
+const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, session }: Sharing) => {
+  const { name, success } = tool
+  const said = new Recent<ModelOutput>()
+  const decode = Schema.decodeUnknownEffect(asCodec(Schema.toCodecJson(success)))
+  const execute = async (
+    input: unknown,
+    { abortSignal, messages, toolCallId }: ToolExecutionOptions<unknown>
+  ): Promise<unknown> => {
+    // All calls of a reply have the same list of messages.
+    const called = Effect.flatMap(
+      inputs.textOf(input),
+      (text) => session.call({ id: toolCallId, name, arguments: text }, messages)
+    )
+    const outcome = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
+    if (outcome._tag !== "Completed") throw new CallFailed(rendering(outcome, { id: toolCallId, name }), outcome)
+    said.set(toolCallId, modelOutputOf(outcome, rendering, name))
+    // A result that does not fit is shown as it is.
+    return Effect.runPromise(Effect.catch(decode(outcome.value), () => Effect.succeed(outcome.value)))
+  }
+  return {
+    execute,
+    // A conversation that was stored may be written by another process. Then the result says itself.
+    toModelOutput: ({ output, toolCallId }: { readonly output: unknown; readonly toolCallId: string }): ModelOutput =>
+      said.get(toolCallId) ??
+        { type: "text", value: typeof output === "string" ? output : JSON.stringify(output) ?? "null" }
+  }
+}
+
+// The AI SDK asks. It is told whether to ask; if that is not known, it has to.
+const approvalOf = ({ approvals = [] }: Tool.Any, { runPromise }: Sharing): Pick<TheirTool, "needsApproval"> => {
+  if (approvals.length === 0) return {}
+  const isNeeded = (input: unknown) =>
+    Effect.map(
+      Effect.forEach(approvals, ({ when }) => {
+        if (when === undefined) return Effect.succeed(true)
+        const asked = Effect.suspend(() => {
+          const needed: unknown = asAny(when)(input)
+          return Effect.isEffect(needed) ? needed : Effect.succeed(needed)
+        })
+        return Effect.matchCause(asked, { onSuccess: (needed) => needed !== false, onFailure: () => true })
+      }),
+      (needed) => needed.includes(true)
+    )
+  return { needsApproval: (input: unknown) => runPromise(isNeeded(input)) }
+}
+
+// The AI SDK passes the input that the tool's own schema has decoded.
+const asAny = (when: (params: never) => unknown) => when as (params: unknown) => unknown

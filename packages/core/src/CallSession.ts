@@ -1,0 +1,213 @@
+/**
+ * The calls of a loop that is not an agent's: that of another framework, or a client of a server of tools. They run as an
+ * agent's calls do, under one record of facts.
+ *
+ *     another loop ── call ── session: facts, keys, doubts ── Dispatch ── outcome ── the model's text (Rendering)
+ *
+ * Calls that act run one by one, in the order in which they are made. Calls that read run at once. Equal calls of one turn are
+ * joined.
+ *
+ * Nobody can be asked here: an approval is a matter of the other loop, which calls only what is approved. A call that asks its
+ * user fails with the code `not_asked`.
+ *
+ * @since 0.1.0
+ */
+import { demandKnown, type Names } from "@fallible/arguments/internal"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import * as Struct from "effect/Struct"
+import { type CallFacts, empty } from "./CallFacts.ts"
+import { type EarlierCall, endedIn, isJoinable } from "./internal/dispatch/equalCalls.ts"
+import { handedOn, takenOver, withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
+import { performCall } from "./internal/dispatch/performCall.ts"
+import { beginFacts, recordCall } from "./internal/dispatch/recordCalls.ts"
+import { randomId } from "./internal/value/randomId.ts"
+import { excerpt } from "./internal/value/text.ts"
+import type * as Tool from "./Tool.ts"
+import type { ToolCall } from "./ToolCall.ts"
+import { ToolUnavailable } from "./ToolFailure.ts"
+import * as Toolkit from "./Toolkit.ts"
+import type { Completed, Failed, Stopped, Suspended, ToolOutcome } from "./ToolOutcome.ts"
+
+/**
+ * The options of a session.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Options = {
+  /** What earlier sessions or runs of the same scope have done. Default: nothing. */
+  readonly facts?: CallFacts
+  /** Default: the session is a scope of its own. */
+  readonly scope?: undefined
+} | {
+  readonly facts: CallFacts
+  /** Names what the sessions belong to: the id of a conversation, or of an order. It is part of every idempotency key. */
+  readonly scope: string
+}
+
+/**
+ * How a call of a session ends.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Outcome = Completed | Failed | Stopped
+
+/**
+ * A session of calls.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallSession<out T extends Tool.Any> {
+  /**
+   * Runs one call. The Effect never fails.
+   *
+   * @param turn any object that stands for the model's reply: equal calls with the same one are joined. Default: a turn of its own
+   */
+  readonly call: (call: ToolCall, turn?: object) => Effect.Effect<Outcome, never, Tool.Requirements<T>>
+  /** What the calls have done so far. Pass it to the next session or run of the scope. */
+  readonly facts: () => CallFacts
+}
+
+const names: Names<Options> = { facts: true, scope: true }
+
+/**
+ * Makes a session of calls. Make one for each run of the other loop, not one for a process.
+ *
+ * When to use: to run tools in the loop of another framework, or for the clients of a server, with keys and doubts as in an
+ * agent. Inside an agent, nothing has to be made.
+ *
+ * @param toolkit its approvals do not count: see above
+ * @param options {@link Options}
+ *
+ * @example
+ * ```ts
+ * import { Tool, Toolkit } from "@fallible/core"
+ * import * as CallSession from "@fallible/core/CallSession"
+ * import { Effect, Schema } from "effect"
+ *
+ * const pay = Tool.make("pay", {
+ *   description: "Pays",
+ *   parameters: Schema.Struct({ order: Schema.String }),
+ *   success: Schema.String,
+ *   identity: ({ order }) => order,
+ *   repeats: false
+ * }, ({ order }) => Effect.succeed(`${order} is paid.`))
+ *
+ * const session = CallSession.make(Toolkit.make(pay))
+ * const call = { id: "1", name: "pay", arguments: "{\"order\":\"o-7\"}" }
+ * const outcomes = Effect.runSync(Effect.all([session.call(call), session.call(call)]))
+ * outcomes.map((outcome) => outcome._tag === "Failed" ? outcome.failure.code : outcome._tag) // => ["Completed", "already_done"]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, options: Options = {}): CallSession<T> => {
+  demandKnown("CallSession.make", options, names)
+  const session = new Session(toolkit, options)
+  return { call: (call, turn) => session.call(call, turn), facts: () => session.facts }
+}
+
+/** A reply of the model, and those of its calls that have ended. */
+interface Turn {
+  readonly number: number
+  readonly ended: Array<EarlierCall>
+}
+
+class Session<T extends Tool.Any> {
+  readonly #toolkit: Toolkit.Toolkit<T>
+  readonly #options: Options
+  readonly #turns = new WeakMap<object, Turn>()
+  readonly #acting = Semaphore.makeUnsafe(1)
+  #begun: { readonly run: string; facts: CallFacts } | undefined
+  #turnCount = 0
+  #callCount = 0
+
+  constructor(toolkit: Toolkit.Toolkit<T>, options: Options) {
+    this.#toolkit = Toolkit.make(...Array.from(toolkit.tools.values(), withoutApprovals))
+    this.#options = options
+  }
+
+  get facts(): CallFacts {
+    return this.#begun === undefined ? this.#options.facts ?? empty : handedOn(this.#begun.facts)
+  }
+
+  call(call: ToolCall, turn: object = {}): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
+    return Effect.flatMap(this.#begin, (begun) => {
+      const id = `${begun.run}/call/${++this.#callCount}`
+      const tool: Tool.Any | undefined = this.#toolkit.tools.get(call.name)
+      const of = this.#turnOf(turn)
+      const performed = Effect.suspend(() => this.#perform(begun, of, call, id, tool))
+      return (tool?.sideEffect ?? "none") === "none" ? performed : this.#acting.withPermits(1)(performed)
+    })
+  }
+
+  get #begin() {
+    return this.#begun === undefined
+      ? Effect.map(randomId("run"), (run) => {
+        const { facts = empty, scope = run } = this.#options
+        // A request that is sent twice has a named scope, as a job that a queue delivers twice has.
+        const likelihood = scope === run ? "no" : "likely"
+        return this.#begun ??= { run, facts: takenOver(beginFacts(facts, scope, likelihood)) }
+      })
+      : Effect.succeed(this.#begun)
+  }
+
+  #turnOf(turn: object): Turn {
+    const known = this.#turns.get(turn) ?? { number: ++this.#turnCount, ended: [] }
+    this.#turns.set(turn, known)
+    return known
+  }
+
+  #perform(
+    begun: { readonly run: string; facts: CallFacts },
+    turn: Turn,
+    call: ToolCall,
+    id: string,
+    tool: Tool.Any | undefined
+  ): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
+    const record = (outcome: ToolOutcome) => {
+      begun.facts = recordCall(begun.facts, outcome, tool ?? { name: call.name, sideEffect: "non_idempotent" })
+    }
+    begun.facts = withLateDoubts(begun.facts)
+    const { facts, run } = begun
+    const place = { run, turn: turn.number }
+    const performing = performCall(this.#toolkit, call, { id, facts, turn: turn.ended, place, onInterrupted: record })
+    return Effect.map(performing, (outcome) => {
+      const ended = outcome._tag === "Suspended" ? notAsked(call, outcome) : outcome
+      record(ended)
+      if (tool !== undefined && isJoinable(tool)) turn.ended.push(...endedIn(call, ended))
+      return ended
+    })
+  }
+}
+
+const withoutApprovals = <T extends Tool.Any>(tool: T): T => {
+  const { approvals: _, ...rest } = tool
+  return asWhole<T>(rest)
+}
+
+// Approvals are no part of a tool's type.
+const asWhole = <T extends Tool.Any>(tool: Omit<T, "approvals">) => tool as T
+
+// A handler that asks before it acts has done nothing. What another one has done, its effects say.
+const notAsked = ({ name }: ToolCall, suspended: Suspended): Failed => {
+  const { certainty, question, ...effort } = Struct.omit(suspended, ownOfSuspended)
+  return {
+    ...effort,
+    _tag: "Failed",
+    failure: new ToolUnavailable({
+      code: "not_asked",
+      detail: `${name} asks its user, and here nobody can be asked: ${excerpt(question)}`,
+      transient: false,
+      outcome: certainty
+    }),
+    stage: "run",
+    certainty
+  }
+}
+
+const ownOfSuspended = ["_tag", "asks", "effects", "id", "lasting", "replies", "salt"] as const

@@ -1,0 +1,132 @@
+/* Calls in a loop that is not an agent's (`CallSession`). */
+import { assert, describe, it } from "@effect/vitest"
+import { Policy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import * as CallSession from "@fallible/core/CallSession"
+import { Deferred, Effect, Fiber, Schema } from "effect"
+import { ada, payments } from "../support/approving.ts"
+
+const callOf = (name: string, args: object, id = "1") => ({ id, name, arguments: JSON.stringify(args) })
+
+const endOf = (outcome: CallSession.Outcome) => outcome._tag === "Failed" ? outcome.failure.code : outcome._tag
+
+/** A tool whose answer is lost the first time, and what it has done. */
+const losing = () => {
+  const keys: Array<string> = []
+  const pay = Tool.make("pay", {
+    description: "Pays",
+    parameters: Schema.Struct({ order: Schema.String, note: Schema.optionalKey(Schema.String) }),
+    success: Schema.String,
+    identity: ({ order }) => order
+  }, () =>
+    Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+      keys.push(idempotencyKey) === 1
+        ? Effect.fail(new ToolUnavailable({ code: "connection", detail: "Lost.", transient: true, outcome: "unknown" }))
+        : Effect.succeed("paid")))
+  return { keys, pay }
+}
+
+describe("CallSession", () => {
+  it.effect("a lost call is not repeated, in other words either, and not in a later session of its scope", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = losing()
+      const toolkit = Toolkit.make(pay)
+      const session = CallSession.make(toolkit, { scope: "chat-1", facts: CallFacts.empty })
+      assert.strictEqual(endOf(yield* session.call(callOf("pay", { order: "o-7" }))), "outcome_unknown")
+      assert.strictEqual(endOf(yield* session.call(callOf("pay", { order: "o-7", note: "again" }))), "repeated_call")
+      assert.strictEqual(endOf(yield* session.call(callOf("pay", { order: "o-8" }))), "Completed")
+      const later = CallSession.make(toolkit, { scope: "chat-1", facts: session.facts() })
+      assert.strictEqual(endOf(yield* later.call(callOf("pay", { order: "o-7" }))), "repeated_call")
+      assert.strictEqual(endOf(yield* later.call(callOf("pay", { order: "o-8" }))), "already_done")
+      assert.strictEqual(new Set(keys).size, 2)
+      assert.deepStrictEqual(CallFacts.inDoubt(later.facts()).map(({ tool }) => tool), ["pay"])
+    }))
+
+  it.effect("equal calls of one turn run once, and those of two turns twice", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const session = CallSession.make(Toolkit.make(pay))
+      const turn = {}
+      const calls = [callOf("pay", ada, "1"), callOf("pay", ada, "2")]
+      const outcomes = yield* Effect.all(calls.map((call) => session.call(call, turn)), { concurrency: "unbounded" })
+      assert.deepStrictEqual(outcomes.map((outcome) => outcome.joined), [undefined, true])
+      assert.strictEqual(paid.length, 1)
+      yield* session.call(callOf("pay", ada))
+      assert.strictEqual(paid.length, 2)
+    }))
+
+  it.effect("calls that act run one by one, in their order, and calls that read at once", () =>
+    Effect.gen(function*() {
+      const events: Array<string> = []
+      const gate = yield* Deferred.make<void>()
+      const slow = (name: string, sideEffect: "none" | "non_idempotent") =>
+        Tool.make(name, {
+          description: "",
+          parameters: Schema.Struct({ n: Schema.Int }),
+          success: Schema.Int,
+          sideEffect
+        }, ({ n }) =>
+          Effect.gen(function*() {
+            events.push(`${name} ${n} begins`)
+            yield* Deferred.await(gate)
+            events.push(`${name} ${n} ends`)
+            return n
+          }))
+      const session = CallSession.make(Toolkit.make(slow("read", "none"), slow("write", "non_idempotent")))
+      const calls = [["write", 1], ["write", 2], ["read", 3], ["read", 4]] as const
+      const fiber = yield* Effect.forkChild(
+        Effect.all(calls.map(([name, n]) => session.call(callOf(name, { n }))), { concurrency: "unbounded" })
+      )
+      yield* Effect.yieldNow
+      while (events.length < 3) yield* Effect.yieldNow
+      assert.deepStrictEqual(events.toSorted(), ["read 3 begins", "read 4 begins", "write 1 begins"])
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(fiber)
+      assert.isBelow(events.indexOf("write 1 ends"), events.indexOf("write 2 begins"))
+    }))
+
+  it.effect("an interrupted call is in doubt", () =>
+    Effect.gen(function*() {
+      const never = Tool.make("send", {
+        description: "Sends",
+        parameters: Schema.Struct({ to: Schema.String }),
+        success: Schema.Void,
+        identity: ({ to }) => to
+      }, () => Effect.never)
+      const session = CallSession.make(Toolkit.make(never))
+      const fiber = yield* Effect.forkChild(session.call(callOf("send", { to: "Ada" })))
+      yield* Effect.yieldNow
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(CallFacts.inDoubt(session.facts()).length, 1)
+      assert.strictEqual(endOf(yield* session.call(callOf("send", { to: "Ada" }))), "repeated_call")
+    }))
+
+  it.effect("nobody can be asked, and approvals are not asked for", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const asking = Tool.make("ask", { description: "Asks", success: Schema.String }, () => ToolCall.ask("Which one?"))
+      const client = Tool.client("locate", { description: "Locates", success: Schema.String })
+      const session = CallSession.make(Toolkit.make(pay.pipe(Tool.approve()), asking, client))
+      assert.strictEqual(endOf(yield* session.call(callOf("pay", ada))), "Completed")
+      assert.strictEqual(paid.length, 1)
+      const asked = yield* session.call(callOf("ask", {}))
+      assert.strictEqual(endOf(asked), "not_asked")
+      assert.include(asked._tag === "Failed" ? asked.failure.detail : "", "Which one?")
+      assert.strictEqual(endOf(yield* session.call(callOf("locate", {}))), "not_asked")
+      assert.strictEqual(endOf(yield* session.call(callOf("nowhere", {}))), "unknown_tool")
+    }))
+
+  it.effect("its facts are those that it was given, until a call is made", () =>
+    Effect.gen(function*() {
+      const { pay } = payments()
+      assert.strictEqual(CallSession.make(Toolkit.make(pay)).facts(), CallFacts.empty)
+      const kept = Toolkit.withDefaults(Toolkit.make(pay), Policy.standard())
+      const session = CallSession.make(kept)
+      yield* session.call(callOf("pay", ada))
+      assert.strictEqual(session.facts().run, 0)
+      const next = CallSession.make(kept, { facts: session.facts() })
+      yield* next.call(callOf("pay", { ...ada, amount: 7 }))
+      assert.strictEqual(next.facts().run, 1)
+    }))
+})
