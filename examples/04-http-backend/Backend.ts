@@ -1,10 +1,10 @@
 /**
  * The backend: its routes, and the services that all requests share.
  *
- *     requests ─ Origins ─ Endpoints ─ agent ─ tools ─ the shop
- *                      └─ ChatEndpoints ┘
- *                              │ Runs, Conversations, Chats  │ ToolHealth, RetryBudget, RateLimiter, LastKnown: once for the process
- *                          Operations                      │ Claims: each suspension is resumed once
+ *     requests ─ Origins ─┬ Endpoints ────┬ agent ─ tools ─ the shop
+ *                         ├ ChatEndpoints ┘    │ ToolHealth, RetryBudget, RateLimiter, LastKnown: once for the process
+ *                         │   │ Chats, Conversations, Runs
+ *                         └ Operations         │ Claims: each suspension is resumed once
  *
  * When the layer closes, the runs under way end first (`Runs.drain`). The server still answers then, so that a load
  * balancer sees that it is not ready. Only then does the server close.

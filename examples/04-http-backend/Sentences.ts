@@ -15,6 +15,7 @@ export const recovery = (recovery: AiSdk.Recovery): string | undefined =>
   recovery.tool === "refund_order" ? ofRefund(recovery) : ofLookUp(recovery)
 
 const ofRefund = ({ by, certainty, code, status }: AiSdk.Recovery): string => {
+  if (code === "already_done") return "It was refunded before. Nothing was refunded again."
   switch (status) {
     case "running":
       return by === "reconcile"
@@ -27,7 +28,6 @@ const ofRefund = ({ by, certainty, code, status }: AiSdk.Recovery): string => {
         : "Refunded once: what was tried before had refunded nothing."
     case "failed":
       if (certainty === "unknown") return isNotKnown
-      if (code === "already_done") return "It was refunded before. Nothing was refunded again."
       return certainty === "executed" ? "It was refunded, but the receipt is missing." : "Nothing was refunded."
   }
 }
