@@ -23,11 +23,13 @@ export interface Broadcast {
 
 type Follower = Pick<Reader, "send" | "end">
 
-/** @param history the chunks of the message before this run, which goes on with it */
-export const make = (history: ReadonlyArray<UIMessageChunk>): Broadcast => {
+/**
+ * @param history the chunks of the message before this run, which goes on with it
+ * @param isOver whether nothing more will be sent; default: no
+ */
+export const make = (history: ReadonlyArray<UIMessageChunk>, isOver = false): Broadcast => {
   const chunks = history.slice()
   const followers = new Set<Follower>()
-  let isOver = false
 
   const toAll = (send: (follower: Follower) => Effect.Effect<void>) =>
     Effect.forEach(Array.from(followers), send, { discard: true })

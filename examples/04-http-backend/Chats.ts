@@ -64,14 +64,8 @@ export const messageOf = (chunks: ReadonlyArray<UIMessageChunk>): Effect.Effect<
 export const messagesOf = ({ answer, past }: Chat): Effect.Effect<ReadonlyArray<UIMessage>> =>
   Effect.map(messageOf(answer.chunks), (last) => last === undefined ? past : [...past, last])
 
-const ended = (): Broadcast.Broadcast => {
-  const broadcast = Broadcast.make([])
-  Effect.runSync(broadcast.end)
-  return broadcast
-}
-
-/** In a chat where nobody has asked anything. */
-const empty: Chat = { past: [], answer: ended() }
+/** A chat in which nobody has asked anything. */
+const empty: Chat = { past: [], answer: Broadcast.make([], true) }
 
 /** Says what is not known of the calls that had no end, and why there is no answer. */
 const breakOff = (broadcast: Broadcast.Broadcast, why: string) =>

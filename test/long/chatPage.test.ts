@@ -152,7 +152,9 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
         await shows(page, isNotKnown)
         await ready(page)
         await accessible(page)
+        const again = page.waitForResponse("**/api/chat")
         await press(page, "Regenerate")
+        await (await again).finished()
         await ready(page)
         await shows(page, isNotKnown)
       })
@@ -249,6 +251,24 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
         await shows(page, lamp)
         await ready(page)
       }, browserLogs)
+    }))
+
+  it.live("notices a connection that hangs", () =>
+    Effect.gen(function*() {
+      const { goOn, model } = yield* gated
+      const { url } = yield* serving({ model })
+      const way = yield* cuttable(url)
+      yield* visit(`${way.url}/chat`, async (page) => {
+        await page.clock.install()
+        await page.reload()
+        await ask(page, "What is o-1002?")
+        await shows(page, "Order")
+        way.hang()
+        await goOn()
+        await page.clock.fastForward("00:41")
+        await shows(page, lamp)
+        await ready(page)
+      })
     }))
 
   it.live("shows what was answered while it was offline", () =>

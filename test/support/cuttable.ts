@@ -6,6 +6,8 @@ export interface Cuttable {
   readonly url: string
   /** Breaks all connections, and takes no new ones. */
   readonly cut: () => void
+  /** Lets all connections hang that there are. New ones work. */
+  readonly hang: () => void
   readonly restore: () => void
 }
 
@@ -36,6 +38,9 @@ export const cuttable = (url: string) =>
           cut: () => {
             isCut = true
             cut()
+          },
+          hang: () => {
+            for (const socket of sockets) socket.unpipe().pause()
           },
           restore: () => {
             isCut = false

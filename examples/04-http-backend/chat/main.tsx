@@ -17,7 +17,7 @@ const begin = async () => {
 /** Opens the conversation of the address, or begins one. */
 const open = async () => {
   const id = location.hash.slice(1)
-  if (id === "") return { ...await begin(), notice: "" }
+  if (!/^[\w-]+$/.test(id)) return { ...await begin(), notice: "" }
   try {
     return { id, messages: await server.messagesOf(id), notice: "" }
   } catch (error) {

@@ -6,12 +6,34 @@ let ahead = 0
 
 export const now = (): number => Date.now() + ahead
 
-/** `fetch`, which also reads the server's clock. */
+/** `fetch`, which also reads the server's clock, and notices if a stream hangs. */
 export const fetching = async (url: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
   const response = await fetch(url, init)
   const time = response.headers.get("server-time")
   if (time !== null) ahead = Number(time) - Date.now()
-  return response
+  const { body, headers, status } = response
+  const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true
+  return isStream && body !== null ? new Response(body.pipeThrough(heard()), { headers, status }) : response
+}
+
+/** The server says something every 15 seconds. A stream in which nothing comes for much longer is lost. */
+const longestSilence = 40_000
+
+/** Passes a stream on. Ends it like a lost connection if it is silent for too long. */
+const heard = (): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> => {
+  let timer: ReturnType<typeof setTimeout>
+  const wait = (stream: TransformStreamDefaultController) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => stream.error(new TypeError("The network is silent.")), longestSilence)
+  }
+  return new TransformStream({
+    start: wait,
+    transform: (bytes, stream) => {
+      wait(stream)
+      stream.enqueue(bytes)
+    },
+    flush: () => clearTimeout(timer)
+  })
 }
 
 /** A response that is an error. */
@@ -35,8 +57,9 @@ export const refusal = (body: string): Refused => {
   return new Refused({ code: "unknown", detail: "The server failed. Ask again later." })
 }
 
-/** A lost connection is a `TypeError` in every browser. */
-export const isLost = (error: Error | undefined): boolean => error instanceof TypeError
+/** Browsers have no code for a lost connection. These are the words by which `useChat` knows it, too. */
+export const isLost = (error: Error | undefined): boolean =>
+  error instanceof TypeError && /fetch|network|^load failed$/i.test(error.message)
 
 const ask = async (path: string, method: "GET" | "POST"): Promise<string> => {
   const response = await fetching(path, { method })
