@@ -105,6 +105,40 @@ for (const [name, serving] of Object.entries(servings)) {
         yield* sound(chat)
       }).pipe(Effect.scoped))
 
+    it.live("runs a tool of the page once, and only after its approval", () =>
+      Effect.gen(function*() {
+        const open = Tool.client("open", {
+          description: "Opens a page",
+          parameters: Schema.Struct({ page: Schema.String }),
+          success: Schema.String,
+          sideEffect: "none"
+        }).pipe(Tool.approve(({ page }) => page === "secret"))
+        const agent = Agent.make({ toolkit: Toolkit.make(open) })
+        const model = inPieces(({ messages }) =>
+          messages.at(-1)?.role === "user"
+            ? calls(["open", { page: "secret" }], ["open", { page: "home" }])
+            : text("Both are open.")
+        )
+        const ran: Array<unknown> = []
+        const chat: Chat = new Chat({
+          transport: yield* serving(routeOf(agent, model)),
+          onToolCall: ({ toolCall: { input, toolCallId } }) => {
+            ran.push(input)
+            void chat.addToolOutput({ tool: "open", toolCallId, output: "opened" })
+          }
+        })
+        yield* Effect.promise(() => chat.sendMessage({ text: "Open both." }))
+        const approval = toolsOf(chat.lastMessage ?? assert.fail()).flatMap(({ approval }) => approval?.id ?? [])
+        assert.deepStrictEqual([approval.length, ran], [1, [{ page: "home" }]])
+        yield* Effect.promise(async () => {
+          await chat.addToolApprovalResponse({ id: approval[0]!, approved: true })
+          await chat.answered()
+        })
+        assert.strictEqual(lastText(chat), "Both are open.")
+        assert.deepStrictEqual(ran, [{ page: "home" }, { page: "secret" }])
+        yield* sound(chat)
+      }).pipe(Effect.scoped))
+
     it.live("asks in words, and the user's next message replies", () =>
       Effect.gen(function*() {
         const { agent, model } = booking

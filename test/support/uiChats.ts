@@ -142,7 +142,7 @@ export const routeOf = (agent: Chatting, model: Layer.Layer<Model.Model>): Handl
         if (event._tag === "RunSuspended") waiting.set(id, event.waiting.suspension)
       }))
     const response = await Effect.runPromise(
-      Effect.provide(AiSdk.response(kept, { originalMessages: messages }), model)
+      AiSdk.response(Stream.provide(kept, model), { originalMessages: messages })
     )
     if (!keep || response.body === null) return response
     const [sent, stored] = response.body.tee()

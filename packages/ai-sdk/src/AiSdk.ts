@@ -194,7 +194,8 @@ export const uiMessageStream: {
  *
  * When to use: in a route of Next, Hono or any server that answers with a `Response`.
  *
- * The body runs with the services of the Effect. So provide the run's own services to the run, if they are scoped to the Effect.
+ * The run goes on after the Effect has ended. So provide its services to the run, as below: what is provided to the Effect may be
+ * closed by then.
  * Every 15 seconds, a comment keeps proxies from closing the connection.
  *
  * @param options what is shown, which message the run goes on with, and headers
@@ -204,7 +205,7 @@ export const uiMessageStream: {
  * import { AiSdk } from "@fallible/ai-sdk"
  * import { ScriptedModel } from "@fallible/testing"
  * import type { UIMessage } from "ai"
- * import { Effect } from "effect"
+ * import { Effect, Stream } from "effect"
  *
  * const agent = Agent.make({ toolkit: Toolkit.empty })
  * const model = ScriptedModel.layer([ScriptedModel.text("Hello!")])
@@ -213,8 +214,8 @@ export const uiMessageStream: {
  * const POST = async (request: Request): Promise<Response> => {
  *   const { messages }: { readonly messages: ReadonlyArray<UIMessage> } = JSON.parse(await request.text())
  *   const { question = "", transcript } = AiSdk.fromUiMessages(messages)
- *   const run = agent.stream(question, { transcript })
- *   return Effect.runPromise(Effect.provide(AiSdk.response(run, { originalMessages: messages }), model))
+ *   const run = Stream.provide(agent.stream(question, { transcript }), model)
+ *   return Effect.runPromise(AiSdk.response(run, { originalMessages: messages }))
  * }
  *
  * const messages = [{ id: "1", role: "user", parts: [{ type: "text", text: "Hi" }] }]

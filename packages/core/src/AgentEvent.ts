@@ -163,7 +163,12 @@ export class ModelReplied extends namedStruct<ModelReplied>()({
  * @category models
  * @since 0.1.0
  */
-export class CallStarted extends namedStruct<CallStarted>()({ _tag: Schema.tag("CallStarted"), ...ofCall }) {}
+export class CallStarted extends namedStruct<CallStarted>()({
+  _tag: Schema.tag("CallStarted"),
+  ...ofCall,
+  /** True if the client runs the tool (`Tool.client`), once it is asked to. */
+  client: Schema.optionalKey(Schema.Literal(true))
+}) {}
 
 /**
  * A tool call ended with its outcome.
@@ -468,6 +473,7 @@ const clientEvent = (event: AgentEvent, allowed: ForClients): ClientEvent | unde
         _tag: event._tag,
         ...callOf(event),
         ...stepOf(event),
+        ...(event.client === undefined ? {} : { client: event.client }),
         ...(shown ? { arguments: event.call.arguments } : {})
       }
     }

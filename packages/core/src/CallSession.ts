@@ -14,6 +14,7 @@
  */
 import { demandKnown, type Names } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
 import { type CallFacts, empty } from "./CallFacts.ts"
@@ -127,7 +128,7 @@ class Session<T extends Tool.Any> {
   #callCount = 0
 
   constructor(toolkit: Toolkit.Toolkit<T>, options: Options) {
-    this.#toolkit = Toolkit.make(...Array.from(toolkit.tools.values(), withoutApprovals))
+    this.#toolkit = withoutApprovals(toolkit) as Toolkit.Toolkit<T>
     this.#options = options
   }
 
@@ -135,11 +136,11 @@ class Session<T extends Tool.Any> {
     return this.#begun === undefined ? this.#options.facts ?? empty : handedOn(this.#begun.facts)
   }
 
-  call(call: ToolCall, turn: object = {}): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
+  call(call: ToolCall, turn: object | undefined): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
     return Effect.flatMap(this.#begin, (begun) => {
       const id = `${begun.run}/call/${++this.#callCount}`
       const tool: Tool.Any | undefined = this.#toolkit.tools.get(call.name)
-      const of = this.#turnOf(turn)
+      const of = this.#turnOf(turn ?? {})
       const performed = Effect.suspend(() => this.#perform(begun, of, call, id, tool))
       return (tool?.sideEffect ?? "none") === "none" ? performed : this.#acting.withPermits(1)(performed)
     })
@@ -175,23 +176,22 @@ class Session<T extends Tool.Any> {
     begun.facts = withLateDoubts(begun.facts)
     const { facts, run } = begun
     const place = { run, turn: turn.number }
-    const performing = performCall(this.#toolkit, call, { id, facts, turn: turn.ended, place, onInterrupted: record })
+    // Most replies have one call, which has no other to join.
+    const ended = turn.ended.length === 0 ? undefined : turn.ended
+    const performing = performCall(this.#toolkit, call, { id, facts, turn: ended, place, onInterrupted: record })
     return Effect.map(performing, (outcome) => {
-      const ended = outcome._tag === "Suspended" ? notAsked(call, outcome) : outcome
-      record(ended)
-      if (tool !== undefined && isJoinable(tool)) turn.ended.push(...endedIn(call, ended))
-      return ended
+      const told = outcome._tag === "Suspended" ? notAsked(call, outcome) : outcome
+      record(told)
+      if (tool !== undefined && isJoinable(tool)) turn.ended.push(...endedIn(call, told))
+      return told
     })
   }
 }
 
-const withoutApprovals = <T extends Tool.Any>(tool: T): T => {
-  const { approvals: _, ...rest } = tool
-  return asWhole<T>(rest)
-}
-
-// Approvals are no part of a tool's type.
-const asWhole = <T extends Tool.Any>(tool: Omit<T, "approvals">) => tool as T
+// Sessions are made for each request, of the same toolkit.
+const withoutApprovals: (toolkit: Toolkit.Toolkit) => Toolkit.Toolkit = memoize((toolkit) =>
+  Toolkit.make(...Array.from(toolkit.tools.values(), ({ approvals: _, ...tool }: Tool.Any): Tool.Any => tool))
+)
 
 // A handler that asks before it acts has done nothing. What another one has done, its effects say.
 const notAsked = ({ name }: ToolCall, suspended: Suspended): Failed => {

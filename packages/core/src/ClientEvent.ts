@@ -135,6 +135,8 @@ export class CallStarted extends namedStruct<CallStarted>()({
   _tag: Schema.tag("CallStarted"),
   ...ofCall,
   ...step,
+  /** True if the client runs the tool, once it is asked to (`RunSuspended`). */
+  client: Schema.optionalKey(Schema.Literal(true)),
   /** The arguments as the model wrote them, with `"<redacted>"` in place of secrets. Present only if asked for. */
   arguments: Schema.optionalKey(Schema.String)
 }) {}

@@ -14,7 +14,8 @@ import type * as CallSession from "@fallible/core/CallSession"
  *
  * const book = Tool.make("book", { description: "Books", success: Schema.String }, () => ToolCall.refuse("It is full."))
  * const { book: theirs } = AiSdk.tools(Toolkit.make(book))
- * const error = await theirs.execute?.({}, { toolCallId: "1", messages: [], context: {} }).catch((error) => error)
+ * const run = async () => theirs.execute?.({}, { toolCallId: "1", messages: [], context: {} })
+ * const error = await run().catch((error: unknown) => error)
  * error instanceof AiSdk.CallFailed && error.outcome.certainty // => "not_executed"
  * ```
  *

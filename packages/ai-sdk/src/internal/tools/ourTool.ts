@@ -9,8 +9,9 @@ import type * as CallSession from "@fallible/core/CallSession"
 import type { Rendering } from "@fallible/core/Rendering"
 import type { Tool as TheirTool, ToolExecutionOptions } from "ai"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
+import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import { CallFailed } from "./callFailed.ts"
 import { type ModelOutput, modelOutputOf, Recent } from "./modelText.ts"
 
@@ -53,40 +54,50 @@ type Read = { readonly success: true; readonly value: unknown } | { readonly suc
 class Inputs {
   readonly #tool: Tool.Any
   readonly #texts = new WeakMap<object, string>()
-  readonly #encode: (value: unknown) => Effect.Effect<unknown, unknown>
 
   constructor(tool: Tool.Any) {
     this.#tool = tool
-    this.#encode = Schema.encodeUnknownEffect(asCodec(Schema.toCodecJson(tool.parameters)))
   }
 
   read(value: unknown): Promise<Read> {
     const text = JSON.stringify(value)
-    return Effect.runPromise(Effect.map(
-      Effect.result(Arguments.decode(text, this.#tool)),
-      Result.match({
-        onFailure: ({ detail, hint }): Read => ({
-          success: false,
-          error: new Error(hint === undefined ? detail : `${detail} ${hint}`)
-        }),
-        onSuccess: ({ params }): Read => {
-          if (typeof params === "object" && params !== null) this.#texts.set(params, text)
-          return { success: true, value: params }
-        }
-      })
-    ))
+    return Effect.runPromise(Effect.matchEager(Arguments.decode(text, this.#tool), {
+      onFailure: ({ detail, hint }): Read => ({
+        success: false,
+        error: new Error(hint === undefined ? detail : `${detail} ${hint}`)
+      }),
+      onSuccess: ({ params }): Read => {
+        if (typeof params === "object" && params !== null) this.#texts.set(params, text)
+        return { success: true, value: params }
+      }
+    }))
   }
 
   /** Returns the text of an input. Who changes one, or makes another, has it written by its schema. */
   textOf(input: unknown): Effect.Effect<string> {
     const known = typeof input === "object" && input !== null ? this.#texts.get(input) : undefined
     return known === undefined
-      ? Effect.map(Effect.orDie(this.#encode(input)), (json) => JSON.stringify(json))
+      ? Effect.map(Effect.orDie(encoderOf(this.#tool.parameters)(input)), (json) => JSON.stringify(json))
       : Effect.succeed(known)
   }
 }
 
-// What the parameters need is the tool's own matter, and a model's text is decoded without it.
+type Convert = (value: unknown) => Effect.Effect<unknown, unknown>
+
+// Tools are made for each request, of the same schemas.
+const encoderOf: (parameters: Schema.Constraint) => Convert = memoize((parameters) =>
+  Schema.encodeUnknownEffect(asCodec(Schema.toCodecJson(parameters)))
+)
+
+/** Returns the decoder of results; `undefined` if a result as JSON is one already. */
+const decoderOf: (success: Schema.Constraint) => { readonly decode: Convert | undefined } = memoize((success) => {
+  const codec = Schema.toCodecJson(success)
+  return SchemaAST.toEncoded(codec.ast) === SchemaAST.toType(codec.ast)
+    ? { decode: undefined }
+    : { decode: Schema.decodeUnknownEffect(asCodec(codec)) }
+})
+
+// What the schemas of a tool need is provided where its handler runs, not here.
 const asCodec = (schema: Schema.Constraint) => schema as Schema.Codec<unknown>
 
 // -----------------------------------------------------------------------------
@@ -94,23 +105,25 @@ const asCodec = (schema: Schema.Constraint) => schema as Schema.Codec<unknown>
 // -----------------------------------------------------------------------------
 
 const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, session }: Sharing) => {
-  const { name, success } = tool
+  const { name } = tool
+  const { decode } = decoderOf(tool.success)
   const said = new Recent<ModelOutput>()
-  const decode = Schema.decodeUnknownEffect(asCodec(Schema.toCodecJson(success)))
+  const outputOf = (value: unknown) =>
+    // A result that does not fit is shown as it is.
+    decode === undefined ? value : Effect.runPromise(Effect.catch(decode(value), () => Effect.succeed(value)))
   const execute = async (
     input: unknown,
     { abortSignal, messages, toolCallId }: ToolExecutionOptions<unknown>
   ): Promise<unknown> => {
     // All calls of a reply have the same list of messages.
-    const called = Effect.flatMap(
+    const called = Effect.flatMapEager(
       inputs.textOf(input),
       (text) => session.call({ id: toolCallId, name, arguments: text }, messages)
     )
     const outcome = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
     if (outcome._tag !== "Completed") throw new CallFailed(rendering(outcome, { id: toolCallId, name }), outcome)
     said.set(toolCallId, modelOutputOf(outcome, rendering, name))
-    // A result that does not fit is shown as it is.
-    return Effect.runPromise(Effect.catch(decode(outcome.value), () => Effect.succeed(outcome.value)))
+    return outputOf(outcome.value)
   }
   return {
     execute,

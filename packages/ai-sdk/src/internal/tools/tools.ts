@@ -120,11 +120,11 @@ export const tools = <T extends Tool.Any>(
       [definition.name, theirToolOf(toolkit.tools.get(definition.name)!, definition, sharing)] as const
     )
   )
-  sessions.set(made, session)
-  return asTyped<T>(made)
+  // Not enumerable, so a copy has none. A weak map of all sessions would keep them through many collections.
+  return asTyped<T>(Object.defineProperty(made, facts, { value: session.facts }))
 }
 
-const sessions = new WeakMap<object, CallSession.CallSession<Tool.Any>>()
+const facts = Symbol("facts")
 
 // `runPromise` provides what the tools need, and `ToolsOptions` demands it if they need anything.
 const withDefaults = (options?: object): CallSession.Options & Omit<Sharing, "session"> => {
@@ -157,12 +157,14 @@ const asTyped = <T extends Tool.Any>(made: Readonly<Record<string, TheirTool>>) 
  * @since 0.1.0
  */
 export const factsOf = (made: object): CallFacts => {
-  const session = sessions.get(made)
-  if (session !== undefined) return session.facts()
+  const read: unknown = Reflect.get(made, facts)
+  if (isFacts(read)) return read()
   throw new TypeError(
     "These tools are not made by AiSdk.tools. Keep the object that it returned, and spread a copy of it."
   )
 }
+
+const isFacts = (value: unknown): value is () => CallFacts => typeof value === "function"
 
 /**
  * Repairs the text of a call that the AI SDK cannot read: broken quotes, trailing commas, a fence around it. A text that was cut off

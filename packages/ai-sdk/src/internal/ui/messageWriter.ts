@@ -81,7 +81,7 @@ export class MessageWriter {
         return this.#tools.write(idOf(event), event.tool, event.text)
       case "CallStarted":
         this.#endBlock()
-        return this.#tools.start(idOf(event), event.tool, event.arguments)
+        return this.#tools.start(idOf(event), event)
       case "FailureHandled":
         return this.#show(this.#recoveries.handled(idOf(event), event))
       case "ProgressMade":

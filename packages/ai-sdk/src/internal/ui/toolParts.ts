@@ -7,7 +7,7 @@
  *
  * The AI SDK accepts a message only if an output has an approval that was granted, or none, and a denial has one that was not.
  */
-import type { CallEnded } from "@fallible/core/ClientEvent"
+import type { CallEnded, CallStarted } from "@fallible/core/ClientEvent"
 import type { Question } from "@fallible/core/Question"
 import { type Fields, fieldsOf, objectAt, parsed, textAt } from "../untyped.ts"
 import { cutShortText, failureText, heldBackText } from "./sentences.ts"
@@ -16,6 +16,8 @@ import { toolPartsOf } from "./untrustedMessages.ts"
 
 interface Part {
   readonly tool: string
+  /** True if the page runs the tool. It does so as soon as its input is there, so until it is asked to, the input seems partial. */
+  isOfPage: boolean
   /** `partial`: not whole yet. `hidden`: the arguments are not shown, so the input is empty. */
   input: "partial" | "hidden" | "shown"
   /** The arguments, as far as the model has written them in this stream. */
@@ -58,10 +60,12 @@ export class ToolParts {
   }
 
   /** A call begins, or goes on: then its part is there. */
-  start(id: string, tool: string, args: string | undefined): void {
-    const known = this.#parts.get(id)
-    const part = known === undefined || known.input === "partial" ? this.#sendInput(id, tool, args) : known
+  start(id: string, { arguments: args, client, tool }: CallStarted): void {
+    const part = this.#parts.get(id) ?? this.#begin(id, tool, "partial")
     part.isRunning = true
+    if (part.input !== "partial") return
+    part.isOfPage = client === true
+    this.#sendInput(id, tool, args)
   }
 
   /** A result that a later one replaces. */
@@ -80,11 +84,8 @@ export class ToolParts {
     if (event.code === "not_approved") return this.#deny(id, part)
     this.#grant(part)
     // What had been done before is no failure for those who wanted it done.
-    this.#send(
-      event.outcome === "completed" || event.code === "already_done"
-        ? { type: "tool-output-available", toolCallId: id, output: event.value ?? null }
-        : { type: "tool-output-error", toolCallId: id, errorText: failureText(event) }
-    )
+    if (event.outcome !== "completed" && event.code !== "already_done") return this.#fail(id, part, failureText(event))
+    this.#send({ type: "tool-output-available", toolCallId: id, output: event.value ?? null })
   }
 
   askForApproval(id: string, question: Question): void {
@@ -105,12 +106,12 @@ export class ToolParts {
     })
   }
 
-  /** A tool that the page runs needs its arguments. */
+  /** The page runs the call. It needs the arguments. */
   askForResult(id: string, { arguments: args, tool }: Question): void {
-    const known = this.#parts.get(id)
-    const isReady = known?.input === "shown" && known.output === "none" && known.approval === undefined
-    const part = isReady ? known : this.#sendInput(id, tool, args)
+    const part = this.#parts.get(id) ?? this.#begin(id, tool, "partial")
+    part.isOfPage = false
     part.isRunning = false
+    this.#sendInput(id, tool, args)
   }
 
   /** A call asks in words. A page must not take its part for complete, and send the message back by itself. */
@@ -131,18 +132,18 @@ export class ToolParts {
       if (!part.isRunning) continue
       part.isRunning = false
       this.#grant(part)
-      this.#send(
-        part.input === "partial"
-          ? {
-            type: "tool-input-error",
-            toolCallId: id,
-            toolName: part.tool,
-            input: parsed(part.written) ?? {},
-            errorText: text
-          }
-          : { type: "tool-output-error", toolCallId: id, errorText: text }
-      )
+      this.#fail(id, part, text)
     }
+  }
+
+  // A part with the text of its input would keep that text beside the error, which the AI SDK warns of.
+  #fail(id: string, { input, isOfPage, tool, written }: Part, errorText: string): void {
+    const hasText = input === "partial" || isOfPage
+    this.#send(
+      hasText
+        ? { type: "tool-input-error", toolCallId: id, toolName: tool, input: parsed(written) ?? {}, errorText }
+        : { type: "tool-output-error", toolCallId: id, errorText }
+    )
   }
 
   #startInput(id: string, tool: string): Part {
@@ -158,8 +159,16 @@ export class ToolParts {
     part.output = "none"
     // A model may write no JSON at all.
     const input = args === undefined ? {} : parsed(args) ?? args
-    this.#send({ type: "tool-input-available", toolCallId: id, toolName: tool, input })
+    if (part.isOfPage) this.#writeInput(id, part, input)
+    else this.#send({ type: "tool-input-available", toolCallId: id, toolName: tool, input })
     return part
+  }
+
+  // As if it were not whole yet.
+  #writeInput(id: string, part: Part, input: unknown): void {
+    part.written = JSON.stringify(input)
+    this.#send({ type: "tool-input-start", toolCallId: id, toolName: part.tool })
+    this.#send({ type: "tool-input-delta", toolCallId: id, inputTextDelta: part.written })
   }
 
   #partOf(id: string, tool: string): Part {
@@ -167,7 +176,15 @@ export class ToolParts {
   }
 
   #begin(id: string, tool: string, input: Part["input"]): Part {
-    const part: Part = { tool, input, written: "", isRunning: false, output: "none", approval: undefined }
+    const part: Part = {
+      tool,
+      isOfPage: false,
+      input,
+      written: "",
+      isRunning: false,
+      output: "none",
+      approval: undefined
+    }
     this.#parts.set(id, part)
     return part
   }
@@ -202,10 +219,9 @@ export class ToolParts {
     const part = this.#begin(id, type.slice("tool-".length), isPartial ? "partial" : isEmpty ? "hidden" : "shown")
     const hasOutput = state === "output-available" || state === "output-error"
     if (hasOutput) part.output = preliminary === true ? "preliminary" : "final"
-    const approval = objectAt(shown, "approval")
-    const [approvalId, approved] = [textAt(approval, "id"), approval?.["approved"]]
-    if (approvalId === undefined) return
-    part.approval = { id: approvalId, approved: typeof approved === "boolean" ? approved : undefined }
+    // What the page has decided is said again, for a page that reads the streams of the message from its beginning.
+    const approvalId = textAt(objectAt(shown, "approval"), "id")
+    if (approvalId !== undefined) part.approval = { id: approvalId, approved: undefined }
   }
 }
 

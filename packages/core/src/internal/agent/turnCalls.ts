@@ -311,7 +311,7 @@ const askFirst = <T extends Tool.Any>(
   return Effect.map(asking, (outcome) => {
     if (outcome._tag === "Suspended" && run.watch !== undefined) {
       const seen = { turn, index: index + 1, call: shownCall(call) }
-      run.watch({ _tag: "CallStarted", ...seen })
+      run.watch({ _tag: "CallStarted", ...seen, ...whoRuns(run, call) })
       run.watch({ _tag: "CallEnded", ...seen, outcome: shownOutcome(run, call, outcome), elapsed: Duration.zero })
     }
     return outcome
@@ -374,7 +374,9 @@ const recordedCall = <T extends Tool.Any>(
     run.onEvent?.(watched, failure)
   }
   return Effect.suspend(() => {
-    const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...seen, ...replay }))
+    const beginning = new StepStart((replay) =>
+      watch({ _tag: "CallStarted", ...seen, ...whoRuns(run, call), ...replay })
+    )
     const begin: Wrap<T> = (self) => beginning.of(self)
     const watched = { ...options, onEvent }
     const outcome = journalStep(
@@ -393,6 +395,9 @@ const recordedCall = <T extends Tool.Any>(
     })
   })
 }
+
+const whoRuns = <T extends Tool.Any>({ toolkit }: Run<T>, call: ToolCall.ToolCall): { readonly client?: true } =>
+  toolkitOf(toolkit, call).tools.get(call.name)?.client === true ? { client: true } : {}
 
 // A suspended call keeps its corrected arguments, even if they have a secret.
 const shownOutcome = <T extends Tool.Any>(
