@@ -9,6 +9,7 @@
  */
 import type { AgentFailure } from "@fallible/core"
 import * as Question from "@fallible/core/Question"
+import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as Problem from "./Problem.ts"
@@ -34,6 +35,12 @@ export const Body = Schema.Struct({
     (reply === undefined) === (replies === undefined) ? "either a 'reply' in words, or 'replies'" : undefined
   )
 )
+
+/** Fails if a text of the replies is too long. */
+export const check = (replies: ReadonlyArray<Question.Reply>): Effect.Effect<void, Problem.Problem> =>
+  replies.every(Schema.is(Reply))
+    ? Effect.void
+    : Effect.fail(Problem.make(400, "invalid_body", `Write at most ${maxText} characters.`))
 
 /** Who replies is what the server knows, and never what a client says. Here it knows that the client has the token. */
 export const by = "the customer"

@@ -340,7 +340,7 @@ describe("a chat refuses", () => {
       yield* chat.stop
     }))
 
-  it.live("arguments that the tool does not take, and keeps the approval open: 422", () =>
+  it.live("arguments that the tool does not take (422) and a long reason (400), and keeps the approval open", () =>
     Effect.gen(function*() {
       const { shop, url } = yield* serving()
       const chat = yield* chatting({ url })
@@ -352,6 +352,8 @@ describe("a chat refuses", () => {
       )
       assert.deepStrictEqual([status, body.code], [422, "invalid_reply"])
       assert.strictEqual(body.pointer, `#/edits/${approval.replaceAll("/", "~1")}/cents`)
+      const wordy = yield* chat.refused(yield* chat.deciding({ approved: false, reason: "o".repeat(2001) }))
+      assert.deepStrictEqual([wordy.status, wordy.body.code], [400, "invalid_body"])
       assert.deepStrictEqual(yield* chat.messages, before)
       yield* chat.decide({ approved: true })
       assert.strictEqual(yield* shop.refundsMade, 1)

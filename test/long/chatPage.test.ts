@@ -144,6 +144,19 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
       assert.deepStrictEqual(yield* shop.refundsAsked, ["o-1004"])
     }))
 
+  it.live("closes an approval when the customer asks something else", () =>
+    Effect.gen(function*() {
+      const { url } = yield* serving()
+      yield* visit(`${url}/chat`, async (page) => {
+        await ask(page, "Refund o-1004.")
+        await approval(page).waitFor()
+        await ask(page, "What is o-1002?")
+        await shows(page, lamp)
+        await shows(page, "Nothing was done: nobody approved it.")
+        assert.strictEqual(await approval(page).count(), 0)
+      })
+    }))
+
   it.live("leaves a doubt as one, and repeats nothing", () =>
     Effect.gen(function*() {
       const { shop, url } = yield* serving({ upstream: "blind" })
