@@ -47,7 +47,8 @@ export const brokenOff = (message: UIMessage | undefined, why: string): Readonly
   ...(message?.parts ?? []).flatMap((part): ReadonlyArray<UIMessageChunk> => {
     if (!isToolUIPart(part) || part.state.startsWith("output-")) return []
     const { toolCallId } = part
-    if (part.state === "approval-requested" || getToolName(part) !== "refund_order") {
+    const isDecided = part.state !== "approval-requested" && part.approval?.approved !== false
+    if (!isDecided || getToolName(part) !== "refund_order") {
       return [{ type: "tool-output-error", toolCallId, errorText: "This was not done." }]
     }
     const doubt: AiSdk.Recovery = {

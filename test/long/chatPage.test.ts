@@ -343,6 +343,22 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
       }, /409/)
     }))
 
+  it.live("shows in a tab that is looked at again what another one has asked", () =>
+    Effect.gen(function*() {
+      const { url } = yield* serving()
+      yield* visit(`${url}/chat`, async (page) => {
+        await ready(page)
+        const other = await page.context().newPage()
+        await other.goto(page.url())
+        await question(other).fill("What is o-1001?")
+        await ask(page, "What is o-1002?")
+        await shows(page, lamp)
+        await other.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        await shows(other, lamp)
+        assert.strictEqual(await question(other).inputValue(), "What is o-1001?")
+      })
+    }))
+
   it.live("takes one of two replies from two tabs", () =>
     Effect.gen(function*() {
       const { shop, url } = yield* serving()

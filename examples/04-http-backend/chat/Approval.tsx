@@ -22,24 +22,21 @@ interface Props {
   readonly onAgain: () => void
 }
 
-export const Approval = ({ draft, isBusy, onAgain, onDecide, onDraft, part, problem }: Props) => {
-  const { approval: { id }, input } = part
+export const Approval = (props: Props) => {
+  const { draft: { amount }, isBusy, onAgain, onDecide, part, problem } = props
   const { expires, preview, text = "" } = descriptorOf(part)
+  const what = preview ?? text
   const left = useTimeLeft(expires)
-  const form = useRef<HTMLFormElement>(null)
-  const field = useRef<HTMLInputElement>(null)
-  const again = useRef<HTMLButtonElement>(null)
-  const wrongId = useId()
-  const shown = amountIn(part, preview ?? text)
-  const { amount = shown, reason = "" } = draft
-  const isChanged = amount !== shown
   const isLate = left !== undefined && left <= 0
+  const form = useRef<HTMLFormElement>(null)
+  const again = useRef<HTMLButtonElement>(null)
+  const shown = amountIn(part, what)
 
   useEffect(() => {
-    if (problem !== undefined) (field.current ?? form.current)?.focus()
+    if (problem !== undefined) (form.current?.querySelector("input") ?? form.current)?.focus()
   }, [problem])
 
-  // The buttons are gone, and the focus must not be.
+  // The fields are gone, and the focus must not be.
   const hadFocus = form.current?.contains(document.activeElement) === true
   useLayoutEffect(() => {
     if (isLate && hadFocus) again.current?.focus()
@@ -48,11 +45,47 @@ export const Approval = ({ draft, isBusy, onAgain, onDecide, onDraft, part, prob
   const approve = (submitted: FormEvent) => {
     submitted.preventDefault()
     if (isBusy || isLate) return
-    const edited = isChanged ? { ...objectOf(input), cents: Math.round(Number(amount) * 100) } : undefined
-    onDecide({ id, approved: true, ...(edited === undefined ? {} : { edited }) })
+    const edited = { ...objectOf(part.input), cents: Math.round(Number(amount) * 100) }
+    onDecide({ id: part.approval.id, approved: true, ...(isChanged(amount, shown) ? { edited } : {}) })
   }
+
+  return (
+    <form ref={form} aria-label={`The assistant asks you: ${what}`} tabIndex={-1} onSubmit={approve}>
+      <fieldset>
+        <legend>{what}</legend>
+        {isLate ?
+          (
+            <div className="buttons">
+              <button ref={again} type="button" aria-disabled={isBusy} onClick={() => isBusy || onAgain()}>
+                Ask again
+              </button>
+            </div>
+          ) :
+          <Fields {...props} shown={shown} />}
+        {left !== undefined && left > 0 && <p className="until" role="timer">{timeOf(left)} left to decide</p>}
+        <p className="until" role="status">{warningOf(left)}</p>
+      </fieldset>
+    </form>
+  )
+}
+
+const isChanged = (amount: string | undefined, shown: string | undefined): amount is string =>
+  amount !== undefined && amount !== "" && amount !== shown
+
+/**
+ * What a customer writes and presses while there is time.
+ *
+ * @param shown the amount that would be refunded; absent if there is none
+ */
+const Fields = ({ draft, isBusy, onDecide, onDraft, part, problem, shown }: Props & {
+  readonly shown: string | undefined
+}) => {
+  const wrongId = useId()
+  const { amount = shown, reason = "" } = draft
+
   const deny = () => {
-    if (isBusy || isLate) return
+    if (isBusy) return
+    const { id } = part.approval
     onDecide({ id, approved: false, ...(reason.trim() === "" ? {} : { reason: reason.trim() }) })
   }
   const denyByEnter = (event: KeyboardEvent) => {
@@ -62,59 +95,47 @@ export const Approval = ({ draft, isBusy, onAgain, onDecide, onDraft, part, prob
   }
 
   return (
-    <form ref={form} aria-label={`The assistant asks you: ${preview ?? text}`} tabIndex={-1} onSubmit={approve}>
-      <fieldset>
-        <legend>{preview ?? text}</legend>
-        {isLate ? <p className="until">It is too late to approve this, so it was not done.</p> : (
-          <>
-            {shown !== undefined && (
-              <label>
-                Amount to refund
-                <input
-                  ref={field}
-                  type="number"
-                  min="0.01"
-                  step="0.01"
-                  required
-                  value={amount}
-                  aria-describedby={wrongId}
-                  onChange={({ target }) => onDraft({ ...draft, amount: target.value })}
-                />
-              </label>
-            )}
-            <label>
-              Reason, if you deny it (optional)
-              <input
-                maxLength={300}
-                autoComplete="off"
-                value={reason}
-                onChange={({ target }) => onDraft({ ...draft, reason: target.value })}
-                onKeyDown={denyByEnter}
-              />
-            </label>
-            <p id={wrongId} className="wrong" role="alert">{problem}</p>
-          </>
-        )}
-        <div className="buttons">
-          {isLate ?
-            (
-              <button ref={again} type="button" aria-disabled={isBusy} onClick={() => isBusy || onAgain()}>
-                Ask again
-              </button>
-            ) :
-            (
-              <>
-                <button type="submit" aria-disabled={isBusy}>
-                  {isChanged ? `Approve ${amount} instead` : "Approve"}
-                </button>
-                <button type="button" className="plain" aria-disabled={isBusy} onClick={deny}>Deny</button>
-              </>
-            )}
-        </div>
-        {left !== undefined && left > 0 && <p className="until" role="timer">{timeOf(left)} left to decide</p>}
-      </fieldset>
-    </form>
+    <>
+      {shown !== undefined && (
+        <label>
+          Amount to refund
+          <input
+            type="number"
+            min="0.01"
+            step="0.01"
+            // Without a price, no amount means all of it.
+            required={shown !== ""}
+            value={amount}
+            aria-describedby={wrongId}
+            onChange={({ target }) => onDraft({ ...draft, amount: target.value })}
+          />
+        </label>
+      )}
+      <label>
+        Reason, if you deny it (optional)
+        <input
+          maxLength={300}
+          autoComplete="off"
+          value={reason}
+          onChange={({ target }) => onDraft({ ...draft, reason: target.value })}
+          onKeyDown={denyByEnter}
+        />
+      </label>
+      <p id={wrongId} className="wrong" role="alert">{problem}</p>
+      <div className="buttons">
+        <button type="submit" aria-disabled={isBusy}>
+          {isChanged(amount, shown) ? `Approve ${amount} instead` : "Approve"}
+        </button>
+        <button type="button" className="plain" aria-disabled={isBusy} onClick={deny}>Deny</button>
+      </div>
+    </>
   )
+}
+
+/** What a screen reader says of the time, once each. */
+const warningOf = (left: number | undefined): string => {
+  if (left === undefined || left > 60_000) return ""
+  return left > 0 ? "Less than a minute is left to decide." : "It is too late to approve this, so it was not done."
 }
 
 /** The server wrote the descriptor, but its type does not say so. */

@@ -92,6 +92,15 @@ export const useServer = (id: string, first: Array<Message>, onUnsent: (text: st
     }).catch(say)
   }, [error])
 
+  // Meanwhile, another page of this conversation may have asked something.
+  useEffect(() => {
+    const look = () => {
+      if (document.visibilityState === "visible" && !isBusy) void resumeStream()
+    }
+    document.addEventListener("visibilitychange", look)
+    return () => document.removeEventListener("visibilitychange", look)
+  }, [isBusy, resumeStream])
+
   const begin = (approval?: string) => {
     acts.current++
     setProblem(undefined)
