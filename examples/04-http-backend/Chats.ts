@@ -106,8 +106,8 @@ export const layer: Layer.Layer<Chats, never, Runs> = Layer.effect(
               const why = whyOf(exit)
               return (why === undefined ? Effect.void : breakOff(answer, why)).pipe(
                 // Who has read all can ask on at once.
-                Effect.andThen(Scope.close(scope, Exit.void)),
-                Effect.andThen(answer.end)
+                Effect.ensuring(Scope.close(scope, Exit.void)),
+                Effect.ensuring(answer.end)
               )
             })
           )
