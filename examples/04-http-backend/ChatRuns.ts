@@ -9,7 +9,7 @@
  */
 import { AiSdk } from "@fallible/ai-sdk"
 import type { Reply } from "@fallible/core/Question"
-import type { UIMessage, UIMessageChunk } from "ai"
+import type { UIMessage } from "ai"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { type Again, type ChatRequest, type Question, type Replies as Given, textOf } from "./ChatRequest.ts"
@@ -83,12 +83,8 @@ const replies = ({ edits, id, messages }: Given) =>
         failure._tag === "RunRefused" ? Replies.refused(failure, placeIn(given)) : Problem.ofFailure(failure)
     )
     const { answer, past } = turn.chat
-    // The message goes on: who reads it from its beginning must also read what was decided.
-    return {
-      past,
-      history: [...answer.chunks, ...turn.given.flatMap(decided)],
-      chunks: chunksOf(events, turn.messages)
-    }
+    // The message goes on.
+    return { past, history: answer.chunks, chunks: chunksOf(events, turn.messages, turn.given) }
   })
 
 /** Arguments are in the `edits` of the body, and all else of a reply in its message. */
@@ -96,12 +92,6 @@ const placeIn =
   (given: ReadonlyArray<Reply>) =>
   ([, index, field, ...rest]: ReadonlyArray<PropertyKey>): ReadonlyArray<PropertyKey> =>
     field === "arguments" ? ["edits", given[Number(index)]?.id ?? "", ...rest] : ["messages"]
-
-const decided = (reply: Reply): ReadonlyArray<UIMessageChunk> => {
-  if (!("approved" in reply)) return []
-  const reason = "reason" in reply && reply.reason !== undefined ? { reason: reply.reason } : {}
-  return [{ type: "tool-approval-response", approvalId: reply.id, approved: reply.approved, ...reason }]
-}
 
 /** The chat of the conversation that is opened, as it is now. */
 const inChat = <T extends Turn, R>(open: Effect.Effect<T, Problem.Problem, R>) =>
@@ -118,7 +108,17 @@ const newMessage = (past: ReadonlyArray<UIMessage>, events: Desk.Events<never>):
 })
 
 /** A failure is a part of the message, so that it is there after a reload, too. */
-const chunksOf = (events: Desk.Events<never>, originalMessages: ReadonlyArray<UIMessage>) =>
-  AiSdk.uiMessageStream(events, { originalMessages, arguments: true, recoveries: Sentences.recovery }).pipe(
+const chunksOf = (
+  events: Desk.Events<never>,
+  originalMessages: ReadonlyArray<UIMessage>,
+  replies: ReadonlyArray<Reply> = []
+) =>
+  AiSdk.uiMessageStream(events, {
+    originalMessages,
+    replies,
+    arguments: true,
+    recoveries: Sentences.recovery,
+    failures: Sentences.failure
+  }).pipe(
     Stream.map((chunk) => chunk.type === "error" ? Sentences.notice(chunk.errorText) : chunk)
   )

@@ -39,6 +39,14 @@ const ofLookUp = ({ by, status }: AiSdk.Recovery): string | undefined => {
   return by === "retry" ? "The shop failed at first, and answered when it was asked again." : undefined
 }
 
+/** Returns what a failure meant to the customer. Whatever may have had an effect has a recovery, too. */
+export const failure = ({ certainty, tool }: AiSdk.UiFailure): string =>
+  tool !== "refund_order"
+    ? "This could not be found out."
+    : certainty === "unknown"
+    ? isNotKnown
+    : "Nothing was refunded."
+
 /** A sentence in place of an answer. It is a part of the message. */
 export const notice = (text: string): UIMessageChunk => ({ type: "data-notice", id: "notice", data: { text } })
 

@@ -50,8 +50,7 @@ const stateOf = (part: CallPart): string => {
     case "output-available":
       return part.preliminary === true ? "It is under way." : "Done."
     case "output-error":
-      // Whatever may have had an effect has a recovery.
-      return getToolName(part) === "refund_order" ? "Nothing was refunded." : "This could not be found out."
+      return part.errorText
     case "input-streaming":
     case "input-available":
       return "It is under way."

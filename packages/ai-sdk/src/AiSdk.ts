@@ -136,6 +136,7 @@ export type {
   UiApproval,
   UiChunk,
   UiData,
+  UiFailure,
   UiMessage,
   UiMetadata,
   UiOptions,
