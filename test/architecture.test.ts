@@ -59,11 +59,11 @@ const allowed: Record<string, RegExp> = {
     /^(effect\/|@ai-sdk\/provider(-utils)?$|ai$|@fallible\/(arguments\/internal|core(\/\w+)?)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core(\/\w+)?$|node:http$|\.\.?\/)/,
   examples:
-    /^(effect\/|ai$|zod$|@effect\/platform-node$|@fallible\/(core|testing|providers|ai-sdk)|@ai-sdk\/|node:|\.\.?\/)/
+    /^(effect\/|ai$|zod$|react(-dom\/client)?$|@effect\/platform-node$|@fallible\/(core|testing|providers|ai-sdk)|@ai-sdk\/|node:|\.\.?\/)/
 }
 
 const sources = (folder: string) =>
-  globSync("**/*.ts", { cwd: join(root, folder), exclude: (path) => /node_modules|dist|\.scratch/.test(path) })
+  globSync("**/*.{ts,tsx}", { cwd: join(root, folder), exclude: (path) => /node_modules|dist|\.scratch/.test(path) })
     .map((file) => join(folder, file))
 
 /** Returns every module that a file imports or re-exports, types included. Caches the result for each file. */

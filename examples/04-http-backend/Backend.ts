@@ -1,9 +1,10 @@
 /**
  * The backend: its routes, and the services that all requests share.
  *
- *     requests ─ Origins ─ Endpoints ─ agent ─ tools ─ the shop
- *                              │ Runs, Conversations       │ ToolHealth, RetryBudget, RateLimiter, LastKnown: once for the process
- *                          Operations                      │ Claims: each suspension is resumed once
+ *     requests ─ Origins ─┬ Endpoints ────┬ agent ─ tools ─ the shop
+ *                         ├ ChatEndpoints ┘    │ ToolHealth, RetryBudget, RateLimiter, LastKnown: once for the process
+ *                         │   │ Chats, Conversations, Runs
+ *                         └ Operations         │ Claims: each suspension is resumed once
  *
  * When the layer closes, the runs under way end first (`Runs.drain`). The server still answers then, so that a load
  * balancer sees that it is not ready. Only then does the server close.
@@ -20,6 +21,9 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as RateLimiter from "effect/persistence/RateLimiter"
+import * as ChatEndpoints from "./ChatEndpoints.ts"
+import * as ChatPage from "./ChatPage.ts"
+import * as Chats from "./Chats.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Endpoints from "./Endpoints.ts"
 import * as Operations from "./Operations.ts"
@@ -43,7 +47,14 @@ const notFound = HttpRouter.middleware(
   { global: true }
 )
 
-const routes = Layer.mergeAll(Endpoints.layer, Operations.layer, Page.layer, notFound)
+const routes = Layer.mergeAll(
+  Endpoints.layer,
+  ChatEndpoints.layer,
+  Operations.layer,
+  Page.layer,
+  ChatPage.layer,
+  notFound
+)
 
 export interface Options extends Partial<Reader.Limits> {
   /** The number of runs at once. */
@@ -62,7 +73,7 @@ export const layer = ({ grace, max, origins = [], ...limits }: Options) =>
   drainsBeforeClosing.pipe(
     Layer.provideMerge(HttpRouter.serve(Layer.merge(routes, Origins.check(origins)), { disableListenLog: true })),
     Layer.provideMerge(Layer.mergeAll(
-      Runs.layer({ grace, max }),
+      Layer.provideMerge(Chats.layer, Runs.layer({ grace, max })),
       Reader.layer(limits),
       Conversations.layer.pipe(Layer.provide(NodeCrypto.layer)),
       // An operator reads in the log what each tool and the model suffered.

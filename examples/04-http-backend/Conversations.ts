@@ -8,6 +8,7 @@
 import { type Agent, type AgentFailure } from "@fallible/core"
 import type * as Answer from "@fallible/core/Answer"
 import * as CallFacts from "@fallible/core/CallFacts"
+import type { RunProgress } from "@fallible/core/RunHandle"
 import * as Context from "effect/Context"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
@@ -21,10 +22,14 @@ interface Asked {
   readonly suspension: AgentFailure.Suspension
 }
 
+type Said = Answer.Answer["transcript"]
+
 interface Conversation {
   readonly id: string
   readonly facts: CallFacts.CallFacts
-  readonly transcript?: Answer.Answer["transcript"]
+  readonly transcript?: Said
+  /** What was said before the last question of the user. */
+  readonly before?: Said
   readonly asked?: Asked
   /** The number of runs so far: one for each question of the user, and one for each reply. */
   readonly runs: number
@@ -36,27 +41,43 @@ export interface Turn {
   readonly options: Agent.RunOptions
   /**
    * Keeps what the run said and did, whether it has an answer or not. Later runs do not repeat its effects. A run that
-   * is interrupted keeps nothing, so a tool that acts must first look whether its effect exists.
+   * is interrupted keeps nothing by itself, so a tool that acts must first look whether its effect exists.
    */
-  readonly keep: (end: Answer.Answer | AgentFailure.AgentFailure) => Effect.Effect<void>
+  readonly keep: (end: Answer.Answer | AgentFailure.AgentFailure | RunProgress) => Effect.Effect<void>
   /** The token for the reply to the user, if the run asked its user. */
   readonly token: Effect.Effect<string | undefined>
+}
+
+/** The turn of a conversation that asked its user. */
+export interface Asking extends Turn {
+  readonly suspension: AgentFailure.Suspension
 }
 
 type Opened<A> = Effect.Effect<A, Problem.Problem, Scope.Scope>
 
 export class Conversations extends Context.Service<Conversations, {
+  /** Begins a conversation in which nothing is said yet. */
+  readonly begin: Effect.Effect<string>
+  /** Fails if there is no such conversation. */
+  readonly check: (id: string) => Effect.Effect<void, Problem.Problem>
   /** Begins a conversation, or continues one, until the scope closes. */
   readonly open: (id: string | undefined) => Opened<Turn>
+  /**
+   * Continues a conversation from before the last question of its user, who wants another answer to it. What was done since
+   * then stays done: its facts are kept.
+   */
+  readonly reopen: (id: string) => Opened<Turn>
   /** Continues the conversation that asked its user. */
-  readonly reply: (token: string) => Opened<Turn & { readonly suspension: AgentFailure.Suspension }>
+  readonly reply: (token: string) => Opened<Asking>
+  /** Continues the conversation that asked its user, whatever its token. */
+  readonly replyIn: (id: string) => Opened<Asking>
 }>()("example/Conversations") {}
 
 /**
  * Above this number, the conversation that was used least recently is forgotten. All clients share it: one that begins
  * many conversations makes the server forget those of others. Where clients log in, keep a number for each of them.
  */
-const max = 1000
+export const max = 1000
 
 /** A conversation takes questions up to this number of runs. Each question takes all that was said to the model again. */
 export const maxRuns = 50
@@ -98,7 +119,16 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
         () => Effect.sync(() => busy.delete(id))
       ).pipe(Effect.andThen(Effect.suspend(() => find(id))))
 
-    const turnOf = ({ facts, id, runs, transcript }: Conversation): Turn => ({
+    /** Keeps other runs out of a conversation that is not too long for another question. */
+    const occupyForQuestion = (id: string): Opened<Conversation> =>
+      Effect.filterOrFail(
+        occupy(id),
+        ({ runs }) => runs < maxRuns,
+        () => Problem.make(409, "conversation_full", "This conversation is too long. Begin a new conversation.")
+      )
+
+    /** @param before what was said before the last question of the user */
+    const turnOf = ({ facts, id, runs, transcript }: Conversation, before: Said | undefined): Turn => ({
       conversation: id,
       options: { facts, scope: id, ...(transcript === undefined ? {} : { transcript }) },
       keep: (end) =>
@@ -109,6 +139,7 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
             id,
             facts,
             transcript,
+            ...(before === undefined ? {} : { before }),
             runs: runs + 1,
             ...(isAsking ? { asked: { token: `${id}.${runs + 1}`, suspension: end.suspension } } : {})
           })
@@ -116,24 +147,30 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
       token: Effect.sync(() => kept.get(id)?.asked?.token)
     })
 
+    const asking = (id: string, isOpen: (asked: Asked) => boolean): Opened<Asking> =>
+      Effect.flatMap(occupy(id), (conversation) => {
+        const { asked, before } = conversation
+        return asked !== undefined && isOpen(asked)
+          ? Effect.succeed({ ...turnOf(conversation, before), suspension: asked.suspension })
+          : Effect.fail(Problem.notOpen)
+      })
+
     return {
+      begin,
+      check: (id) => Effect.asVoid(find(id)),
       open: (id) =>
         (id === undefined ? begin : Effect.succeed(id)).pipe(
-          Effect.flatMap(occupy),
-          Effect.filterOrFail(
-            ({ runs }) => runs < maxRuns,
-            () => Problem.make(409, "conversation_full", "This conversation is too long. Begin a new conversation.")
-          ),
-          Effect.map(turnOf)
+          Effect.flatMap(occupyForQuestion),
+          Effect.map((conversation) => turnOf(conversation, conversation.transcript))
         ),
-      reply: (token) =>
-        Effect.gen(function*() {
-          const conversation = yield* occupy(token.split(".")[0] ?? "")
-          const { asked } = conversation
-          return asked?.token === token
-            ? { ...turnOf(conversation), suspension: asked.suspension }
-            : yield* Problem.notOpen
-        })
+      reopen: (id) =>
+        Effect.map(
+          occupyForQuestion(id),
+          ({ before, facts, id, runs }) =>
+            turnOf({ facts, id, runs, ...(before === undefined ? {} : { transcript: before }) }, before)
+        ),
+      reply: (token) => asking(token.split(".")[0] ?? "", (asked) => asked.token === token),
+      replyIn: (id) => asking(id, () => true)
     }
   })
 )

@@ -25,7 +25,12 @@ export type Event = typeof schema.Type
 
 const encode = Schema.encodeSync(Schema.fromJsonString(schema))
 
-const heartbeat = Stream.tick("15 seconds").pipe(Stream.drop(1), Stream.map(() => ": still here\n\n"))
+/** The comments. */
+export const heartbeat: Stream.Stream<Uint8Array> = Stream.tick("15 seconds").pipe(
+  Stream.drop(1),
+  Stream.map(() => ": still here\n\n"),
+  Stream.encodeText
+)
 
 /** Writes events as bytes. */
 export const encoded = <R>(events: Stream.Stream<Event, never, R>): Stream.Stream<Uint8Array, never, R> =>
@@ -34,8 +39,8 @@ export const encoded = <R>(events: Stream.Stream<Event, never, R>): Stream.Strea
     Stream.map(([event, index]) =>
       Sse.encoder.write({ _tag: "Event", event: "message", id: `${index + 1}`, data: encode(event) })
     ),
-    Stream.merge(heartbeat, { haltStrategy: "left" }),
-    Stream.encodeText
+    Stream.encodeText,
+    Stream.merge(heartbeat, { haltStrategy: "left" })
   )
 
 export const response = (bytes: Stream.Stream<Uint8Array>): HttpServerResponse.HttpServerResponse =>

@@ -13,10 +13,11 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   return HttpRouter.add("GET", "/", HttpServerResponse.html(html).pipe(HttpServerResponse.setHeaders(headers(html))))
 }))
 
-const headers = (html: string) => ({
+/** @param script where its script may come from; default: it is in the page */
+export const headers = (html: string, script = hashOf("script", html)) => ({
   "content-security-policy": [
     "default-src 'none'",
-    `script-src ${hashOf("script", html)}`,
+    `script-src ${script}`,
     `style-src ${hashOf("style", html)}`,
     "connect-src 'self'",
     "img-src data:",

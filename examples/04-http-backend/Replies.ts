@@ -9,6 +9,8 @@
  */
 import type { AgentFailure } from "@fallible/core"
 import * as Question from "@fallible/core/Question"
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as Problem from "./Problem.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -34,14 +36,27 @@ export const Body = Schema.Struct({
   )
 )
 
+/** Fails if a text of the replies is too long. */
+export const check = (replies: ReadonlyArray<Question.Reply>): Effect.Effect<void, Problem.Problem> =>
+  replies.every(Schema.is(Reply))
+    ? Effect.void
+    : Effect.fail(Problem.make(400, "invalid_body", `Write at most ${maxText} characters.`))
+
 /** Who replies is what the server knows, and never what a client says. Here it knows that the client has the token. */
-const by = "the customer"
+export const by = "the customer"
 
 export const given = ({ replies, reply = "" }: typeof Body.Type): string | ReadonlyArray<Question.Reply> =>
   replies?.map((reply) => ({ ...reply, by })) ?? reply
 
-/** Returns the problem for replies that the agent refused. */
-export const refused = ({ issues: [issue] }: AgentFailure.RunRefused): Problem.Problem => {
+/**
+ * Returns the problem for replies that the agent refused.
+ *
+ * @param place where a field of the replies is in the body; default: where it is in `Body`
+ */
+export const refused = (
+  { issues: [issue] }: AgentFailure.RunRefused,
+  place: (path: ReadonlyArray<PropertyKey>) => ReadonlyArray<PropertyKey> = identity
+): Problem.Problem => {
   if (issue?.path[0] !== "replies") return Problem.notOpen
   const { actual, expected, path } = issue
   return new Problem.Problem({
@@ -50,6 +65,6 @@ export const refused = ({ issues: [issue] }: AgentFailure.RunRefused): Problem.P
     detail: `The reply was refused: ${path.slice(2).join(".") || "replies"}: expected ${expected}, got ${actual}. ` +
       "The question is still open.",
     // A JSON Pointer (RFC 6901) to the field of the body.
-    pointer: `#/${path.map((key) => String(key).replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`
+    pointer: `#/${place(path).map((key) => String(key).replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`
   })
 }

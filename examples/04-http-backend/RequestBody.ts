@@ -11,10 +11,8 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
 import * as Problem from "./Problem.ts"
 
-/** The most bytes in a body. */
-const maxBytes = 16_384
-
-export const read = <A>(schema: Schema.Codec<A, unknown>) =>
+/** @param maxBytes the most bytes in the body */
+export const read = <A>(schema: Schema.Codec<A, unknown>, maxBytes = 16_384) =>
   Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (!/^application\/json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")) {

@@ -1,5 +1,5 @@
 /**
- * The HTTP backend: a support desk that an agent runs, with a page to try it.
+ * The HTTP backend: a support desk that an agent runs, with a page to try it, and a second one with `useChat`.
  *
  *     pnpm example backend
  *     pnpm example backend --upstream up

@@ -64,7 +64,11 @@ const announced = Layer.effectDiscard(
   Effect.flatMap(
     HttpServer.HttpServer,
     ({ address }) =>
-      Console.log(`The support desk is open at ${HttpServer.formatAddress(address)}. Stop it with Ctrl+C.`)
+      Console.log(
+        `The support desk is open at ${
+          HttpServer.formatAddress(address)
+        }, and with useChat at /chat. Stop it with Ctrl+C.`
+      )
   )
 )
 

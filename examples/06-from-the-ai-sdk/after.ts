@@ -24,6 +24,12 @@ const Kept = Schema.Struct({
   suspension: Schema.optionalKey(Suspension)
 })
 
+/** What a customer reads of a charge that took more than one try. The package has words for all else. */
+const recoveries = ({ by, status, tool }: AiSdk.Recovery): string | undefined =>
+  tool === "chargeCard" && by === "retry" && status === "completed"
+    ? "Your card is charged once. It took more than one try."
+    : undefined
+
 export const after = ({ model, store, tools }: Options, services: Layer.Layer<never> = Layer.empty) => {
   const agent = Agent.make({ toolkit: travelToolkit(tools), instructions })
   const runtime = ManagedRuntime.make(Layer.mergeAll(AiSdk.layer(model), Claims.layerMemory, services))
@@ -52,7 +58,7 @@ export const after = ({ model, store, tools }: Options, services: Layer.Layer<ne
       Stream.tapError((failure) => failure._tag === "RunRefused" ? Effect.void : keep(failure))
     )
     const chunks = await runtime.runPromise(
-      Stream.toReadableStreamEffect(AiSdk.uiMessageStream(kept, { originalMessages: messages }))
+      Stream.toReadableStreamEffect(AiSdk.uiMessageStream(kept, { originalMessages: messages, replies, recoveries }))
     )
     return createUIMessageStreamResponse({
       stream: createUIMessageStream({

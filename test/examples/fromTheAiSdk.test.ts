@@ -31,7 +31,7 @@ interface Expected {
 
 const reworded = (args: string | undefined): string => (args ?? "").replace("Flight", "Your flight")
 
-const retried = { says: confirmed, explains: "There was a problem. It worked on try 2." }
+const retried = { says: confirmed, explains: "Your card is charged once. It took more than one try." }
 
 const cases: Readonly<Record<string, Expected>> = {
   "the card is charged, and the connection is reset": { fault: "lost", ...retried },

@@ -3,30 +3,16 @@
  *
  * @module-tag slow
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
 import * as Planner from "@fallible/examples/04-http-backend/Planner"
 import type * as ShopServer from "@fallible/examples/04-http-backend/ShopServer"
 import { Effect, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { existsSync } from "node:fs"
-import { type Browser, chromium, type Page } from "playwright-core"
+import type { Page } from "playwright-core"
 import { noneUnderWay, serving, until } from "../support/backend.ts"
 import { started } from "../support/backendProcess.ts"
-
-const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
-const isThere = existsSync(executablePath)
-
-const args = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync"
-]
+import { browsing, ifThere, isThere } from "../support/browser.ts"
 
 const ask = async (page: Page, question: string) => {
   await page.getByLabel("Your question").fill(question)
@@ -46,34 +32,7 @@ const calls = async (page: Page, count: number) => {
   return items.allInnerTexts()
 }
 
-const named = isThere ? "the page of the backend" : `the page of the backend (skipped: there is no ${executablePath})`
-
-/** A browser for the tests of a `describe`. */
-const browsing = () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath, args })
-  })
-  afterAll(() => browser.close())
-
-  /**
-   * Opens the page in a profile of its own, and runs a visit to its end. Anything that it logs fails the test, except what is
-   * expected: the browser itself logs each answer that is an error.
-   */
-  const visit = (url: string, visit: (page: Page) => Promise<void>, expected?: RegExp) =>
-    Effect.promise(async () => {
-      const page = await browser.newPage()
-      const logged: Array<string> = []
-      page.on("console", (message) => logged.push(message.text()))
-      page.on("pageerror", (error) => logged.push(error.message))
-      await page.goto(url)
-      await visit(page)
-      assert.deepStrictEqual(logged.filter((text) => expected?.test(text) !== true), [])
-      await page.close()
-    })
-
-  return { visit }
-}
+const named = ifThere("the page of the backend")
 
 describe.skipIf(!isThere)(named, () => {
   const { visit } = browsing()

@@ -9,6 +9,7 @@ import * as Listener from "@fallible/examples/04-http-backend/Listener"
 import * as Planner from "@fallible/examples/04-http-backend/Planner"
 import * as Runs from "@fallible/examples/04-http-backend/Runs"
 import * as ShopServer from "@fallible/examples/04-http-backend/ShopServer"
+import type { UIMessage } from "ai"
 import { ConfigProvider, Context, Effect, Layer, Logger, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpServer } from "effect/http"
@@ -58,6 +59,8 @@ export interface Answered {
     readonly code?: string
     readonly detail?: string
     readonly pointer?: string
+    readonly id?: string
+    readonly messages?: ReadonlyArray<UIMessage>
   }
 }
 

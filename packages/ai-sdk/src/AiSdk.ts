@@ -137,6 +137,7 @@ export type {
   UiApproval,
   UiChunk,
   UiData,
+  UiFailure,
   UiMessage,
   UiMetadata,
   UiOptions,

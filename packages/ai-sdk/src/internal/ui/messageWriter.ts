@@ -4,7 +4,7 @@
  *     start ─ start-step ─ text, reasoning, tool parts, data parts ─ finish-step ─ start-step … finish-step ─ finish
  */
 import type { CallEnded, ClientEvent, ModelReplied, RunEnded, RunSuspended } from "@fallible/core/ClientEvent"
-import type { Question } from "@fallible/core/Question"
+import type { Decision, Question } from "@fallible/core/Question"
 import type { FinishReason } from "ai"
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
@@ -23,11 +23,14 @@ export interface CutOff {
 
 /** The message so far. It changes in place, because a long reply has thousands of pieces. */
 export class MessageWriter {
+  /** True once the message has its last chunk. */
+  isOver = false
   readonly #messageId: string | undefined
   readonly #ids: ReadonlySet<unknown>
   readonly #waitedWith: string | undefined
   readonly #recoveries: Recoveries
   readonly #tools: ToolParts
+  readonly #decisions: ReadonlyArray<Decision>
   #chunks: Array<UiChunk> = []
   #isStarted = false
   /** `empty`: nothing has been shown since it began. */
@@ -51,7 +54,8 @@ export class MessageWriter {
     this.#recoveries = new Recoveries(options)
     // A resumed call belongs to the step that is there.
     this.#step = continued === undefined ? "none" : "begun"
-    this.#tools = new ToolParts(continued, (chunk) => this.#show(chunk))
+    this.#tools = new ToolParts(continued, options, (chunk) => this.#show(chunk))
+    this.#decisions = (options.replies ?? []).filter((reply) => "approved" in reply)
   }
 
   /** Returns the chunks of an event. */
@@ -128,6 +132,7 @@ export class MessageWriter {
     this.#isStarted = true
     const messageId = this.#messageId ?? (run === undefined ? undefined : this.#unused(run))
     this.#send({ type: "start", ...(messageId === undefined ? {} : { messageId }) })
+    for (const decision of this.#decisions) this.#tools.decide(decision)
   }
 
   // A run that goes on after the user's words begins another message. A page would put it in the place of the first one.
@@ -173,6 +178,7 @@ export class MessageWriter {
 
   #finish(finishReason: FinishReason, metadata?: UiMetadata): void {
     this.#endStep()
+    this.isOver = true
     this.#send({ type: "finish", finishReason, ...(metadata === undefined ? {} : { messageMetadata: metadata }) })
   }
 
@@ -186,7 +192,7 @@ export class MessageWriter {
     this.#tools.cutShort()
     this.#endStep()
     this.#send({ type: "error", errorText })
-    this.#send({ type: "finish", finishReason: "error" })
+    this.#finish("error")
   }
 
   #send(chunk: UiChunk): void {

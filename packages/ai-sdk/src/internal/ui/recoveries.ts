@@ -3,19 +3,17 @@
  */
 import type { CallEnded, FailureHandled } from "@fallible/core/ClientEvent"
 import * as Duration from "effect/Duration"
-import * as Option from "effect/Option"
-import { handlingText, recoveredText } from "./sentences.ts"
+import { handlingText, ownText, recoveredText } from "./sentences.ts"
 import type { Recovery, UiChunk, UiOptions } from "./types.ts"
 
 /** The recoveries of a run. */
 export class Recoveries {
   /** The last failure of each running call that a policy or a fixer handled. */
   readonly #handled = new Map<string, Pick<FailureHandled, "by" | "code">>()
-  readonly #sentence: (recovery: Recovery) => string
+  readonly #ownText: (recovery: Recovery) => string | undefined
 
   constructor({ recoveries }: Pick<UiOptions, "recoveries">) {
-    const custom = Option.liftThrowable((recovery: Recovery) => recoveries?.(recovery))
-    this.#sentence = (recovery) => Option.getOrUndefined(custom(recovery)) ?? recovery.text
+    this.#ownText = ownText(recoveries)
   }
 
   handled(toolCallId: string, event: FailureHandled): UiChunk {
@@ -56,7 +54,8 @@ export class Recoveries {
   }
 
   #chunk(recovery: Recovery): UiChunk {
-    return { type: "data-recovery", id: recovery.toolCallId, data: { ...recovery, text: this.#sentence(recovery) } }
+    const text = this.#ownText(recovery) ?? recovery.text
+    return { type: "data-recovery", id: recovery.toolCallId, data: { ...recovery, text } }
   }
 }
 

@@ -3,7 +3,15 @@
  */
 import type { CallEnded, FailureHandled } from "@fallible/core/ClientEvent"
 import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
 import type { Recovery } from "./types.ts"
+
+/** Asks an application's function for a sentence. If there is none, or it throws, the answer is `undefined`. */
+export const ownText = <A>(own: ((about: A) => string | undefined) | undefined): (about: A) => string | undefined => {
+  if (own === undefined) return () => undefined
+  const asked = Option.liftThrowable(own)
+  return (about) => Option.getOrUndefined(asked(about))
+}
 
 /** Says how a call goes on after a failure. */
 export const handlingText = ({ by, wait }: Pick<FailureHandled, "by" | "wait">): string =>

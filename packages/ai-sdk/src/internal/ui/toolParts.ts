@@ -8,10 +8,10 @@
  * The AI SDK accepts a message only if an output has an approval that was granted, or none, and a denial has one that was not.
  */
 import type { CallEnded, CallStarted } from "@fallible/core/ClientEvent"
-import type { Question } from "@fallible/core/Question"
+import type { Decision, Question } from "@fallible/core/Question"
 import { type Fields, fieldsOf, objectAt, parsed, textAt } from "../untyped.ts"
-import { cutShortText, failureText, heldBackText } from "./sentences.ts"
-import type { UiApproval, UiChunk } from "./types.ts"
+import { cutShortText, failureText, heldBackText, ownText } from "./sentences.ts"
+import type { UiApproval, UiChunk, UiFailure, UiOptions } from "./types.ts"
 import { toolPartsOf } from "./untrustedMessages.ts"
 
 interface Part {
@@ -33,10 +33,16 @@ interface Part {
 export class ToolParts {
   #parts = new Map<string, Part>()
   readonly #send: (chunk: UiChunk) => void
+  readonly #ownText: (failure: UiFailure) => string | undefined
 
   /** @param continued the message that the stream goes on with */
-  constructor(continued: Fields | undefined, send: (chunk: UiChunk) => void) {
+  constructor(
+    continued: Fields | undefined,
+    { failures }: Pick<UiOptions, "failures">,
+    send: (chunk: UiChunk) => void
+  ) {
     this.#send = send
+    this.#ownText = ownText(failures)
     for (const part of toolPartsOf(continued)) this.#recall(part)
   }
 
@@ -84,8 +90,18 @@ export class ToolParts {
     if (event.code === "not_approved") return this.#deny(id, part)
     this.#grant(part)
     // What had been done before is no failure for those who wanted it done.
-    if (event.outcome !== "completed" && event.code !== "already_done") return this.#fail(id, part, failureText(event))
+    if (event.outcome !== "completed" && event.code !== "already_done") {
+      return this.#fail(id, part, this.#ownText({ ...event, toolCallId: id }) ?? failureText(event))
+    }
     this.#send({ type: "tool-output-available", toolCallId: id, output: event.value ?? null })
+  }
+
+  /** A decision that was taken: its call is going to run, or is not. */
+  decide({ approved, id, ...rest }: Decision): void {
+    for (const part of this.#parts.values()) {
+      if (part.approval?.id !== id || part.output === "final") continue
+      this.#respond(id, part, approved, "reason" in rest ? rest.reason : undefined)
+    }
   }
 
   askForApproval(id: string, question: Question): void {
@@ -206,9 +222,14 @@ export class ToolParts {
     this.#send({ type: "tool-output-denied", toolCallId: id })
   }
 
-  #respond(approvalId: string, part: Part, approved: boolean): void {
+  #respond(approvalId: string, part: Part, approved: boolean, reason?: string): void {
     part.approval = { id: approvalId, approved }
-    this.#send({ type: "tool-approval-response", approvalId, approved })
+    this.#send({
+      type: "tool-approval-response",
+      approvalId,
+      approved,
+      ...(reason === undefined ? {} : { reason })
+    })
   }
 
   #recall(shown: Fields): void {

@@ -1,7 +1,8 @@
 /** What a page sees of a run: the types of a message's own parts, and the options of a stream. */
 import type * as AgentEvent from "@fallible/core/AgentEvent"
 import type { Certainty } from "@fallible/core/Certainty"
-import type { Kind, Question } from "@fallible/core/Question"
+import type { CallEnded } from "@fallible/core/ClientEvent"
+import type { Kind, Question, Reply } from "@fallible/core/Question"
 import type { HandledBy } from "@fallible/core/ToolOutcome"
 import type { InferUIMessageChunk, UIMessage } from "ai"
 import type * as Schema from "effect/Schema"
@@ -112,6 +113,11 @@ export interface UiOptions extends AgentEvent.ForClients {
    * completes the tool parts that are there. Default: none, so the run begins a message.
    */
   readonly originalMessages?: ReadonlyArray<UIMessage>
+  /**
+   * The replies with which the run goes on. Who reads the message from its beginning then sees each decision before its call runs.
+   * Default: a decision is seen once its call has ended.
+   */
+  readonly replies?: ReadonlyArray<Reply>
   /** The id of the message. Default: that of the message that goes on, otherwise the id of the run. */
   readonly messageId?: string
   /**
@@ -119,4 +125,20 @@ export interface UiOptions extends AgentEvent.ForClients {
    * `recovery.text`.
    */
   readonly recoveries?: (recovery: Recovery) => string | undefined
+  /**
+   * Returns the sentence for a customer about a call that failed. Without one, or if it throws: whether it was done, in general
+   * words. Default: those words.
+   */
+  readonly failures?: (failure: UiFailure) => string | undefined
+}
+
+/**
+ * A call that failed, as a page may know it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface UiFailure extends Pick<CallEnded, "tool" | "error" | "code" | "certainty"> {
+  /** The id of the call's tool part. */
+  readonly toolCallId: string
 }

@@ -19,6 +19,8 @@ export const uiMessageStream = <R>(
     const message = new MessageWriter(options)
     return AgentEvent.forClients(run, options).pipe(
       Stream.catchCause((cause) => Stream.fromEffect(cutOff(cause))),
+      // A server may end the stream of a run, with `Stream.interruptWhen` or `Stream.take`.
+      Stream.concat(Stream.suspend(() => message.isOver ? Stream.empty : Stream.succeed(interrupted))),
       Stream.map((event) => message.write(event)),
       Stream.flattenIterable
     )
@@ -31,10 +33,14 @@ const names: Names<UiOptions> = {
   reasoning: true,
   originalMessages: true,
   messageId: true,
-  recoveries: true
+  replies: true,
+  recoveries: true,
+  failures: true
 }
+
+const interrupted: CutOff = { _tag: "Interrupted" }
 
 const cutOff = (cause: Cause.Cause<never>): Effect.Effect<CutOff> =>
   Cause.hasInterruptsOnly(cause)
-    ? Effect.succeed({ _tag: "Interrupted" })
+    ? Effect.succeed(interrupted)
     : Effect.as(Effect.logError("The stream of a run broke", cause), { _tag: "Broken" })

@@ -1,0 +1,78 @@
+/**
+ * What the page with `useChat` tells a customer: what a recovery meant, and what is not known of a call. In the words of this
+ * shop, because those of the package have to fit any tool.
+ */
+import type { AiSdk } from "@fallible/ai-sdk"
+import { getToolName, isToolUIPart, type UIMessage, type UIMessageChunk } from "ai"
+
+export const stopped = "This was stopped."
+export const died = "The server failed. Ask again later."
+
+const isNotKnown = "It is not known whether this was refunded. Nothing is repeated until it is known."
+
+/** Returns what a recovery meant to the customer; `undefined` if the words of the package do. */
+export const recovery = (recovery: AiSdk.Recovery): string | undefined =>
+  recovery.tool === "refund_order" ? ofRefund(recovery) : ofLookUp(recovery)
+
+const ofRefund = ({ by, certainty, code, status }: AiSdk.Recovery): string => {
+  if (code === "already_done") return "It was refunded before. Nothing was refunded again."
+  switch (status) {
+    case "running":
+      return by === "reconcile"
+        ? "The answer of the shop was lost. A check finds out whether this was refunded."
+        : "The shop did not answer. It is asked again."
+    case "completed":
+      if (by === "joined") return "Refunded once: it was asked for twice."
+      return by === "reconcile"
+        ? "Refunded once: the answer of the shop was lost, and a check found it."
+        : "Refunded once: what was tried before had refunded nothing."
+    case "failed":
+      if (certainty === "unknown") return isNotKnown
+      return certainty === "executed" ? "It was refunded, but the receipt is missing." : "Nothing was refunded."
+  }
+}
+
+const ofLookUp = ({ by, status }: AiSdk.Recovery): string | undefined => {
+  if (status === "running") return "The shop did not answer. It is asked again."
+  if (status === "failed") return "The shop does not answer. Ask again later."
+  if (by === "fallback") return "The shop does not answer. This is what it said last."
+  return by === "retry" ? "The shop failed at first, and answered when it was asked again." : undefined
+}
+
+/** Returns what a failure meant to the customer. Whatever may have had an effect has a recovery, too. */
+export const failure = ({ certainty, tool }: AiSdk.UiFailure): string =>
+  tool !== "refund_order"
+    ? "This could not be found out."
+    : certainty === "unknown"
+    ? isNotKnown
+    : "Nothing was refunded."
+
+/** A sentence in place of an answer. It is a part of the message. */
+export const notice = (text: string): UIMessageChunk => ({ type: "data-notice", id: "notice", data: { text } })
+
+/** The end of a message whose run did not come to its end: what is known of its calls, and why. */
+export const brokenOff = (message: UIMessage | undefined, why: string): ReadonlyArray<UIMessageChunk> => [
+  ...(message?.parts ?? []).flatMap((part): ReadonlyArray<UIMessageChunk> => {
+    if (!isToolUIPart(part) || part.state.startsWith("output-")) return []
+    const { toolCallId } = part
+    const isDecided = part.state !== "approval-requested" && part.approval?.approved !== false
+    if (!isDecided || getToolName(part) !== "refund_order") {
+      return [{ type: "tool-output-error", toolCallId, errorText: "This was not done." }]
+    }
+    const doubt: AiSdk.Recovery = {
+      toolCallId,
+      tool: "refund_order",
+      status: "failed",
+      attempts: 1,
+      certainty: "unknown",
+      text: isNotKnown
+    }
+    return [
+      { type: "tool-output-error", toolCallId, errorText: isNotKnown },
+      { type: "data-recovery", id: toolCallId, data: doubt }
+    ]
+  }),
+  notice(why),
+  { type: "abort", reason: why },
+  { type: "finish", finishReason: "other" }
+]
