@@ -8,11 +8,10 @@ import { join } from "node:path"
 
 export interface StoredChat {
   readonly messages?: ReadonlyArray<UIMessage>
-  /** What the calls of the chat have done. */
+  /** What the calls of the chat have done, if the AI SDK's loop runs them. */
   readonly facts?: unknown
-  readonly transcript?: unknown
-  /** What the last run waits with. */
-  readonly suspension?: unknown
+  /** What an agent has said and done, and what it waits with. */
+  readonly chat?: unknown
 }
 
 export class ChatStore {

@@ -2,10 +2,7 @@
  * The assistant as an agent of Fallible, for the same page: the loop is ours, and the stream is that of `useChat`.
  */
 import { AiSdk } from "@fallible/ai-sdk"
-import { Agent, Transcript } from "@fallible/core"
-import * as AgentEvent from "@fallible/core/AgentEvent"
-import { Suspension } from "@fallible/core/AgentFailure"
-import * as CallFacts from "@fallible/core/CallFacts"
+import { Agent } from "@fallible/core"
 import * as Claims from "@fallible/core/Claims"
 import { createUIMessageStream, createUIMessageStreamResponse } from "ai"
 import * as Effect from "effect/Effect"
@@ -16,13 +13,6 @@ import * as Stream from "effect/Stream"
 import type { Asked, Options } from "./before.ts"
 import { travelToolkit } from "./toolkit.ts"
 import { instructions } from "./tools.ts"
-
-/** What a chat has beside its messages. */
-const Kept = Schema.Struct({
-  facts: Schema.optionalKey(CallFacts.schema),
-  transcript: Schema.optionalKey(Transcript.schema),
-  suspension: Schema.optionalKey(Suspension)
-})
 
 /** What a customer reads of a charge that took more than one try. The package has words for all else. */
 const recoveries = ({ by, status, tool }: AiSdk.Recovery): string | undefined =>
@@ -35,30 +25,14 @@ export const after = ({ model, store, tools }: Options, services: Layer.Layer<ne
   const runtime = ManagedRuntime.make(Layer.mergeAll(AiSdk.layer(model), Claims.layerMemory, services))
   return async (request: Request): Promise<Response> => {
     const { id, messages }: Asked<AiSdk.UiMessage> = JSON.parse(await request.text())
-    const { facts = CallFacts.empty, suspension, transcript } = Schema.decodeUnknownSync(Kept)(store.load(id))
-    const keep = (kept: typeof Kept.Type) =>
-      Effect.sync(() => store.update(id, { suspension: undefined, ...Schema.encodeSync(Kept)(kept) }))
-
-    const replies = suspension === undefined ? [] : AiSdk.repliesTo(suspension, messages)
-    const { question } = AiSdk.fromUiMessages(messages)
-    if (replies.length === 0 && question === undefined) return new Response("Nothing to do.", { status: 409 })
-    const run = suspension !== undefined && replies.length > 0
-      ? agent.resumeStream(suspension, replies, { onInterrupt: keep })
-      : agent.stream(question ?? "", {
-        scope: id,
-        facts,
-        onInterrupt: keep,
-        ...(transcript === undefined ? {} : { transcript })
-      })
-    const kept = run.pipe(
-      Stream.tap((event) =>
-        AgentEvent.isLast(event) ? keep(event._tag === "RunEnded" ? event.answer : event.waiting) : Effect.void
-      ),
-      // A refused run has done nothing, and another may be under way.
-      Stream.tapError((failure) => failure._tag === "RunRefused" ? Effect.void : keep(failure))
-    )
+    const { chat } = store.load(id)
+    const run = AiSdk.chatStream(agent, messages, {
+      id,
+      chat: chat === undefined ? undefined : Schema.decodeUnknownSync(AiSdk.Chat)(chat),
+      keep: (chat) => Effect.sync(() => store.update(id, { chat: Schema.encodeSync(AiSdk.Chat)(chat) }))
+    })
     const chunks = await runtime.runPromise(
-      Stream.toReadableStreamEffect(AiSdk.uiMessageStream(kept, { originalMessages: messages, replies, recoveries }))
+      Stream.toReadableStreamEffect(AiSdk.uiMessageStream(run, { originalMessages: messages, recoveries }))
     )
     return createUIMessageStreamResponse({
       stream: createUIMessageStream({

@@ -129,6 +129,7 @@ export const layer = (
 // Pages with `useChat`
 // -----------------------------------------------------------------------------
 
+export { Chat, type ChatOptions, chatStream } from "./internal/ui/chatStream.ts"
 export type { UiInput } from "./internal/ui/fromUiMessages.ts"
 export type { RepliesOptions } from "./internal/ui/repliesTo.ts"
 export type { ResponseOptions } from "./internal/ui/response.ts"

@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { objectAt, parsed, textAt } from "../untyped.ts"
 import { fileChunks, sourceChunk } from "./attachments.ts"
+import { decisionsIn } from "./fromUiMessages.ts"
 import { Recoveries } from "./recoveries.ts"
 import { brokenText, heldBackText } from "./sentences.ts"
 import { ToolParts } from "./toolParts.ts"
@@ -55,7 +56,7 @@ export class MessageWriter {
     // A resumed call belongs to the step that is there.
     this.#step = continued === undefined ? "none" : "begun"
     this.#tools = new ToolParts(continued, options, (chunk) => this.#show(chunk))
-    this.#decisions = (options.replies ?? []).filter((reply) => "approved" in reply)
+    this.#decisions = options.replies?.filter((reply) => "approved" in reply) ?? decisionsIn(continued)
   }
 
   /** Returns the chunks of an event. */

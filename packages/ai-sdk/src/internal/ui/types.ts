@@ -114,8 +114,8 @@ export interface UiOptions extends AgentEvent.ForClients {
    */
   readonly originalMessages?: ReadonlyArray<UIMessage>
   /**
-   * The replies with which the run goes on. Who reads the message from its beginning then sees each decision before its call runs.
-   * Default: a decision is seen once its call has ended.
+   * The replies with which the run goes on. Who reads the message from its beginning sees each decision before its call runs.
+   * Default: what the page shows as decided.
    */
   readonly replies?: ReadonlyArray<Reply>
   /** The id of the message. Default: that of the message that goes on, otherwise the id of the run. */
