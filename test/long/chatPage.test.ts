@@ -167,7 +167,7 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
         await accessible(page)
         const again = page.waitForResponse("**/api/chat")
         await press(page, "Regenerate")
-        await (await again).finished()
+        await again
         await ready(page)
         await shows(page, isNotKnown)
       })
