@@ -81,6 +81,25 @@ describe("ToolCall.tell", () => {
     }).pipe(playing(ScriptedModel.call("tell", {}), ScriptedModel.text("Done."))))
 })
 
+describe("what a handler tells", () => {
+  it.effect("may be null", () =>
+    Effect.gen(function*() {
+      assert.isNull(yield* readOf(telling([null])))
+      assert.isNull(yield* readOf(telling([undefined])))
+    }))
+
+  it.effect("does not change when the handler changes it afterwards", () =>
+    Effect.gen(function*() {
+      const told: { self?: object; count: number } = { count: 1 }
+      const tool = Tool.make("tell", { description: "Tells", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.map(ToolCall.tell(told), () => {
+          told.self = told
+          return told.count = 2
+        }))
+      assert.deepStrictEqual(yield* readOf(tool), { count: 1 })
+    }))
+})
+
 describe("ToolCall.progress", () => {
   const shownTo = (options?: AgentEvent.ForClients) =>
     agent.stream("Report.").pipe(AgentEvent.forClients(options), Stream.runCollect, Effect.map((events) => [...events]))
@@ -96,6 +115,34 @@ describe("ToolCall.progress", () => {
         assert.deepEqual(Schema.decodeSync(ClientEvent.schema)(Schema.encodeSync(ClientEvent.schema)(event)), event)
       }
     }).pipe(playing(...script)))
+
+  it.live("shows nothing once its call has ended", () =>
+    Effect.gen(function*() {
+      let late = () => {}
+      const early = Tool.promise(
+        "early",
+        { description: "", success: Schema.Int, sideEffect: "none" },
+        async (_, call) => {
+          late = () => call.progress("late")
+          return 1
+        }
+      )
+      const next = Tool.make("next", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.sync(() => {
+          late()
+          return 2
+        }))
+      const events = yield* Agent.make({ toolkit: Toolkit.make(early, next) }).stream("Go.").pipe(
+        AgentEvent.forClients({ results: true }),
+        Stream.runCollect
+      )
+      assert.notInclude(
+        events.map(({ _tag }) =>
+          _tag
+        ),
+        "ProgressMade"
+      )
+    }).pipe(playing(ScriptedModel.call("early", {}), ScriptedModel.call("next", {}), ScriptedModel.text("Done."))))
 
   it.effect("is hidden from all others, as files are", () =>
     Effect.gen(function*() {

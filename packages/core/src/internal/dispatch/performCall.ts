@@ -173,6 +173,7 @@ const runCall = <T extends Tool.Any>(
     const named = (outcome: ToolOutcome) => {
       const known = options.facts === undefined ? outcome : admission.named(outcome)
       return known._tag === "Suspended" ? admission.asking(known) : known
+      scope.hasOutcome = true
     }
     // Suspended, so that an error thrown while decoding is caught below, too.
     const run = Effect.suspend(() =>
