@@ -320,3 +320,28 @@ describe("tools of the AI SDK, ours and theirs again", () => {
       assert.deepStrictEqual(read, ["{\"found\":3}"])
     }))
 })
+  it.live("a call that goes on after an abort is in doubt in `onAbort`", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const controller = new AbortController()
+      const pay = Tool.promise("pay", { description: "Pays", success: Schema.String }, async () => {
+        controller.abort()
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        return "paid"
+      })
+      const tools = AiSdk.tools(Toolkit.make(pay), { scope: "chat-1", facts: CallFacts.empty })
+      const { url } = yield* FakeModelServer.make([ScriptedModel.call("pay", {}), done])
+      const doubts = yield* Effect.promise(() =>
+        new Promise<ReadonlyArray<CallFacts.Doubt>>((resolve) => {
+          const result = streamText({
+            model: createOpenAI({ apiKey: "any", baseURL: `${url}/v1` }).responses("any"),
+            prompt: "Pay.",
+            tools,
+            abortSignal: controller.signal,
+            onAbort: () => resolve(CallFacts.inDoubt(AiSdk.factsOf(tools)))
+          })
+          void result.consumeStream()
+        })
+      )
+      assert.deepStrictEqual(doubts.map(({ tool }) => tool), ["pay"])
+    })))
+
