@@ -4,6 +4,7 @@
 import type { Rendering } from "@fallible/core/Rendering"
 import type { Completed } from "@fallible/core/ToolOutcome"
 import type { Tool } from "ai"
+import { written } from "../untyped.ts"
 
 /** What `toModelOutput` returns. */
 export type ModelOutput = Awaited<ReturnType<NonNullable<Tool["toModelOutput"]>>>
@@ -28,18 +29,28 @@ const partOf = (file: NonNullable<Completed["files"]>[number]): Content[number] 
   }
 }
 
-/** The results of the most recent calls, for the AI SDK asks for its model's words later. */
-export class Recent<A> {
-  readonly #kept = new Map<string, A>()
+/** What the model reads of the most recent results, for the AI SDK asks for it later. Providers repeat the ids of calls. */
+export class Recent {
+  readonly #kept = new Map<string, ReadonlyArray<Said>>()
 
-  get(id: string): A | undefined {
-    return this.#kept.get(id)
+  /** @param output the result that the words must be about */
+  get(id: string, output: unknown): ModelOutput | undefined {
+    return this.#kept.get(id)?.findLast((said) => isSame(said.output, output))?.words
   }
 
-  set(id: string, value: A): void {
-    this.#kept.set(id, value)
+  add(id: string, said: Said): void {
+    this.#kept.set(id, [...(this.#kept.get(id) ?? []).slice(1 - mostOfOneId), said])
     if (this.#kept.size > most) this.#kept.delete(this.#kept.keys().next().value ?? "")
   }
 }
 
+interface Said {
+  readonly output: unknown
+  readonly words: ModelOutput
+}
+
 const most = 1_000
+const mostOfOneId = 20
+
+// A message that was stored has a copy.
+const isSame = (one: unknown, other: unknown): boolean => Object.is(one, other) || written(one) === written(other)

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import { copyOf, isStill } from "../untyped.ts"
 import { CallFailed } from "./callFailed.ts"
 import { type ModelOutput, modelOutputOf, Recent } from "./modelText.ts"
 
@@ -49,11 +50,11 @@ type Read = { readonly success: true; readonly value: unknown } | { readonly suc
 
 /**
  * The inputs of a tool, decoded. A call needs the text that they were decoded from: only that says what was repaired, and which
- * effect is meant.
+ * effect is meant. That counts as long as the input is the same: functions of the AI SDK's user may change it.
  */
 class Inputs {
   readonly #tool: Tool.Any
-  readonly #texts = new WeakMap<object, string>()
+  readonly #read = new WeakMap<object, { readonly text: string; readonly copy: object }>()
 
   constructor(tool: Tool.Any) {
     this.#tool = tool
@@ -67,7 +68,7 @@ class Inputs {
         error: new Error(hint === undefined ? detail : `${detail} ${hint}`)
       }),
       onSuccess: ({ params }): Read => {
-        if (typeof params === "object" && params !== null) this.#texts.set(params, text)
+        if (typeof params === "object" && params !== null) this.#read.set(params, { text, copy: copyOf(params) })
         return { success: true, value: params }
       }
     }))
@@ -75,10 +76,10 @@ class Inputs {
 
   /** Returns the text of an input. Who changes one, or makes another, has it written by its schema. */
   textOf(input: unknown): Effect.Effect<string> {
-    const known = typeof input === "object" && input !== null ? this.#texts.get(input) : undefined
-    return known === undefined
+    const known = typeof input === "object" && input !== null ? this.#read.get(input) : undefined
+    return known === undefined || !isStill(input, known.copy)
       ? Effect.map(Effect.orDie(encoderOf(this.#tool.parameters)(input)), (json) => JSON.stringify(json))
-      : Effect.succeed(known)
+      : Effect.succeed(known.text)
   }
 }
 
@@ -107,7 +108,7 @@ const asCodec = (schema: Schema.Constraint) => schema as Schema.Codec<unknown>
 const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, session }: Sharing) => {
   const { name } = tool
   const { decode } = decoderOf(tool.success)
-  const said = new Recent<ModelOutput>()
+  const said = new Recent()
   const outputOf = (value: unknown) =>
     // A result that does not fit is shown as it is.
     decode === undefined ? value : Effect.runPromise(Effect.catch(decode(value), () => Effect.succeed(value)))
@@ -122,14 +123,15 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     )
     const outcome = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
     if (outcome._tag !== "Completed") throw new CallFailed(rendering(outcome, { id: toolCallId, name }), outcome)
-    said.set(toolCallId, modelOutputOf(outcome, rendering, name))
-    return outputOf(outcome.value)
+    const output = await outputOf(outcome.value)
+    said.add(toolCallId, { output, words: modelOutputOf(outcome, rendering, name) })
+    return output
   }
   return {
     execute,
     // A conversation that was stored may be written by another process. Then the result says itself.
     toModelOutput: ({ output, toolCallId }: { readonly output: unknown; readonly toolCallId: string }): ModelOutput =>
-      said.get(toolCallId) ??
+      said.get(toolCallId, output) ??
         { type: "text", value: typeof output === "string" ? output : JSON.stringify(output) ?? "null" }
   }
 }
