@@ -149,12 +149,16 @@ const execution = async (
 }
 
 // A tool that yields shows what it has so far. Its last value is its result.
-const lastOf = async (result: unknown, call: Tool.PromiseCall): Promise<unknown> => {
+const lastOf = async (started: unknown, call: Tool.PromiseCall): Promise<unknown> => {
+  // An async function may return a generator, which does nothing by itself.
+  const result = await started
   if (!isIterable(result)) return result
   let last: unknown
   for await (const output of result) {
     last = output
     call.progress(output)
+    // Nobody waits for the rest.
+    call.signal.throwIfAborted()
   }
   return last
 }
