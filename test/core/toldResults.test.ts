@@ -98,6 +98,28 @@ describe("what a handler tells", () => {
         }))
       assert.deepStrictEqual(yield* readOf(tool), { count: 1 })
     }))
+  it.effect("is told again if a call is refused because it has been done", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        parameters: Schema.Struct({ order: Schema.String }),
+        success: Schema.String,
+        identity: ({ order }) => order,
+        repeats: false
+      }, () => Effect.as(ToolCall.tell("It is paid."), "receipt 4711"))
+      const answer = yield* Agent.make({ toolkit: Toolkit.make(pay) }).run("Pay.")
+      const [first, second] = results(answer)
+      assert.strictEqual(first, "\"It is paid.\"")
+      assert.include(second, "It is paid.")
+      assert.notInclude(second, "4711")
+    }).pipe(
+      playing(
+        ScriptedModel.call("pay", { order: "o-7" }),
+        ScriptedModel.call("pay", { order: "o-7" }),
+        ScriptedModel.text("Done.")
+      )
+    ))
+
 })
 
 describe("ToolCall.progress", () => {
