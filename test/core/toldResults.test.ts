@@ -71,6 +71,16 @@ describe("ToolCall.tell", () => {
       assert.include(JSON.stringify(read), "7")
     }))
 
+  it.effect("is of the tool that says it, not of one that runs it, but for a fallback", () =>
+    Effect.gen(function*() {
+      const inner = telling(["It is shown."])
+      const around = Tool.make("around", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        Effect.as(inner.run({}), "another answer"))
+      assert.strictEqual(yield* readOf(around), "another answer")
+      const replaced = telling([], Effect.fail(down)).pipe(Tool.fallback(inner.run))
+      assert.include(JSON.stringify(yield* readOf(replaced)), "It is shown.")
+    }))
+
   it.effect("is cut like a result, and may be empty", () =>
     Effect.gen(function*() {
       const long = Agent.make({ toolkit: Toolkit.make(telling(["x".repeat(100_000)])), results: { bytes: 2_000 } })
@@ -88,16 +98,6 @@ describe("what a handler tells", () => {
       assert.isNull(yield* readOf(telling([undefined])))
     }))
 
-  it.effect("does not change when the handler changes it afterwards", () =>
-    Effect.gen(function*() {
-      const told: { self?: object; count: number } = { count: 1 }
-      const tool = Tool.make("tell", { description: "Tells", success: Schema.Int, sideEffect: "none" }, () =>
-        Effect.map(ToolCall.tell(told), () => {
-          told.self = told
-          return told.count = 2
-        }))
-      assert.deepStrictEqual(yield* readOf(tool), { count: 1 })
-    }))
   it.effect("is told again if a call is refused because it has been done", () =>
     Effect.gen(function*() {
       const pay = Tool.make("pay", {
@@ -120,6 +120,16 @@ describe("what a handler tells", () => {
       )
     ))
 
+  it.effect("does not change when the handler changes it afterwards", () =>
+    Effect.gen(function*() {
+      const told: { self?: object; count: number } = { count: 1 }
+      const tool = Tool.make("tell", { description: "Tells", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.map(ToolCall.tell(told), () => {
+          told.self = told
+          return told.count = 2
+        }))
+      assert.deepStrictEqual(yield* readOf(tool), { count: 1 })
+    }))
 })
 
 describe("ToolCall.progress", () => {
