@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { AiSdk } from "@fallible/ai-sdk"
 import { Agent, Policy, type Tool, type Toolkit } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
-import type * as CallFacts from "@fallible/core/CallFacts"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as Question from "@fallible/core/Question"
 import { ScriptedModel } from "@fallible/testing"
 import { toStandardJsonSchema } from "@valibot/to-json-schema"
@@ -162,6 +162,24 @@ describe("AiSdk.toolkit", () => {
         { url: "https://x.example/a.png", mediaType: "image/png" }
       ])
     }).pipe(playing(ScriptedModel.calls(["chart", { of: "a" }], ["broken", {}]), ScriptedModel.text("Done."))))
+
+  it.effect("the model reads the result if `toModelOutput` makes nothing, and a failure that only has a structure", () =>
+    Effect.gen(function*() {
+      const nothing = tool({
+        inputSchema: z.object({}),
+        execute: async (): Promise<unknown> => ({ rows: 3 }),
+        toModelOutput: () => JSON.parse("{}")
+      })
+      const failing = tool({
+        inputSchema: z.object({}),
+        execute: async () => ({ isError: true, structuredContent: { reason: "no funds" } })
+      })
+      const agent = Agent.make({ toolkit: AiSdk.toolkit({ nothing, failing }) })
+      const answer = yield* agent.run("Go.")
+      assert.strictEqual(results(answer)[0], "{\"rows\":3}")
+      assert.include(results(answer)[1], "no funds")
+      assert.deepStrictEqual(CallFacts.inDoubt(answer.facts).map(({ tool }) => tool), ["failing"])
+    }).pipe(playing(ScriptedModel.call("nothing", {}), ScriptedModel.call("failing", {}), ScriptedModel.text("Done."))))
 
   it.effect("`needsApproval` asks before a call runs, and gets the input and the call", () =>
     Effect.gen(function*() {
