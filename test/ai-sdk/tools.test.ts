@@ -267,6 +267,40 @@ describe("AiSdk.tools in generateText", () => {
       )
     }))
 
+  it.effect("what was done is told as done, whatever becomes of its words and files", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", { description: "Pays", success: Schema.BigInt }, () =>
+        Effect.as(ToolCall.attach({ url: "/receipts/1.pdf" }), 5n))
+      const failing = () => {
+        throw new Error("no words")
+      }
+      for (const options of [{}, { rendering: failing }]) {
+        const tools = AiSdk.tools(Toolkit.make(pay), options)
+        const { result } = yield* generating([ScriptedModel.call("pay", {}), done], tools)
+        assert.deepStrictEqual(
+          result.steps[0]?.toolResults.map(({ output }) =>
+            output
+          ),
+          [5n]
+        )
+        const outputs = result.responseMessages.flatMap((message) =>
+          message.role === "tool"
+            ? message.content.flatMap((part) => part.type === "tool-result" ? [part.output] : [])
+            : []
+        )
+        assert.deepStrictEqual(outputs, [{
+          type: "content",
+          value: [
+            { type: "text", text: "\"5\"" },
+            { type: "text", text: "A file that cannot be shown: /receipts/1.pdf" }
+          ]
+        }])
+        // Another process reads the message again.
+        const other = AiSdk.tools(Toolkit.make(pay)).pay.toModelOutput?.({ toolCallId: "1", input: {}, output: 5n })
+        assert.deepInclude(yield* Effect.promise(async () => other), { type: "text" })
+      }
+    }))
+
   it.effect("the facts of one request hold in the next, and in one that is sent twice", () =>
     Effect.gen(function*() {
       const { paid, pay } = payments()

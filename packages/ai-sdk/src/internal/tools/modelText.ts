@@ -1,9 +1,12 @@
 /*
  * What the AI SDK's model reads of a result of ours, and for how long it is known.
  */
-import type { Rendering } from "@fallible/core/Rendering"
+import type { ToolCall } from "@fallible/core"
+import type { Outcome } from "@fallible/core/CallSession"
+import * as Rendering from "@fallible/core/Rendering"
 import type { Completed } from "@fallible/core/ToolOutcome"
 import type { Tool } from "ai"
+import * as Effect from "effect/Effect"
 import { written } from "../untyped.ts"
 
 /** What `toModelOutput` returns. */
@@ -11,15 +14,33 @@ export type ModelOutput = Awaited<ReturnType<NonNullable<Tool["toModelOutput"]>>
 
 type Content = Extract<ModelOutput, { readonly type: "content" }>["value"]
 
-/** Returns what the model reads of a result: the result itself, or with the notes on it, and the files beside it. */
-export const modelOutputOf = (outcome: Completed, rendering: Rendering, name: string): ModelOutput => {
-  const text = rendering(outcome, { id: "", name })
-  const { files = [] } = outcome
+/** Writes an outcome. The call has ended by then, so a rendering that fails must not make another end of it. */
+export const textBy = (
+  rendering: Rendering.Rendering,
+  outcome: Outcome,
+  call: ToolCall.ToolCall
+): Effect.Effect<string> =>
+  Effect.catchCause(
+    Effect.suspend(() => {
+      const text: unknown = rendering(outcome, call)
+      return typeof text === "string"
+        ? Effect.succeed(text)
+        : Effect.die(new TypeError("A rendering returns a string."))
+    }),
+    (cause) => Effect.as(Effect.logError("The rendering of a call failed", cause), Rendering.json(outcome, call))
+  )
+
+/** Returns what the model reads of a result: its text, and the files beside it. */
+export const modelOutputOf = ({ files = [] }: Completed, text: string): ModelOutput => {
   if (files.length === 0) return { type: "text", value: text }
   return { type: "content", value: [{ type: "text", text }, ...files.map(partOf)] }
 }
 
 const partOf = (file: NonNullable<Completed["files"]>[number]): Content[number] => {
+  // A tool may name a place that only its own program knows.
+  if ("url" in file && !URL.canParse(file.url)) {
+    return { type: "text", text: `A file that cannot be shown: ${file.url}` }
+  }
   const { mediaType = "application/octet-stream", name } = file
   return {
     type: "file",

@@ -12,9 +12,9 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { copyOf, isStill } from "../untyped.ts"
+import { copyOf, isStill, written } from "../untyped.ts"
 import { CallFailed } from "./callFailed.ts"
-import { type ModelOutput, modelOutputOf, Recent } from "./modelText.ts"
+import { type ModelOutput, modelOutputOf, Recent, textBy } from "./modelText.ts"
 
 /** What the tools of one session share. */
 export interface Sharing {
@@ -111,20 +111,22 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
   const said = new Recent()
   const outputOf = (value: unknown) =>
     // A result that does not fit is shown as it is.
-    decode === undefined ? value : Effect.runPromise(Effect.catch(decode(value), () => Effect.succeed(value)))
+    decode === undefined ? value : Effect.runPromise(Effect.catchCause(decode(value), () => Effect.succeed(value)))
   const execute = async (
     input: unknown,
     { abortSignal, messages, toolCallId }: ToolExecutionOptions<unknown>
   ): Promise<unknown> => {
     // All calls of a reply have the same list of messages.
-    const called = Effect.flatMapEager(
-      inputs.textOf(input),
-      (text) => session.call({ id: toolCallId, name, arguments: text }, messages)
-    )
-    const outcome = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
-    if (outcome._tag !== "Completed") throw new CallFailed(rendering(outcome, { id: toolCallId, name }), outcome)
+    const call = { id: toolCallId, name }
+    const called = Effect.flatMapEager(inputs.textOf(input), (args) =>
+      Effect.flatMap(
+        session.call({ ...call, arguments: args }, messages),
+        (outcome) => Effect.map(textBy(rendering, outcome, call), (text) => ({ outcome, text }))
+      ))
+    const { outcome, text } = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
+    if (outcome._tag !== "Completed") throw new CallFailed(text, outcome)
     const output = await outputOf(outcome.value)
-    said.add(toolCallId, { output, words: modelOutputOf(outcome, rendering, name) })
+    said.add(toolCallId, { output, words: modelOutputOf(outcome, text) })
     return output
   }
   return {
@@ -132,7 +134,7 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     // A conversation that was stored may be written by another process. Then the result says itself.
     toModelOutput: ({ output, toolCallId }: { readonly output: unknown; readonly toolCallId: string }): ModelOutput =>
       said.get(toolCallId, output) ??
-        { type: "text", value: typeof output === "string" ? output : JSON.stringify(output) ?? "null" }
+        { type: "text", value: typeof output === "string" ? output : output === undefined ? "null" : written(output) }
   }
 }
 
