@@ -129,6 +129,21 @@ describe("a tool that the client runs", () => {
       )
     ))
 
+  it.effect("is not run again by a server that runs the tool itself since", () =>
+    Effect.gen(function*() {
+      const { suspension } = yield* suspended(agent.run("Open a."))
+      const opened: Array<string> = []
+      const own = Tool.make("open", {
+        description: "Opens a page",
+        parameters: Schema.Struct({ page: Schema.String }),
+        success: Schema.String,
+        identity: ({ page }) => page
+      }, ({ page }) => Effect.sync(() => `${opened.push(page)}`))
+      const since = Agent.make({ toolkit: Toolkit.make(locate, own) })
+      yield* refused(since.resume(stored(suspension), [Question.result(suspension.questions[0]!, "opened")]))
+      assert.deepStrictEqual(opened, [])
+    }).pipe(playing(ScriptedModel.call("open", { page: "a" }), ScriptedModel.text("Done."))))
+
   it.effect("that reads leaves no doubt", () =>
     Effect.gen(function*() {
       const { facts, suspension } = yield* suspended(agent.run("Where am I?"))
