@@ -135,6 +135,33 @@ describe("CallSession", () => {
       assert.deepStrictEqual(CallFacts.inDoubt(ended.facts()), [])
     }))
 
+  it.effect("so is a call that reads, if it runs a tool that acts", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const send = Tool.make("send", { description: "Sends", success: Schema.Void }, () => Deferred.await(gate))
+      const look = Tool.make("look", { description: "Looks", success: Schema.Void, sideEffect: "none" }, () =>
+        Effect.uninterruptible(send.run({})))
+      const rest = Tool.make("rest", { description: "Rests", success: Schema.Void, sideEffect: "none" }, () =>
+        Deferred.await(gate))
+      const session = CallSession.make(Toolkit.make(look, rest))
+      const resting = yield* Effect.forkChild(session.call(callOf("rest", {})))
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(CallFacts.inDoubt(session.facts()), [])
+      const looking = yield* Effect.forkChild(session.call(callOf("look", {})))
+      yield* Effect.yieldNow
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(
+        CallFacts.inDoubt(session.facts()).map(({ tool }) =>
+          tool
+        ),
+        ["look"]
+      )
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.await(looking)
+      yield* Fiber.await(resting)
+      assert.deepStrictEqual(CallFacts.inDoubt(session.facts()), [])
+    }))
+
   it.effect("a handler may make calls in the session of its own call, one by one and joined", () =>
     Effect.gen(function*() {
       const begun: Array<string> = []

@@ -71,7 +71,7 @@ export interface CallSession<out T extends Tool.Any> {
    */
   readonly call: (call: ToolCall, turn?: object) => Effect.Effect<Outcome, never, Tool.Requirements<T>>
   /**
-   * What the calls have done so far. A call that acts and still runs is in doubt. Pass it to the next session or run of the
+   * What the calls have done so far. A call that still runs and may have acted is in doubt. Pass it to the next session or run of the
    * scope.
    */
   readonly facts: () => CallFacts
@@ -123,12 +123,12 @@ interface Turn {
   readonly ended: Array<EarlierCall>
 }
 
-/** A call that acts and runs. */
+/** A call that runs. One that reads may run a tool that acts. */
 interface Open {
   readonly id: string
   readonly tool: Tool.Any
-  /** For the calls that its handler makes in this session. */
-  readonly inner: Semaphore.Semaphore
+  /** For the calls that its handler makes in this session. Absent if it reads. */
+  readonly inner?: Semaphore.Semaphore
   /** How it would end if it were cut off now. */
   soFar?: () => ToolOutcome
 }
@@ -152,7 +152,10 @@ class Session<T extends Tool.Any> {
     if (this.#begun === undefined) return this.#options.facts ?? empty
     // Whoever has aborted a call may ask before it has ended, and keeps what is said here.
     let { facts } = this.#begun
-    for (const { soFar, tool } of this.#open) if (soFar !== undefined) facts = recordCall(facts, soFar(), tool)
+    for (const { soFar, tool } of this.#open) {
+      const outcome = soFar?.()
+      if (outcome !== undefined && outcome.certainty !== "not_executed") facts = recordCall(facts, outcome, tool)
+    }
     return handedOn(facts)
   }
 
@@ -161,10 +164,9 @@ class Session<T extends Tool.Any> {
       const id = `${begun.run}/call/${++this.#callCount}`
       const tool: Tool.Any | undefined = this.#toolkit.tools.get(call.name)
       const of = this.#turnOf(turn ?? {})
-      if (tool === undefined || tool.sideEffect === "none") {
-        return Effect.suspend(() => this.#perform(begun, of, call, id, tool))
-      }
-      const open: Open = { id, tool, inner: Semaphore.makeUnsafe(1) }
+      if (tool === undefined) return Effect.suspend(() => this.#perform(begun, of, call, id, tool))
+      const isReading = tool.sideEffect === "none"
+      const open: Open = { id, tool, ...(isReading ? {} : { inner: Semaphore.makeUnsafe(1) }) }
       const performed = Effect.suspend(() => {
         this.#open.add(open)
         return Effect.ensuring(
@@ -172,15 +174,17 @@ class Session<T extends Tool.Any> {
           Effect.sync(() => this.#open.delete(open))
         )
       })
-      return Effect.flatMap(current, (scope) => this.#turnTaking(scope).withPermits(1)(performed))
+      return isReading
+        ? performed
+        : Effect.flatMap(current, (scope) => this.#turnTaking(scope).withPermits(1)(performed))
     })
   }
 
   // Waiting for the call whose handler makes this one would never end.
   #turnTaking(scope: Scope): Semaphore.Semaphore {
     const record = this.#open.size === 0 ? undefined : recordHere()
-    const around = Array.from(this.#open).findLast(({ id }) =>
-      isInsideCall(scope, id) || record?.attempt.isInside(id) === true
+    const around = Array.from(this.#open).findLast(({ id, inner }) =>
+      inner !== undefined && (isInsideCall(scope, id) || record?.attempt.isInside(id) === true)
     )
     return around?.inner ?? this.#acting
   }
