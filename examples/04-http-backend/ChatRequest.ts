@@ -47,6 +47,8 @@ const maxBytes = 100_000
 
 const Text = RequestBody.text("question", 2000)
 
+const maxId = 100
+
 export const read = Effect.gen(function*() {
   const { edits = {}, id, messages, trigger } = yield* RequestBody.read(Body, maxBytes)
   if (trigger === "regenerate-message") return { _tag: "Again", id } satisfies Again
@@ -58,7 +60,10 @@ export const read = Effect.gen(function*() {
     Schema.decodeEffect(Text)(textOf([message])),
     (error) => invalid(error.message.replace(/\s+/g, " "))
   )
-  return { _tag: "Question", id, message, text } satisfies Question
+  if (message.id.length > maxId) return yield* invalid(`The id of a message has at most ${maxId} characters.`)
+  // What is kept for the whole conversation is what its user wrote, and nothing that a program added.
+  const question: UIMessage = { id: message.id, role: "user", parts: [{ type: "text", text }] }
+  return { _tag: "Question", id, message: question, text } satisfies Question
 })
 
 /** What a user asks in the last of some messages. */

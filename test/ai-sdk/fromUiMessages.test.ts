@@ -191,6 +191,9 @@ const approval: Question.Question = { ...asks(2, "approval"), digest: "now" }
 const result: Question.Question = asks(3, "client")
 const questions = [words, approval, result]
 
+/** What the stream shows of a question in words. */
+const asked = ({ id }: Question.Question) => ({ type: "data-question" as const, id, data: {} })
+
 const decided = (fields: object) =>
   tool({
     toolCallId: id(2),
@@ -205,6 +208,7 @@ describe("the replies", () => {
     assert.deepStrictEqual(
       repliesIn(assistant(
         tool({ toolCallId: id(1), output: "four" }),
+        asked(words),
         decided({ reason: "Well." }),
         tool({ toolCallId: id(3), output: { city: "Oslo" } }),
         tool({ toolCallId: id(4), output: "of the server" })
@@ -234,8 +238,14 @@ describe("the replies", () => {
     assert.deepStrictEqual(repliesIn(assistant(decided({ approved: "yes" }))), [])
     assert.deepStrictEqual(repliesIn(assistant(decided({ id: "another" }))), [])
     assert.deepStrictEqual(repliesIn(assistant(tool({ toolCallId: id(3), preliminary: true }))), [])
-    assert.deepStrictEqual(repliesIn(assistant(tool({ toolCallId: id(1), output: 4 }))), [])
+    assert.deepStrictEqual(repliesIn(assistant(tool({ toolCallId: id(1), output: 4 }), asked(words))), [])
     assert.deepStrictEqual(repliesIn(assistant(decided({})), user(" ")), [])
+  })
+
+  it("are none to a question that the page has not seen, whose call has asked before", () => {
+    const next = { ...words, id: `${id(1)}/question/2` }
+    const stale = assistant(tool({ toolCallId: id(1), output: "yes" }), asked(words))
+    assert.deepStrictEqual(AiSdk.repliesTo({ questions: [next] }, [stale]), [])
   })
 
   it("say who replies, and have the arguments that were edited", () => {

@@ -3,12 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { AiSdk } from "@fallible/ai-sdk"
 import { Agent, Policy, type Tool, type Toolkit } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as Question from "@fallible/core/Question"
 import { ScriptedModel } from "@fallible/testing"
 import { toStandardJsonSchema } from "@valibot/to-json-schema"
 import { dynamicTool, jsonSchema, type ModelMessage, tool } from "ai"
 import { type } from "arktype"
-import { Effect, Schedule, Stream } from "effect"
+import { Effect, Fiber, Schedule, Stream } from "effect"
 import * as v from "valibot"
 import { z } from "zod"
 import * as zm from "zod/mini"
@@ -79,6 +80,54 @@ describe("AiSdk.toolkit", () => {
       assert.deepStrictEqual(value, { pages: 2 })
     }).pipe(playing(ScriptedModel.call("report", {}), ScriptedModel.text("Done."))))
 
+  it.effect("a generator that an async function returns does its work, too", () =>
+    Effect.gen(function*() {
+      const charged: Array<string> = []
+      async function* charging(booking: string) {
+        yield "charging"
+        charged.push(booking)
+        yield `${booking} is charged`
+      }
+      const charge = tool({
+        description: "Charges",
+        inputSchema: booking,
+        execute: async ({ booking }): Promise<unknown> => charging(booking)
+      })
+      const agent = Agent.make({ toolkit: AiSdk.toolkit({ charge }) })
+      assert.deepStrictEqual(results(yield* agent.run("Charge b-1.")), ["\"b-1 is charged\""])
+      assert.deepStrictEqual(charged, ["b-1"])
+    }).pipe(playing(ScriptedModel.call("charge", { booking: "b-1" }), ScriptedModel.text("Done."))))
+
+  it.live("a generator goes no further once its call is interrupted, and the call is in doubt", () =>
+    Effect.gen(function*() {
+      let steps = 0
+      let isClosed = false
+      const charge = tool({
+        description: "Charges",
+        inputSchema: booking,
+        execute: async function*() {
+          try {
+            for (; steps < 1_000; steps++) {
+              await new Promise((resolve) => setTimeout(resolve, 1))
+              yield steps
+            }
+          } finally {
+            isClosed = true
+          }
+        }
+      })
+      let doubts: ReadonlyArray<CallFacts.Doubt> = []
+      const run = Agent.make({ toolkit: AiSdk.toolkit({ charge }) }).run("Charge b-1.", {
+        onInterrupt: ({ inDoubt }) => Effect.sync(() => doubts = inDoubt)
+      })
+      const fiber = yield* Effect.forkChild(run)
+      while (steps < 3) yield* Effect.sleep(1)
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(isClosed)
+      assert.isBelow(steps, 100)
+      assert.deepStrictEqual(doubts.map(({ tool }) => tool), ["charge"])
+    }).pipe(playing(ScriptedModel.call("charge", { booking: "b-1" }), ScriptedModel.text("Done."))))
+
   it.effect("the model reads what `toModelOutput` makes, and files are attached", () =>
     Effect.gen(function*() {
       const chart = tool({
@@ -113,6 +162,24 @@ describe("AiSdk.toolkit", () => {
         { url: "https://x.example/a.png", mediaType: "image/png" }
       ])
     }).pipe(playing(ScriptedModel.calls(["chart", { of: "a" }], ["broken", {}]), ScriptedModel.text("Done."))))
+
+  it.effect("the model reads the result if `toModelOutput` makes nothing, and a failure that only has a structure", () =>
+    Effect.gen(function*() {
+      const nothing = tool({
+        inputSchema: z.object({}),
+        execute: async (): Promise<unknown> => ({ rows: 3 }),
+        toModelOutput: () => JSON.parse("{}")
+      })
+      const failing = tool({
+        inputSchema: z.object({}),
+        execute: async () => ({ isError: true, structuredContent: { reason: "no funds" } })
+      })
+      const agent = Agent.make({ toolkit: AiSdk.toolkit({ nothing, failing }) })
+      const answer = yield* agent.run("Go.")
+      assert.strictEqual(results(answer)[0], "{\"rows\":3}")
+      assert.include(results(answer)[1], "no funds")
+      assert.deepStrictEqual(CallFacts.inDoubt(answer.facts).map(({ tool }) => tool), ["failing"])
+    }).pipe(playing(ScriptedModel.call("nothing", {}), ScriptedModel.call("failing", {}), ScriptedModel.text("Done."))))
 
   it.effect("`needsApproval` asks before a call runs, and gets the input and the call", () =>
     Effect.gen(function*() {

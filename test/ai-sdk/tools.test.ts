@@ -7,6 +7,7 @@ import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { generateText, isStepCount, type ModelMessage, streamText, tool, type ToolSet } from "ai"
+import { MockLanguageModelV4 } from "ai/test"
 import { Context, Effect, Layer, ManagedRuntime, Schedule, Schema } from "effect"
 import { z } from "zod"
 import { ada, payments } from "../support/approving.ts"
@@ -211,6 +212,95 @@ describe("AiSdk.tools in generateText", () => {
       assert.deepStrictEqual(CallFacts.inDoubt(AiSdk.factsOf(tools)).map(({ tool }) => tool), ["send"])
     }))
 
+  it.effect("an input that a function of the user changes in place is what runs", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const limited = Tool.approve(pay, (payment) => {
+        Object.assign(payment, { to: "Ben" })
+        return false
+      })
+      yield* generating([ScriptedModel.call("pay", ada), done], AiSdk.tools(Toolkit.make(limited)))
+      assert.deepStrictEqual(paid, [{ ...ada, to: "Ben" }])
+    }))
+
+  it.effect("calls that have one id have each its own result", () =>
+    Effect.gen(function*() {
+      const look = Tool.make("look", {
+        description: "Looks",
+        parameters: Schema.Struct({ order: Schema.String }),
+        success: Schema.String,
+        sideEffect: "none"
+      }, ({ order }) => Effect.as(ToolCall.caveat(`about ${order}`), order))
+      const calls = ["o-7", "o-8"].map((order) => ({
+        type: "tool-call" as const,
+        toolCallId: "call_0",
+        toolName: "look",
+        input: JSON.stringify({ order })
+      }))
+      const end = {
+        usage: {
+          inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+          outputTokens: { total: 1, text: 1, reasoning: 0 }
+        },
+        warnings: []
+      }
+      const model = new MockLanguageModelV4({
+        doGenerate: [
+          { content: calls, finishReason: { unified: "tool-calls", raw: undefined }, ...end },
+          { content: [{ type: "text", text: "Done." }], finishReason: { unified: "stop", raw: undefined }, ...end }
+        ]
+      })
+      yield* Effect.promise(() =>
+        generateText({ model, prompt: "Look.", tools: AiSdk.tools(Toolkit.make(look)), stopWhen: isStepCount(2) })
+      )
+      const read = model.doGenerateCalls.at(-1)?.prompt.flatMap((message) =>
+        message.role === "tool"
+          ? message.content.flatMap((part) => part.type === "tool-result" ? [part.output] : [])
+          : []
+      )
+      assert.deepStrictEqual(
+        read,
+        ["o-7", "o-8"].map((order) => ({
+          type: "text",
+          value: JSON.stringify({ value: order, notes: [`about ${order}`] })
+        }))
+      )
+    }))
+
+  it.effect("what was done is told as done, whatever becomes of its words and files", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", { description: "Pays", success: Schema.BigInt }, () =>
+        Effect.as(ToolCall.attach({ url: "/receipts/1.pdf" }), 5n))
+      const failing = () => {
+        throw new Error("no words")
+      }
+      for (const options of [{}, { rendering: failing }]) {
+        const tools = AiSdk.tools(Toolkit.make(pay), options)
+        const { result } = yield* generating([ScriptedModel.call("pay", {}), done], tools)
+        assert.deepStrictEqual(
+          result.steps[0]?.toolResults.map(({ output }) =>
+            output
+          ),
+          [5n]
+        )
+        const outputs = result.responseMessages.flatMap((message) =>
+          message.role === "tool"
+            ? message.content.flatMap((part) => part.type === "tool-result" ? [part.output] : [])
+            : []
+        )
+        assert.deepStrictEqual(outputs, [{
+          type: "content",
+          value: [
+            { type: "text", text: "\"5\"" },
+            { type: "text", text: "A file that cannot be shown: /receipts/1.pdf" }
+          ]
+        }])
+        // Another process reads the message again.
+        const other = AiSdk.tools(Toolkit.make(pay)).pay.toModelOutput?.({ toolCallId: "1", input: {}, output: 5n })
+        assert.deepInclude(yield* Effect.promise(async () => other), { type: "text" })
+      }
+    }))
+
   it.effect("the facts of one request hold in the next, and in one that is sent twice", () =>
     Effect.gen(function*() {
       const { paid, pay } = payments()
@@ -281,6 +371,31 @@ describe("approvals in the loop of the AI SDK", () => {
 })
 
 describe("AiSdk.tools in streamText", () => {
+  it.live("a call that goes on after an abort is in doubt in `onAbort`", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const controller = new AbortController()
+      const pay = Tool.promise("pay", { description: "Pays", success: Schema.String }, async () => {
+        controller.abort()
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        return "paid"
+      })
+      const tools = AiSdk.tools(Toolkit.make(pay), { scope: "chat-1", facts: CallFacts.empty })
+      const { url } = yield* FakeModelServer.make([ScriptedModel.call("pay", {}), done])
+      const doubts = yield* Effect.promise(() =>
+        new Promise<ReadonlyArray<CallFacts.Doubt>>((resolve) => {
+          const result = streamText({
+            model: createOpenAI({ apiKey: "any", baseURL: `${url}/v1` }).responses("any"),
+            prompt: "Pay.",
+            tools,
+            abortSignal: controller.signal,
+            onAbort: () => resolve(CallFacts.inDoubt(AiSdk.factsOf(tools)))
+          })
+          void result.consumeStream()
+        })
+      )
+      assert.deepStrictEqual(doubts.map(({ tool }) => tool), ["pay"])
+    })))
+
   it.effect("a failure is a part of the stream, and the model reads its text", () =>
     Effect.scoped(Effect.gen(function*() {
       const { pay } = losing()

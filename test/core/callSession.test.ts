@@ -8,6 +8,10 @@ import { ada, payments } from "../support/approving.ts"
 
 const callOf = (name: string, args: object, id = "1") => ({ id, name, arguments: JSON.stringify(args) })
 
+interface Calling {
+  readonly call: (call: ReturnType<typeof callOf>, turn: object) => Effect.Effect<CallSession.Outcome>
+}
+
 const endOf = (outcome: CallSession.Outcome) => outcome._tag === "Failed" ? outcome.failure.code : outcome._tag
 
 /** A tool whose answer is lost the first time, and what it has done. */
@@ -100,6 +104,95 @@ describe("CallSession", () => {
       yield* Fiber.interrupt(fiber)
       assert.strictEqual(CallFacts.inDoubt(session.facts()).length, 1)
       assert.strictEqual(endOf(yield* session.call(callOf("send", { to: "Ada" }))), "repeated_call")
+    }))
+
+  it.effect("a call that still runs is in doubt for whoever asks meanwhile, and is not when it has ended", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const send = Tool.make("send", {
+        description: "Sends",
+        parameters: Schema.Struct({ to: Schema.String }),
+        success: Schema.String,
+        identity: ({ to }) => to
+      }, () => Effect.as(Effect.uninterruptible(Deferred.await(gate)), "sent"))
+      const toolkit = Toolkit.make(send)
+      const session = CallSession.make(toolkit, { scope: "chat-1", facts: CallFacts.empty })
+      const fiber = yield* Effect.forkChild(session.call(callOf("send", { to: "Ada" })))
+      yield* Effect.yieldNow
+      // The call cannot be stopped. The facts that are stored now go to the next request.
+      fiber.interruptUnsafe()
+      const facts = session.facts()
+      assert.deepStrictEqual(CallFacts.inDoubt(facts).map(({ code, tool }) => [tool, code]), [[
+        "send",
+        "outcome_unknown"
+      ]])
+      const next = CallSession.make(toolkit, { scope: "chat-1", facts })
+      assert.strictEqual(endOf(yield* next.call(callOf("send", { to: "Ada" }))), "repeated_call")
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.await(fiber)
+      const ended = CallSession.make(toolkit, { scope: "chat-2", facts: CallFacts.empty })
+      yield* ended.call(callOf("send", { to: "Ben" }))
+      assert.deepStrictEqual(CallFacts.inDoubt(ended.facts()), [])
+    }))
+
+  it.effect("so is a call that reads, if it runs a tool that acts", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const send = Tool.make("send", { description: "Sends", success: Schema.Void }, () => Deferred.await(gate))
+      const look = Tool.make("look", { description: "Looks", success: Schema.Void, sideEffect: "none" }, () =>
+        Effect.uninterruptible(send.run({})))
+      const rest = Tool.make("rest", { description: "Rests", success: Schema.Void, sideEffect: "none" }, () =>
+        Deferred.await(gate))
+      const session = CallSession.make(Toolkit.make(look, rest))
+      const resting = yield* Effect.forkChild(session.call(callOf("rest", {})))
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(CallFacts.inDoubt(session.facts()), [])
+      const looking = yield* Effect.forkChild(session.call(callOf("look", {})))
+      yield* Effect.yieldNow
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(
+        CallFacts.inDoubt(session.facts()).map(({ tool }) =>
+          tool
+        ),
+        ["look"]
+      )
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.await(looking)
+      yield* Fiber.await(resting)
+      assert.deepStrictEqual(CallFacts.inDoubt(session.facts()), [])
+    }))
+
+  it.effect("a handler may make calls in the session of its own call, one by one and joined", () =>
+    Effect.gen(function*() {
+      const begun: Array<string> = []
+      const leaf = Tool.make("leaf", {
+        description: "",
+        parameters: Schema.Struct({ n: Schema.Int }),
+        success: Schema.Int
+      }, ({ n }) => Effect.sync(() => begun.push(`leaf ${n}`)))
+      const inner = () => {
+        const turn = {}
+        return Effect.all(
+          [1, 1, 2].map((n) => Effect.suspend(() => session.call(callOf("leaf", { n }), turn))),
+          { concurrency: "unbounded" }
+        )
+      }
+      const asEffect = Tool.make(
+        "effect",
+        { description: "", success: Schema.Int },
+        () => Effect.map(inner(), (outcomes) => outcomes.length)
+      )
+      const asPromise = Tool.promise(
+        "promise",
+        { description: "", success: Schema.Int },
+        async () => (await Effect.runPromise(inner())).length
+      )
+      const session: Calling = CallSession.make(Toolkit.make(leaf, asEffect, asPromise))
+      for (const name of ["effect", "promise"]) {
+        begun.length = 0
+        assert.strictEqual(endOf(yield* session.call(callOf(name, {}), {})), "Completed")
+        assert.deepStrictEqual(begun, ["leaf 1", "leaf 2"])
+      }
     }))
 
   it.effect("nobody can be asked, and approvals are not asked for", () =>

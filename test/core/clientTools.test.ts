@@ -1,10 +1,11 @@
 /* Tools that the client runs (`Tool.client`): their questions, their replies, and their results. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Tool, Toolkit } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
 import * as Question from "@fallible/core/Question"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
-import { playing, refused, results, stored, suspended } from "../support/approving.ts"
+import { codes, playing, refused, results, stored, suspended } from "../support/approving.ts"
 
 const locate = Tool.client("locate", {
   description: "Where the user is",
@@ -91,6 +92,65 @@ describe("a tool that the client runs", () => {
         yield* refused(both.resume(suspension, replies))
       }
     }).pipe(playing(ScriptedModel.calls(["locate", { exact: true }], ["ask", {}]), ScriptedModel.text("Done."))))
+
+  it.effect("is in doubt if it acts and its client never replies", () =>
+    Effect.gen(function*() {
+      const options = { scope: "chat-1", facts: CallFacts.empty }
+      const { facts } = yield* suspended(agent.run("Open a.", options))
+      assert.deepStrictEqual(CallFacts.inDoubt(facts).map(({ tool }) => tool), ["open"])
+      // The user asks something else instead. The page may have opened it.
+      const next = yield* agent.run("Open a.", { ...options, facts })
+      assert.deepStrictEqual(codes(next), ["repeated_call"])
+    }).pipe(
+      playing(
+        ScriptedModel.call("open", { page: "a" }),
+        ScriptedModel.call("open", { page: "a" }),
+        ScriptedModel.text("It may be open.")
+      )
+    ))
+
+  it.effect("is in doubt if it acts and its client says that it failed, and is not if it has a result", () =>
+    Effect.gen(function*() {
+      const first = yield* suspended(agent.run("Open a."))
+      const done = yield* agent.resume(first.suspension, [Question.result(first.suspension.questions[0]!, "opened")])
+      assert.deepStrictEqual(CallFacts.inDoubt(done.facts), [])
+      const second = yield* suspended(agent.run("Open a."))
+      const failed = yield* agent.resume(second.suspension, [
+        Question.failure(second.suspension.questions[0]!, "It hangs.")
+      ])
+      assert.deepStrictEqual(CallFacts.inDoubt(failed.facts).map(({ code }) => code), ["client_failed"])
+      assert.include(results(failed)[0], "may already have taken effect")
+    }).pipe(
+      playing(
+        ScriptedModel.call("open", { page: "a" }),
+        ScriptedModel.text("Open."),
+        ScriptedModel.call("open", { page: "a" }),
+        ScriptedModel.text("It failed.")
+      )
+    ))
+
+  it.effect("is not run again by a server that runs the tool itself since", () =>
+    Effect.gen(function*() {
+      const { suspension } = yield* suspended(agent.run("Open a."))
+      const opened: Array<string> = []
+      const own = Tool.make("open", {
+        description: "Opens a page",
+        parameters: Schema.Struct({ page: Schema.String }),
+        success: Schema.String,
+        identity: ({ page }) => page
+      }, ({ page }) => Effect.sync(() => `${opened.push(page)}`))
+      const since = Agent.make({ toolkit: Toolkit.make(locate, own) })
+      yield* refused(since.resume(stored(suspension), [Question.result(suspension.questions[0]!, "opened")]))
+      assert.deepStrictEqual(opened, [])
+    }).pipe(playing(ScriptedModel.call("open", { page: "a" }), ScriptedModel.text("Done."))))
+
+  it.effect("that reads leaves no doubt", () =>
+    Effect.gen(function*() {
+      const { facts, suspension } = yield* suspended(agent.run("Where am I?"))
+      assert.deepStrictEqual(CallFacts.inDoubt(facts), [])
+      const answer = yield* agent.resume(suspension, [Question.failure(suspension.questions[0]!, "Denied.")])
+      assert.deepStrictEqual(CallFacts.inDoubt(answer.facts), [])
+    }).pipe(playing(ScriptedModel.call("locate", { exact: true }), ScriptedModel.text("Nowhere."))))
 
   it.effect("is approved before the client sees it", () =>
     Effect.gen(function*() {

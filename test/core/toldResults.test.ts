@@ -71,6 +71,16 @@ describe("ToolCall.tell", () => {
       assert.include(JSON.stringify(read), "7")
     }))
 
+  it.effect("is of the tool that says it, not of one that runs it, but for a fallback", () =>
+    Effect.gen(function*() {
+      const inner = telling(["It is shown."])
+      const around = Tool.make("around", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        Effect.as(inner.run({}), "another answer"))
+      assert.strictEqual(yield* readOf(around), "another answer")
+      const replaced = telling([], Effect.fail(down)).pipe(Tool.fallback(inner.run))
+      assert.include(JSON.stringify(yield* readOf(replaced)), "It is shown.")
+    }))
+
   it.effect("is cut like a result, and may be empty", () =>
     Effect.gen(function*() {
       const long = Agent.make({ toolkit: Toolkit.make(telling(["x".repeat(100_000)])), results: { bytes: 2_000 } })
@@ -79,6 +89,47 @@ describe("ToolCall.tell", () => {
       assert.include(text, "was cut")
       assert.strictEqual(yield* readOf(telling([""])), "")
     }).pipe(playing(ScriptedModel.call("tell", {}), ScriptedModel.text("Done."))))
+})
+
+describe("what a handler tells", () => {
+  it.effect("may be null", () =>
+    Effect.gen(function*() {
+      assert.isNull(yield* readOf(telling([null])))
+      assert.isNull(yield* readOf(telling([undefined])))
+    }))
+
+  it.effect("is told again if a call is refused because it has been done", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        parameters: Schema.Struct({ order: Schema.String }),
+        success: Schema.String,
+        identity: ({ order }) => order,
+        repeats: false
+      }, () => Effect.as(ToolCall.tell("It is paid."), "receipt 4711"))
+      const answer = yield* Agent.make({ toolkit: Toolkit.make(pay) }).run("Pay.")
+      const [first, second] = results(answer)
+      assert.strictEqual(first, "\"It is paid.\"")
+      assert.include(second, "It is paid.")
+      assert.notInclude(second, "4711")
+    }).pipe(
+      playing(
+        ScriptedModel.call("pay", { order: "o-7" }),
+        ScriptedModel.call("pay", { order: "o-7" }),
+        ScriptedModel.text("Done.")
+      )
+    ))
+
+  it.effect("does not change when the handler changes it afterwards", () =>
+    Effect.gen(function*() {
+      const told: { self?: object; count: number } = { count: 1 }
+      const tool = Tool.make("tell", { description: "Tells", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.map(ToolCall.tell(told), () => {
+          told.self = told
+          return told.count = 2
+        }))
+      assert.deepStrictEqual(yield* readOf(tool), { count: 1 })
+    }))
 })
 
 describe("ToolCall.progress", () => {
@@ -96,6 +147,34 @@ describe("ToolCall.progress", () => {
         assert.deepEqual(Schema.decodeSync(ClientEvent.schema)(Schema.encodeSync(ClientEvent.schema)(event)), event)
       }
     }).pipe(playing(...script)))
+
+  it.live("shows nothing once its call has ended", () =>
+    Effect.gen(function*() {
+      let late = () => {}
+      const early = Tool.promise(
+        "early",
+        { description: "", success: Schema.Int, sideEffect: "none" },
+        async (_, call) => {
+          late = () => call.progress("late")
+          return 1
+        }
+      )
+      const next = Tool.make("next", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.sync(() => {
+          late()
+          return 2
+        }))
+      const events = yield* Agent.make({ toolkit: Toolkit.make(early, next) }).stream("Go.").pipe(
+        AgentEvent.forClients({ results: true }),
+        Stream.runCollect
+      )
+      assert.notInclude(
+        events.map(({ _tag }) =>
+          _tag
+        ),
+        "ProgressMade"
+      )
+    }).pipe(playing(ScriptedModel.call("early", {}), ScriptedModel.call("next", {}), ScriptedModel.text("Done."))))
 
   it.effect("is hidden from all others, as files are", () =>
     Effect.gen(function*() {

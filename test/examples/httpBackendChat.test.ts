@@ -340,6 +340,27 @@ describe("a chat refuses", () => {
       yield* chat.stop
     }))
 
+  it.live("a message with an id that is too long (400), and keeps of others what their user wrote alone", () =>
+    Effect.gen(function*() {
+      const served = yield* serving()
+      const chat = yield* chatting(served)
+      const question = userMessage("What is o-1002?")
+      const long = yield* chat.refused({ messages: [{ ...question, id: "i".repeat(50_000) }] })
+      assert.deepStrictEqual([long.status, long.body.code], [400, "invalid_body"])
+      // No JSON of ours is that deep.
+      const sent = JSON.stringify({
+        id: chat.id,
+        trigger: "submit-message",
+        messages: [{ ...question, metadata: "deep" }]
+      })
+      const body = sent.replace("\"deep\"", "[".repeat(20_000) + "]".repeat(20_000))
+      const headers = { "content-type": "application/json" }
+      yield* Effect.promise(async () =>
+        (await fetch(`${served.url}/api/chat`, { method: "POST", headers, body })).text()
+      )
+      assert.deepStrictEqual((yield* chat.messages)[0], question)
+    }))
+
   it.live("arguments that the tool does not take (422) and a long reason (400), and keeps the approval open", () =>
     Effect.gen(function*() {
       const { shop, url } = yield* serving()

@@ -5,7 +5,7 @@
  *     another loop ── call ── session: facts, keys, doubts ── Dispatch ── outcome ── the model's text (Rendering)
  *
  * Calls that act run one by one, in the order in which they are made. Calls that read run at once. Equal calls of one turn are
- * joined.
+ * joined. A call that a handler makes in the session of its own call does not wait for that call.
  *
  * Nobody can be asked here: an approval is a matter of the other loop, which calls only what is approved. A call that asks its
  * user fails with the code `not_asked`.
@@ -18,12 +18,14 @@ import { memoize } from "effect/Function"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
 import { type CallFacts, empty } from "./CallFacts.ts"
+import { current, isInsideCall, type Scope } from "./internal/call/scope.ts"
 import { type EarlierCall, endedIn, isJoinable } from "./internal/dispatch/equalCalls.ts"
 import { handedOn, takenOver, withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
 import { performCall } from "./internal/dispatch/performCall.ts"
 import { beginFacts, recordCall } from "./internal/dispatch/recordCalls.ts"
 import { randomId } from "./internal/value/randomId.ts"
 import { excerpt } from "./internal/value/text.ts"
+import { recordHere } from "./internal/wire/places.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { ToolUnavailable } from "./ToolFailure.ts"
@@ -68,7 +70,10 @@ export interface CallSession<out T extends Tool.Any> {
    * @param turn any object that stands for the model's reply: equal calls with the same one are joined. Default: a turn of its own
    */
   readonly call: (call: ToolCall, turn?: object) => Effect.Effect<Outcome, never, Tool.Requirements<T>>
-  /** What the calls have done so far. Pass it to the next session or run of the scope. */
+  /**
+   * What the calls have done so far. A call that still runs and may have acted is in doubt. Pass it to the next session or run of the
+   * scope.
+   */
   readonly facts: () => CallFacts
 }
 
@@ -118,11 +123,22 @@ interface Turn {
   readonly ended: Array<EarlierCall>
 }
 
+/** A call that runs. One that reads may run a tool that acts. */
+interface Open {
+  readonly id: string
+  readonly tool: Tool.Any
+  /** For the calls that its handler makes in this session. Absent if it reads. */
+  readonly inner?: Semaphore.Semaphore
+  /** How it would end if it were cut off now. */
+  soFar?: () => ToolOutcome
+}
+
 class Session<T extends Tool.Any> {
   readonly #toolkit: Toolkit.Toolkit<T>
   readonly #options: Options
   readonly #turns = new WeakMap<object, Turn>()
   readonly #acting = Semaphore.makeUnsafe(1)
+  readonly #open = new Set<Open>()
   #begun: { readonly run: string; facts: CallFacts } | undefined
   #turnCount = 0
   #callCount = 0
@@ -133,7 +149,14 @@ class Session<T extends Tool.Any> {
   }
 
   get facts(): CallFacts {
-    return this.#begun === undefined ? this.#options.facts ?? empty : handedOn(this.#begun.facts)
+    if (this.#begun === undefined) return this.#options.facts ?? empty
+    // Whoever has aborted a call may ask before it has ended, and keeps what is said here.
+    let { facts } = this.#begun
+    for (const { soFar, tool } of this.#open) {
+      const outcome = soFar?.()
+      if (outcome !== undefined && outcome.certainty !== "not_executed") facts = recordCall(facts, outcome, tool)
+    }
+    return handedOn(facts)
   }
 
   call(call: ToolCall, turn: object | undefined): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
@@ -141,9 +164,29 @@ class Session<T extends Tool.Any> {
       const id = `${begun.run}/call/${++this.#callCount}`
       const tool: Tool.Any | undefined = this.#toolkit.tools.get(call.name)
       const of = this.#turnOf(turn ?? {})
-      const performed = Effect.suspend(() => this.#perform(begun, of, call, id, tool))
-      return (tool?.sideEffect ?? "none") === "none" ? performed : this.#acting.withPermits(1)(performed)
+      if (tool === undefined) return Effect.suspend(() => this.#perform(begun, of, call, id, tool))
+      const isReading = tool.sideEffect === "none"
+      const open: Open = { id, tool, ...(isReading ? {} : { inner: Semaphore.makeUnsafe(1) }) }
+      const performed = Effect.suspend(() => {
+        this.#open.add(open)
+        return Effect.ensuring(
+          this.#perform(begun, of, call, id, tool, (soFar) => open.soFar = soFar),
+          Effect.sync(() => this.#open.delete(open))
+        )
+      })
+      return isReading
+        ? performed
+        : Effect.flatMap(current, (scope) => this.#turnTaking(scope).withPermits(1)(performed))
     })
+  }
+
+  // Waiting for the call whose handler makes this one would never end.
+  #turnTaking(scope: Scope): Semaphore.Semaphore {
+    const record = this.#open.size === 0 ? undefined : recordHere()
+    const around = Array.from(this.#open).findLast(({ id, inner }) =>
+      inner !== undefined && (isInsideCall(scope, id) || record?.attempt.isInside(id) === true)
+    )
+    return around?.inner ?? this.#acting
   }
 
   get #begin() {
@@ -168,7 +211,8 @@ class Session<T extends Tool.Any> {
     turn: Turn,
     call: ToolCall,
     id: string,
-    tool: Tool.Any | undefined
+    tool: Tool.Any | undefined,
+    onBegun?: (soFar: () => ToolOutcome) => void
   ): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
     const record = (outcome: ToolOutcome) => {
       begun.facts = recordCall(begun.facts, outcome, tool ?? { name: call.name, sideEffect: "non_idempotent" })
@@ -178,7 +222,14 @@ class Session<T extends Tool.Any> {
     const place = { run, turn: turn.number }
     // Most replies have one call, which has no other to join.
     const ended = turn.ended.length === 0 ? undefined : turn.ended
-    const performing = performCall(this.#toolkit, call, { id, facts, turn: ended, place, onInterrupted: record })
+    const performing = performCall(this.#toolkit, call, {
+      id,
+      facts,
+      turn: ended,
+      place,
+      onInterrupted: record,
+      onBegun
+    })
     return Effect.map(performing, (outcome) => {
       const told = outcome._tag === "Suspended" ? notAsked(call, outcome) : outcome
       record(told)

@@ -129,7 +129,7 @@ export const prose: Rendering = (outcome, call) => {
 // -----------------------------------------------------------------------------
 
 /** Returns what the model reads of a result. */
-const readIn = ({ told, value }: Completed): Schema.Json => told ?? value
+const readIn = ({ told, value }: Completed): Schema.Json => told === undefined ? value : told
 
 interface Payload {
   readonly ok: false

@@ -667,7 +667,7 @@ export const client = <const Name extends string, A, Params = {}>(
   const tool = makeTool(
     name,
     { ...definition, ...schemas },
-    clientHandler(name, schemas.success),
+    clientHandler(name, schemas.success, definition.sideEffect),
     (runHandler) => withOwnFiber(runHandler(false), runHandler(true))
   )
   return rebuild({ ...tool, client: true }, () => ({}))

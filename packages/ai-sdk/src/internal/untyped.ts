@@ -44,6 +44,16 @@ export const copyOf = <A>(value: A): A => copied(value, 0, false) as A
 /** Like {@link copyOf}, but nobody can change the copy. */
 export const frozenCopyOf = <A>(value: A): A => copied(value, 0, true) as A
 
+/** True if a value is still as it was when it was copied ({@link copyOf}). */
+export const isStill = (value: unknown, copy: unknown): boolean => {
+  if (Object.is(value, copy)) return true
+  if (!Predicate.isObjectOrArray(value) || !Predicate.isObjectOrArray(copy)) return false
+  if (Array.isArray(value) !== Array.isArray(copy)) return false
+  const [now, then] = [Object.entries(value), Object.entries(copy)]
+  return now.length === then.length &&
+    now.every(([key, member]) => Object.hasOwn(copy, key) && isStill(member, Reflect.get(copy, key)))
+}
+
 const copied = (value: unknown, depth: number, isFrozen: boolean): unknown => {
   if (typeof value !== "object" || value === null || depth > 100) return value
   const copy = copyAt(value, depth + 1, isFrozen)

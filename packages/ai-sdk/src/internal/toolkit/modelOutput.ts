@@ -7,6 +7,8 @@ import { type Fields, fieldsOf, textAt } from "../untyped.ts"
 /** Tells the model of a call what the tool has made of its result. */
 export const tellOutput = (call: Tool.PromiseCall, output: unknown, result: unknown): void => {
   const { type, value } = fieldsOf(output)
+  // Without a type, it says nothing, and the model reads the result.
+  if (typeof type !== "string") return
   if (type === "content" && Array.isArray(value)) {
     const structure = value.length === 0 ? structureOf(result) : undefined
     return structure === undefined ? tellParts(call, value.map(fieldsOf)) : call.tell(structure)

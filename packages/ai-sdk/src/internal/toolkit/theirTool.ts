@@ -7,7 +7,7 @@ import type { FlexibleSchema } from "ai"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { type Fields, fieldsOf, textAt } from "../untyped.ts"
+import { type Fields, fieldsOf, textAt, written } from "../untyped.ts"
 import { callOptions, executionOptions } from "./executionOptions.ts"
 import { tellOutput } from "./modelOutput.ts"
 import { inputOf, outputOf } from "./theirSchema.ts"
@@ -149,22 +149,29 @@ const execution = async (
 }
 
 // A tool that yields shows what it has so far. Its last value is its result.
-const lastOf = async (result: unknown, call: Tool.PromiseCall): Promise<unknown> => {
+const lastOf = async (started: unknown, call: Tool.PromiseCall): Promise<unknown> => {
+  // An async function may return a generator, which does nothing by itself.
+  const result = await started
   if (!isIterable(result)) return result
   let last: unknown
   for await (const output of result) {
     last = output
     call.progress(output)
+    // Nobody waits for the rest.
+    call.signal.throwIfAborted()
   }
   return last
 }
 
 // An MCP server reports a failure as a result. Its words are no proof that nothing was done.
 const failureIn = (output: unknown): string | undefined => {
-  const { content, isError } = fieldsOf(output)
-  if (isError !== true || !Array.isArray(content)) return undefined
-  const text = content.flatMap((part) => textAt(part, "text") ?? []).join("\n")
-  return text === "" ? "The tool reported a failure, without words." : text
+  const { content, isError, structuredContent } = fieldsOf(output)
+  if (isError !== true || !Array.isArray(content) && structuredContent === undefined) return undefined
+  const text = Array.isArray(content) ? content.flatMap((part) => textAt(part, "text") ?? []).join("\n") : ""
+  if (text !== "") return text
+  return structuredContent === undefined
+    ? "The tool reported a failure, without words."
+    : `The tool reported a failure: ${written(structuredContent)}`
 }
 
 // The tool has its result by then, so what fails here must not make a failure of it.

@@ -1,24 +1,46 @@
 /*
  * What the AI SDK's model reads of a result of ours, and for how long it is known.
  */
-import type { Rendering } from "@fallible/core/Rendering"
+import type { ToolCall } from "@fallible/core"
+import type { Outcome } from "@fallible/core/CallSession"
+import * as Rendering from "@fallible/core/Rendering"
 import type { Completed } from "@fallible/core/ToolOutcome"
 import type { Tool } from "ai"
+import * as Effect from "effect/Effect"
+import { written } from "../untyped.ts"
 
 /** What `toModelOutput` returns. */
 export type ModelOutput = Awaited<ReturnType<NonNullable<Tool["toModelOutput"]>>>
 
 type Content = Extract<ModelOutput, { readonly type: "content" }>["value"]
 
-/** Returns what the model reads of a result: the result itself, or with the notes on it, and the files beside it. */
-export const modelOutputOf = (outcome: Completed, rendering: Rendering, name: string): ModelOutput => {
-  const text = rendering(outcome, { id: "", name })
-  const { files = [] } = outcome
+/** Writes an outcome. The call has ended by then, so a rendering that fails must not make another end of it. */
+export const textBy = (
+  rendering: Rendering.Rendering,
+  outcome: Outcome,
+  call: ToolCall.ToolCall
+): Effect.Effect<string> =>
+  Effect.catchCause(
+    Effect.suspend(() => {
+      const text: unknown = rendering(outcome, call)
+      return typeof text === "string"
+        ? Effect.succeed(text)
+        : Effect.die(new TypeError("A rendering returns a string."))
+    }),
+    (cause) => Effect.as(Effect.logError("The rendering of a call failed", cause), Rendering.json(outcome, call))
+  )
+
+/** Returns what the model reads of a result: its text, and the files beside it. */
+export const modelOutputOf = ({ files = [] }: Completed, text: string): ModelOutput => {
   if (files.length === 0) return { type: "text", value: text }
   return { type: "content", value: [{ type: "text", text }, ...files.map(partOf)] }
 }
 
 const partOf = (file: NonNullable<Completed["files"]>[number]): Content[number] => {
+  // A tool may name a place that only its own program knows.
+  if ("url" in file && !URL.canParse(file.url)) {
+    return { type: "text", text: `A file that cannot be shown: ${file.url}` }
+  }
   const { mediaType = "application/octet-stream", name } = file
   return {
     type: "file",
@@ -28,18 +50,28 @@ const partOf = (file: NonNullable<Completed["files"]>[number]): Content[number] 
   }
 }
 
-/** The results of the most recent calls, for the AI SDK asks for its model's words later. */
-export class Recent<A> {
-  readonly #kept = new Map<string, A>()
+/** What the model reads of the most recent results, for the AI SDK asks for it later. Providers repeat the ids of calls. */
+export class Recent {
+  readonly #kept = new Map<string, ReadonlyArray<Said>>()
 
-  get(id: string): A | undefined {
-    return this.#kept.get(id)
+  /** @param output the result that the words must be about */
+  get(id: string, output: unknown): ModelOutput | undefined {
+    return this.#kept.get(id)?.findLast((said) => isSame(said.output, output))?.words
   }
 
-  set(id: string, value: A): void {
-    this.#kept.set(id, value)
+  add(id: string, said: Said): void {
+    this.#kept.set(id, [...(this.#kept.get(id) ?? []).slice(1 - mostOfOneId), said])
     if (this.#kept.size > most) this.#kept.delete(this.#kept.keys().next().value ?? "")
   }
 }
 
+interface Said {
+  readonly output: unknown
+  readonly words: ModelOutput
+}
+
 const most = 1_000
+const mostOfOneId = 20
+
+// A message that was stored has a copy.
+const isSame = (one: unknown, other: unknown): boolean => Object.is(one, other) || written(one) === written(other)

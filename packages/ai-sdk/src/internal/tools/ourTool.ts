@@ -12,8 +12,9 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import { copyOf, isStill, written } from "../untyped.ts"
 import { CallFailed } from "./callFailed.ts"
-import { type ModelOutput, modelOutputOf, Recent } from "./modelText.ts"
+import { type ModelOutput, modelOutputOf, Recent, textBy } from "./modelText.ts"
 import { refusedAs } from "./unreadable.ts"
 
 /** What the tools of one session share. */
@@ -50,11 +51,11 @@ type Read = { readonly success: true; readonly value: unknown } | { readonly suc
 
 /**
  * The inputs of a tool, decoded. A call needs the text that they were decoded from: only that says what was repaired, and which
- * effect is meant.
+ * effect is meant. That counts as long as the input is the same: functions of the AI SDK's user may change it.
  */
 class Inputs {
   readonly #tool: Tool.Any
-  readonly #texts = new WeakMap<object, string>()
+  readonly #read = new WeakMap<object, { readonly text: string; readonly copy: object }>()
 
   constructor(tool: Tool.Any) {
     this.#tool = tool
@@ -71,7 +72,7 @@ class Inputs {
         error: new Error(hint === undefined ? detail : `${detail} ${hint}`)
       }),
       onSuccess: ({ params }): Read => {
-        if (typeof params === "object" && params !== null) this.#texts.set(params, text)
+        if (typeof params === "object" && params !== null) this.#read.set(params, { text, copy: copyOf(params) })
         return { success: true, value: params }
       }
     }))
@@ -79,10 +80,10 @@ class Inputs {
 
   /** Returns the text of an input. Who changes one, or makes another, has it written by its schema. */
   textOf(input: unknown): Effect.Effect<string> {
-    const known = typeof input === "object" && input !== null ? this.#texts.get(input) : undefined
-    return known === undefined
+    const known = typeof input === "object" && input !== null ? this.#read.get(input) : undefined
+    return known === undefined || !isStill(input, known.copy)
       ? Effect.map(Effect.orDie(encoderOf(this.#tool.parameters)(input)), (json) => JSON.stringify(json))
-      : Effect.succeed(known)
+      : Effect.succeed(known.text)
   }
 }
 
@@ -111,10 +112,10 @@ const asCodec = (schema: Schema.Constraint) => schema as Schema.Codec<unknown>
 const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, session }: Sharing) => {
   const { name } = tool
   const { decode } = decoderOf(tool.success)
-  const said = new Recent<ModelOutput>()
+  const said = new Recent()
   const outputOf = (value: unknown) =>
     // A result that does not fit is shown as it is.
-    decode === undefined ? value : Effect.runPromise(Effect.catch(decode(value), () => Effect.succeed(value)))
+    decode === undefined ? value : Effect.runPromise(Effect.catchCause(decode(value), () => Effect.succeed(value)))
   const execute = async (
     input: unknown,
     { abortSignal, messages, toolCallId }: ToolExecutionOptions<unknown>
@@ -122,21 +123,24 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     const refused = refusedAs(input)
     if (refused !== undefined) throw new CallFailed(rendering(refused, { id: toolCallId, name }), refused)
     // All calls of a reply have the same list of messages.
-    const called = Effect.flatMapEager(
-      inputs.textOf(input),
-      (text) => session.call({ id: toolCallId, name, arguments: text }, messages)
-    )
-    const outcome = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
-    if (outcome._tag !== "Completed") throw new CallFailed(rendering(outcome, { id: toolCallId, name }), outcome)
-    said.set(toolCallId, modelOutputOf(outcome, rendering, name))
-    return outputOf(outcome.value)
+    const call = { id: toolCallId, name }
+    const called = Effect.flatMapEager(inputs.textOf(input), (args) =>
+      Effect.flatMap(
+        session.call({ ...call, arguments: args }, messages),
+        (outcome) => Effect.map(textBy(rendering, outcome, call), (text) => ({ outcome, text }))
+      ))
+    const { outcome, text } = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
+    if (outcome._tag !== "Completed") throw new CallFailed(text, outcome)
+    const output = await outputOf(outcome.value)
+    said.add(toolCallId, { output, words: modelOutputOf(outcome, text) })
+    return output
   }
   return {
     execute,
     // A conversation that was stored may be written by another process. Then the result says itself.
     toModelOutput: ({ output, toolCallId }: { readonly output: unknown; readonly toolCallId: string }): ModelOutput =>
-      said.get(toolCallId) ??
-        { type: "text", value: typeof output === "string" ? output : JSON.stringify(output) ?? "null" }
+      said.get(toolCallId, output) ??
+        { type: "text", value: typeof output === "string" ? output : output === undefined ? "null" : written(output) }
   }
 }
 

@@ -7,7 +7,7 @@ import type { UIMessage } from "ai"
 import type * as Schema from "effect/Schema"
 import { type Fields, jsonOf, textAt } from "../untyped.ts"
 import { decisionsIn } from "./fromUiMessages.ts"
-import { assistantAtEnd, messagesIn, textOf, toolPartsOf } from "./untrustedMessages.ts"
+import { assistantAtEnd, messagesIn, partsOf, textOf, toolPartsOf } from "./untrustedMessages.ts"
 
 /**
  * Who replies, and what they have changed.
@@ -59,7 +59,9 @@ const chosen = (
       })
     }
     const part = parts.find((part) => id.startsWith(`${textAt(part, "toolCallId")}/question/`))
-    return part === undefined ? [] : resultReply(question, part)
+    // The output of a part may be the reply to an earlier question of its call, in a page that has not seen this one.
+    const isSeen = kind === "client" || partsOf(assistant).some((part) => part["id"] === id)
+    return part === undefined || !isSeen ? [] : resultReply(question, part)
   })
 }
 

@@ -381,12 +381,13 @@ const runSuspended = <T extends Tool.Any>(
     },
     ...progressOf(next),
     // The caller may never resume the run. So these facts treat a suspended call that may have acted as in doubt: it
-    // may have done only part of what was intended.
+    // may have done only part of what was intended. A client that was asked to run a call may have run it.
     facts: reply.calls.reduce((facts, call, index) => {
       const outcome = outcomes[index]
       if (outcome?._tag !== "Suspended") return facts
       const { intent, ...rest } = outcome
-      return outcome.certainty === "not_executed"
+      const mayHaveRun = outcome.asks.kind === "client" && run.toolkit.tools.get(call.name)?.sideEffect !== "none"
+      return outcome.certainty === "not_executed" && !mayHaveRun
         // Without its intent, only the doubts that the call has settled are added.
         ? keepAskedKey(afterCall(run, facts, call, rest), intent)
         : afterCall(run, facts, call, { ...outcome, certainty: "unknown" })

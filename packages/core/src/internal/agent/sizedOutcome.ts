@@ -72,7 +72,7 @@ const endOf = (value: Schema.Json): Schema.Json => {
 }
 
 const resultOf = (outcome: ToolOutcome): Schema.Json | undefined => {
-  if (outcome._tag === "Completed") return outcome.told ?? outcome.value
+  if (outcome._tag === "Completed") return outcome.told === undefined ? outcome.value : outcome.told
   return outcome._tag === "Failed" && outcome.failure._tag === "PartialData" ? outcome.failure.data : undefined
 }
 

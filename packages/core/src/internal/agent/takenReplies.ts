@@ -76,6 +76,12 @@ export const takeReplies = (
     const wrong = wrongIn(question, reply)
     if (wrong !== undefined) return refuse({ ...wrong, path: [...path, ...wrong.path] })
     const call = calls[place]
+    const tool = call === undefined ? undefined : tools.get(call.name)
+    // The handler of the server would do again what the client has done.
+    if (question.kind === "client" && tool?.client !== true) {
+      const actual = `${question.tool}, which the client does not run any more`
+      return refuse({ path: [...path, "id"], expected: "the question of a tool that the client runs", actual })
+    }
     // Nobody has to be admitted for a time that is over.
     const admitted = index < replies.length ? mayReply(admit, reply.by, question) : Effect.succeed(true)
     return Effect.flatMap(admitted, (may) => {
@@ -87,7 +93,6 @@ export const takeReplies = (
         })
       }
       const isLate = isOver(question, now)
-      const tool = call === undefined ? undefined : tools.get(call.name)
       const isEdited = "approved" in reply && reply.approved && reply.arguments !== undefined
       const answered: Effect.Effect<Suspended, FieldIssue> = !isEdited || isLate
         ? Effect.succeed(withReply(before, storedOf(before, question, reply, isLate)))

@@ -30,7 +30,7 @@ import { refusalOf } from "./refusal.ts"
 import { hasRefused } from "./refuse.ts"
 import { reportLateResult } from "./reportLateResult.ts"
 import { insteadOfAsync, judgeExit, requireEffect } from "./runUserCode.ts"
-import type { Scope } from "./scope.ts"
+import { isInsideCall, type Scope } from "./scope.ts"
 import { noteDoubted, noteUnkeyed } from "./seenMistakes.ts"
 import { endsSoFar } from "./toolEnds.ts"
 
@@ -135,6 +135,8 @@ class Execution implements Attempt {
   readonly #since = endsSoFar()
   /** The requests of the handler, if the tool acts. */
   readonly #record: WireRecord | undefined
+  /** The requests of the attempt that runs this one in a program of its own. */
+  readonly #around: WireRecord | undefined
   #hasEnded = false
   /** What the execution did. Set only for an acting tool, at the end. */
   #ending: Ending | undefined = undefined
@@ -153,11 +155,16 @@ class Execution implements Attempt {
     this.#record = scope.acts ? new WireRecord(handler.acting, this) : undefined
     scope.wire = this.#record
     if (this.#record === undefined) return
-    if (isAlone(scope)) recordAround(slotOf(scope))?.addInner(this)
+    this.#around = isAlone(scope) ? recordAround(slotOf(scope)) : undefined
+    this.#around?.addInner(this)
     if (handler.actsOnlyByRequests) {
       this.#record.isOvershadowed = Array.from(open).some((record) => record.isWaitingFor(handler.acting))
     }
     if (handler.isHere && scope.slot !== undefined) scope.slot.record = this.#record
+  }
+
+  isInside(call: string): boolean {
+    return isInsideCall(this.#scope, call) || this.#around?.attempt.isInside(call) === true
   }
 
   /** Begins to watch, and runs code whose requests belong to this execution. */

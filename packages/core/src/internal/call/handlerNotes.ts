@@ -1,10 +1,11 @@
 /* What a handler notes beside its result. An Effect and an async function note the same. */
 import * as Schema from "effect/Schema"
 import { File } from "../value/file.ts"
+import { ownCopy } from "../value/ownCopy.ts"
 import { plainJson } from "../value/plainJson.ts"
 import { attempt, silence } from "../value/untrusted.ts"
 import { note } from "./note.ts"
-import type { Scope } from "./scope.ts"
+import { isAfterCall, type Scope } from "./scope.ts"
 
 /** Attaches a file to the answer. Throws a `TypeError` for anything else. */
 export const attachTo = (call: Scope, file: File): void => {
@@ -19,8 +20,15 @@ export const attachTo = (call: Scope, file: File): void => {
 
 const isFile = Schema.is(File)
 
-export const tellIn = (call: Scope, value: unknown): void =>
-  note(call, { _tag: "ResultTold", value: plainJson(value).json })
+export const tellIn = (call: Scope, value: unknown): void => note(call, { _tag: "ResultTold", value: jsonOf(value) })
 
-export const progressIn = (call: Scope, value: unknown): void =>
-  note(call, { _tag: "ProgressMade", value: plainJson(value).json })
+// A page would show it in place of the result. What a handler does after its call has ended is not awaited.
+export const progressIn = (call: Scope, value: unknown): void => {
+  if (!isAfterCall(call)) note(call, { _tag: "ProgressMade", value: jsonOf(value) })
+}
+
+// The handler goes on, and may change what it has reported.
+const jsonOf = (value: unknown): Schema.Json => asJson(ownCopy(plainJson(value).json))
+
+// A copy of JSON is JSON.
+const asJson = (value: unknown) => value as Schema.Json

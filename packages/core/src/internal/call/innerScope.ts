@@ -135,6 +135,7 @@ export const handOut = ({ parent, role, state: { caveats, files, source, told } 
   const known = role === "page" ? new Set(parent.state.files) : undefined
   for (const file of files) if (known?.has(file) !== true) note(parent, { _tag: "FileAttached", file })
   if (source !== undefined) note(parent, { _tag: "SourceNamed", ...source })
-  // What a page says is no more than a part of the answer.
-  if (told !== undefined && role !== "page") note(parent, { _tag: "ResultTold", value: told })
+  // A page is no more than a part of the answer. A tool that a handler runs has an answer of its own, a fallback's has not.
+  const isOfAnswer = role === "inner" ? parent.role === "source" : role !== "page"
+  if (told !== undefined && isOfAnswer) note(parent, { _tag: "ResultTold", value: told })
 }

@@ -94,6 +94,8 @@ export class Scope {
   phase: "open" | "over" | "closed" = "open"
   /** True if the caller that waited was interrupted. */
   wasLeft = false
+  /** True once a dispatched call has its outcome. */
+  hasOutcome = false
   /** True once the outer scope was told that the tool acts. */
   isKnownToAct = false
   /** True if an observer receives events as they happen. */
@@ -293,6 +295,18 @@ export const calledIn = (innermost: Scope): Scope => {
   // A page counts as an attempt of the call around it.
   while ((!scope.ownsRecord || scope.role === "page") && scope.parent !== undefined) scope = scope.parent
   return scope
+}
+
+/** True if a call that a scope belongs to has its outcome. */
+export const isAfterCall = ({ around, hasOutcome, parent }: Scope): boolean => {
+  const outer = parent ?? around
+  return hasOutcome || outer !== undefined && isAfterCall(outer)
+}
+
+/** True if a scope is that of a call, or one inside it. */
+export const isInsideCall = ({ around, id, parent }: Scope, call: string): boolean => {
+  const outer = parent ?? around
+  return id === call || outer !== undefined && isInsideCall(outer, call)
 }
 
 /** The scope of the running code. */

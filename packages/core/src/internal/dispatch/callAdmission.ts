@@ -463,6 +463,12 @@ export class CallAdmission {
     return settled.length === 0 ? named : { ...named, settled }
   }
 
+  /** Like {@link named}, while the call runs: nothing is noted. */
+  soFar(outcome: ToolOutcome): ToolOutcome {
+    const intent = this.#intended === undefined ? undefined : this.#intentOf(this.#intended, outcome)
+    return intent === undefined ? outcome : { ...outcome, intent }
+  }
+
   // Nothing else than a check clears the doubt about an earlier call that this one repeats.
   #settleByReconcile({ certainty }: ToolOutcome): void {
     if (this.#repeats?.certainty !== "unknown" || certainty !== "not_executed" || this.#intended === undefined) return

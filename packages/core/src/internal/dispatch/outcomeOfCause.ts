@@ -7,7 +7,7 @@ import type * as Tool from "../../Tool.ts"
 import { isToolFailure, PartialData, type SchemaMismatch, type ToolFailure } from "../../ToolFailure.ts"
 import type { Failed, Stage, ToolOutcome } from "../../ToolOutcome.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
-import { toldAtLast } from "../call/known.ts"
+import { fullyKnown, toldAtLast } from "../call/known.ts"
 import { failedOutcome, stoppedOutcome, suspendedOutcome } from "../call/outcome.ts"
 import { heedPromise } from "../call/runUserCode.ts"
 import type { Scope } from "../call/scope.ts"
@@ -64,6 +64,10 @@ const failed = (failure: Failed["failure"], stage: Stage, record: Scope, unread?
 /** Returns the outcome of a call that was interrupted. What it did so far is known as after any other failure. */
 export const interruptedOutcome = ({ name }: Tool.Any, stage: Stage, record: Scope): Failed =>
   failed(DispatchFailure.interrupted(name), stage, record)
+
+/** Returns the outcome that a running call would have if nothing more were known of it. */
+export const openOutcome = ({ name }: Tool.Any, stage: Stage, record: Scope): Failed =>
+  failedOutcome(record, fullyKnown(DispatchFailure.interrupted(name), record), stage)
 
 // Handles a call whose handler threw, died, interrupted itself, or failed with something other than a `ToolFailure`.
 const broken = (

@@ -43,7 +43,7 @@ import { CallAdmission, lostInProcess } from "./callAdmission.ts"
 import { adviceOnDoubt } from "./doubtAdvice.ts"
 import type { EarlierCall } from "./equalCalls.ts"
 import { countInHealth } from "./healthCount.ts"
-import { interruptedOutcome, outcomeOfCause } from "./outcomeOfCause.ts"
+import { interruptedOutcome, openOutcome, outcomeOfCause } from "./outcomeOfCause.ts"
 import { noteOnResult } from "./resultNotes.ts"
 import { adviseOnDoubtfulAnswer, adviseOnFailure, cutOffNote } from "./toolHints.ts"
 
@@ -118,6 +118,8 @@ export interface PerformOptions extends CallOptions {
   readonly place?: Place
   /** Receives the outcome of the call if it is interrupted. Default: nobody asks for it. */
   readonly onInterrupted?: ((outcome: ToolOutcome) => void) | undefined
+  /** Receives a function that says how the call would end if it were cut off now. Default: nobody asks before the end. */
+  readonly onBegun?: ((soFar: () => ToolOutcome) => void) | undefined
 }
 
 /** Runs one tool call: see `Dispatch.call`. */
@@ -171,6 +173,7 @@ const runCall = <T extends Tool.Any>(
     const limited = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
     const corrections = new CorrectionStage(tool, scope, fiber, limited, admission)
     const named = (outcome: ToolOutcome) => {
+      scope.hasOutcome = true
       const known = options.facts === undefined ? outcome : admission.named(outcome)
       return known._tag === "Suspended" ? admission.asking(known) : known
     }
@@ -219,7 +222,8 @@ const runCall = <T extends Tool.Any>(
         outcome,
         (outcome) => outcome.joined === true ? Effect.void : countInHealth(outcome, tool, scope, health, fiber)
       )
-    const { onInterrupted } = options
+    const { onBegun, onInterrupted } = options
+    onBegun?.(() => admission.soFar(openOutcome(tool, admission.stage, scope)))
     const followed = onInterrupted === undefined
       ? counted
       : Effect.onInterrupt(

@@ -11,6 +11,7 @@ import { join } from "../../Certainty.ts"
 import type * as Tool from "../../Tool.ts"
 import { isNotExecuted, SchemaMismatch, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import {
+  type Completed,
   type Decided,
   executions as executionsOf,
   type Failed,
@@ -151,13 +152,16 @@ export const recordCall = (
   const run = before.failed?.run ?? facts.run
   const done = {
     run,
-    ...(outcome._tag === "Completed" ? { answer: cut(JSON.stringify(outcome.value), 300) } : {}),
+    ...(outcome._tag === "Completed" ? { answer: cut(JSON.stringify(readIn(outcome)), 300) } : {}),
     ...(intent.at === undefined ? {} : { at: intent.at })
   }
   const settled = outcome.handled.some(({ by }) => by === "reconcile") && { settled: settledByReconcile }
   const fact = { ...written, ...settled, number: number + 1, done }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, fact) }
 }
+
+// A model that repeats the call is told what it was told before.
+const readIn = ({ told, value }: Completed) => told === undefined ? value : told
 
 // The person who denied the call is not asked again in this run.
 const withDenial = (facts: CallFacts, { id }: Intent, { reason }: Decided): CallFacts => {

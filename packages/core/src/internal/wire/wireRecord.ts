@@ -19,6 +19,8 @@ export interface Attempt {
   readonly effects: Effects
   /** Hears of a request that began after the attempt had ended. */
   readonly hearLate: (request: WireRequest) => void
+  /** True if it belongs to the call with this id, or to one that runs inside that call. */
+  readonly isInside: (call: string) => boolean
   /** Hears of a request that left without the call's key. */
   readonly hearUnkeyed: (request: SeenRequest) => void
 }
