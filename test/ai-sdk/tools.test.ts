@@ -212,6 +212,19 @@ describe("AiSdk.tools in generateText", () => {
       assert.deepStrictEqual(CallFacts.inDoubt(AiSdk.factsOf(tools)).map(({ tool }) => tool), ["send"])
     }))
 
+  it.effect("a call that begins after an abort does nothing", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const tools = AiSdk.tools(Toolkit.make(pay))
+      const execute = tools.pay.execute
+      const called = Effect.promise(async () =>
+        execute?.(ada, { toolCallId: "1", messages: [], context: {}, abortSignal: AbortSignal.abort() })
+      )
+      assert.strictEqual((yield* Effect.exit(called))._tag, "Failure")
+      assert.deepStrictEqual(paid, [])
+      assert.deepStrictEqual(CallFacts.inDoubt(AiSdk.factsOf(tools)), [])
+    }))
+
   it.effect("an input that a function of the user changes in place is what runs", () =>
     Effect.gen(function*() {
       const { paid, pay } = payments()

@@ -117,6 +117,8 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     { abortSignal, messages, toolCallId }: ToolExecutionOptions<unknown>
   ): Promise<unknown> => {
     // All calls of a reply have the same list of messages.
+    // A fiber that is started with such a signal runs until it waits for something.
+    abortSignal?.throwIfAborted()
     const call = { id: toolCallId, name }
     const called = Effect.flatMapEager(inputs.textOf(input), (args) =>
       Effect.flatMap(
