@@ -336,6 +336,11 @@ describe("AiSdk.tools in generateText", () => {
       assert.deepStrictEqual(result.toolCalls.map(({ toolName }) => toolName), ["locate"])
       assert.deepStrictEqual(result.toolResults, [])
     }))
+
+  it("a tool that the client runs loses no approval: it is refused", () => {
+    const open = Tool.client("open", { description: "Opens", success: Schema.String }).pipe(Tool.approve())
+    assert.throws(() => AiSdk.tools(Toolkit.make(open)), /'open' needs an approval/)
+  })
 })
 
 describe("approvals in the loop of the AI SDK", () => {

@@ -32,6 +32,11 @@ export const theirToolOf = (
   { description, parameters }: Toolkit.Definition,
   sharing: Sharing
 ): TheirTool => {
+  if (tool.client === true && tool.approvals !== undefined) {
+    throw new TypeError(
+      `The tool '${tool.name}' needs an approval before its client runs it. In the loop of the AI SDK, a client runs a call as soon as it is written: use an agent.`
+    )
+  }
   const inputs = new Inputs(tool)
   const shown = {
     description,
