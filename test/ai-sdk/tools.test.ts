@@ -394,7 +394,7 @@ describe("AiSdk.tools in streamText", () => {
       const controller = new AbortController()
       const pay = Tool.promise("pay", { description: "Pays", success: Schema.String }, async () => {
         controller.abort()
-        await new Promise((resolve) => setTimeout(resolve, 200))
+        await Effect.runPromise(Effect.sleep(200))
         return "paid"
       })
       const tools = AiSdk.tools(Toolkit.make(pay), { scope: "chat-1", facts: CallFacts.empty })
