@@ -203,6 +203,18 @@ const decided = (fields: object) =>
 
 const repliesIn = (...messages: ReadonlyArray<UIMessage>) => AiSdk.repliesTo({ questions }, messages)
 
+describe("the addresses of files", () => {
+  it("are read in time, however long they are", () => {
+    const begun = performance.now()
+    for (
+      const url of [`data:${"a".repeat(500_000)}`, `data:${"a;".repeat(250_000)}`, `data:a${";base64".repeat(70_000)}`]
+    ) {
+      assert.isUndefined(AiSdk.fromUiMessages([user(file(url))]).question)
+    }
+    assert.isBelow(performance.now() - begun, 2_000)
+  })
+})
+
 describe("the replies", () => {
   it("are those of the last message to the open questions, with the digest that was shown", () => {
     assert.deepStrictEqual(

@@ -9,7 +9,7 @@ import { ScriptedModel } from "@fallible/testing"
 import { toStandardJsonSchema } from "@valibot/to-json-schema"
 import { dynamicTool, jsonSchema, type ModelMessage, tool } from "ai"
 import { type } from "arktype"
-import { Effect, Fiber, Schedule, Stream } from "effect"
+import { Deferred, Effect, Fiber, Schedule, Stream } from "effect"
 import * as v from "valibot"
 import { z } from "zod"
 import * as zm from "zod/mini"
@@ -100,6 +100,7 @@ describe("AiSdk.toolkit", () => {
 
   it.live("a generator goes no further once its call is interrupted, and the call is in doubt", () =>
     Effect.gen(function*() {
+      const begun = yield* Deferred.make<void>()
       let steps = 0
       let isClosed = false
       const charge = tool({
@@ -108,7 +109,8 @@ describe("AiSdk.toolkit", () => {
         execute: async function*() {
           try {
             for (; steps < 1_000; steps++) {
-              await new Promise((resolve) => setTimeout(resolve, 1))
+              if (steps === 3) Deferred.doneUnsafe(begun, Effect.void)
+              await Effect.runPromise(Effect.sleep(1))
               yield steps
             }
           } finally {
@@ -121,7 +123,7 @@ describe("AiSdk.toolkit", () => {
         onInterrupt: ({ inDoubt }) => Effect.sync(() => doubts = inDoubt)
       })
       const fiber = yield* Effect.forkChild(run)
-      while (steps < 3) yield* Effect.sleep(1)
+      yield* Deferred.await(begun)
       yield* Fiber.interrupt(fiber)
       assert.isTrue(isClosed)
       assert.isBelow(steps, 100)

@@ -212,6 +212,19 @@ describe("AiSdk.tools in generateText", () => {
       assert.deepStrictEqual(CallFacts.inDoubt(AiSdk.factsOf(tools)).map(({ tool }) => tool), ["send"])
     }))
 
+  it.effect("a call that begins after an abort does nothing", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const tools = AiSdk.tools(Toolkit.make(pay))
+      const execute = tools.pay.execute
+      const called = Effect.promise(async () =>
+        execute?.(ada, { toolCallId: "1", messages: [], context: {}, abortSignal: AbortSignal.abort() })
+      )
+      assert.strictEqual((yield* Effect.exit(called))._tag, "Failure")
+      assert.deepStrictEqual(paid, [])
+      assert.deepStrictEqual(CallFacts.inDoubt(AiSdk.factsOf(tools)), [])
+    }))
+
   it.effect("an input that a function of the user changes in place is what runs", () =>
     Effect.gen(function*() {
       const { paid, pay } = payments()
@@ -323,6 +336,11 @@ describe("AiSdk.tools in generateText", () => {
       assert.deepStrictEqual(result.toolCalls.map(({ toolName }) => toolName), ["locate"])
       assert.deepStrictEqual(result.toolResults, [])
     }))
+
+  it("a tool that the client runs loses no approval: it is refused", () => {
+    const open = Tool.client("open", { description: "Opens", success: Schema.String }).pipe(Tool.approve())
+    assert.throws(() => AiSdk.tools(Toolkit.make(open)), /'open' needs an approval/)
+  })
 })
 
 describe("approvals in the loop of the AI SDK", () => {
@@ -376,7 +394,7 @@ describe("AiSdk.tools in streamText", () => {
       const controller = new AbortController()
       const pay = Tool.promise("pay", { description: "Pays", success: Schema.String }, async () => {
         controller.abort()
-        await new Promise((resolve) => setTimeout(resolve, 200))
+        await Effect.runPromise(Effect.sleep(200))
         return "paid"
       })
       const tools = AiSdk.tools(Toolkit.make(pay), { scope: "chat-1", facts: CallFacts.empty })

@@ -110,7 +110,10 @@ describe("`failures`", () => {
       })
       const [general] = yield* errorText({})
       assert.strictEqual(own, general)
-    }).pipe(playing(call("charge", {}), text("Done."), call("charge", {}), text("Done."))))
+      // A page breaks at anything but a text.
+      const [nonsense] = yield* errorText({ failures: () => JSON.parse("{\"sentence\":1}") })
+      assert.strictEqual(nonsense, general)
+    }).pipe(playing(...Array.from({ length: 3 }, () => [call("charge", {}), text("Done.")]).flat())))
 })
 
 describe("a run that its server ends", () => {

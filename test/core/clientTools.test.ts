@@ -144,6 +144,17 @@ describe("a tool that the client runs", () => {
       assert.deepStrictEqual(opened, [])
     }).pipe(playing(ScriptedModel.call("open", { page: "a" }), ScriptedModel.text("Done."))))
 
+  it.effect("may be run by a handler, which gets the reply", () =>
+    Effect.gen(function*() {
+      const around = Tool.make("around", { description: "", success: Schema.String }, () =>
+        Effect.orDie(Effect.map(open.run({ page: "a" }), (said) =>
+          `It said: ${said}`)))
+      const asking = Agent.make({ toolkit: Toolkit.make(around) })
+      const { suspension } = yield* suspended(asking.run("Open a."))
+      const answer = yield* asking.resume(suspension, [Question.result(suspension.questions[0]!, "opened")])
+      assert.deepStrictEqual(results(answer), ["\"It said: opened\""])
+    }).pipe(playing(ScriptedModel.call("around", {}), ScriptedModel.text("Done."))))
+
   it.effect("that reads leaves no doubt", () =>
     Effect.gen(function*() {
       const { facts, suspension } = yield* suspended(agent.run("Where am I?"))

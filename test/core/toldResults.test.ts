@@ -98,6 +98,25 @@ describe("what a handler tells", () => {
       assert.isNull(yield* readOf(telling([undefined])))
     }))
 
+  it.effect("is what a model in a loop gets nothing new from, whatever the results are", () =>
+    Effect.gen(function*() {
+      const timesRun = (told: (call: number) => string, result: (call: number) => number) => {
+        let calls = 0
+        const tool = Tool.make("look", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+          Effect.suspend(() =>
+            Effect.as(ToolCall.tell(told(++calls)), result(calls))
+          ))
+        const script = [
+          ...Array.from({ length: 12 }, () => ScriptedModel.call("look", {})),
+          ScriptedModel.text("Done.")
+        ]
+        const run = Agent.make({ toolkit: Toolkit.make(tool) }).run("Look.")
+        return Effect.map(Effect.exit(Effect.provide(run, ScriptedModel.layer(script))), () => calls)
+      }
+      assert.isBelow(yield* timesRun(() => "It is shown.", (call) => call), 12)
+      assert.strictEqual(yield* timesRun((call) => `Step ${call}`, () => 1), 12)
+    }))
+
   it.effect("is told again if a call is refused because it has been done", () =>
     Effect.gen(function*() {
       const pay = Tool.make("pay", {

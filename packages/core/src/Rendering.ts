@@ -14,6 +14,7 @@
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { hasActed } from "./internal/call/outcome.ts"
+import { readIn } from "./internal/call/readIn.ts"
 import { isDerived } from "./internal/failure/evidence.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
 import { soonOf } from "./internal/failure/soon.ts"
@@ -127,9 +128,6 @@ export const prose: Rendering = (outcome, call) => {
 // -----------------------------------------------------------------------------
 // Shared content
 // -----------------------------------------------------------------------------
-
-/** Returns what the model reads of a result. */
-const readIn = ({ told, value }: Completed): Schema.Json => told === undefined ? value : told
 
 interface Payload {
   readonly ok: false

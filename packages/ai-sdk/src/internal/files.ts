@@ -38,10 +38,19 @@ const isOfFiles = ({ output, type }: Fields): boolean =>
 
 /** A file whose address has its bytes in it, as a file of these bytes. */
 export const withoutDataUrl = (file: Transcript.File): Transcript.File => {
-  const [, mediaType, base64] = "url" in file ? /^data:([^;,]+)[^,]*;base64,(.*)$/s.exec(file.url) ?? [] : []
-  return mediaType === undefined || base64 === undefined
+  const { mediaType = "", base64 } = "url" in file ? dataIn(file.url) : {}
+  return mediaType === "" || base64 === undefined
     ? file
     : { mediaType, base64, ...(file.name === undefined ? {} : { name: file.name }) }
+}
+
+// A page may send any text, and a regular expression would take the square of its length.
+const dataIn = (url: string): { readonly mediaType?: string | undefined; readonly base64?: string } => {
+  const comma = url.indexOf(",")
+  const head = url.slice(0, Math.max(0, comma))
+  return head.startsWith("data:") && head.endsWith(";base64")
+    ? { mediaType: head.slice("data:".length).split(";", 1)[0], base64: url.slice(comma + 1) }
+    : {}
 }
 
 export const textPart = (text: string) => ({ type: "text", text })

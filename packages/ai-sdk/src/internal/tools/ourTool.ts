@@ -33,6 +33,11 @@ export const theirToolOf = (
   { description, parameters }: Toolkit.Definition,
   sharing: Sharing
 ): TheirTool => {
+  if (tool.client === true && tool.approvals !== undefined) {
+    throw new TypeError(
+      `The tool '${tool.name}' needs an approval before its client runs it. In the loop of the AI SDK, a client runs a call as soon as it is written: use an agent.`
+    )
+  }
   const inputs = new Inputs(tool)
   const shown = {
     description,
@@ -123,6 +128,8 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     const refused = refusedAs(input)
     if (refused !== undefined) throw new CallFailed(rendering(refused, { id: toolCallId, name }), refused)
     // All calls of a reply have the same list of messages.
+    // A fiber that is started with such a signal runs until it waits for something.
+    abortSignal?.throwIfAborted()
     const call = { id: toolCallId, name }
     const called = Effect.flatMapEager(inputs.textOf(input), (args) =>
       Effect.flatMap(

@@ -58,8 +58,12 @@ type TheirToolOf<T> = T extends Tool.Tool<string, infer Input, infer Output, inf
  * | a result                      | what `execute` returns, decoded; the model also reads the notes on it               |
  * | a failure                     | {@link CallFailed}, thrown; its message is what the model reads                     |
  * | `Tool.approve`                | `needsApproval`; what `toolApproval` says goes before it                            |
- * | `Tool.client`                 | a tool without `execute`                                                            |
+ * | `Tool.client`                 | a tool without `execute`; throws if it needs an approval, which would come too late |
  * | a question (`ToolCall.ask`)   | a failure with the code `not_asked`: nobody can be asked in their loop              |
+ *
+ * An approval in their loop is a part of the messages, and a page can make up any, with any arguments: pass
+ * `experimental_toolApprovalSecret` to the AI SDK. The `preview` and the time of an approval do not count there, and two requests
+ * with the same approval at the same time both run its call, under one idempotency key.
  *
  * Calls that act run one by one, and equal calls of one step run once. An aborted call that may have acted is in doubt. The AI SDK
  * parses a model's text before it is checked, so numbers of more than 15 digits may have lost some.

@@ -6,11 +6,14 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import type { Recovery } from "./types.ts"
 
-/** Asks an application's function for a sentence. If there is none, or it throws, the answer is `undefined`. */
+/** Asks an application's function for a sentence. If there is none, it throws, or it returns none, the answer is `undefined`. */
 export const ownText = <A>(own: ((about: A) => string | undefined) | undefined): (about: A) => string | undefined => {
   if (own === undefined) return () => undefined
-  const asked = Option.liftThrowable(own)
-  return (about) => Option.getOrUndefined(asked(about))
+  const asked = Option.liftThrowable((about: A): unknown => own(about))
+  return (about) => {
+    const text = Option.getOrUndefined(asked(about))
+    return typeof text === "string" ? text : undefined
+  }
 }
 
 /** Says how a call goes on after a failure. */

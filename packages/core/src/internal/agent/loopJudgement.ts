@@ -7,6 +7,7 @@ import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
 import { isIdempotent } from "../call/isIdempotent.ts"
+import { readIn } from "../call/readIn.ts"
 import { isPending } from "../value/pendingData.ts"
 import { isJsonObject } from "../value/plainJson.ts"
 import { attempt } from "../value/untrusted.ts"
@@ -240,7 +241,7 @@ export const hasChangedTheWorld = ({ certainty }: Completed | Failed, tool: Subj
 const addsNothing = (outcome: Completed | Failed, tool: Subject | undefined): boolean =>
   outcome._tag === "Failed"
     ? outcome.failure._tag !== "PartialData" || outcome.failure.next === undefined
-    : !hasChangedTheWorld(outcome, tool) && isLong(outcome.value)
+    : !hasChangedTheWorld(outcome, tool) && isLong(readIn(outcome))
 
 const isLong = (value: Schema.Json): boolean => (attempt(() => sizeOf(value, longResult)) ?? 0) >= longResult
 
@@ -348,7 +349,7 @@ const emptyText = /^\s*(?:null|\{\s*\})?\s*$/
 
 const isSameOutcome = (a: Completed | Failed, b: Completed | Failed, tool: Subject | undefined): boolean => {
   if (a._tag === "Completed") {
-    return b._tag === "Completed" && isSameData(a.value, b.value, tool?.volatile) && areSameFiles(a.files, b.files)
+    return b._tag === "Completed" && isSameData(readIn(a), readIn(b), tool?.volatile) && areSameFiles(a.files, b.files)
   }
   if (b._tag !== "Failed" || a.failure._tag !== b.failure._tag || a.failure.code !== b.failure.code) return false
   if (a.failure._tag === "PartialData") {

@@ -5,6 +5,7 @@ import type * as Schema from "effect/Schema"
 import type { ResultSize } from "../../ResultSize.ts"
 import type * as Tool from "../../Tool.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
+import { readIn } from "../call/readIn.ts"
 import { askingForLess } from "../dispatch/toolHints.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { type CutJson, cutJson, maxData, maxPart, shownText, textOfPath } from "../value/cutJson.ts"
@@ -72,7 +73,7 @@ const endOf = (value: Schema.Json): Schema.Json => {
 }
 
 const resultOf = (outcome: ToolOutcome): Schema.Json | undefined => {
-  if (outcome._tag === "Completed") return outcome.told === undefined ? outcome.value : outcome.told
+  if (outcome._tag === "Completed") return readIn(outcome)
   return outcome._tag === "Failed" && outcome.failure._tag === "PartialData" ? outcome.failure.data : undefined
 }
 

@@ -19,7 +19,7 @@ import { decodeText, Undecoded } from "../arguments/decoding.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { issuesBy } from "../arguments/schemaIssues.ts"
 import { choiceOf } from "../call/askUser.ts"
-import { clientReplyText } from "../call/clientReply.ts"
+import { clientQuestion, clientReplyText } from "../call/clientReply.ts"
 import { argumentsOf, digestOfCall } from "../dispatch/approvalStage.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
@@ -77,8 +77,8 @@ export const takeReplies = (
     if (wrong !== undefined) return refuse({ ...wrong, path: [...path, ...wrong.path] })
     const call = calls[place]
     const tool = call === undefined ? undefined : tools.get(call.name)
-    // The handler of the server would do again what the client has done.
-    if (question.kind === "client" && tool?.client !== true) {
+    // The handler of the server would do again what the client has done. A handler may run another tool, which asks, too.
+    if (question.text === clientQuestion(question.tool) && question.kind === "client" && tool?.client !== true) {
       const actual = `${question.tool}, which the client does not run any more`
       return refuse({ path: [...path, "id"], expected: "the question of a tool that the client runs", actual })
     }

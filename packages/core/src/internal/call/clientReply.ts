@@ -8,6 +8,9 @@ const ClientReplyText = Schema.fromJsonString(
   Schema.Union([Schema.Struct({ result: Schema.Json }), Schema.Struct({ failure: Schema.String })])
 )
 
+/** Returns the text of the question that a tool's client is asked. */
+export const clientQuestion = (tool: string): string => `The client runs ${tool}.`
+
 /** Returns the text that a reply is kept as. */
 export const clientReplyText = (reply: ClientReply): string =>
   JSON.stringify("result" in reply ? { result: reply.result } : { failure: reply.failure })

@@ -11,7 +11,6 @@ import { join } from "../../Certainty.ts"
 import type * as Tool from "../../Tool.ts"
 import { isNotExecuted, SchemaMismatch, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import {
-  type Completed,
   type Decided,
   executions as executionsOf,
   type Failed,
@@ -19,6 +18,7 @@ import {
   type Settlement,
   type ToolOutcome
 } from "../../ToolOutcome.ts"
+import { readIn } from "../call/readIn.ts"
 import { isConflict } from "../failure/conflict.ts"
 import { evidenceOf } from "../failure/evidence.ts"
 import { cut, maxDetail } from "../value/text.ts"
@@ -152,6 +152,7 @@ export const recordCall = (
   const run = before.failed?.run ?? facts.run
   const done = {
     run,
+    // A model that repeats the call is told what it was told before.
     ...(outcome._tag === "Completed" ? { answer: cut(JSON.stringify(readIn(outcome)), 300) } : {}),
     ...(intent.at === undefined ? {} : { at: intent.at })
   }
@@ -159,9 +160,6 @@ export const recordCall = (
   const fact = { ...written, ...settled, number: number + 1, done }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, fact) }
 }
-
-// A model that repeats the call is told what it was told before.
-const readIn = ({ told, value }: Completed) => told === undefined ? value : told
 
 // The person who denied the call is not asked again in this run.
 const withDenial = (facts: CallFacts, { id }: Intent, { reason }: Decided): CallFacts => {
