@@ -112,7 +112,7 @@ describe("AiSdk.tools in generateText", () => {
       const told: { readonly error: string } = JSON.parse(read[1] ?? "")
       assert.deepInclude(JSON.parse(told.error), { ok: false, code: "repeated_call" })
       assert.include(read[1], "it may already have taken effect")
-      assert.deepStrictEqual(read[2], "\"paid\"")
+      assert.strictEqual(read[2], "paid")
     }))
 
   it.effect("equal calls of one step run once, and those of two steps twice", () =>
@@ -191,7 +191,7 @@ describe("AiSdk.tools in generateText", () => {
       const runtime = ManagedRuntime.make(Layer.succeed(Bank, { pay: (to) => `${to} is paid` }))
       const tools = AiSdk.tools(Toolkit.make(pay), { runPromise: runtime.runPromise })
       const { read } = yield* generating([ScriptedModel.call("pay", { to: "Ada" }), done], tools)
-      assert.deepStrictEqual(read, ["\"Ada is paid\""])
+      assert.deepStrictEqual(read, ["Ada is paid"])
       yield* Effect.promise(() => runtime.dispose())
     }))
 
@@ -304,7 +304,7 @@ describe("AiSdk.tools in generateText", () => {
         assert.deepStrictEqual(outputs, [{
           type: "content",
           value: [
-            { type: "text", text: "\"5\"" },
+            { type: "text", text: "5" },
             { type: "text", text: "A file that cannot be shown: /receipts/1.pdf" }
           ]
         }])

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Policy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as CallSession from "@fallible/core/CallSession"
-import { Deferred, Effect, Fiber, Schema } from "effect"
+import { Deferred, Effect, Fiber, Result, Schema } from "effect"
 import { ada, payments } from "../support/approving.ts"
 
 const callOf = (name: string, args: object, id = "1") => ({ id, name, arguments: JSON.stringify(args) })
@@ -222,4 +222,67 @@ describe("CallSession", () => {
       yield* next.call(callOf("pay", { ...ada, amount: 7 }))
       assert.strictEqual(next.facts().run, 1)
     }))
+
+  it.effect("of sessions of one scope that run at once, one acts at a time, and the others know what it did", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      let paid = 0
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        parameters: Schema.Struct({ order: Schema.String }),
+        success: Schema.Int,
+        identity: ({ order }) => order
+      }, () => Effect.as(Deferred.await(gate), ++paid))
+      const toolkit = Toolkit.make(pay)
+      const made = () => CallSession.make(toolkit, { scope: "chat-at-once", facts: CallFacts.empty })
+      const [one, other] = [made(), made()]
+      const call = callOf("pay", { order: "o-7" })
+      const first = yield* Effect.forkChild(one.call(call))
+      yield* Effect.yieldNow
+      const second = yield* other.call(call)
+      assert.strictEqual(endOf(second), "not_run")
+      assert.include(second._tag === "Failed" ? second.failure.detail : "", "another request of this conversation")
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual(endOf(yield* Fiber.join(first)), "Completed")
+      assert.strictEqual(endOf(yield* other.call(call)), "already_done")
+      assert.strictEqual(paid, 1)
+      // Whichever of them is stored last: the effect is known.
+      for (const session of [one, other]) {
+        const later = CallSession.make(toolkit, { scope: "chat-at-once", facts: session.facts() })
+        assert.strictEqual(endOf(yield* later.call(call)), "already_done")
+      }
+      const elsewhere = CallSession.make(toolkit, { scope: "another-chat", facts: CallFacts.empty })
+      assert.strictEqual(endOf(yield* elsewhere.call(call)), "Completed")
+    }))
+
+  it.effect("what a program has settled counts", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = losing()
+      const toolkit = Toolkit.make(pay)
+      const first = CallSession.make(toolkit, { scope: "chat-settled", facts: CallFacts.empty })
+      yield* first.call(callOf("pay", { order: "o-7" }))
+      const [doubt] = CallFacts.inDoubt(first.facts())
+      const settled = CallFacts.settle(first.facts(), doubt?.id ?? "", { certainty: "not_executed", by: "Ada" })
+      const later = CallSession.make(toolkit, { scope: "chat-settled", facts: Result.getOrThrow(settled) })
+      assert.strictEqual(endOf(yield* later.call(callOf("pay", { order: "o-7" }))), "Completed")
+      assert.strictEqual(keys.length, 2)
+    }))
+
+  it("demands facts that were decoded, and those of its scope", () => {
+    const toolkit = Toolkit.make(payments().pay)
+    const whyOf = (options: unknown) => {
+      try {
+        CallSession.make(toolkit, options as CallSession.Options)
+        return "it was made"
+      } catch (error) {
+        return error instanceof TypeError ? error.message : "another error"
+      }
+    }
+    const stored: unknown = JSON.parse(JSON.stringify(Schema.encodeSync(CallFacts.schema)(CallFacts.empty)))
+    assert.include(whyOf({ scope: "chat-1" }), "For the first session, pass CallFacts.empty.")
+    assert.include(whyOf({ scope: "chat-1", facts: undefined }), "For the first session")
+    assert.include(whyOf({ scope: "chat-1", facts: stored }), "as CallFacts.schema decodes them")
+    assert.include(whyOf({ scope: "chat-1", facts: { ...CallFacts.empty, scope: "chat-2" } }), "got those of 'chat-2'")
+    assert.include(whyOf({ scopes: "chat-1" }), "has no option 'scopes'")
+  })
 })

@@ -15,14 +15,17 @@
 import { demandKnown, type Names } from "@fallible/arguments/internal"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
+import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
-import { type CallFacts, empty } from "./CallFacts.ts"
+import { type CallFacts, empty, schema as factsSchema } from "./CallFacts.ts"
+import * as DispatchFailure from "./internal/arguments/dispatchFailure.ts"
 import { current, isInsideCall, type Scope } from "./internal/call/scope.ts"
 import { type EarlierCall, endedIn, isJoinable } from "./internal/dispatch/equalCalls.ts"
 import { handedOn, takenOver, withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
 import { performCall } from "./internal/dispatch/performCall.ts"
 import { beginFacts, recordCall } from "./internal/dispatch/recordCalls.ts"
+import { Latest } from "./internal/value/latest.ts"
 import { randomId } from "./internal/value/randomId.ts"
 import { excerpt } from "./internal/value/text.ts"
 import { recordHere } from "./internal/wire/places.ts"
@@ -113,9 +116,24 @@ const names: Names<Options> = { facts: true, scope: true }
  */
 export const make = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, options: Options = {}): CallSession<T> => {
   demandKnown("CallSession.make", options, names)
+  const why = whyNot(options)
+  if (why !== undefined) throw new TypeError(`CallSession.make needs ${why}`)
   const session = new Session(toolkit, options)
   return { call: (call, turn) => session.call(call, turn), facts: () => session.facts }
 }
+
+// Facts that were stored are easily forgotten, or read back by `JSON.parse` alone. Without them, effects could be repeated.
+const whyNot = ({ facts, scope }: Options): string | undefined => {
+  if (facts === undefined) {
+    return scope === undefined ? undefined : "the facts of its scope. For the first session, pass CallFacts.empty."
+  }
+  if (!isFacts(facts)) return "facts as CallFacts.schema decodes them. Encode them by it to store them."
+  return facts.scope === undefined || scope === undefined || facts.scope === scope
+    ? undefined
+    : `facts of the scope '${scope}'; got those of '${facts.scope}'.`
+}
+
+const isFacts = Schema.is(Schema.toType(factsSchema))
 
 /** A reply of the model, and those of its calls that have ended. */
 interface Turn {
@@ -126,6 +144,7 @@ interface Turn {
 /** A call that runs. One that reads may run a tool that acts. */
 interface Open {
   readonly id: string
+  readonly session: object
   readonly tool: Tool.Any
   /** For the calls that its handler makes in this session. Absent if it reads. */
   readonly inner?: Semaphore.Semaphore
@@ -133,11 +152,34 @@ interface Open {
   soFar?: () => ToolOutcome
 }
 
+/**
+ * What the sessions of one scope in this process know of each other. Two requests of a chat may come at once, each with the facts of
+ * the one before. Only one of them acts at a time, and the other then knows what it did.
+ */
+interface Known {
+  readonly acting: Set<Open>
+  facts: CallFacts
+  /** How many times a call was recorded. */
+  recorded: number
+}
+
+const scopes = new Latest<string, Known>(10_000)
+
+const knownOf = (scope: string | undefined): Known => {
+  const known = (scope === undefined ? undefined : scopes.get(scope)) ??
+    { acting: new Set(), facts: empty, recorded: 0 }
+  if (scope !== undefined) scopes.set(scope, known)
+  return known
+}
+
 class Session<T extends Tool.Any> {
   readonly #toolkit: Toolkit.Toolkit<T>
   readonly #options: Options
   readonly #turns = new WeakMap<object, Turn>()
   readonly #acting = Semaphore.makeUnsafe(1)
+  readonly #known: Known
+  /** How much of what is known this session has taken into account. */
+  #seen: number
   readonly #open = new Set<Open>()
   #begun: { readonly run: string; facts: CallFacts } | undefined
   #turnCount = 0
@@ -146,12 +188,15 @@ class Session<T extends Tool.Any> {
   constructor(toolkit: Toolkit.Toolkit<T>, options: Options) {
     this.#toolkit = withoutApprovals(toolkit) as Toolkit.Toolkit<T>
     this.#options = options
+    this.#known = knownOf(options.scope)
+    // What was recorded before is in the facts that were given, as far as they are those of this process.
+    this.#seen = this.#known.recorded
   }
 
   get facts(): CallFacts {
     if (this.#begun === undefined) return this.#options.facts ?? empty
     // Whoever has aborted a call may ask before it has ended, and keeps what is said here.
-    let { facts } = this.#begun
+    let { facts } = this.#isBehind ? this.#known : this.#begun
     for (const { soFar, tool } of this.#open) {
       const outcome = soFar?.()
       if (outcome !== undefined && outcome.certainty !== "not_executed") facts = recordCall(facts, outcome, tool)
@@ -166,12 +211,16 @@ class Session<T extends Tool.Any> {
       const of = this.#turnOf(turn ?? {})
       if (tool === undefined) return Effect.suspend(() => this.#perform(begun, of, call, id, tool))
       const isReading = tool.sideEffect === "none"
-      const open: Open = { id, tool, ...(isReading ? {} : { inner: Semaphore.makeUnsafe(1) }) }
+      const open: Open = { id, tool, session: this, ...(isReading ? {} : { inner: Semaphore.makeUnsafe(1) }) }
       const performed = Effect.suspend(() => {
         this.#open.add(open)
+        if (!isReading) this.#known.acting.add(open)
         return Effect.ensuring(
           this.#perform(begun, of, call, id, tool, (soFar) => open.soFar = soFar),
-          Effect.sync(() => this.#open.delete(open))
+          Effect.sync(() => {
+            this.#open.delete(open)
+            this.#known.acting.delete(open)
+          })
         )
       })
       return isReading
@@ -200,6 +249,15 @@ class Session<T extends Tool.Any> {
       : Effect.succeed(this.#begun)
   }
 
+  // True if another session of the scope has recorded something meanwhile.
+  get #isBehind(): boolean {
+    return this.#seen < this.#known.recorded
+  }
+
+  get #isOtherActing(): boolean {
+    return Array.from(this.#known.acting).some(({ session }) => session !== this)
+  }
+
   #turnOf(turn: object): Turn {
     const known = this.#turns.get(turn) ?? { number: ++this.#turnCount, ended: [] }
     this.#turns.set(turn, known)
@@ -215,7 +273,14 @@ class Session<T extends Tool.Any> {
     onBegun?: (soFar: () => ToolOutcome) => void
   ): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
     const record = (outcome: ToolOutcome) => {
-      begun.facts = recordCall(begun.facts, outcome, tool ?? { name: call.name, sideEffect: "non_idempotent" })
+      const facts = recordCall(begun.facts, outcome, tool ?? { name: call.name, sideEffect: "non_idempotent" })
+      if (facts === begun.facts) return
+      begun.facts = this.#known.facts = facts
+      this.#seen = ++this.#known.recorded
+    }
+    if (this.#isBehind) {
+      begun.facts = beginFacts(this.#known.facts, begun.facts.scope ?? begun.run, "likely")
+      this.#seen = this.#known.recorded
     }
     begun.facts = withLateDoubts(begun.facts)
     const { facts, run } = begun
@@ -226,6 +291,8 @@ class Session<T extends Tool.Any> {
       id,
       facts,
       turn: ended,
+      // Waiting for a call that nobody can stop might never end.
+      loopRefusal: tool?.sideEffect !== "none" && this.#isOtherActing ? DispatchFailure.otherRequest() : undefined,
       place,
       onInterrupted: record,
       onBegun

@@ -23,7 +23,7 @@
  * | `invalid_arguments` | `SchemaMismatch`  | the arguments do not fit the tool's parameters                                          |
  * | `invalid_result`    | `SchemaMismatch`  | the handler's value does not fit the tool's declared result                             |
  * | `defect`            | `ToolUnavailable` | the handler threw, died, or interrupted itself                                          |
- * | `not_run`           | `ToolUnavailable` | an earlier call of the same turn stopped the run, or asked the user                     |
+ * | `not_run`           | `ToolUnavailable` | an earlier call of the same turn stopped the run, or asked the user; another session of the scope acts |
  * | `interrupted`       | `ToolUnavailable` | the run was interrupted while the call ran: only in what the run hands over (`RunHandle`) |
  * | `halted`            | `ToolUnavailable` | the journal of the run failed: only in what the run hands over (`RunHalted`)            |
  * | `disabled`          | `ToolUnavailable` | the tool is disabled (`ToolHealth`)                                                     |

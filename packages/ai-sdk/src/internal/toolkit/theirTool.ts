@@ -185,7 +185,8 @@ const told = async (
   try {
     tellOutput(call, await toModelOutput({ toolCallId: call.id, input, output }), output)
   } catch {
-    call.tell(output)
+    // What the function would have left out, the model must not read.
+    call.tell("The call has its result, but no words for it: its toModelOutput failed.")
   }
 }
 

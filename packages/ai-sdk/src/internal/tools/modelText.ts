@@ -7,7 +7,7 @@ import * as Rendering from "@fallible/core/Rendering"
 import type { Completed } from "@fallible/core/ToolOutcome"
 import type { Tool } from "ai"
 import * as Effect from "effect/Effect"
-import { written } from "../untyped.ts"
+import { jsonOf, written } from "../untyped.ts"
 
 /** What `toModelOutput` returns. */
 export type ModelOutput = Awaited<ReturnType<NonNullable<Tool["toModelOutput"]>>>
@@ -30,11 +30,25 @@ export const textBy = (
     (cause) => Effect.as(Effect.logError("The rendering of a call failed", cause), Rendering.json(outcome, call))
   )
 
-/** Returns what the model reads of a result: its text, and the files beside it. */
-export const modelOutputOf = ({ files = [] }: Completed, text: string): ModelOutput => {
-  if (files.length === 0) return { type: "text", value: text }
-  return { type: "content", value: [{ type: "text", text }, ...files.map(partOf)] }
+/**
+ * Returns what the model reads of a result, and the files beside it.
+ *
+ * @param isOwn whether the application itself has written the text. Otherwise a result without notes is as the AI SDK has it
+ */
+export const modelOutputOf = (outcome: Completed, text: string, isOwn: boolean): ModelOutput => {
+  const { caveats, files = [], told, value } = outcome
+  const alone = isOwn || caveats.length > 0 ? undefined : outputAlone(told === undefined ? value : told)
+  if (files.length === 0) return alone ?? { type: "text", value: text }
+  const words = alone?.type === "text" ? alone.value : text
+  return { type: "content", value: [{ type: "text", text: words }, ...files.map(partOf)] }
 }
+
+/** Returns what the model reads of a result of which nothing else is known. */
+export const outputAlone = (output: unknown): ModelOutput =>
+  typeof output === "string" ? { type: "text", value: output } : { type: "json", value: asJson(jsonOf(output) ?? null) }
+
+// Theirs can be changed.
+const asJson = (value: unknown) => value as Extract<ModelOutput, { readonly type: "json" }>["value"]
 
 const partOf = (file: NonNullable<Completed["files"]>[number]): Content[number] => {
   // A tool may name a place that only its own program knows.

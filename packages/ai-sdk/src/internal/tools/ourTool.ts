@@ -6,21 +6,22 @@ import { jsonSchema } from "@ai-sdk/provider-utils"
 import type { Tool, Toolkit } from "@fallible/core"
 import * as Arguments from "@fallible/core/Arguments"
 import type * as CallSession from "@fallible/core/CallSession"
-import type { Rendering } from "@fallible/core/Rendering"
+import * as Rendering from "@fallible/core/Rendering"
 import type { Tool as TheirTool, ToolExecutionOptions } from "ai"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { copyOf, isStill, written } from "../untyped.ts"
+import { copyOf, isStill } from "../untyped.ts"
 import { CallFailed } from "./callFailed.ts"
-import { type ModelOutput, modelOutputOf, Recent, textBy } from "./modelText.ts"
+import { type ModelOutput, modelOutputOf, outputAlone, Recent, textBy } from "./modelText.ts"
 import { refusedAs } from "./unreadable.ts"
 
 /** What the tools of one session share. */
 export interface Sharing {
   readonly session: CallSession.CallSession<Tool.Any>
-  readonly rendering: Rendering
+  /** Absent: results are as the AI SDK has them, and failures are written by `Rendering.json`. */
+  readonly rendering?: Rendering.Rendering
   readonly runPromise: <A>(
     effect: Effect.Effect<A, never, unknown>,
     options?: { readonly signal?: AbortSignal }
@@ -116,6 +117,7 @@ const asCodec = (schema: Schema.Constraint) => schema as Schema.Codec<unknown>
 
 const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, session }: Sharing) => {
   const { name } = tool
+  const written = rendering ?? Rendering.json
   const { decode } = decoderOf(tool.success)
   const said = new Recent()
   const outputOf = (value: unknown) =>
@@ -126,7 +128,7 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     { abortSignal, messages, toolCallId }: ToolExecutionOptions<unknown>
   ): Promise<unknown> => {
     const refused = refusedAs(input)
-    if (refused !== undefined) throw new CallFailed(rendering(refused, { id: toolCallId, name }), refused)
+    if (refused !== undefined) throw new CallFailed(written(refused, { id: toolCallId, name }), refused)
     // All calls of a reply have the same list of messages.
     // A fiber that is started with such a signal runs until it waits for something.
     abortSignal?.throwIfAborted()
@@ -134,20 +136,19 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     const called = Effect.flatMapEager(inputs.textOf(input), (args) =>
       Effect.flatMap(
         session.call({ ...call, arguments: args }, messages),
-        (outcome) => Effect.map(textBy(rendering, outcome, call), (text) => ({ outcome, text }))
+        (outcome) => Effect.map(textBy(written, outcome, call), (text) => ({ outcome, text }))
       ))
     const { outcome, text } = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
     if (outcome._tag !== "Completed") throw new CallFailed(text, outcome)
     const output = await outputOf(outcome.value)
-    said.add(toolCallId, { output, words: modelOutputOf(outcome, text) })
+    said.add(toolCallId, { output, words: modelOutputOf(outcome, text, rendering !== undefined) })
     return output
   }
   return {
     execute,
     // A conversation that was stored may be written by another process. Then the result says itself.
     toModelOutput: ({ output, toolCallId }: { readonly output: unknown; readonly toolCallId: string }): ModelOutput =>
-      said.get(toolCallId, output) ??
-        { type: "text", value: typeof output === "string" ? output : output === undefined ? "null" : written(output) }
+      said.get(toolCallId, output) ?? outputAlone(output)
   }
 }
 

@@ -5,7 +5,7 @@ import type { Tool, Toolkit } from "@fallible/core"
 import * as Arguments from "@fallible/core/Arguments"
 import type { CallFacts } from "@fallible/core/CallFacts"
 import * as CallSession from "@fallible/core/CallSession"
-import * as Rendering from "@fallible/core/Rendering"
+import type * as Rendering from "@fallible/core/Rendering"
 import type { Tool as TheirTool, ToolCallRepairFunction, ToolSet } from "ai"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -19,7 +19,10 @@ import { unreadable } from "./unreadable.ts"
  * @since 0.1.0
  */
 export type ToolsOptions<R> = CallSession.Options & {
-  /** How results and failures are written for the model. Default: `Rendering.json`. */
+  /**
+   * How results and failures are written for the model. Default: results as the AI SDK writes them, and failures and notes by
+   * `Rendering.json`.
+   */
   readonly rendering?: Rendering.Rendering
 } & Running<R>
 
@@ -59,6 +62,7 @@ type TheirToolOf<T> = T extends Tool.Tool<string, infer Input, infer Output, inf
  * | a failure                     | {@link CallFailed}, thrown; its message is what the model reads                     |
  * | `Tool.approve`                | `needsApproval`; what `toolApproval` says goes before it                            |
  * | `Tool.client`                 | a tool without `execute`; throws if it needs an approval, which would come too late |
+ * | `ToolCall.progress`           | not shown: what `execute` yields is no part of it                                   |
  * | a question (`ToolCall.ask`)   | a failure with the code `not_asked`: nobody can be asked in their loop              |
  *
  * An approval in their loop is a part of the messages, and a page can make up any, with any arguments: pass
@@ -117,9 +121,9 @@ export const tools = <T extends Tool.Any>(
   ...[options]: [Tool.Requirements<T>] extends [never] ? [options?: ToolsOptions<never>]
     : [options: ToolsOptions<Tool.Requirements<T>>]
 ): ToolsOf<T> => {
-  const { rendering, runPromise, ...ofSession } = withDefaults(options)
+  const { rendering, runPromise, ...ofSession } = withRunner(options)
   const session = CallSession.make<Tool.Any>(toolkit, ofSession)
-  const sharing: Sharing = { session, rendering, runPromise }
+  const sharing: Sharing = { session, runPromise, ...(rendering === undefined ? {} : { rendering }) }
   const made = Object.fromEntries(
     toolkit.definitions.map((definition) =>
       [definition.name, theirToolOf(toolkit.tools.get(definition.name)!, definition, sharing)] as const
@@ -132,8 +136,8 @@ export const tools = <T extends Tool.Any>(
 const facts = Symbol("facts")
 
 // `runPromise` provides what the tools need, and `ToolsOptions` demands it if they need anything.
-const withDefaults = (options?: object): CallSession.Options & Omit<Sharing, "session"> => {
-  const all: object = { rendering: Rendering.json, runPromise: Effect.runPromise, ...options }
+const withRunner = (options?: object): CallSession.Options & Omit<Sharing, "session"> => {
+  const all: object = { runPromise: Effect.runPromise, ...options }
   return all as CallSession.Options & Omit<Sharing, "session">
 }
 

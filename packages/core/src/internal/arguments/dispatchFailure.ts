@@ -161,6 +161,17 @@ export const notRun = (tool: string) =>
   })
 
 /**
+ * Creates the failure for a call that acts, while a call of another request of the same conversation acts.
+ */
+export const otherRequest = () =>
+  unavailable({
+    code: "not_run",
+    detail: "This call was not run: another request of this conversation is doing something.",
+    transient: true,
+    outcome: "not_executed"
+  })
+
+/**
  * Creates the failure for an answer that came together with other calls.
  */
 export const answeredTooEarly = (tool: string) =>
