@@ -287,7 +287,7 @@ describe("AiSdk.tools in generateText", () => {
       const failing = () => {
         throw new Error("no words")
       }
-      for (const options of [{}, { rendering: failing }]) {
+      for (const [options, words] of [[{}, "5"], [{ rendering: failing }, "\"5\""]] as const) {
         const tools = AiSdk.tools(Toolkit.make(pay), options)
         const { result } = yield* generating([ScriptedModel.call("pay", {}), done], tools)
         assert.deepStrictEqual(
@@ -304,13 +304,16 @@ describe("AiSdk.tools in generateText", () => {
         assert.deepStrictEqual(outputs, [{
           type: "content",
           value: [
-            { type: "text", text: "5" },
+            { type: "text", text: words },
             { type: "text", text: "A file that cannot be shown: /receipts/1.pdf" }
           ]
         }])
         // Another process reads the message again.
         const other = AiSdk.tools(Toolkit.make(pay)).pay.toModelOutput?.({ toolCallId: "1", input: {}, output: 5n })
-        assert.deepInclude(yield* Effect.promise(async () => other), { type: "text" })
+        assert.deepEqual(yield* Effect.promise(async () => other), {
+          type: "text",
+          value: "a value that cannot be written"
+        })
       }
     }))
 

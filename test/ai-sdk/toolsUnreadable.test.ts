@@ -79,5 +79,10 @@ describe("a call that is cut off, in the loop of the AI SDK", () => {
 
 describe("AiSdk.errorText", () => {
   it.effect("says of what is no failed call that something went wrong", () =>
-    Effect.sync(() => assert.strictEqual(AiSdk.errorText(new Error("secret")), "Something went wrong. Ask again.")))
+    Effect.sync(() =>
+      assert.strictEqual(
+        AiSdk.errorText(new Error("secret")),
+        "Something went wrong. What was done before that stays done."
+      )
+    ))
 })

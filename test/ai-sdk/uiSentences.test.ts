@@ -34,7 +34,7 @@ const golden = [
   "a model that cannot answer: The model did not answer.",
   "a refused run: The request is not valid.",
   "a postponed run: The model is busy. Ask again in 1h.",
-  "a broken stream: The run ended before this did. | Something went wrong. Ask again.",
+  "a broken stream: The run ended before this did. | Something went wrong. What was done before that stays done.",
   "an interrupted run: The run ended before this did.",
   "a doubt that is asked about: It may have been done. That is not known for sure. | It had been done before, so it was not done again.",
   "a tool of the page, shown, that fails: It did not work."

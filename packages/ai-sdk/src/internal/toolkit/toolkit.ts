@@ -68,12 +68,15 @@ type DeclaredIn<Options, Name> = Name extends keyof Options ? keyof Options[Name
 /** If any text may name a tool, so may any number. */
 type AnyIndex<Tools> = string extends keyof Tools ? number : never
 
-/** Refuses keys. */
-type Stray<Key extends PropertyKey> = { readonly [K in Key]: never }
+/** Refuses keys, with the sentence that the compiler shows. */
+type Stray<Key extends PropertyKey, Why extends string> = { readonly [K in Key]: Why }
 
 /** Refuses options that there are not. What is inferred from them would permit any. */
 type Misspelt<Options> = {
-  readonly [Name in keyof NoInfer<Options>]: Stray<Exclude<keyof Options[Name], keyof ToolOptions<unknown, unknown>>>
+  readonly [Name in keyof NoInfer<Options>]: Stray<
+    Exclude<keyof Options[Name], keyof ToolOptions<unknown, unknown>>,
+    "A tool has no such option."
+  >
 }
 
 interface OfPolicies<R, E> {
@@ -152,7 +155,7 @@ export const toolkit = <Tools extends AiTools, const Options = {}>(
   options?:
     & Options
     & ToolkitOptions<Tools>
-    & Stray<Exclude<keyof Options, keyof Tools | AnyIndex<Tools>>>
+    & Stray<Exclude<keyof Options, keyof Tools | AnyIndex<Tools>>, "There is no tool of this name.">
     & Misspelt<Options>
 ): Toolkit.Toolkit<ToolsOf<Tools, Options>> => {
   const given: Fields = options ?? {}

@@ -44,8 +44,11 @@ export const modelOutputOf = (outcome: Completed, text: string, isOwn: boolean):
 }
 
 /** Returns what the model reads of a result of which nothing else is known. */
-export const outputAlone = (output: unknown): ModelOutput =>
-  typeof output === "string" ? { type: "text", value: output } : { type: "json", value: asJson(jsonOf(output) ?? null) }
+export const outputAlone = (output: unknown): ModelOutput => {
+  const json = output === undefined ? null : jsonOf(output)
+  if (typeof json === "string") return { type: "text", value: json }
+  return json === undefined ? { type: "text", value: written(output) } : { type: "json", value: asJson(json) }
+}
 
 // Theirs can be changed.
 const asJson = (value: unknown) => value as Extract<ModelOutput, { readonly type: "json" }>["value"]

@@ -25,7 +25,6 @@ import { type RepliesOptions, repliesTo } from "./repliesTo.ts"
  * import { AiSdk } from "@fallible/ai-sdk"
  * import { Transcript } from "@fallible/core"
  * import * as CallFacts from "@fallible/core/CallFacts"
-import type { Reply } from "@fallible/core/Question"
  * import { Schema } from "effect"
  *
  * const chat: AiSdk.Chat = { transcript: Transcript.make([]), facts: CallFacts.empty }

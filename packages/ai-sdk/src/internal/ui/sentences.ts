@@ -85,4 +85,4 @@ export const heldBackText = "It has not run yet. It waits for your reply to the 
 export const cutShortText = "The run ended before this did."
 
 /** A stream that broke: that is an error of the program. */
-export const brokenText = "Something went wrong. Ask again."
+export const brokenText = "Something went wrong. What was done before that stays done."

@@ -4,7 +4,7 @@ import type { Certainty } from "@fallible/core/Certainty"
 import type { CallEnded } from "@fallible/core/ClientEvent"
 import type { Kind, Question, Reply } from "@fallible/core/Question"
 import type { HandledBy } from "@fallible/core/ToolOutcome"
-import type { InferUIMessageChunk, UIMessage } from "ai"
+import type { InferUIMessageChunk, UIMessage, UITools } from "ai"
 import type * as Schema from "effect/Schema"
 
 /**
@@ -86,12 +86,13 @@ export type UiMetadata = {
 }
 
 /**
- * A message with the parts that a run has: `useChat<AiSdk.UiMessage>()`.
+ * A message with the parts that a run has: `useChat<AiSdk.UiMessage>()`. With `AiSdk.UiMessage<InferUITools<typeof tools>>`, the inputs
+ * and outputs of tools have their types, which hold if the page is shown them.
  *
  * @category models
  * @since 0.1.0
  */
-export type UiMessage = UIMessage<UiMetadata, UiData>
+export type UiMessage<Tools extends UITools = UITools> = UIMessage<UiMetadata, UiData, Tools>
 
 /**
  * One piece of the stream of a message.

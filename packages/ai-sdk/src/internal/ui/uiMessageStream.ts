@@ -17,7 +17,7 @@ export const uiMessageStream = <R>(
   demandKnown("A stream for a page", options, names)
   return Stream.suspend(() => {
     const message = new MessageWriter(options)
-    return AgentEvent.forClients(run, options).pipe(
+    return AgentEvent.forClients(Stream.tapError(run, logRefusal), options).pipe(
       Stream.catchCause((cause) => Stream.fromEffect(cutOff(cause))),
       // A server may end the stream of a run, with `Stream.interruptWhen` or `Stream.take`.
       Stream.concat(Stream.suspend(() => message.isOver ? Stream.empty : Stream.succeed(interrupted))),
@@ -39,6 +39,10 @@ const names: Names<UiOptions> = {
 }
 
 const interrupted: CutOff = { _tag: "Interrupted" }
+
+// A page reads no more than that its request is not valid.
+const logRefusal = (failure: Failed): Effect.Effect<void> =>
+  failure._tag === "RunRefused" ? Effect.logWarning(failure.detail) : Effect.void
 
 const cutOff = (cause: Cause.Cause<never>): Effect.Effect<CutOff> =>
   Cause.hasInterruptsOnly(cause)
