@@ -15,6 +15,7 @@ const dispatch = "packages/core/src/internal/dispatch"
 const policy = "packages/core/src/internal/policy"
 const agent = "packages/core/src/internal/agent"
 const facts = "packages/core/src/CallFacts.ts"
+const session = "packages/core/src/CallSession.ts"
 const records = "packages/core/src/internal/dispatch/recordCalls.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -1054,7 +1055,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "approvals: a call that may only ask runs",
     file: `${dispatch}/callAdmission.ts`,
-    text: `if (this.#options.asksOnly === true) return Effect.fail(DispatchFailure.notRun(this.#tool.name))`,
+    text: `if (this.#asksOnly) return Effect.fail(DispatchFailure.notRun(this.#tool.name))`,
     replacement: ""
   },
   {
@@ -1243,5 +1244,65 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: `${dispatch}/approvalStage.ts`,
     text: `again === undefined ? decisionOn(call,`,
     replacement: `again === null ? decisionOn(call,`
+  },
+  {
+    name: "sessions: an interrupted call leaves no doubt",
+    file: session,
+    text: `onInterrupted: record,`,
+    replacement: `onInterrupted: undefined,`
+  },
+  {
+    name: "sessions: what another session of the scope did is not known",
+    file: session,
+    text: `return this.#seen < this.#known.recorded`,
+    replacement: `return this.#seen > this.#known.recorded`
+  },
+  {
+    name: "sessions: two of one scope act at once",
+    file: session,
+    text: `some(({ session }) => session !== this)`,
+    replacement: `some(({ session }) => session === undefined)`
+  },
+  {
+    name: "sessions: equal calls of a turn run twice",
+    file: session,
+    text: `isJoinable(tool)) turn.ended.push`,
+    replacement: `!isJoinable(tool)) turn.ended.push`
+  },
+  {
+    name: "sessions: a call that still runs is in no doubt",
+    file: session,
+    text: `outcome !== undefined && outcome.certainty !== "not_executed"`,
+    replacement: `outcome !== undefined && outcome.certainty === "executed"`
+  },
+  {
+    name: "sessions: stored facts are taken as they are",
+    file: session,
+    text: `if (!isFacts(facts)) return`,
+    replacement: `if (facts === null) return`
+  },
+  {
+    name: "results: what a failed attempt told counts",
+    file: `${call}/note.ts`,
+    text: `&& source === undefined && told === undefined`,
+    replacement: `&& source === undefined`
+  },
+  {
+    name: "results: the model reads the value that it is told something else for",
+    file: `${call}/readIn.ts`,
+    text: `told === undefined ? value : told`,
+    replacement: `value`
+  },
+  {
+    name: "client tools: those of a turn are asked one after the other",
+    file: `${agent}/turnCalls.ts`,
+    text: ` || tool?.client === true`,
+    replacement: ``
+  },
+  {
+    name: "client tools: words are a result",
+    file: `${agent}/takenReplies.ts`,
+    text: `if (question.kind === "client") {`,
+    replacement: `if (question.kind === undefined) {`
   }
 ]

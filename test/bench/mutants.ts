@@ -40,6 +40,10 @@ const laws = [
   // What people approve.
   "test/core/approvals.test.ts",
   "test/core/approvalAttacks.test.ts",
+  // Calls in another loop, and what clients run and see.
+  "test/core/callSession.test.ts",
+  "test/core/clientTools.test.ts",
+  "test/core/toldResults.test.ts",
   // What looks like a loop, and what comes later.
   "test/core/honestWork.test.ts",
   // What the requests of a handler prove.
