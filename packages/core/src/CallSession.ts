@@ -7,6 +7,9 @@
  * Calls that act run one by one, in the order in which they are made. Calls that read run at once. Equal calls of one turn are
  * joined. A call that a handler makes in the session of its own call does not wait for that call.
  *
+ * Sessions of one named scope may overlap in a process, as two requests of a chat do. Then only one of them acts at a time: a call
+ * of another one is refused (`not_run`), and knows later what was done meanwhile. Other processes are not seen.
+ *
  * Nobody can be asked here: an approval is a matter of the other loop, which calls only what is approved. A call that asks its
  * user fails with the code `not_asked`.
  *

@@ -66,8 +66,9 @@ type TheirToolOf<T> = T extends Tool.Tool<string, infer Input, infer Output, inf
  * | a question (`ToolCall.ask`)   | a failure with the code `not_asked`: nobody can be asked in their loop              |
  *
  * An approval in their loop is a part of the messages, and a page can make up any, with any arguments: pass
- * `experimental_toolApprovalSecret` to the AI SDK. The `preview` and the time of an approval do not count there, and two requests
- * with the same approval at the same time both run its call, under one idempotency key.
+ * `experimental_toolApprovalSecret` to the AI SDK. The `preview` and the time of an approval do not count there. Of two requests
+ * that have the same approval at the same time, one runs its call, if both name the same `scope` in one process. In several
+ * processes both do, under one idempotency key.
  *
  * Calls that act run one by one, and equal calls of one step run once. An aborted call that may have acted is in doubt. The AI SDK
  * parses a model's text before it is checked, so numbers of more than 15 digits may have lost some.
