@@ -38,6 +38,8 @@ export const browsing = () => {
   const visit = (url: string, visit: (page: Page) => Promise<void>, expected?: RegExp) =>
     Effect.promise(async () => {
       const context = await browser.newContext()
+      // A busy machine is slow, and no failure.
+      context.setDefaultTimeout(120_000)
       const logged: Array<string> = []
       context.on("console", (message) => logged.push(message.text()))
       context.on("weberror", (error) => logged.push(error.error().message))
