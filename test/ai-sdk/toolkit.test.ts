@@ -277,6 +277,12 @@ describe("AiSdk.toolkit", () => {
         definitions[0]?.description,
         "Finds for t-1\nExamples: {\"booking\":\"b-1\"} {\"booking\":\"b-2\"}"
       )
+      // Its type forbids a promise. A rejection that nobody hears would fail the test run.
+      const late = { ...find, description: (async () => Promise.reject(new Error("down"))) as never }
+      const { definitions: [definition] } = AiSdk.toolkit({ late }, {
+        late: { sideEffect: "none", context: { tenant: "t-1" } }
+      })
+      assert.strictEqual(definition?.description, "Examples: {\"booking\":\"b-1\"} {\"booking\":\"b-2\"}")
     }))
 })
 

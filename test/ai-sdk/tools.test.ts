@@ -11,6 +11,7 @@ import { MockLanguageModelV4 } from "ai/test"
 import { Context, Effect, Layer, ManagedRuntime, Schedule, Schema } from "effect"
 import { z } from "zod"
 import { ada, payments } from "../support/approving.ts"
+import { losing } from "../support/losing.ts"
 
 /** Runs `generateText` against a model that plays a script. Returns its result, and what the model read of each call. */
 const generating = (
@@ -40,22 +41,6 @@ const generating = (
   }))
 
 const done = ScriptedModel.text("Done.")
-
-/** A payment whose first answer is lost, and what was sent. */
-const losing = () => {
-  const keys: Array<string> = []
-  const pay = Tool.make("pay", {
-    description: "Pays",
-    parameters: Schema.Struct({ order: Schema.String, note: Schema.optionalKey(Schema.String) }),
-    success: Schema.String,
-    identity: ({ order }) => order
-  }, () =>
-    Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
-      keys.push(idempotencyKey) === 1
-        ? Effect.fail(new ToolUnavailable({ code: "connection", detail: "Lost.", transient: true, outcome: "unknown" }))
-        : Effect.succeed("paid")))
-  return { keys, pay }
-}
 
 /** The calls that have failed in the loop of the AI SDK. */
 const failuresOf = (
@@ -287,7 +272,15 @@ describe("AiSdk.tools in generateText", () => {
       const failing = () => {
         throw new Error("no words")
       }
-      for (const [options, words] of [[{}, "5"], [{ rendering: failing }, "\"5\""]] as const) {
+      const async = (() =>
+        Promise.reject(new Error("no words"))) as never
+      for (
+        const [options, words] of [
+          [{}, "5"],
+          [{ rendering: failing }, "\"5\""],
+          [{ rendering: async }, "\"5\""]
+        ] as const
+      ) {
         const tools = AiSdk.tools(Toolkit.make(pay), options)
         const { result } = yield* generating([ScriptedModel.call("pay", {}), done], tools)
         assert.deepStrictEqual(
@@ -387,6 +380,9 @@ describe("approvals in the loop of the AI SDK", () => {
       assert.isTrue(yield* needs(pay.pipe(Tool.approve())))
       assert.isFalse(yield* needs(pay.pipe(Tool.approve(({ amount }) => amount > 5))))
       assert.isTrue(yield* needs(pay.pipe(Tool.approve(() => Effect.die("down")))))
+      // Its type forbids it. A rejection that nobody hears would end the process, so the test run would fail.
+      const rejecting = async () => Promise.reject(new Error("down"))
+      assert.isTrue(yield* needs(pay.pipe(Tool.approve(rejecting as never))))
       assert.isTrue(yield* needs(pay.pipe(Tool.approve(() => false), Tool.approve(() => true))))
     }))
 })

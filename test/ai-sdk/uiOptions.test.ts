@@ -113,7 +113,10 @@ describe("`failures`", () => {
       // A page breaks at anything but a text.
       const [nonsense] = yield* errorText({ failures: () => JSON.parse("{\"sentence\":1}") })
       assert.strictEqual(nonsense, general)
-    }).pipe(playing(...Array.from({ length: 3 }, () => [call("charge", {}), text("Done.")]).flat())))
+      // Its type forbids it. A rejection that nobody hears would fail the test run.
+      const [late] = yield* errorText({ failures: (async () => Promise.reject(new Error("no words"))) as never })
+      assert.strictEqual(late, general)
+    }).pipe(playing(...Array.from({ length: 4 }, () => [call("charge", {}), text("Done.")]).flat())))
 })
 
 describe("a run that its server ends", () => {

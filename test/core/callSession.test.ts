@@ -1,10 +1,11 @@
 /* Calls in a loop that is not an agent's (`CallSession`). */
 import { assert, describe, it } from "@effect/vitest"
-import { Policy, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Policy, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as CallSession from "@fallible/core/CallSession"
 import { Deferred, Effect, Fiber, Result, Schema } from "effect"
 import { ada, payments } from "../support/approving.ts"
+import { losing } from "../support/losing.ts"
 
 const callOf = (name: string, args: object, id = "1") => ({ id, name, arguments: JSON.stringify(args) })
 
@@ -13,22 +14,6 @@ interface Calling {
 }
 
 const endOf = (outcome: CallSession.Outcome) => outcome._tag === "Failed" ? outcome.failure.code : outcome._tag
-
-/** A tool whose answer is lost the first time, and what it has done. */
-const losing = () => {
-  const keys: Array<string> = []
-  const pay = Tool.make("pay", {
-    description: "Pays",
-    parameters: Schema.Struct({ order: Schema.String, note: Schema.optionalKey(Schema.String) }),
-    success: Schema.String,
-    identity: ({ order }) => order
-  }, () =>
-    Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
-      keys.push(idempotencyKey) === 1
-        ? Effect.fail(new ToolUnavailable({ code: "connection", detail: "Lost.", transient: true, outcome: "unknown" }))
-        : Effect.succeed("paid")))
-  return { keys, pay }
-}
 
 describe("CallSession", () => {
   it.effect("a lost call is not repeated, in other words either, and not in a later session of its scope", () =>

@@ -32,6 +32,11 @@ const isStream = (value: unknown): value is ReadableStream<unknown> => {
   return typeof getReader === "function" && typeof cancel === "function"
 }
 
+/** Handles the rejection of a promise that is no answer. Without a handler, the rejection could end the process. */
+export const silence = (value: unknown): void => {
+  if (value instanceof Promise) void Promise.prototype.then.call(value, undefined, () => {})
+}
+
 /** Returns a value as the JSON that it is written as; `undefined` if it cannot be written. */
 export const jsonOf = (value: unknown): Schema.Json | undefined =>
   value === undefined ? undefined : Option.getOrUndefined(asJson(value))

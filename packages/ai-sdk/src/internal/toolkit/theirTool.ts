@@ -7,7 +7,7 @@ import type { FlexibleSchema } from "ai"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { type Fields, fieldsOf, textAt, written } from "../untyped.ts"
+import { type Fields, fieldsOf, silence, textAt, written } from "../untyped.ts"
 import { callOptions, executionOptions } from "./executionOptions.ts"
 import { tellOutput } from "./modelOutput.ts"
 import { inputOf, outputOf } from "./theirSchema.ts"
@@ -110,6 +110,7 @@ const resultOf = (name: string, { outputSchema }: Fields): unknown =>
 
 const descriptionOf = ({ description, inputExamples }: Fields, context: unknown): string => {
   const text = isFunction(description) ? description({ context }) : description
+  silence(text)
   const examples = (Array.isArray(inputExamples) ? inputExamples : []).map((example) =>
     JSON.stringify(fieldsOf(example)["input"])
   )

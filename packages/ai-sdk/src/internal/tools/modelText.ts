@@ -7,7 +7,7 @@ import * as Rendering from "@fallible/core/Rendering"
 import type { Completed } from "@fallible/core/ToolOutcome"
 import type { Tool } from "ai"
 import * as Effect from "effect/Effect"
-import { jsonOf, written } from "../untyped.ts"
+import { jsonOf, silence, written } from "../untyped.ts"
 
 /** What `toModelOutput` returns. */
 export type ModelOutput = Awaited<ReturnType<NonNullable<Tool["toModelOutput"]>>>
@@ -23,6 +23,7 @@ export const textBy = (
   Effect.catchCause(
     Effect.suspend(() => {
       const text: unknown = rendering(outcome, call)
+      silence(text)
       return typeof text === "string"
         ? Effect.succeed(text)
         : Effect.die(new TypeError("A rendering returns a string."))
@@ -43,7 +44,7 @@ export const modelOutputOf = (outcome: Completed, text: string, isOwn: boolean):
   return { type: "content", value: [{ type: "text", text: words }, ...files.map(partOf)] }
 }
 
-/** Returns what the model reads of a result of which nothing else is known. */
+/** Returns what the model reads of a result, if nothing else is known of it. */
 export const outputAlone = (output: unknown): ModelOutput => {
   const json = output === undefined ? null : jsonOf(output)
   if (typeof json === "string") return { type: "text", value: json }

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { copyOf, isStill } from "../untyped.ts"
+import { copyOf, isStill, silence } from "../untyped.ts"
 import { CallFailed } from "./callFailed.ts"
 import { type ModelOutput, modelOutputOf, outputAlone, Recent, textBy } from "./modelText.ts"
 import { refusedAs } from "./unreadable.ts"
@@ -129,12 +129,12 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
   ): Promise<unknown> => {
     const refused = refusedAs(input)
     if (refused !== undefined) throw new CallFailed(written(refused, { id: toolCallId, name }), refused)
-    // All calls of a reply have the same list of messages.
     // A fiber that is started with such a signal runs until it waits for something.
     abortSignal?.throwIfAborted()
     const call = { id: toolCallId, name }
     const called = Effect.flatMapEager(inputs.textOf(input), (args) =>
       Effect.flatMap(
+        // All calls of a reply have the same list of messages.
         session.call({ ...call, arguments: args }, messages),
         (outcome) => Effect.map(textBy(written, outcome, call), (text) => ({ outcome, text }))
       ))
@@ -161,6 +161,7 @@ const approvalOf = ({ approvals = [] }: Tool.Any, { runPromise }: Sharing): Pick
         if (when === undefined) return Effect.succeed(true)
         const asked = Effect.suspend(() => {
           const needed: unknown = asAny(when)(input)
+          silence(needed)
           return Effect.isEffect(needed) ? needed : Effect.succeed(needed)
         })
         return Effect.matchCause(asked, { onSuccess: (needed) => needed !== false, onFailure: () => true })

@@ -4,6 +4,7 @@
 import type { CallEnded, FailureHandled } from "@fallible/core/ClientEvent"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
+import { silence } from "../untyped.ts"
 import type { Recovery } from "./types.ts"
 
 /** Asks an application's function for a sentence. If there is none, it throws, or it returns none, the answer is `undefined`. */
@@ -12,6 +13,7 @@ export const ownText = <A>(own: ((about: A) => string | undefined) | undefined):
   const asked = Option.liftThrowable((about: A): unknown => own(about))
   return (about) => {
     const text = Option.getOrUndefined(asked(about))
+    silence(text)
     return typeof text === "string" ? text : undefined
   }
 }
