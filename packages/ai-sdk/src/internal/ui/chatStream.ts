@@ -11,6 +11,7 @@ import type { UIMessage } from "ai"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import { fromUiMessages } from "./fromUiMessages.ts"
 import { type RepliesOptions, repliesTo } from "./repliesTo.ts"
 
@@ -120,17 +121,13 @@ interface Chatting<A extends Answer.Fields, R> {
 export const chatStream = <A extends Answer.Fields, R>(
   agent: Chatting<A, R>,
   messages: ReadonlyArray<UIMessage>,
-  { by, chat, edits, id, keep, ...settings }: ChatOptions
+  options: ChatOptions
 ): Stream.Stream<AgentEvent.AgentEvent<A>, Failed, R> => {
+  const { chat, id, keep } = options
   const { facts = CallFacts.empty, suspension, transcript } = chat ?? {}
   const keepRun = ({ facts, transcript }: Chat) => keep({ facts, transcript })
-  const keeping = { ...settings, onInterrupt: keepRun }
-  const replies = suspension === undefined
-    ? []
-    : repliesTo(suspension, messages, {
-      ...(by === undefined ? {} : { by }),
-      ...(edits === undefined ? {} : { edits })
-    })
+  const keeping = { ...Struct.omit(options, ["by", "chat", "edits", "id", "keep"]), onInterrupt: keepRun }
+  const replies = suspension === undefined ? [] : repliesTo(suspension, messages, options)
   const { question } = fromUiMessages(messages)
   const run = suspension !== undefined && replies.length > 0
     ? agent.resumeStream(suspension, replies, keeping)

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as Schema from "effect/Schema"
 import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { shown, Transcript } from "../../Transcript.ts"
+import { current as transcript, type Transcript } from "../../Transcript.ts"
 import { type AskOptions, askUser } from "../call/askUser.ts"
 import { attachTo, progressIn, tellIn } from "../call/handlerNotes.ts"
 import { refusalBecause, type RefuseOptions } from "../call/refuse.ts"
@@ -173,10 +173,7 @@ const contextOf = (
     attach: (file) => attachTo(scope, file),
     tell: (value) => tellIn(scope, value),
     progress: (value) => progressIn(scope, value),
-    transcript: () => {
-      const sent = scope.placeInRun?.transcript
-      return sent instanceof Transcript ? shown(sent) : undefined
-    }
+    transcript: () => Effect.runSync(Effect.provideService(transcript, current, scope))
   }
 }
 
