@@ -1,7 +1,17 @@
 /** The moves of custom policies: what each does with the run inside it, and how long it waits. */
 import { Policy, SemanticGarbage, type ToolFailure, ToolUnavailable } from "@fallible/core"
 import { Clock, Duration, Effect, Fiber } from "effect"
-import { type Act, around, type Failure, isWaitHeard, mirror, type Play, type Stretch, worldOf } from "./policyWorld.ts"
+import {
+  type Act,
+  around,
+  type Failure,
+  isEndHeard,
+  isWaitHeard,
+  mirror,
+  type Play,
+  type Stretch,
+  worldOf
+} from "./policyWorld.ts"
 
 /** The tools of a custom policy. */
 interface Hands<A, E extends ToolFailure.ToolFailure, R> {
@@ -203,7 +213,7 @@ export const byHand = (
             Effect.onExit(() =>
               Effect.andThen(
                 flush,
-                Effect.map(isWaitHeard, (isHeard) => {
+                Effect.map(isEndHeard, (isHeard) => {
                   stretch.isHeard = isHeard
                   stretch.isOpen = false
                 })

@@ -50,6 +50,8 @@ export class World {
   readonly call: Stretch = { isOpen: true, isHeard: true }
   /** Whether an event fell on the exact tick of a deadline, so that either may come first. */
   isTie = false
+  /** Whether a policy ended on the exact tick of a deadline. In uninterruptible code, the deadline may come first. */
+  isTieOfEnds = false
   /** Whether, in uninterruptible code, a handler began or a wait ended after its deadline. */
   isLate = false
   readonly executions: Array<Execution> = []
@@ -94,6 +96,13 @@ const isHeard = isHeardBy((now, deadline, world) => {
 
 /** Like `isHeard`, but a wait that ends exactly at its deadline still counts as in time. */
 export const isWaitHeard = isHeardBy((now, deadline, world) => {
+  if (now > deadline) world.isLate = true
+  return now <= deadline
+})
+
+/** Like `isWaitHeard`, at the end of a policy. */
+export const isEndHeard = isHeardBy((now, deadline, world) => {
+  if (now === deadline) world.isTieOfEnds = true
   if (now > deadline) world.isLate = true
   return now <= deadline
 })
