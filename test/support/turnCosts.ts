@@ -9,14 +9,11 @@ import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as Schema from "effect/Schema"
 
 const parameters = Schema.Struct({ city: Schema.String })
-const definition = {
-  description: "",
-  parameters,
-  success: Schema.Struct({ celsius: Schema.Finite }),
-  sideEffect: "none"
-} as const
+const success = Schema.Struct({ celsius: Schema.Finite })
+const definition = { description: "", parameters, success, sideEffect: "none" } as const
 
-const plain = Tool.make("get_weather", definition, ({ city }) => Effect.succeed({ celsius: city.length }))
+const celsiusIn = ({ city }: typeof parameters.Type) => Effect.succeed({ celsius: city.length })
+const plain = Tool.make("get_weather", definition, celsiusIn)
 const tools = {
   plain,
   standard: plain.pipe(Tool.withDefaults(Policy.standard())),
@@ -27,6 +24,11 @@ const tools = {
     Tool.concurrency(8),
     CircuitBreaker.protect(),
     LastKnown.fallback()
+  ),
+  acting: Tool.make(
+    "get_weather",
+    { description: "", parameters, success, sideEffect: "non_idempotent", identity: ({ city }) => city },
+    celsiusIn
   ),
   failing: Tool.make("get_weather", definition, ({ city }) =>
     Effect.fail(
@@ -79,6 +81,7 @@ export const subjects = {
   "a plain turn": running(tools.plain, 50),
   "a turn with Policy.standard()": running(tools.standard, 50),
   "a turn with everything on": running(tools.everything, 50, 1, "1 hour"),
+  "a turn that acts": running(tools.acting, 50),
   "a failed turn": running(tools.failing, 50),
   "a turn of 100 parallel calls": running(tools.plain, 5, 100)
 }

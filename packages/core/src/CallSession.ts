@@ -149,8 +149,8 @@ interface Open {
   readonly id: string
   readonly session: object
   readonly tool: Tool.Any
-  /** For the calls that its handler makes in this session. Absent if it reads. */
-  readonly inner?: Semaphore.Semaphore
+  /** For the calls that its handler makes in this session, which few make. */
+  inner?: Semaphore.Semaphore
   /** How it would end if it were cut off now. */
   soFar?: () => ToolOutcome
 }
@@ -214,7 +214,7 @@ class Session<T extends Tool.Any> {
       const of = this.#turnOf(turn ?? {})
       if (tool === undefined) return Effect.suspend(() => this.#perform(begun, of, call, id, tool))
       const isReading = tool.sideEffect === "none"
-      const open: Open = { id, tool, session: this, ...(isReading ? {} : { inner: Semaphore.makeUnsafe(1) }) }
+      const open: Open = { id, tool, session: this }
       const performed = Effect.suspend(() => {
         this.#open.add(open)
         if (!isReading) this.#known.acting.add(open)
@@ -235,10 +235,10 @@ class Session<T extends Tool.Any> {
   // Waiting for the call whose handler makes this one would never end.
   #turnTaking(scope: Scope): Semaphore.Semaphore {
     const record = this.#open.size === 0 ? undefined : recordHere()
-    const around = Array.from(this.#open).findLast(({ id, inner }) =>
-      inner !== undefined && (isInsideCall(scope, id) || record?.attempt.isInside(id) === true)
+    const around = Array.from(this.#open).findLast(({ id, tool }) =>
+      tool.sideEffect !== "none" && (isInsideCall(scope, id) || record?.attempt.isInside(id) === true)
     )
-    return around?.inner ?? this.#acting
+    return around === undefined ? this.#acting : around.inner ??= Semaphore.makeUnsafe(1)
   }
 
   get #begin() {

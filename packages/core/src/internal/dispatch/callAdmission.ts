@@ -494,7 +494,8 @@ export class CallAdmission {
     const intended = this.#intended
     const { name: tool } = this.#tool
     if (scope === undefined || number === undefined || intended === undefined) return
-    this.#call.onLateRequest = () => {
+    // V8 puts a function literal that is assigned to a property into old space, where it keeps all that it refers to.
+    const onLateRequest = () => {
       const text = attempt(() => this.#textOf(intended))
       noteLateDoubt(scope, {
         id,
@@ -513,6 +514,7 @@ export class CallAdmission {
       })
       this.#noteDoubtAge({ id })
     }
+    this.#call.onLateRequest = onLateRequest
   }
 
   #intentOf(intended: Intended, outcome: ToolOutcome): Intent | undefined {
