@@ -11,6 +11,7 @@ import { Duration } from "effect"
 import * as fc from "fast-check"
 import { judgeTurn, noLoop, refuseInLoop } from "../../packages/core/src/internal/agent/loopGuard.ts"
 import { type Observed } from "../../packages/core/src/internal/agent/loopJudgement.ts"
+import { isPending } from "../../packages/core/src/internal/value/pendingData.ts"
 
 const effort = { attempts: 1, waited: Duration.zero, handled: [] } as const
 const reads = { sideEffect: "none" } as const
@@ -132,7 +133,9 @@ describe("the guard against loops", () => {
   })
 
   it("H10 tells and then ends each run that only repeats known calls, in 1,000 random runs", () => {
-    const known = fc.uniqueArray(fc.record({ name: toolName, n: fc.nat(5), value: result }), {
+    // A result that says that something is under way is looked at twenty times before it counts.
+    const value = result.filter((value) => !isPending(value))
+    const known = fc.uniqueArray(fc.record({ name: toolName, n: fc.nat(5), value }), {
       minLength: 1,
       maxLength: 3,
       selector: ({ n, name }) => `${name} ${n}`
