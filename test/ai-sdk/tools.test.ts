@@ -221,6 +221,23 @@ describe("AiSdk.tools in generateText", () => {
       assert.deepStrictEqual(paid, [{ ...ada, to: "Ben" }])
     }))
 
+  it.effect("a date that a function of the user changes in place is the one that was written", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const book = Tool.make("book", {
+        description: "Books",
+        parameters: Schema.Struct({ day: Schema.DateFromString }),
+        success: Schema.Void
+      }, ({ day }) => Effect.sync(() => void seen.push(day)))
+      const postponing = Tool.approve(book, ({ day }) => {
+        day.setTime(0)
+        return false
+      })
+      const day = "2026-01-01T00:00:00.000Z"
+      yield* generating([ScriptedModel.call("book", { day }), done], AiSdk.tools(Toolkit.make(postponing)))
+      assert.deepStrictEqual(seen, [new Date(day)])
+    }))
+
   it.effect("calls that have one id have each its own result", () =>
     Effect.gen(function*() {
       const look = Tool.make("look", {
@@ -450,5 +467,31 @@ describe("tools of the AI SDK, ours and theirs again", () => {
       )
       assert.deepStrictEqual(seen, [{ name: "Ada", max: 3 }])
       assert.deepStrictEqual(read, ["{\"found\":3}"])
+    }))
+
+  it.effect("are checked as often as by the AI SDK alone, and run with the input that was shown, which they cannot change", () =>
+    Effect.gen(function*() {
+      let [checks, ids] = [0, 0]
+      const seen: Array<unknown> = []
+      const find = tool({
+        description: "Finds",
+        inputSchema: z.object({ name: z.string(), id: z.string().default(() => `made-${++ids}`) })
+          .refine(() => ++checks > 0),
+        execute: async (input) => {
+          seen.push({ ...input })
+          input.name = "Ben"
+          return "Found."
+        }
+      })
+      const script = [ScriptedModel.call("find", { name: "Ada" }), done]
+      yield* generating(script, { find })
+      const alone = checks
+      const { result } = yield* generating(
+        script,
+        AiSdk.tools(AiSdk.toolkit({ find }, { find: { sideEffect: "none" } }))
+      )
+      assert.strictEqual(checks, 2 * alone)
+      assert.deepStrictEqual(seen.at(-1), { name: "Ada", id: `made-${ids}` })
+      assert.deepStrictEqual(result.steps[0]?.toolCalls.map(({ input }) => input), seen.slice(-1))
     }))
 })

@@ -1248,8 +1248,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "sessions: an interrupted call leaves no doubt",
     file: session,
-    text: `onInterrupted: record,`,
-    replacement: `onInterrupted: undefined,`
+    text: `onInterrupted: record`,
+    replacement: `onInterrupted: undefined`
   },
   {
     name: "sessions: what another session of the scope did is not known",
@@ -1280,6 +1280,18 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: session,
     text: `if (!isFacts(facts)) return`,
     replacement: `if (facts === null) return`
+  },
+  {
+    name: "sessions: what is decoded already is decoded again",
+    file: "packages/core/src/internal/dispatch/performCall.ts",
+    text: `decoded !== undefined && text === own`,
+    replacement: `decoded === null && text === own`
+  },
+  {
+    name: "sessions: no call needs an approval",
+    file: session,
+    text: `needed.length > 0)`,
+    replacement: `needed.length < 0)`
   },
   {
     name: "results: what a failed attempt told counts",

@@ -1,16 +1,21 @@
 /* Calls in a loop that is not an agent's (`CallSession`). */
 import { assert, describe, it } from "@effect/vitest"
-import { Policy, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { Observer, Policy, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as CallSession from "@fallible/core/CallSession"
+import * as Deadline from "@fallible/core/Deadline"
 import { Deferred, Effect, Fiber, Result, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import { ada, payments } from "../support/approving.ts"
 import { losing } from "../support/losing.ts"
 
 const callOf = (name: string, args: object, id = "1") => ({ id, name, arguments: JSON.stringify(args) })
 
 interface Calling {
-  readonly call: (call: ReturnType<typeof callOf>, turn: object) => Effect.Effect<CallSession.Outcome>
+  readonly call: (
+    call: ReturnType<typeof callOf>,
+    options: CallSession.CallOptions
+  ) => Effect.Effect<CallSession.Outcome>
 }
 
 const endOf = (outcome: CallSession.Outcome) => outcome._tag === "Failed" ? outcome.failure.code : outcome._tag
@@ -37,7 +42,9 @@ describe("CallSession", () => {
       const session = CallSession.make(Toolkit.make(pay))
       const turn = {}
       const calls = [callOf("pay", ada, "1"), callOf("pay", ada, "2")]
-      const outcomes = yield* Effect.all(calls.map((call) => session.call(call, turn)), { concurrency: "unbounded" })
+      const outcomes = yield* Effect.all(calls.map((call) => session.call(call, { turn })), {
+        concurrency: "unbounded"
+      })
       assert.deepStrictEqual(outcomes.map((outcome) => outcome.joined), [undefined, true])
       assert.strictEqual(paid.length, 1)
       yield* session.call(callOf("pay", ada))
@@ -147,6 +154,40 @@ describe("CallSession", () => {
       assert.deepStrictEqual(CallFacts.inDoubt(session.facts()), [])
     }))
 
+  it.effect("arguments that are decoded already are what runs, and are not decoded again", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const session = CallSession.make(Toolkit.make(pay))
+      const decoded = { params: { ...ada, amount: 7 }, repairs: [] }
+      yield* session.call(callOf("pay", ada), { decoded })
+      assert.deepStrictEqual(paid, [{ ...ada, amount: 7 }])
+    }))
+
+  it.effect("an approval is for the other loop to ask for, and a call that it makes needs none", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = payments()
+      const session = CallSession.make(Toolkit.make(pay.pipe(Tool.approve(({ amount }) => amount > 5))))
+      assert.isFalse(yield* session.needsApproval("pay", ada))
+      assert.isTrue(yield* session.needsApproval("pay", { ...ada, amount: 7 }))
+      assert.isFalse(yield* session.needsApproval("nowhere", ada))
+      yield* session.call(callOf("pay", { ...ada, amount: 7 }))
+      assert.strictEqual(paid.length, 1)
+    }))
+
+  it.effect("an approval whose predicate never answers is asked for at the deadline, and one that fails is reported", () =>
+    Effect.gen(function*() {
+      const { pay } = payments()
+      const session = CallSession.make(Toolkit.make(pay.pipe(Tool.approve(() => Effect.never))))
+      const fiber = yield* Effect.forkChild(session.needsApproval("pay", ada).pipe(Deadline.within("2 seconds")))
+      yield* TestClock.adjust("2 seconds")
+      assert.isTrue(yield* Fiber.join(fiber))
+      const lines: Array<unknown> = []
+      const failing = CallSession.make(Toolkit.make(pay.pipe(Tool.approve(() => Effect.die("down")))))
+      const observer = { onDefect: (label: string) => Effect.sync(() => void lines.push(label)) }
+      assert.isTrue(yield* failing.needsApproval("pay", ada).pipe(Observer.observe(observer)))
+      assert.deepStrictEqual(lines, ["It is not known whether pay needs an approval, so it is asked for"])
+    }))
+
   it.effect("a handler may make calls in the session of its own call, one by one and joined", () =>
     Effect.gen(function*() {
       const begun: Array<string> = []
@@ -158,7 +199,7 @@ describe("CallSession", () => {
       const inner = () => {
         const turn = {}
         return Effect.all(
-          [1, 1, 2].map((n) => Effect.suspend(() => session.call(callOf("leaf", { n }), turn))),
+          [1, 1, 2].map((n) => Effect.suspend(() => session.call(callOf("leaf", { n }), { turn }))),
           { concurrency: "unbounded" }
         )
       }

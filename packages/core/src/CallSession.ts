@@ -21,12 +21,14 @@ import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as Struct from "effect/Struct"
+import type { Decoded } from "./Arguments.ts"
 import { type CallFacts, empty, schema as factsSchema } from "./CallFacts.ts"
 import * as DispatchFailure from "./internal/arguments/dispatchFailure.ts"
 import { current, isInsideCall, type Scope } from "./internal/call/scope.ts"
+import { neededOf } from "./internal/dispatch/approvalStage.ts"
 import { type EarlierCall, endedIn, isJoinable } from "./internal/dispatch/equalCalls.ts"
 import { handedOn, takenOver, withLateDoubts } from "./internal/dispatch/lateDoubt.ts"
-import { performCall } from "./internal/dispatch/performCall.ts"
+import { performCall, type PerformOptions } from "./internal/dispatch/performCall.ts"
 import { beginFacts, recordCall } from "./internal/dispatch/recordCalls.ts"
 import { Latest } from "./internal/value/latest.ts"
 import { randomId } from "./internal/value/randomId.ts"
@@ -56,6 +58,22 @@ export type Options = {
 }
 
 /**
+ * The options of a call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallOptions {
+  /** Any object that stands for the model's reply: equal calls with the same one are joined. Default: a turn of its own. */
+  readonly turn?: object | undefined
+  /**
+   * What `Arguments.decode` made of the arguments, if the loop has shown it already. What the schema makes up, such as an id, is
+   * then the same, and nothing is checked twice. Nobody else may change it. Default: the arguments are decoded.
+   */
+  readonly decoded?: Decoded<unknown> | undefined
+}
+
+/**
  * How a call of a session ends.
  *
  * @category models
@@ -70,12 +88,16 @@ export type Outcome = Completed | Failed | Stopped
  * @since 0.1.0
  */
 export interface CallSession<out T extends Tool.Any> {
+  /** Runs one call. The Effect never fails. */
+  readonly call: (call: ToolCall, options?: CallOptions) => Effect.Effect<Outcome, never, Tool.Requirements<T>>
   /**
-   * Runs one call. The Effect never fails.
+   * True if a call needs an approval (`Tool.approve`), for which the other loop has to ask before it makes the call. A predicate
+   * that does not answer says that it does, and is reported.
    *
-   * @param turn any object that stands for the model's reply: equal calls with the same one are joined. Default: a turn of its own
+   * @param tool the name of the tool. One that the toolkit does not have needs none, as its calls fail
+   * @param params the decoded arguments
    */
-  readonly call: (call: ToolCall, turn?: object) => Effect.Effect<Outcome, never, Tool.Requirements<T>>
+  readonly needsApproval: (tool: string, params: unknown) => Effect.Effect<boolean>
   /**
    * What the calls have done so far. A call that still runs and may have acted is in doubt. Pass it to the next session or run of the
    * scope.
@@ -122,7 +144,14 @@ export const make = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, options: O
   const why = whyNot(options)
   if (why !== undefined) throw new TypeError(`CallSession.make needs ${why}`)
   const session = new Session(toolkit, options)
-  return { call: (call, turn) => session.call(call, turn), facts: () => session.facts }
+  return {
+    call: (call, options) => session.call(call, options),
+    needsApproval: (name, params) => {
+      const { approvals = none }: Partial<Tool.Any> = toolkit.tools.get(name) ?? {}
+      return Effect.map(neededOf(name, approvals, params), (needed) => needed.length > 0)
+    },
+    facts: () => session.facts
+  }
 }
 
 // Facts that were stored are easily forgotten, or read back by `JSON.parse` alone. Without them, effects could be repeated.
@@ -175,6 +204,9 @@ const knownOf = (scope: string | undefined): Known => {
   return known
 }
 
+/** How a call is performed. */
+type Performed = Pick<PerformOptions, "decoded" | "id" | "onBegun"> & { readonly tool: Tool.Any | undefined }
+
 class Session<T extends Tool.Any> {
   readonly #toolkit: Toolkit.Toolkit<T>
   readonly #options: Options
@@ -207,19 +239,19 @@ class Session<T extends Tool.Any> {
     return handedOn(facts)
   }
 
-  call(call: ToolCall, turn: object | undefined): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
+  call(call: ToolCall, { decoded, turn }: CallOptions = {}): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
     return Effect.flatMap(this.#begin, (begun) => {
       const id = `${begun.run}/call/${++this.#callCount}`
       const tool: Tool.Any | undefined = this.#toolkit.tools.get(call.name)
       const of = this.#turnOf(turn ?? {})
-      if (tool === undefined) return Effect.suspend(() => this.#perform(begun, of, call, id, tool))
+      if (tool === undefined) return Effect.suspend(() => this.#perform(begun, of, call, { id, tool }))
       const isReading = tool.sideEffect === "none"
       const open: Open = { id, tool, session: this }
       const performed = Effect.suspend(() => {
         this.#open.add(open)
         if (!isReading) this.#known.acting.add(open)
         return Effect.ensuring(
-          this.#perform(begun, of, call, id, tool, (soFar) => open.soFar = soFar),
+          this.#perform(begun, of, call, { id, tool, decoded, onBegun: (soFar) => open.soFar = soFar }),
           Effect.sync(() => {
             this.#open.delete(open)
             this.#known.acting.delete(open)
@@ -271,9 +303,7 @@ class Session<T extends Tool.Any> {
     begun: { readonly run: string; facts: CallFacts },
     turn: Turn,
     call: ToolCall,
-    id: string,
-    tool: Tool.Any | undefined,
-    onBegun?: (soFar: () => ToolOutcome) => void
+    { tool, ...options }: Performed
   ): Effect.Effect<Outcome, never, Tool.Requirements<T>> {
     const record = (outcome: ToolOutcome) => {
       const facts = recordCall(begun.facts, outcome, tool ?? { name: call.name, sideEffect: "non_idempotent" })
@@ -291,14 +321,13 @@ class Session<T extends Tool.Any> {
     // Most replies have one call, which has no other to join.
     const ended = turn.ended.length === 0 ? undefined : turn.ended
     const performing = performCall(this.#toolkit, call, {
-      id,
+      ...options,
       facts,
       turn: ended,
       // Waiting for a call that nobody can stop might never end.
       loopRefusal: tool?.sideEffect !== "none" && this.#isOtherActing ? DispatchFailure.otherRequest() : undefined,
       place,
-      onInterrupted: record,
-      onBegun
+      onInterrupted: record
     })
     return Effect.map(performing, (outcome) => {
       const told = outcome._tag === "Suspended" ? notAsked(call, outcome) : outcome
@@ -330,5 +359,7 @@ const notAsked = ({ name }: ToolCall, suspended: Suspended): Failed => {
     certainty
   }
 }
+
+const none: ReadonlyArray<never> = []
 
 const ownOfSuspended = ["_tag", "asks", "effects", "id", "lasting", "replies", "salt"] as const

@@ -59,6 +59,13 @@ export const isStill = (value: unknown, copy: unknown): boolean => {
     now.every(([key, member]) => Object.hasOwn(copy, key) && isStill(member, Reflect.get(copy, key)))
 }
 
+/** True if {@link copyOf} has copied all parts of a value, so that nobody else has them. */
+export const isData = (copy: unknown, depth = 0): boolean => {
+  if (typeof copy !== "object" || copy === null) return typeof copy !== "function"
+  const members = depth > 100 ? undefined : Array.isArray(copy) ? copy : isPlain(copy) ? Object.values(copy) : undefined
+  return members?.every((member) => isData(member, depth + 1)) === true
+}
+
 const copied = (value: unknown, depth: number, isFrozen: boolean): unknown => {
   if (typeof value !== "object" || value === null || depth > 100) return value
   const copy = copyAt(value, depth + 1, isFrozen)
@@ -67,11 +74,15 @@ const copied = (value: unknown, depth: number, isFrozen: boolean): unknown => {
 
 const copyAt = (value: object, depth: number, isFrozen: boolean): object => {
   if (Array.isArray(value)) return value.map((member) => copied(member, depth, isFrozen))
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return value
+  if (!isPlain(value)) return value
   const copy: Record<string, unknown> = { ...value }
   for (const key in copy) if (typeof copy[key] === "object") copy[key] = copied(copy[key], depth, isFrozen)
   return copy
+}
+
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
 }
 
 /** Returns what a JSON text says; `undefined` if it is none. */

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { copyOf, isStill, silence } from "../untyped.ts"
+import { copyOf, isData, isStill } from "../untyped.ts"
 import { CallFailed } from "./callFailed.ts"
 import { type ModelOutput, modelOutputOf, outputAlone, Recent, textBy } from "./modelText.ts"
 import { refusedAs } from "./unreadable.ts"
@@ -55,13 +55,26 @@ export const theirToolOf = (
 
 type Read = { readonly success: true; readonly value: unknown } | { readonly success: false; readonly error: Error }
 
+/** An input that has been decoded. */
+interface Known extends Call {
+  /** How it was then. */
+  readonly copy: object
+}
+
+/** What a call has of its input. */
+interface Call {
+  readonly text: string
+  /** Absent if the input has parts that cannot be copied, so that the AI SDK's user has them, too. */
+  readonly decoded?: Arguments.Decoded<object>
+}
+
 /**
  * The inputs of a tool, decoded. A call needs the text that they were decoded from: only that says what was repaired, and which
  * effect is meant. That counts as long as the input is the same: functions of the AI SDK's user may change it.
  */
 class Inputs {
   readonly #tool: Tool.Any
-  readonly #read = new WeakMap<object, { readonly text: string; readonly copy: object }>()
+  readonly #read = new WeakMap<object, Known>()
 
   constructor(tool: Tool.Any) {
     this.#tool = tool
@@ -77,19 +90,23 @@ class Inputs {
         success: false,
         error: new Error(hint === undefined ? detail : `${detail} ${hint}`)
       }),
-      onSuccess: ({ params }): Read => {
-        if (typeof params === "object" && params !== null) this.#read.set(params, { text, copy: copyOf(params) })
+      onSuccess: ({ params, repairs }): Read => {
+        if (typeof params === "object" && params !== null) {
+          const copy = copyOf(params)
+          // The handler gets the copy, so nothing is decoded twice, and it has what the AI SDK has shown.
+          this.#read.set(params, { text, copy, ...(isData(copy) ? { decoded: { params: copy, repairs } } : {}) })
+        }
         return { success: true, value: params }
       }
     }))
   }
 
-  /** Returns the text of an input. Who changes one, or makes another, has it written by its schema. */
-  textOf(input: unknown): Effect.Effect<string> {
+  /** Returns the call with an input. Who changes one, or makes another, has it written by its schema. */
+  callWith(input: unknown): Effect.Effect<Call> {
     const known = typeof input === "object" && input !== null ? this.#read.get(input) : undefined
     return known === undefined || !isStill(input, known.copy)
-      ? Effect.map(Effect.orDie(encoderOf(this.#tool.parameters)(input)), (json) => JSON.stringify(json))
-      : Effect.succeed(known.text)
+      ? Effect.map(Effect.orDie(encoderOf(this.#tool.parameters)(input)), (json) => ({ text: JSON.stringify(json) }))
+      : Effect.succeed(known)
   }
 }
 
@@ -132,10 +149,10 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
     // A fiber that is started with such a signal runs until it waits for something.
     abortSignal?.throwIfAborted()
     const call = { id: toolCallId, name }
-    const called = Effect.flatMapEager(inputs.textOf(input), (args) =>
+    const called = Effect.flatMapEager(inputs.callWith(input), ({ decoded, text }) =>
       Effect.flatMap(
         // All calls of a reply have the same list of messages.
-        session.call({ ...call, arguments: args }, messages),
+        session.call({ ...call, arguments: text }, { turn: messages, decoded }),
         (outcome) => Effect.map(textBy(written, outcome, call), (text) => ({ outcome, text }))
       ))
     const { outcome, text } = await runPromise(called, abortSignal === undefined ? {} : { signal: abortSignal })
@@ -152,26 +169,12 @@ const running = (tool: Tool.Any, inputs: Inputs, { rendering, runPromise, sessio
   }
 }
 
-// The AI SDK asks. It is told whether to ask; if that is not known, it has to.
-const approvalOf = ({ approvals = [] }: Tool.Any, { runPromise }: Sharing): Pick<TheirTool, "needsApproval"> => {
-  if (approvals.length === 0) return {}
-  const isNeeded = (input: unknown) =>
-    Effect.map(
-      Effect.forEach(approvals, ({ when }) => {
-        if (when === undefined) return Effect.succeed(true)
-        const asked = Effect.suspend(() => {
-          const needed: unknown = asAny(when)(input)
-          silence(needed)
-          return Effect.isEffect(needed) ? needed : Effect.succeed(needed)
-        })
-        return Effect.matchCause(asked, { onSuccess: (needed) => needed !== false, onFailure: () => true })
-      }),
-      (needed) => needed.includes(true)
-    )
-  return {
-    needsApproval: (input: unknown) => refusedAs(input) === undefined ? runPromise(isNeeded(input)) : false
+// The AI SDK asks. It is told whether to ask, given the input that the tool's own schema has decoded.
+const approvalOf = (
+  { approvals = [], name }: Tool.Any,
+  { runPromise, session }: Sharing
+): Pick<TheirTool, "needsApproval"> =>
+  approvals.length === 0 ? {} : {
+    needsApproval: (input: unknown) =>
+      refusedAs(input) === undefined ? runPromise(session.needsApproval(name, input)) : false
   }
-}
-
-// The AI SDK passes the input that the tool's own schema has decoded.
-const asAny = (when: (params: never) => unknown) => when as (params: unknown) => unknown

@@ -154,8 +154,8 @@ const momentOf = ({ answer, at }: NonNullable<Question["again"]>): string => {
   return answer === undefined ? when : `${when}, with the result ${cut(printable(answer), 300)}`
 }
 
-// Returns the approvals that are needed. A predicate that does not answer `false` says that its approval is.
-const neededOf = (
+/** Returns the approvals that are needed. A predicate that does not answer `false` says that its approval is. */
+export const neededOf = (
   tool: string,
   approvals: ReadonlyArray<Approval>,
   params: unknown

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import type * as Schema from "effect/Schema"
+import type * as Arguments from "../../Arguments.ts"
 import type { CallFacts } from "../../CallFacts.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Observer from "../../Observer.ts"
@@ -18,7 +19,7 @@ import type * as Toolkit from "../../Toolkit.ts"
 import type { Suspended, ToolOutcome } from "../../ToolOutcome.ts"
 import * as WireRequest from "../../WireRequest.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
-import { decodeText } from "../arguments/decoding.ts"
+import { decodeText, type Undecoded } from "../arguments/decoding.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { resumedState } from "../call/callState.ts"
@@ -112,6 +113,8 @@ export interface PerformOptions extends CallOptions {
    * and the tool acts, this call does not run, and shares that outcome (`joins`). Default: none.
    */
   readonly turn?: ReadonlyArray<EarlierCall> | undefined
+  /** What the arguments decode to, if they have been decoded for this call. Default: they are decoded. */
+  readonly decoded?: Arguments.Decoded<unknown> | undefined
   /** True if the call may ask, but does not run. If it asks nothing, it ends as `not_run`. Default: `false`. */
   readonly asksOnly?: boolean
   /** The run and the turn that the call belongs to. Default: none. */
@@ -180,7 +183,7 @@ const runCall = <T extends Tool.Any>(
     // Suspended, so that an error thrown while decoding is caught below, too.
     const run = Effect.suspend(() =>
       Effect.flatMap(
-        corrections.from(text, admission.read((again = text) => decodeArguments(again, tool, before))),
+        corrections.from(text, admission.read((again = text) => decodeArguments(again, text, tool, options))),
         (value) => {
           admission.stage = "guard"
           return guard(tool, value, ({ isEncoded, json, notes }): Effect.Effect<ToolOutcome> => {
@@ -242,11 +245,19 @@ const noteAll = (scope: Scope, notes: ReadonlyArray<string>): void => {
 const isClearedBySuccess = ({ sideEffect }: Subject): boolean =>
   sideEffect === "idempotent" || sideEffect === "idempotent_by_key"
 
-// Decodes the arguments. If they were corrected before a suspension, the call's first state has their repairs.
-const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallOptions["before"]) =>
-  before?.arguments === undefined
+// Decodes the arguments, which may be those of an earlier call. If they were corrected before a suspension, the call's first state
+// has their repairs.
+const decodeArguments = (
+  text: string | undefined,
+  own: string | undefined,
+  tool: Tool.Any,
+  { before, decoded }: PerformOptions
+): Effect.Effect<Arguments.Decoded<unknown>, Undecoded> => {
+  if (decoded !== undefined && text === own) return Effect.succeed(decoded)
+  return before?.arguments === undefined
     ? decodeText(text, tool)
     : Effect.mapEager(decodeText(text, tool), ({ params }) => ({ params, repairs: [] }))
+}
 
 // Notes what the result may be, if it may not be what it seems.
 const completed = (
