@@ -5,6 +5,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // `vitest.long.config.ts` is for those.
     exclude: [...configDefaults.exclude, "test/long/**"],
+    setupFiles: ["test/support/seed.ts"],
     // A worker for each core, where the default leaves one of them unused.
     maxWorkers: "100%",
     // The files that a worker runs share what they import: effect is loaded once a worker, and not once a file.

@@ -28,6 +28,7 @@ const laws = [
 export default defineConfig({
   test: {
     include: ["test/long/**/*.test.ts", ...laws],
+    setupFiles: daily.test?.setupFiles ?? [],
     // A worker for each core, where the default leaves one of them unused.
     maxWorkers: "100%",
     tags: daily.test?.tags ?? [],
