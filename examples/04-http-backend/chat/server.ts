@@ -6,9 +6,9 @@ let ahead = 0
 
 export const now = (): number => Date.now() + ahead
 
-/** `fetch`, which also reads the server's clock, and notices if a stream hangs. */
+/** `fetch`, which also reads the server's clock, and notices if nothing comes any more. */
 export const fetching = async (url: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
-  const response = await fetch(url, init)
+  const response = await answered(url, init)
   const time = response.headers.get("server-time")
   if (time !== null) ahead = Number(time) - Date.now()
   const { body, headers, status } = response
@@ -16,15 +16,29 @@ export const fetching = async (url: RequestInfo | URL, init?: RequestInit): Prom
   return isStream && body !== null ? new Response(body.pipeThrough(heard()), { headers, status }) : response
 }
 
-/** The server says something every 15 seconds. A stream in which nothing comes for much longer is lost. */
+/** The server answers at once, and says something every 15 seconds. A connection that is silent for much longer is lost. */
 const longestSilence = 40_000
+
+const silent = () => new TypeError("The network is silent.")
+
+/** Sends a request. A browser may send it over a connection that it has kept, and that is lost. */
+const answered = async (url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
+  const silence = new AbortController()
+  const timer = setTimeout(() => silence.abort(silent()), longestSilence)
+  const signals = [silence.signal, ...init.signal === undefined || init.signal === null ? [] : [init.signal]]
+  try {
+    return await fetch(url, { ...init, signal: AbortSignal.any(signals) })
+  } finally {
+    clearTimeout(timer)
+  }
+}
 
 /** Passes a stream on. Ends it like a lost connection if it is silent for too long. */
 const heard = (): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> => {
   let timer: ReturnType<typeof setTimeout>
   const wait = (stream: TransformStreamDefaultController) => {
     clearTimeout(timer)
-    timer = setTimeout(() => stream.error(new TypeError("The network is silent.")), longestSilence)
+    timer = setTimeout(() => stream.error(silent()), longestSilence)
   }
   return new TransformStream({
     start: wait,
