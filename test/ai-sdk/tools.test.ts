@@ -408,12 +408,13 @@ describe("AiSdk.tools in streamText", () => {
   it.live("a call that goes on after an abort is in doubt in `onAbort`", () =>
     Effect.scoped(Effect.gen(function*() {
       const controller = new AbortController()
+      const gate = Promise.withResolvers<string>()
       const pay = Tool.promise("pay", { description: "Pays", success: Schema.String }, async () => {
         controller.abort()
-        await Effect.runPromise(Effect.sleep(200))
-        return "paid"
+        return gate.promise
       })
-      const tools = AiSdk.tools(Toolkit.make(pay), { scope: "chat-1", facts: CallFacts.empty })
+      // While the call goes on, no other one of its scope in this process acts.
+      const tools = AiSdk.tools(Toolkit.make(pay), { scope: "chat-aborted", facts: CallFacts.empty })
       const { url } = yield* FakeModelServer.make([ScriptedModel.call("pay", {}), done])
       const doubts = yield* Effect.promise(() =>
         new Promise<ReadonlyArray<CallFacts.Doubt>>((resolve) => {
@@ -428,6 +429,7 @@ describe("AiSdk.tools in streamText", () => {
         })
       )
       assert.deepStrictEqual(doubts.map(({ tool }) => tool), ["pay"])
+      gate.resolve("paid")
     })))
 
   it.effect("a failure is a part of the stream, and the model reads its text", () =>
