@@ -1,34 +1,20 @@
 /* What the page with `useChat` makes of a connection that is silent. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer } from "node:http"
 import { afterEach, beforeEach, vi } from "vitest"
 import * as server from "../../examples/04-http-backend/chat/server.ts"
+import { serving } from "../support/http.ts"
 
 /** A server that takes requests, and says nothing, or only the beginning of a stream. */
 const mute = (beginning?: string) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly url: string; readonly taken: Promise<void>; readonly close: () => void }>((resume) => {
-      let take = () => {}
-      const taken = new Promise<void>((resolve) => take = resolve)
-      const listening = createServer((_, response) => {
-        take()
-        if (beginning === undefined) return
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        response.write(beginning)
-      })
-      listening.listen(0, "127.0.0.1", () => {
-        const address = listening.address()
-        const port = typeof address === "object" ? address?.port : undefined
-        const close = () => {
-          listening.closeAllConnections()
-          listening.close()
-        }
-        resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, taken, close }))
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  )
+  Effect.gen(function*() {
+    const taken = Promise.withResolvers<void>()
+    const url = yield* serving((_, response) => {
+      taken.resolve()
+      if (beginning !== undefined) response.writeHead(200, { "content-type": "text/event-stream" }).write(beginning)
+    })
+    return { url, taken: taken.promise }
+  })
 
 /** Lets the time of the page pass. */
 const passing = (millis: number) => Effect.promise(() => vi.advanceTimersByTimeAsync(millis))
@@ -41,6 +27,15 @@ const endOf = (answer: Promise<unknown>) => {
 
 const isLost = (end: unknown) => end instanceof Error && server.isLost(end)
 
+/** Lets 40 seconds pass, and expects that only then the connection counts as lost. */
+const losing = (end: () => unknown) =>
+  Effect.gen(function*() {
+    yield* passing(39_999)
+    assert.isUndefined(end())
+    yield* passing(1)
+    assert.isTrue(isLost(end()))
+  })
+
 describe("the page with useChat", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
   afterEach(() => void vi.useRealTimers())
@@ -50,10 +45,7 @@ describe("the page with useChat", () => {
       const { taken, url } = yield* mute()
       const end = endOf(server.fetching(url))
       yield* Effect.promise(() => taken)
-      yield* passing(39_999)
-      assert.isUndefined(end())
-      yield* passing(1)
-      assert.isTrue(isLost(end()))
+      yield* losing(end)
     }))
 
   it.live("counts a stream as lost in which nothing comes for 40 seconds", () =>
@@ -63,10 +55,7 @@ describe("the page with useChat", () => {
       const reader = response.body!.getReader()
       yield* Effect.promise(() => reader.read())
       const end = endOf(reader.read())
-      yield* passing(39_999)
-      assert.isUndefined(end())
-      yield* passing(1)
-      assert.isTrue(isLost(end()))
+      yield* losing(end)
     }))
 
   it.live("leaves a request that its caller aborts", () =>

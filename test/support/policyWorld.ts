@@ -94,17 +94,18 @@ const isHeard = isHeardBy((now, deadline, world) => {
   return now < deadline
 })
 
-/** Like `isHeard`, but a wait that ends exactly at its deadline still counts as in time. */
-export const isWaitHeard = isHeardBy((now, deadline, world) => {
+const isWaitInTime = (now: number, deadline: number, world: World): boolean => {
   if (now > deadline) world.isLate = true
   return now <= deadline
-})
+}
+
+/** Like `isHeard`, but a wait that ends exactly at its deadline still counts as in time. */
+export const isWaitHeard = isHeardBy(isWaitInTime)
 
 /** Like `isWaitHeard`, at the end of a policy. */
 export const isEndHeard = isHeardBy((now, deadline, world) => {
   if (now === deadline) world.isTieOfEnds = true
-  if (now > deadline) world.isLate = true
-  return now <= deadline
+  return isWaitInTime(now, deadline, world)
 })
 
 // -----------------------------------------------------------------------------
