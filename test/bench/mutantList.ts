@@ -1284,8 +1284,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "sessions: what is decoded already is decoded again",
     file: "packages/core/src/internal/dispatch/performCall.ts",
-    text: `decoded !== undefined && text === own`,
-    replacement: `decoded === null && text === own`
+    text: `again === undefined && decoded !== undefined`,
+    replacement: `again === undefined && decoded === null`
   },
   {
     name: "sessions: no call needs an approval",

@@ -147,8 +147,8 @@ export const make = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, options: O
   return {
     call: (call, options) => session.call(call, options),
     needsApproval: (name, params) => {
-      const { approvals = none }: Partial<Tool.Any> = toolkit.tools.get(name) ?? {}
-      return Effect.map(neededOf(name, approvals, params), (needed) => needed.length > 0)
+      const tool: Tool.Any | undefined = toolkit.tools.get(name)
+      return Effect.map(neededOf(name, tool?.approvals ?? [], params), (needed) => needed.length > 0)
     },
     facts: () => session.facts
   }
@@ -359,7 +359,5 @@ const notAsked = ({ name }: ToolCall, suspended: Suspended): Failed => {
     certainty
   }
 }
-
-const none: ReadonlyArray<never> = []
 
 const ownOfSuspended = ["_tag", "asks", "effects", "id", "lasting", "replies", "salt"] as const

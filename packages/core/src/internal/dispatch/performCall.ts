@@ -19,7 +19,7 @@ import type * as Toolkit from "../../Toolkit.ts"
 import type { Suspended, ToolOutcome } from "../../ToolOutcome.ts"
 import * as WireRequest from "../../WireRequest.ts"
 import { anyIntentOf } from "../arguments/callIntent.ts"
-import { decodeText, type Undecoded } from "../arguments/decoding.ts"
+import { decodeText } from "../arguments/decoding.ts"
 import * as DispatchFailure from "../arguments/dispatchFailure.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { resumedState } from "../call/callState.ts"
@@ -145,7 +145,7 @@ const runCall = <T extends Tool.Any>(
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   Effect.withFiber((fiber) => {
     const call = asCall(rawCall)
-    const { before } = options
+    const { before, decoded } = options
     const text = before?.arguments ?? call.arguments
     const tool = toolkit.tools.get(call.name)
     const subject = tool === undefined
@@ -183,7 +183,14 @@ const runCall = <T extends Tool.Any>(
     // Suspended, so that an error thrown while decoding is caught below, too.
     const run = Effect.suspend(() =>
       Effect.flatMap(
-        corrections.from(text, admission.read((again = text) => decodeArguments(again, text, tool, options))),
+        corrections.from(
+          text,
+          admission.read((again) =>
+            again === undefined && decoded !== undefined
+              ? Effect.succeed(decoded)
+              : decodeArguments(again ?? text, tool, before)
+          )
+        ),
         (value) => {
           admission.stage = "guard"
           return guard(tool, value, ({ isEncoded, json, notes }): Effect.Effect<ToolOutcome> => {
@@ -245,19 +252,11 @@ const noteAll = (scope: Scope, notes: ReadonlyArray<string>): void => {
 const isClearedBySuccess = ({ sideEffect }: Subject): boolean =>
   sideEffect === "idempotent" || sideEffect === "idempotent_by_key"
 
-// Decodes the arguments, which may be those of an earlier call. If they were corrected before a suspension, the call's first state
-// has their repairs.
-const decodeArguments = (
-  text: string | undefined,
-  own: string | undefined,
-  tool: Tool.Any,
-  { before, decoded }: PerformOptions
-): Effect.Effect<Arguments.Decoded<unknown>, Undecoded> => {
-  if (decoded !== undefined && text === own) return Effect.succeed(decoded)
-  return before?.arguments === undefined
+// Decodes the arguments. If they were corrected before a suspension, the call's first state has their repairs.
+const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallOptions["before"]) =>
+  before?.arguments === undefined
     ? decodeText(text, tool)
     : Effect.mapEager(decodeText(text, tool), ({ params }) => ({ params, repairs: [] }))
-}
 
 // Notes what the result may be, if it may not be what it seems.
 const completed = (
