@@ -390,8 +390,9 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
       yield* visit(`${url}/chat`, async (page) => {
         // The clock of this computer is wrong by years.
         await page.clock.install({ time: "2001-01-01" })
-        await page.reload()
+        // A page that waits for an answer takes a jump of the clock for a silence.
         await page.clock.pauseAt("2001-01-02")
+        await page.reload()
         await ask(page, "Refund o-1004.")
         const timer = approval(page).getByRole("timer")
         await timer.getByText("10:00 left to decide").waitFor()
