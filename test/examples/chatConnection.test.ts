@@ -5,13 +5,17 @@ import { afterEach, beforeEach, vi } from "vitest"
 import * as server from "../../examples/04-http-backend/chat/server.ts"
 import { serving } from "../support/http.ts"
 
-/** A server that takes requests, and says nothing, or only the beginning of a stream. */
-const mute = (beginning?: string) =>
+/**
+ * A server that takes requests, and says nothing.
+ *
+ * @param type the media type of an answer that has a beginning
+ */
+const mute = (type?: string) =>
   Effect.gen(function*() {
     const taken = Promise.withResolvers<void>()
     const url = yield* serving((_, response) => {
       taken.resolve()
-      if (beginning !== undefined) response.writeHead(200, { "content-type": "text/event-stream" }).write(beginning)
+      if (type !== undefined) response.writeHead(200, { "content-type": type }).write("[")
     })
     return { url, taken: taken.promise }
   })
@@ -40,7 +44,7 @@ describe("the page with useChat", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
   afterEach(() => void vi.useRealTimers())
 
-  it.live("counts a connection as lost on which no answer comes for 40 seconds", () =>
+  it.live("counts a connection as lost if no answer comes for 40 seconds", () =>
     Effect.gen(function*() {
       const { taken, url } = yield* mute()
       const end = endOf(server.fetching(url))
@@ -48,15 +52,16 @@ describe("the page with useChat", () => {
       yield* losing(end)
     }))
 
-  it.live("counts a stream as lost in which nothing comes for 40 seconds", () =>
-    Effect.gen(function*() {
-      const { url } = yield* mute("data: 1\n\n")
-      const response = yield* Effect.promise(() => server.fetching(url))
-      const reader = response.body!.getReader()
-      yield* Effect.promise(() => reader.read())
-      const end = endOf(reader.read())
-      yield* losing(end)
-    }))
+  for (const type of ["text/event-stream", "application/json"]) {
+    it.live(`counts an answer as lost if the rest does not come for 40 seconds (${type})`, () =>
+      Effect.gen(function*() {
+        const { url } = yield* mute(type)
+        const response = yield* Effect.promise(() => server.fetching(url))
+        const reader = response.body!.getReader()
+        yield* Effect.promise(() => reader.read())
+        yield* losing(endOf(reader.read()))
+      }))
+  }
 
   it.live("leaves a request that its caller aborts", () =>
     Effect.gen(function*() {

@@ -275,7 +275,7 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
         await page.clock.install()
         await page.reload()
         await ready(page)
-        // Those that the browser has kept would hang, too, and each of them takes 40 seconds of the page's time.
+        // Connections that the browser has kept would hang, too, and each of them takes 40 seconds of the page's time.
         way.cut()
         way.restore()
         await ask(page, "What is o-1002?")

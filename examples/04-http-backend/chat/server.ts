@@ -12,8 +12,8 @@ export const fetching = async (url: RequestInfo | URL, init?: RequestInit): Prom
   const time = response.headers.get("server-time")
   if (time !== null) ahead = Number(time) - Date.now()
   const { body, headers, status } = response
-  const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true
-  return isStream && body !== null ? new Response(body.pipeThrough(heard()), { headers, status }) : response
+  // Chromium has a body even for 204 (nothing to resume), for which no `Response` takes one.
+  return body === null || status === 204 ? response : new Response(body.pipeThrough(heard()), { headers, status })
 }
 
 /** The server answers at once, and says something every 15 seconds. A connection that is silent for much longer is lost. */
@@ -25,15 +25,14 @@ const silent = () => new TypeError("The network is silent.")
 const answered = async (url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
   const silence = new AbortController()
   const timer = setTimeout(() => silence.abort(silent()), longestSilence)
-  const signals = [silence.signal, ...init.signal === undefined || init.signal === null ? [] : [init.signal]]
   try {
-    return await fetch(url, { ...init, signal: AbortSignal.any(signals) })
+    return await fetch(url, { ...init, signal: AbortSignal.any([silence.signal, init.signal ?? silence.signal]) })
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** Passes a stream on. Ends it like a lost connection if it is silent for too long. */
+/** Passes a body on. Ends it like a lost connection if it is silent for too long. */
 const heard = (): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> => {
   let timer: ReturnType<typeof setTimeout>
   const wait = (stream: TransformStreamDefaultController) => {
