@@ -213,7 +213,7 @@ const signedBy = (key: Key, signed: string): Effect.Effect<string> =>
     Effect.flatMap(key, (key) => Effect.map(mac.sign(key, utf8(signed)), (tag) => `${signed}.${Base64Url.encode(tag)}`))
   )
 
-// Asks all secrets, so that the time says nothing of which one signed.
+// Tries all secrets, so that the time does not tell which one signed.
 const isSignedByOne = (keys: ReadonlyArray<Key>, signed: string, tag: Uint8Array): Effect.Effect<boolean> =>
   withMac((mac) => {
     const bytes = utf8(signed)

@@ -29,7 +29,7 @@ export class Bridge {
   readonly #tools: Tools
   readonly #warnings: Warnings
   #knownPrompts: AllPrompts | undefined
-  /** The conversations of which the model does not take a file. */
+  /** The conversations with a file that the model does not take. */
   readonly #noted = new WeakSet<object>()
   /** True once the model, or a middleware around it, has tried to change what it was given. */
   #takesCopies = false

@@ -91,7 +91,7 @@ const seeCall = (seen: Seen, part: Fields, add: Add): void => {
   add({ type: "tool-call", toolCallId: id, toolName: name })
 }
 
-// The result of a tool that the provider ran. It may come in several forms, of which the last one counts.
+// The result of a tool that the provider ran. It may come several times. The last one counts.
 const seeResult = (seen: Seen, part: Fields, add: Add): void => {
   if (part["preliminary"] === true) return
   const [id, name] = [textAt(part, "toolCallId") ?? "", textAt(part, "toolName") ?? ""]

@@ -50,7 +50,7 @@ const thrown = (server: ModelProblem.Server, error: unknown, now: number): Model
   const named = kinds.find(([pattern]) => pattern.test(name))?.[1](server, error, fields)
   if (named !== undefined) return named
   if (isOfNetwork(error)) return ModelProblem.unreachable(server, error)
-  // The Anthropic package throws this for a stream whose first piece is no JSON.
+  // The Anthropic package throws this if the first piece of a stream is not JSON.
   if (/^Expected a normalized \w+ stream error/.test(textAt(fields, "message") ?? "")) {
     return malformed(server, error, fields)
   }

@@ -32,7 +32,7 @@ const isStream = (value: unknown): value is ReadableStream<unknown> => {
   return typeof getReader === "function" && typeof cancel === "function"
 }
 
-/** Handles the rejection of a promise that is no answer. Without a handler, the rejection could end the process. */
+/** Handles the rejection of a promise that was returned instead of an answer. Without a handler, the rejection could end the process. */
 export const silence = (value: unknown): void => {
   if (value instanceof Promise) void Promise.prototype.then.call(value, undefined, () => {})
 }

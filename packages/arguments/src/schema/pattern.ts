@@ -6,7 +6,7 @@
  * characters an atom matches. (An atom matches one character: `\p{Lu}`, `[^\s,]`.) The sequence of atoms is
  * matched here:
  *
- *     automaton   nodes, each of which matches one character or tests a position between characters (Thompson 1968)
+ *     automaton   nodes that each match one character or test a position between characters (Thompson 1968)
  *     matcher     follows all possible nodes in parallel, and caches which set of nodes each kind of character leads to
  *                 (Russ Cox, "Regular Expression Matching Can Be Simple And Fast", 2007)
  *

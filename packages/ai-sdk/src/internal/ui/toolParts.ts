@@ -24,7 +24,7 @@ interface Part {
   written: string
   /** True from the beginning of its call, in this stream, until its call has ended or asks. */
   isRunning: boolean
-  /** What the part shows. A page may have added an output that is no reply. */
+  /** What the part shows. An output that a page has added may not be a reply. */
   output: "none" | "preliminary" | "final"
   approval: { readonly id: string; readonly approved: boolean | undefined } | undefined
 }

@@ -139,7 +139,7 @@ const maxLeaves = 200
 
 type Hear = NonNullable<Observer["onEvent"]>
 
-/** What a wait needs: the time of the run, and who hears of it. */
+/** What a wait needs: the time of the run, and the observer of the call. */
 export interface Waiting {
   readonly time: RunTime
   readonly call: { readonly tool: string; readonly id: string }

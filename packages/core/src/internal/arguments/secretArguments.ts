@@ -13,7 +13,7 @@ interface Tool {
   readonly parameters: Schema.Constraint
 }
 
-/** The masks of the tools of a toolkit, of which some have a secret in their parameters. */
+/** The masks of a toolkit's tools. Only some have a secret in their parameters. */
 export interface Masks {
   /** Returns the mask of a tool; `undefined` if it has no secret. */
   readonly get: (tool: string) => ((text: string) => string) | undefined

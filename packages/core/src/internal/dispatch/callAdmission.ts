@@ -140,7 +140,7 @@ export class CallAdmission {
   #decideInside(around: Scope, params: unknown, keyOfFacts: (() => string) | undefined): void {
     const { facts, idempotencyKey } = this.#options
     const isPlaced = idempotencyKey === undefined && keyOfFacts === undefined && this.#outer !== undefined
-    // The calls of a model, of which an earlier run may have made the same one in other words.
+    // A model makes these calls. In an earlier run, it may have made the same call in other words.
     const isReworded = facts !== undefined && this.#tool.sideEffect !== "idempotent" && !isIdentified(this.#tool)
     const open = openRun(around, this.#call.tool, params, isPlaced, isReworded)
     const isOtherKey = idempotencyKey !== undefined && open?.key !== idempotencyKey
