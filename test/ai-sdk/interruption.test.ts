@@ -5,6 +5,7 @@ import { Agent, Model, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { finish, languageModel, streamOf, textParts } from "../support/languageModels.ts"
 import { bridges, serving } from "../support/models.ts"
 import { parts, request, respond } from "../support/question.ts"
@@ -48,15 +49,18 @@ for (const [name, provider] of bridges) {
       }
     }
 
-    it.live("is aborted if its run has no time left, by run and by stream", () =>
+    it.effect("is aborted if its run has no time left, by run and by stream", () =>
       Effect.gen(function*() {
         const server = yield* FakeModelServer.FakeModelServer
-        const agent = Agent.make({ toolkit: Toolkit.empty, limits: { elapsed: "200 millis" } })
-        const failure = yield* Effect.flip(agent.run("Hi"))
-        assert.strictEqual(failure._tag, "LimitReached")
-        yield* server.until(({ abandoned }) => abandoned === 1)
-        yield* Effect.exit(Stream.runDrain(agent.stream("Hi")))
-        yield* server.until(({ abandoned, connections }) => abandoned === 2 && connections === 0)
+        const agent = Agent.make({ toolkit: Toolkit.empty, limits: { elapsed: "10 seconds" } })
+        const runs = [Effect.asVoid(agent.run("Hi")), Stream.runDrain(agent.stream("Hi"))]
+        for (const [index, run] of runs.entries()) {
+          const fiber = yield* Effect.forkChild(Effect.flip(run))
+          yield* server.until(({ replies, requests }) => requests.length === index + 1 && replies === index)
+          yield* TestClock.adjust("10 seconds")
+          assert.strictEqual((yield* Fiber.join(fiber))._tag, "LimitReached")
+          yield* server.until(({ abandoned, connections }) => abandoned === index + 1 && connections === 0)
+        }
       }).pipe(Effect.provide(serving(provider)([Effect.never, FakeModelServer.stall(reply, 400)]))))
 
     it.live("leaves no connection in use when its reader has read enough", () =>
@@ -87,16 +91,25 @@ describe("a model in this process", () => {
     Effect.gen(function*() {
       for (const settle of ["reject", "resolve"] as const) {
         const later = Promise.withResolvers<unknown>()
-        let cancelled = false
-        const model = AiSdk.make(languageModel({ doGenerate: () => later.promise, doStream: () => later.promise }))
-        const asked = [Effect.asVoid(model.respond(request)), Stream.runDrain(model.stream(request))]
-        const fibers = yield* Effect.forEach(asked, (ask) => Effect.forkChild(ask))
-        yield* Effect.sleep("5 millis")
+        const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+        const cancelled = Promise.withResolvers<void>()
+        const asked = (which: 0 | 1) => () => {
+          begun[which].resolve()
+          return later.promise
+        }
+        const model = AiSdk.make(languageModel({ doGenerate: asked(0), doStream: asked(1) }))
+        const asking = [Effect.asVoid(model.respond(request)), Stream.runDrain(model.stream(request))]
+        const fibers = yield* Effect.forEach(asking, (ask) => Effect.forkChild(ask))
+        yield* Effect.promise(() => Promise.all(begun.map(({ promise }) => promise)))
         yield* Effect.forEach(fibers, (fiber) => Fiber.interrupt(fiber))
-        if (settle === "reject") later.reject(new Error("late"))
-        else later.resolve(streamOf([finish], "stall", () => void (cancelled = true)))
-        yield* Effect.sleep("5 millis")
-        assert.strictEqual(cancelled, settle === "resolve", "nobody reads the late stream")
+        if (settle === "reject") {
+          later.reject(new Error("late"))
+          // A rejection that nobody handles is told before the next turn of the event loop.
+          yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+        } else {
+          later.resolve(streamOf([finish], "stall", cancelled.resolve))
+          yield* Effect.promise(() => cancelled.promise)
+        }
       }
     }))
 })
