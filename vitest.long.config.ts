@@ -1,28 +1,10 @@
+import { globSync, readFileSync } from "node:fs"
 import { defineConfig } from "vitest/config"
 import daily from "./vitest.config.ts"
 
-/** Laws that `pnpm test` runs a quarter as often. See `test/support/runs.ts`. */
-const laws = [
-  "test/intents.test.ts",
-  "test/payments.test.ts",
-  "test/core/workflowRuns.test.ts",
-  ...[
-    "approval",
-    "argument",
-    "bound",
-    "callRecord",
-    "customPolicy",
-    "deadlineTick",
-    "doubt",
-    "fixer",
-    "innerEffect",
-    "joinedCall",
-    "resume",
-    "scope",
-    "secret",
-    "usage"
-  ].map((name) => `test/core/${name}Laws.test.ts`)
-]
+/** The laws that `pnpm test` runs a tenth as often: see `test/support/runs.ts`. */
+const laws = globSync("test/**/*.test.ts", { cwd: import.meta.dirname, exclude: ["**/node_modules", "**/.scratch"] })
+  .filter((file) => readFileSync(`${import.meta.dirname}/${file}`, "utf8").includes("support/runs.ts\""))
 
 /** The tests that install other libraries, tear files or hold many conversations, and run for long: `pnpm test:long`. */
 export default defineConfig({

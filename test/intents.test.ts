@@ -13,10 +13,10 @@ describe("H3 a stubborn model", () => {
   const seed = 20_261_122
 
   it.live(
-    `never pays twice for one intent, in ${runs(300)} conversations whose processes stop`,
+    `never pays twice for one intent, in ${runs(300, 4)} conversations whose processes stop`,
     () =>
       Effect.gen(function*() {
-        const scenarios = fc.sample(IntentWire.scenario, { numRuns: runs(300), seed })
+        const scenarios = fc.sample(IntentWire.scenario, { numRuns: runs(300, 4), seed })
         const played = yield* IntentWire.play(scenarios)
         const seen = new Map<string, number>()
         played.forEach((one, index) => {
@@ -34,7 +34,7 @@ describe("H3 a stubborn model", () => {
             "without, meant 2, paid 2"
           ]
         ) {
-          assert.isAbove(seen.get(what) ?? 0, runs(5), what)
+          assert.isAbove(seen.get(what) ?? 0, runs(5, 4), what)
         }
       }),
     120_000

@@ -2,9 +2,10 @@
 import { APICallError } from "@ai-sdk/provider"
 import { describe, it } from "@effect/vitest"
 import { keysHidden } from "../support/hiddenKeys.ts"
+import { runs } from "../support/runs.ts"
 
 describe("a key", () => {
-  it("is told by no failure and no log line, in 1,000 random failures", () => keysHidden(1000))
+  it(`is told by no failure and no log line, in ${runs(2_000)} random failures`, () => keysHidden(runs(2_000)))
   it("would be found", () => {
     const error = new APICallError({ message: "x", url: "https://x.example/?key=k", requestBodyValues: {} })
     if (!error.url.includes("key=k")) throw new Error("An APICallError no longer has its address.")

@@ -199,9 +199,9 @@ describe("calls that run together", () => {
   it(`end as if they had run one by one, in ${runs(1_000)} random turns`, () =>
     fc.assert(fc.asyncProperty(turn, (one) => Effect.runPromise(check(one))), { numRuns: runs(1_000) }))
 
-  it("act once in processes that stop, and are replayed alike, in 150 random turns", () =>
+  it(`act once in processes that stop, and are replayed alike, in ${runs(300)} random turns`, () =>
     fc.assert(
       fc.asyncProperty(atOnce, stops, (one, planned) => Effect.runPromise(checkInProcesses(one, planned))),
-      { numRuns: 150 }
+      { numRuns: runs(300) }
     ))
 })

@@ -5,6 +5,7 @@ import { ScriptedModel } from "@fallible/testing"
 import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { runs } from "../support/runs.ts"
 import { runTurn } from "../support/turn.ts"
 import { passing } from "../support/virtualTime.ts"
 import { label, toolkit, zoo } from "../support/zoo.ts"
@@ -98,7 +99,7 @@ describe("Dispatch", () => {
           if (outcome._tag === "Completed") assert.deepStrictEqual({ n: outcome.value }, JSON.parse(call.arguments!))
         })
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(4_000) }
     ))
 
   it("leaves a history in which the result of every call directly follows it", law, () =>
@@ -118,7 +119,7 @@ describe("Dispatch", () => {
         assert.strictEqual(answer.transcript.length, 2 + replies.length + replies.flatMap(distinct).length)
         assertAnswered(Array.from(answer.transcript))
       }),
-      { numRuns: 500 }
+      { numRuns: runs(1_000) }
     ))
 })
 

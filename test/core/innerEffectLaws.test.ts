@@ -14,9 +14,9 @@ describe("inner tools", () => {
   it(`act once under one key, and their effects are told truly, in ${runs(3_000)} random calls`, () =>
     fc.assert(fc.asyncProperty(scenario, checkInner), { numRuns: runs(3_000) }))
 
-  it("are known by their end, although their attempt was abandoned before it, in 1,000 random calls", () =>
-    fc.assert(fc.asyncProperty(abandoned, checkInner), { numRuns: 1_000 }))
+  it(`are known by their end, although their attempt was abandoned before it, in ${runs(3_000)} random calls`, () =>
+    fc.assert(fc.asyncProperty(abandoned, checkInner), { numRuns: runs(3_000) }))
 
-  it("are not begun again in doubt, and keep their keys, if a handler repeats them, in 1,000 random calls", () =>
-    fc.assert(fc.asyncProperty(repeating, checkInner), { numRuns: 1_000 }))
+  it(`are not begun again in doubt, and keep their keys, if a handler repeats them, in ${runs(3_000)} random calls`, () =>
+    fc.assert(fc.asyncProperty(repeating, checkInner), { numRuns: runs(3_000) }))
 })

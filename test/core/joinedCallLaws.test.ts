@@ -332,9 +332,9 @@ describe("equal calls of one turn", () => {
   it(`have one result each, the same one, and act once, in ${runs(1_000)} random turns`, () =>
     fc.assert(fc.asyncProperty(turn, (one) => Effect.runPromise(silently(check(one)))), { numRuns: runs(1_000) }))
 
-  it("act once in processes that stop, in 150 random turns", () =>
+  it(`act once in processes that stop, in ${runs(300)} random turns`, () =>
     fc.assert(
       fc.asyncProperty(turn, stops, (one, planned) => Effect.runPromise(silently(checkInProcesses(one, planned)))),
-      { numRuns: 150, examples: [lostAndSettled] }
+      { numRuns: runs(300), examples: [lostAndSettled] }
     ))
 })

@@ -11,6 +11,7 @@ import { Context, Effect, Logger, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { beginFacts, recordCall } from "../../packages/core/src/internal/dispatch/recordCalls.ts"
+import { runs } from "../support/runs.ts"
 
 const parameters = Schema.Struct({ order: Schema.String, note: Schema.String })
 
@@ -127,11 +128,11 @@ const play = ({ deeds, hasIdentity, outer, runs }: Scenario) =>
   }).pipe(Effect.provide(Logger.layer([])), Effect.provide(TestClock.layer()), Effect.runPromise)
 
 describe("a run that is started twice", () => {
-  it("tells no payment as not made that is made under its key, in 1,500 random pairs of runs", () =>
+  it(`tells no payment as not made that is made under its key, in ${runs(6_000)} random pairs of runs`, () =>
     fc.assert(
       fc.asyncProperty(scenario, async (scenario) => {
         assert.deepStrictEqual(await play(scenario), [])
       }),
-      { numRuns: 1_500 }
+      { numRuns: runs(6_000) }
     ))
 })

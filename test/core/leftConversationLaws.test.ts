@@ -10,6 +10,7 @@ import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Deferred, Effect, Exit, Logger, Option, Schema } from "effect"
 import * as fc from "fast-check"
+import { runs } from "../support/runs.ts"
 import { stored } from "../support/storedFacts.ts"
 
 const Payment = Schema.Struct({ order: Schema.String, note: Schema.String })
@@ -154,6 +155,6 @@ describe("a conversation whose client leaves", () => {
           assert.strictEqual(keys.size, 1, `order ${order}`)
         }
       }),
-      { numRuns: 1_000 }
+      { numRuns: runs(4_000) }
     ))
 })

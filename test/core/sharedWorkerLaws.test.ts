@@ -16,6 +16,7 @@ import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Effect, Fiber, Logger, Queue, Schema, SchemaTransformation } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { runs } from "../support/runs.ts"
 import { passing } from "../support/virtualTime.ts"
 
 type Failure = ToolFailure.ToolFailure
@@ -285,7 +286,7 @@ describe("a worker that several calls share", () => {
       assert.lengthOf(paid, 10)
     }))
 
-  it("pays for each call under its own key, and tells each its own effects, in 500 random crowds", () =>
+  it(`pays for each call under its own key, and tells each its own effects, in ${runs(2_000)} random crowds`, () =>
     fc.assert(
       fc.asyncProperty(
         fc.record({
@@ -315,7 +316,7 @@ describe("a worker that several calls share", () => {
           })
         }
       ),
-      { numRuns: 500 }
+      { numRuns: runs(2_000) }
     ))
 
   it.effect("does not run again what another call is running, under a retry outside", () =>

@@ -486,7 +486,7 @@ describe("no answer is made of a text that was cut off", () => {
             }
             assert.isTrue(isAnswered(text(bare)))
           }),
-          { numRuns: runs(8) }
+          { numRuns: runs(8, 4) }
         )
       }))
   }
