@@ -1,19 +1,54 @@
 /**
  * Measures what `generateText` of the AI SDK costs with tools of ours (`AiSdk.tools`), relative to what it costs with its own: 50
- * steps with one call each, in CPU time. All runs are in one process, in interleaved rounds; medians are printed.
+ * steps with one call each, in CPU time. All runs are in one process, in interleaved rounds; medians are printed. First the
+ * model is an object in this process, which takes no time: what is left is the loop alone. Then it is OpenAI's Chat
+ * Completions, as `@ai-sdk/openai` asks them: the server is another process, and only this one is measured.
  *
  * Run it with `pnpm bench`, or alone with `node test/bench/aiSdkTools.ts`.
  */
+import { createOpenAI } from "@ai-sdk/openai"
 import { AiSdk } from "@fallible/ai-sdk"
 import { Policy, Tool, Toolkit } from "@fallible/core"
-import { generateText, isStepCount, tool, type ToolSet } from "ai"
+import { generateText, isStepCount, type LanguageModel, tool, type ToolSet } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { Effect, Schema } from "effect"
+import { fork } from "node:child_process"
+import { once } from "node:events"
+import { createServer } from "node:http"
 import { z } from "zod"
 import { median } from "../support/measure.ts"
 
 const steps = 50
-const rounds = 41
+
+const inputOf = (step: number) => JSON.stringify({ booking: `b-${step}`, seats: 2 })
+
+/** Answers Chat Completions with one call after another, and tells the parent process its port. */
+const serve = () => {
+  const server = createServer(async (request, response) => {
+    const chunks: Array<Buffer> = []
+    for await (const chunk of request) chunks.push(chunk)
+    const step = 1 + (Buffer.concat(chunks).toString("utf8").match(/"role":"tool"/g) ?? []).length
+    const message = step > steps ? { content: "Done." } : {
+      content: null,
+      tool_calls: [{ id: `${step}`, type: "function", function: { name: "look", arguments: inputOf(step) } }]
+    }
+    const choice = {
+      index: 0,
+      message: { role: "assistant", ...message },
+      finish_reason: step > steps ? "stop" : "tool_calls"
+    }
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    response.setHeader("content-type", "application/json")
+    response.end(
+      JSON.stringify({ id: "1", object: "chat.completion", created: 1, model: "any", choices: [choice], usage })
+    )
+  })
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    process.send?.(typeof address === "object" ? address?.port : undefined)
+  })
+  process.once("disconnect", () => process.exit())
+}
 
 const Params = Schema.Struct({ booking: Schema.String, seats: Schema.Int })
 
@@ -51,47 +86,58 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: 0 }
 }
 
-const run = async (tools: ToolSet) => {
+/** A model in this process. It is made for each run, because it counts its steps. */
+const inProcess = (): LanguageModel => {
   let step = 0
-  const model = new MockLanguageModelV4({
+  return new MockLanguageModelV4({
     doGenerate: async () => {
       const isLast = ++step > steps
       return {
-        content: isLast ? [{ type: "text", text: "Done." }] : [{
-          type: "tool-call",
-          toolCallId: `${step}`,
-          toolName: "look",
-          input: JSON.stringify({ booking: `b-${step}`, seats: 2 })
-        }],
+        content: isLast
+          ? [{ type: "text", text: "Done." }]
+          : [{ type: "tool-call", toolCallId: `${step}`, toolName: "look", input: inputOf(step) }],
         finishReason: { unified: isLast ? "stop" : "tool-calls", raw: undefined },
         usage,
         warnings: []
       }
     }
   })
-  const { text } = await generateText({ model, prompt: "Go.", tools, stopWhen: isStepCount(steps + 1) })
-  if (text !== "Done.") throw new Error("The run has no answer.")
 }
 
-const timed = async (tools: ToolSet) => {
+/** Runs it once, and returns the CPU time of a step, in µs. */
+const timed = async (model: LanguageModel, tools: ToolSet) => {
   const before = process.cpuUsage()
-  await run(tools)
+  const { text } = await generateText({ model, prompt: "Go.", tools, stopWhen: isStepCount(steps + 1) })
   const { system, user } = process.cpuUsage(before)
+  if (text !== "Done.") throw new Error("The run has no answer.")
   return (user + system) / steps
 }
 
-const names = Object.keys(contenders)
-const times = new Map(names.map((name) => [name, [] as Array<number>]))
-for (let round = -60; round < rounds; round++) {
+const compare = async (title: string, modelOf: () => LanguageModel, rounds: number) => {
+  const names = Object.keys(contenders)
+  const times = new Map(names.map((name) => [name, [] as Array<number>]))
+  for (let round = -rounds; round < rounds; round++) {
+    for (const name of names) {
+      const time = await timed(modelOf(), contenders[name]!())
+      if (round >= 0) times.get(name)!.push(time)
+    }
+  }
+  console.log(title)
+  const [base = ""] = names
+  const each = (name: string) => times.get(name)!
   for (const name of names) {
-    const time = await timed(contenders[name]!())
-    if (round >= 0) times.get(name)!.push(time)
+    const ratio = median(each(name).map((time, round) => time / each(base)[round]!))
+    console.log(`  ${name.padEnd(26)} ${median(each(name)).toFixed(1).padStart(6)} µs a step, ${ratio.toFixed(2)} x`)
   }
 }
 
-const [base = ""] = names
-const each = (name: string) => times.get(name)!
-for (const name of names) {
-  const ratio = median(each(name).map((time, round) => time / each(base)[round]!))
-  console.log(`${name.padEnd(26)} ${median(each(name)).toFixed(1).padStart(6)} µs a step, ${ratio.toFixed(2)} x`)
+if (process.send === undefined) {
+  await compare("a model in this process", inProcess, 60)
+  const server = fork(import.meta.filename)
+  const [port] = await once(server, "message")
+  const provider = createOpenAI({ apiKey: "any", baseURL: `http://127.0.0.1:${port}/v1` })
+  await compare("Chat Completions over HTTP", () => provider.chat("any"), 60)
+  server.disconnect()
+} else {
+  serve()
 }
