@@ -126,7 +126,7 @@ export interface Wire {
   readonly refusals?: boolean
   /** The codes of failures that the server reports in the same words as another failure. Default: none. */
   readonly confuses?: ReadonlyArray<string>
-  /** False if the client does not hand on what a stream says that is no reply. Default: `true`. */
+  /** False if the client hides what a malformed stream says. Default: `true`. */
   readonly quotesStreams?: boolean
   /** False if there is no connection that could break, and no request that a server could refuse. Default: `true`. */
   readonly connects?: boolean

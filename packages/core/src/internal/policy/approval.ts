@@ -34,8 +34,8 @@ export interface ApprovalOptions<in Params = never, out R = unknown> {
 }
 
 /**
- * When the calls of a tool need an approval: always (`true`), never (`false`), or if the predicate says so; or this with
- * options, of which `when` is the predicate. Default of `when`: always.
+ * When the calls of a tool need an approval: always (`true`), never (`false`), or if the predicate says so. With options, `when`
+ * is the predicate; default: always.
  *
  * @category models
  * @since 0.1.0

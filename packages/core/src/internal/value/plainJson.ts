@@ -164,7 +164,7 @@ interface Written {
 class Writer {
   /** The places of each note. */
   readonly notes = new Map<string, Array<string>>()
-  // Of an object that is being written, there is no JSON yet.
+  // `undefined`: the object is still being written.
   readonly #known = new Map<object, Written | undefined>()
   #values = 0
   #height = 0
