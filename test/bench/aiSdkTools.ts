@@ -11,43 +11,28 @@ import { AiSdk } from "@fallible/ai-sdk"
 import { Policy, Tool, Toolkit } from "@fallible/core"
 import { generateText, isStepCount, type LanguageModel, tool, type ToolSet } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
-import { Effect, Schema } from "effect"
+import { Effect, Schema, Scope } from "effect"
 import { fork } from "node:child_process"
 import { once } from "node:events"
-import { createServer } from "node:http"
+import type { RequestListener } from "node:http"
+import { text } from "node:stream/consumers"
 import { z } from "zod"
+import { serving } from "../support/http.ts"
 import { median } from "../support/measure.ts"
 
 const steps = 50
+const rounds = 60
 
 const inputOf = (step: number) => JSON.stringify({ booking: `b-${step}`, seats: 2 })
 
-/** Answers Chat Completions with one call after another, and tells the parent process its port. */
-const serve = () => {
-  const server = createServer(async (request, response) => {
-    const chunks: Array<Buffer> = []
-    for await (const chunk of request) chunks.push(chunk)
-    const step = 1 + (Buffer.concat(chunks).toString("utf8").match(/"role":"tool"/g) ?? []).length
-    const message = step > steps ? { content: "Done." } : {
-      content: null,
-      tool_calls: [{ id: `${step}`, type: "function", function: { name: "look", arguments: inputOf(step) } }]
-    }
-    const choice = {
-      index: 0,
-      message: { role: "assistant", ...message },
-      finish_reason: step > steps ? "stop" : "tool_calls"
-    }
-    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
-    response.setHeader("content-type", "application/json")
-    response.end(
-      JSON.stringify({ id: "1", object: "chat.completion", created: 1, model: "any", choices: [choice], usage })
-    )
-  })
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    process.send?.(typeof address === "object" ? address?.port : undefined)
-  })
-  process.once("disconnect", () => process.exit())
+/** Answers Chat Completions with one call after another. It keeps nothing, where `FakeModelServer` keeps each request. */
+const answer: RequestListener = async (request, response) => {
+  const step = 1 + ((await text(request)).match(/"role":"tool"/g) ?? []).length
+  const message = step > steps ? { content: "Done." } : {
+    tool_calls: [{ id: `${step}`, type: "function", function: { name: "look", arguments: inputOf(step) } }]
+  }
+  const choice = { index: 0, message, finish_reason: step > steps ? "stop" : "tool_calls" }
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ choices: [choice] }))
 }
 
 const Params = Schema.Struct({ booking: Schema.String, seats: Schema.Int })
@@ -107,13 +92,13 @@ const inProcess = (): LanguageModel => {
 /** Runs it once, and returns the CPU time of a step, in µs. */
 const timed = async (model: LanguageModel, tools: ToolSet) => {
   const before = process.cpuUsage()
-  const { text } = await generateText({ model, prompt: "Go.", tools, stopWhen: isStepCount(steps + 1) })
+  const answer = await generateText({ model, prompt: "Go.", tools, stopWhen: isStepCount(steps + 1) })
   const { system, user } = process.cpuUsage(before)
-  if (text !== "Done.") throw new Error("The run has no answer.")
+  if (answer.text !== "Done.") throw new Error("The run has no answer.")
   return (user + system) / steps
 }
 
-const compare = async (title: string, modelOf: () => LanguageModel, rounds: number) => {
+const compare = async (title: string, modelOf: () => LanguageModel) => {
   const names = Object.keys(contenders)
   const times = new Map(names.map((name) => [name, [] as Array<number>]))
   for (let round = -rounds; round < rounds; round++) {
@@ -132,12 +117,13 @@ const compare = async (title: string, modelOf: () => LanguageModel, rounds: numb
 }
 
 if (process.send === undefined) {
-  await compare("a model in this process", inProcess, 60)
+  await compare("a model in this process", inProcess)
   const server = fork(import.meta.filename)
-  const [port] = await once(server, "message")
-  const provider = createOpenAI({ apiKey: "any", baseURL: `http://127.0.0.1:${port}/v1` })
-  await compare("Chat Completions over HTTP", () => provider.chat("any"), 60)
+  const [url] = await once(server, "message")
+  const provider = createOpenAI({ apiKey: "any", baseURL: `${url}/v1` })
+  await compare("Chat Completions over HTTP", () => provider.chat("any"))
   server.disconnect()
 } else {
-  serve()
+  process.once("disconnect", () => process.exit())
+  process.send(await Effect.runPromise(Effect.provideService(serving(answer), Scope.Scope, Scope.makeUnsafe())))
 }
