@@ -6,7 +6,7 @@ import daily from "./vitest.config.ts"
 const laws = globSync("test/**/*.test.ts", { cwd: import.meta.dirname, exclude: ["**/node_modules", "**/.scratch"] })
   .filter((file) => readFileSync(`${import.meta.dirname}/${file}`, "utf8").includes("support/runs.ts\""))
 
-/** The tests that install other libraries, tear files or hold many conversations, and run for long: `pnpm test:long`. */
+/** The tests that need a browser, a terminal, other libraries or many processes, and the laws in full: `pnpm test:long`. */
 export default defineConfig({
   test: {
     include: ["test/long/**/*.test.ts", ...laws],

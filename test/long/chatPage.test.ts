@@ -1,8 +1,4 @@
-/**
- * The page of the HTTP backend with `useChat`, in a real browser. In each state, axe looks at it in light and in dark.
- *
- * @module-tag slow
- */
+/** The page of the HTTP backend with `useChat`, in a real browser. In each state, axe looks at it in light and in dark. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,8 +1,4 @@
-/**
- * The demo as a process: in a real terminal, in a pipe, without standard input, and interrupted.
- *
- * @module-tag slow
- */
+/** The demo as a process: in a real terminal, in a pipe, without standard input, and interrupted. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"

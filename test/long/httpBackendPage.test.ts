@@ -1,8 +1,4 @@
-/**
- * The page of the HTTP backend, in a real browser: Chromium, at the path in `CHROMIUM` or where Debian puts it.
- *
- * @module-tag slow
- */
+/** The page of the HTTP backend, in a real browser: Chromium, at the path in `CHROMIUM` or where Debian puts it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
 import * as Planner from "@fallible/examples/04-http-backend/Planner"

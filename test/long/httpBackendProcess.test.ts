@@ -1,8 +1,4 @@
-/**
- * The HTTP backend as a process that a signal stops.
- *
- * @module-tag slow
- */
+/** The HTTP backend as a process that a signal stops. */
 import { assert, describe, it } from "@effect/vitest"
 import { program } from "@fallible/examples/04-http-backend/program"
 import { Effect, Stream } from "effect"

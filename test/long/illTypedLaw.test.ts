@@ -2,8 +2,6 @@
  * Types do not exist at run time, and `any` is common. So this file passes nonsense to every place that
  * accepts a user's function or value: returned, thrown, rejected, as a success, a failure or a defect, and
  * hidden inside an Effect.
- *
- * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
 import {

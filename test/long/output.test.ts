@@ -1,8 +1,4 @@
-/**
- * The output of the examples, for readers that leave early and for programs that parse it.
- *
- * @module-tag slow
- */
+/** The output of the examples, for readers that leave early and for programs that parse it. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
