@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
-import { packed, project, temporary } from "../support/packed.ts"
+import { packed, project, temporary } from "../../scripts/packed.ts"
 import { root } from "../support/program.ts"
 
 const folder = temporary()

@@ -4,7 +4,7 @@
  */
 import { copyFileSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { packed, project, run, temporary } from "./packed.ts"
+import { packed, project, run, temporary } from "../../scripts/packed.ts"
 import { root } from "./program.ts"
 
 const folder = temporary()

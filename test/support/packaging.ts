@@ -1,20 +1,43 @@
 /**
  * Packs the packages as for publishing, checks them with publint and attw, installs them, and runs them in each
- * supported version of Node. Also checks that npm cannot publish them. Run it with `pnpm packaging`; it downloads
- * those versions of Node.
+ * supported version of Node. Also checks that npm cannot publish them, and that the starters work in an empty folder, with
+ * each supported version of Node and of TypeScript. Run it with `pnpm packaging`; it downloads those versions.
  */
 import { spawnSync } from "node:child_process"
-import { copyFileSync, rmSync } from "node:fs"
+import { copyFileSync, cpSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { names, packed, project, run, temporary } from "./packed.ts"
+import { packAll } from "../../scripts/packAll.ts"
+import { names, project, run, temporary } from "../../scripts/packed.ts"
 import { root } from "./program.ts"
 
 const versions = ["20", "22", "24"]
+const typescripts = ["5.9.3", "6.0.3", "7.0.2"]
+
+/** The first and the last version of Node on which each starter runs, and those between. */
+const starters = { starter: versions, "starter-effect": ["22.19.0", "24"] }
+
+/** Installs a starter in an empty folder, and starts and tests it as its README says. */
+const tryStarter = (source: string, nodes: ReadonlyArray<string>): void => {
+  const folder = temporary()
+  try {
+    cpSync(source, folder, { recursive: true })
+    // As outside of this repository: with the scripts' own Node, and without the programs of this workspace.
+    const within = (node: string, command: string) => run("npx", ["-y", "-p", `node@${node}`, "-c", command], folder)
+    within(nodes[0]!, "npm install --no-audit --no-fund")
+    for (const node of nodes) within(node, "npm start && npm test")
+    for (const version of typescripts) {
+      run("npm", ["install", "--save-dev", "--save-exact", "--no-audit", "--no-fund", `typescript@${version}`], folder)
+      run("npm", ["run", "check"], folder)
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
 
 const bin = (name: string) => join(root, "node_modules/.bin", name)
 const folder = temporary()
 try {
-  const tarballs = packed(folder)
+  const tarballs = packAll(folder)
   for (const name of names) {
     const tarball = tarballs.get(name)!
     run(bin("publint"), ["run", tarball, "--strict"], root)
@@ -40,10 +63,11 @@ try {
     node(separate, "smokeCore.mjs")
   }
   rmSync(user, { recursive: true, force: true })
+  for (const [name, nodes] of Object.entries(starters)) tryStarter(join(folder, name), nodes)
   process.stdout.write(
     `${names.length} packages: publint and attw have nothing to say, npm cannot pack them; they run in Node ${
       versions.join(", ")
-    }\n`
+    }; both starters start, and pass their tests\n`
   )
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { rolldown } from "rolldown"
-import { packed, run, temporary } from "./packed.ts"
+import { packed, run, temporary } from "../../scripts/packed.ts"
 import { environment, root } from "./program.ts"
 
 /** What is known of one call, and how many requests, rows, mails and files were really done for it. */

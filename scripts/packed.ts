@@ -1,11 +1,10 @@
-/*
- * Packs the packages as for publishing, and creates projects that install them.
- */
+/** Packs the packages as for publishing, and creates projects that install them. */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { root } from "./program.ts"
+
+const root = join(import.meta.dirname, "..")
 
 export const names = ["arguments", "errors", "core", "providers", "ai-sdk", "testing"] as const
 
