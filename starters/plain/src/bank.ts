@@ -12,10 +12,10 @@ export const startBank = async () => {
     let body = ""
     for await (const chunk of request) body += chunk
     if (charges.has(key)) {
-      requests.push(`key ${key.slice(0, 8)}: charged before, answers with the receipt`)
+      requests.push("knows the key, and sends the receipt again")
     } else {
       charges.set(key, JSON.parse(body))
-      requests.push(`key ${key.slice(0, 8)}: charges ${JSON.parse(body).euros} euros, and the connection breaks`)
+      requests.push(`charges ${JSON.parse(body).euros} euros, and the connection breaks`)
       return void request.socket.destroy()
     }
     response.setHeader("content-type", "application/json")
