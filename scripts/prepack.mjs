@@ -3,7 +3,7 @@
  * the source exports in the manifest, so a tarball made by npm could not be installed.
  */
 import { spawnSync } from "node:child_process"
-import { rmSync } from "node:fs"
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 
 if (!/[\\/]pnpm[^\\/]*$/.test(process.env.npm_execpath ?? "")) {
@@ -21,3 +21,13 @@ const run = (command, ...args) => {
 for (const file of ["dist", "tsconfig.tsbuildinfo"]) rmSync(file, { recursive: true, force: true })
 run("tsc", "-b", process.cwd())
 run("node", "scripts/bundle.ts", basename(process.cwd()))
+
+// The guides come with the core package. What else they link to is in the repository.
+if (basename(process.cwd()) === "core") {
+  rmSync("docs", { recursive: true, force: true })
+  cpSync(join(root, "docs"), "docs", { recursive: true })
+  for (const page of readdirSync("docs").filter((file) => file.endsWith(".md"))) {
+    const text = readFileSync(join("docs", page), "utf8")
+    writeFileSync(join("docs", page), text.replaceAll("](../", "](https://github.com/fallible-ts/fallible/blob/main/"))
+  }
+}

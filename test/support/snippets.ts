@@ -17,13 +17,13 @@ const folder = join(root, "test/.scratch/snippets")
 const documents = [
   ...globSync("packages/*/src/**/*.ts", { cwd: root }),
   ...globSync("packages/*/*.md", { cwd: root }),
-  ...globSync("packages/*/docs/*.md", { cwd: root }),
+  ...globSync("packages/arguments/docs/*.md", { cwd: root }),
   ...globSync("*.md", { cwd: root }),
   ...globSync("docs/*.md", { cwd: root })
 ].toSorted()
 
-/** The pages of a package: all blocks of a page are one program, because the last ones try what the first one shows. */
-const isPage = (document: string) => /^packages\/\w+\/docs\//.test(document)
+/** The pages of `arguments`: all blocks of a page are one program, because the last ones try what the first one shows. */
+const isPage = (document: string) => /^packages\/arguments\/docs\//.test(document)
 
 /** Imports the first function of this name that a guide shows. Each guide gets a folder of its own. */
 export const importShown = async (document: string, name: string): Promise<unknown> => {
