@@ -7,7 +7,9 @@
  * The bridge stands on the lowest layer of the AI SDK, version 3 or 4 of its language models. Retries, time-outs and attempts
  * are those of {@link Settings}: the AI SDK's own retries stand above that layer. An interrupted run aborts the request.
  *
- * The arguments of a call reach the tool as the package hands them on. Reasoning, signatures and other things that a provider adds
+ * The arguments of a call reach the tool as the package hands them on. Whole replies of Anthropic, and all of Gemini's, have JSON
+ * objects there, in which a long number may lose digits: use strings for such values. Some packages report 0 for a count that
+ * their server did not send. Reasoning, signatures and other things that a provider adds
  * go back to it unchanged, also after a suspension. Another provider is not sent them.
  *
  * The key of a provider is not visible here. So the details of failures have no addresses, and nothing that looks like a

@@ -364,7 +364,8 @@ export interface Agent<out T extends Tool.Any, out R = never, out A extends Fiel
    * list, approvals that are too late are denied.
    *
    * If the suspension was read with `JSON.parse` but not decoded with its schema, nothing runs, and the Effect fails with
-   * `RunRefused`. So it does if {@link check} fails.
+   * `RunRefused`. So it does if {@link check} fails, and if a later run of the scope has begun in this process, unless all tools
+   * that act are idempotent or have keys.
    */
   readonly resume: {
     (

@@ -9,6 +9,8 @@
  *
  * Any `HttpClient` works. Add your own headers with `HttpClient.mapRequest`.
  *
+ * Files are sent if they are pictures with their bytes. Of others, the model reads a note.
+ *
  * The arguments of a call reach the tool exactly as the model wrote them. Extra fields in Ollama's messages,
  * such as the model's thinking, are sent back unchanged.
  *

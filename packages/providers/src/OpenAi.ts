@@ -7,6 +7,9 @@
  *
  * Any `HttpClient` works. Add your own headers with `HttpClient.mapRequest`.
  *
+ * Files are sent if they are pictures, or PDFs with their bytes. Of others, the model reads a note. Files that a tool attached
+ * follow its result, in a message of the user's.
+ *
  * This module does not change the text of a call's arguments. Extra fields in a server's
  * messages, such as the model's reasoning, are sent back unchanged.
  *
