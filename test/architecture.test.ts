@@ -133,7 +133,7 @@ describe("architecture", () => {
         sources(folder).map((file) => relative(folder, file).replace(/\.ts$/, ""))
       )
     ])
-    const moduleNames = ["ARCHITECTURE.md", "docs/decisions.md"].flatMap((page) =>
+    const moduleNames = ["ARCHITECTURE.md", "DECISIONS.md"].flatMap((page) =>
       Array.from(readFileSync(join(root, page), "utf8").matchAll(/`(internal\/[\w/]+)`/g), ([, name]) => name!)
     )
     assert.isAbove(moduleNames.length, 10)

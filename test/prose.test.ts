@@ -157,14 +157,28 @@ const longIn = (text: string) =>
     .map(({ sentence, words }) => `${words}: ${sentence}`)
 
 describe("sentences", () => {
-  it.each(find("README.md", "docs/*.md").filter((file) => file !== "docs/decisions.md"))(
-    `of %s have at most ${maxWords} words`,
-    (file) => {
-      assert.deepStrictEqual(longIn(read(file)), [])
-    }
-  )
+  it.each(find("README.md", "docs/*.md"))(`of %s have at most ${maxWords} words`, (file) => {
+    assert.deepStrictEqual(longIn(read(file)), [])
+  })
 })
 
-it("of the guide to charging once has at most 2,500 words, with its code: it is a path, and docstrings have the rules", () => {
-  assert.isAtMost(wordsIn(read("docs/charge-once.md")), 2500)
+// -----------------------------------------------------------------------------
+// Lengths
+// -----------------------------------------------------------------------------
+
+// With their code. A table's bars and dashes are no words.
+describe("guides", () => {
+  const paths = ["docs/charge-once.md", "docs/effect-backend.md", "docs/from-the-ai-sdk.md"]
+
+  it.each(find("docs/*.md"))("%s is short: a path has at most 2,500 words, a page 1,500", (file) => {
+    assert.isAtMost(wordsIn(read(file)), paths.includes(file) ? 2500 : 1500)
+  })
+
+  it("have at most 25,000 words together", () => {
+    assert.isAtMost(find("docs/*.md").reduce((sum, file) => sum + wordsIn(read(file)), 0), 25_000)
+  })
+
+  it.each(find("docs/*.md").filter((file) => file !== "docs/README.md"))("%s is in the index", (file) => {
+    assert.include(read("docs/README.md"), `](${file.replace("docs/", "")})`)
+  })
 })
