@@ -8,9 +8,12 @@ import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { caught } from "./support/caught.ts"
 import { claims } from "./support/claim.ts"
+import { shapes } from "./support/errorShapes.ts"
 import { root } from "./support/program.ts"
 import { publicApi, publicApiFile, publicPackages } from "./support/publicApi.ts"
+import { modelCodes, referencePages, toolCodes, writtenCodes } from "./support/reference.ts"
 import { tsconfig, writeSnippets, wrongTypes } from "./support/snippets.ts"
 
 const snippets = writeSnippets()
@@ -85,4 +88,32 @@ describe("the public surface", () => {
       assert.strictEqual(publicApi(name), readFileSync(publicApiFile(name), "utf8"))
     })
   }
+})
+
+// -----------------------------------------------------------------------------
+// Pages that list
+// -----------------------------------------------------------------------------
+
+describe("the reference", () => {
+  for (const [file, page] of Object.entries(referencePages)) {
+    it(`${file} says what the docstrings say (else: npx -y pnpm@12 api)`, () => {
+      assert.strictEqual(readFileSync(join(root, file), "utf8"), page())
+    })
+  }
+
+  it("explains each code of a tool's failures", () => {
+    const { explained, typed } = toolCodes()
+    assert.deepStrictEqual([...new Set(explained)].toSorted(), typed.toSorted())
+  })
+
+  it("explains each code that the sources write", () => {
+    const known = new Set([...toolCodes().typed, ...modelCodes()])
+    assert.deepStrictEqual(writtenCodes().filter((code) => !known.has(code)), [])
+  })
+
+  it("explains each code that an error of a library gets", () => {
+    const known = new Set(toolCodes().typed)
+    const codes = shapes.flatMap(({ error }) => caught(error())?.code ?? [])
+    assert.deepStrictEqual(codes.filter((code) => !known.has(code)), [])
+  })
 })

@@ -135,13 +135,13 @@ export interface Options<
    */
   readonly onLimit?: "fail" | "conclude"
   /**
-   * What happens to a call that a doubt about an earlier call holds back. `"refuse"`: the model is told so. `"ask"`: the run
+   * What happens to a call that a doubt holds back, about an earlier call. `"refuse"`: the model is told so. `"ask"`: the run
    * asks its user first what became of the earlier call (`RunSuspended`), and the reply `"yes"` or `"no"` settles it; any
    * other reply leaves the doubt. Ask only a user who can know, such as an operator. Default: `"refuse"`.
    */
   readonly onDoubt?: "refuse" | "ask"
   /**
-   * What happens to a call that repeats what was done in an earlier run of the scope. `"refuse"`: the model is told so
+   * What happens to a call that was done before, in an earlier run of the scope. `"refuse"`: the model is told so
    * (`already_done`). `"ask"`: the run asks first whether to do it again, as for an approval. A tool with `repeats: false` is
    * never asked about. Default: `"refuse"`.
    */
@@ -163,14 +163,14 @@ export interface Options<
    */
   readonly resumeWithin?: Duration.Input
   /**
-   * The guard against repeated calls that add nothing (`LoopGuard`): its thresholds, or `"off"`. Default: the model is
-   * told the third time, the call is refused the tenth time, its tool is withdrawn the eleventh time, and the run ends
-   * the twelfth time.
+   * The guard against repeated calls that add nothing (`LoopGuard`): its thresholds, or `"off"`. Default: the usual
+   * thresholds: the model is told the third time, the call is refused the tenth time, its tool is withdrawn the eleventh
+   * time, and the run ends the twelfth time.
    */
   readonly loopGuard?: LoopGuard.Options | "off"
   /**
-   * How big the results of tools may be in a request to the model (`ResultSize`), or `"whole"` if results are never
-   * cut. Default: half of the model's context window for one result, and three quarters for all results.
+   * How big the results of tools may be, in a request to the model (`ResultSize`), or `"whole"` if results are never
+   * cut. Default: by the model's context window: half of it for one result, and three quarters for all results.
    */
   readonly results?: ResultSize.Options | "whole"
   /**
@@ -204,7 +204,7 @@ export interface Options<
    */
   readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
   /**
-   * Decides what happens after each failed request to the model: the failure ends the run, the model is asked again by
+   * Decides what happens after a failed request to the model: the failure ends the run, the model is asked again by
    * `modelRetry`, or the run ends with a fallback text (`ModelRecovery`). Default: transient failures are retried, and
    * others end the run.
    */
@@ -259,7 +259,7 @@ export type Question = string | {
  * @since 0.1.0
  */
 export interface RunSettings {
-  /** How the model replies in this run. Each option takes precedence over the same option of the agent. */
+  /** How the model replies in this run. Each option takes precedence over the same option of the agent. Default: the agent's. */
   readonly modelOptions?: ModelOptions
   /**
    * The limits of this run. Each of them takes precedence over the same limit of the agent. A run that goes on does not
@@ -271,7 +271,7 @@ export interface RunSettings {
    * the arguments of its calls (`ArgumentsDelta`). Arguments of a tool with secrets never do. Default: none.
    */
   readonly deltas?: ReadonlyArray<"reasoning" | "arguments">
-  /** Tells from outside how far the run has come (`RunHandle.make`), also after an interruption. */
+  /** Tells from outside how far the run has come (`RunHandle.make`), also after an interruption. Default: none. */
   readonly handle?: RunHandle
   /**
    * Runs if the run is interrupted, with how far it has come: its transcript, report and facts, and what is in doubt. The
@@ -290,12 +290,12 @@ export type RunScope = {
   /**
    * The facts of earlier runs of the scope: the `facts` of the last run's `Answer` or `AgentFailure`. Effects of
    * earlier calls are not repeated, even if it is unknown whether they happened. `CallFacts.empty` says that nothing is
-   * known of them. By default there are no facts, and the run begins a new scope.
+   * known of them. Default: none, and the run begins a new scope.
    *
    * Runs of one scope come one after the other. In one process, a run is refused while another of its scope is under way.
    */
   readonly facts?: CallFacts.CallFacts
-  /** Only together with `facts`. Default: the scope of the facts, or else the run's id. */
+  /** The scope of the idempotency keys, only together with `facts`. Default: the scope of the facts, or else the run's id. */
   readonly scope?: undefined
 } | {
   /**

@@ -73,8 +73,9 @@ export type HttpFailure = ToolUnavailable | SemanticGarbage | SchemaMismatch
  * Turns the errors of an HTTP client into tool failures. Other errors pass through.
  *
  * When to use: in a tool's handler, after all steps that use the response. Effect's client accepts any status, so
- * filter the status before you classify. Put an `Effect.timeout` before `classify`, too. The timeout's error then
- * becomes a failure with code `timeout` and an unknown outcome.
+ * filter the status before you classify. The `HttpBodyError` of `bodyJson` passes through, and no handler may fail with it:
+ * use `bodyJsonUnsafe`. Put an `Effect.timeout` before `classify`, too. The timeout's error then becomes a failure with code
+ * `timeout` and an unknown outcome.
  *
  * Fails with the failure that {@link fromError} returns, at most 1 s after the status has arrived.
  *

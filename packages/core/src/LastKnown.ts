@@ -25,8 +25,8 @@
  * `when` names other failures: `when: ({ _tag }) => _tag === "ToolUnavailable"` answers refusals, too.
  *
  * Only the tool's name and the arguments identify a value, and not the user. If an answer depends on the user,
- * one user would read what another user was told. Then give each user a store of their own, or include the user
- * in the arguments. No value is stored or looked up for a tool that takes a secret, or for arguments with
+ * one user would read what another user was told. Then include the user in the arguments, or give each user a store of their
+ * own ({@link LastKnown}). No value is stored or looked up for a tool that takes a secret, or for arguments with
  * hidden content, such as an instance of a class without `toJSON`.
  *
  * @since 0.1.0
@@ -78,8 +78,8 @@ export interface Options {
    */
   readonly name?: string
   /**
-   * Whether a stored value may answer a failure. Of several sources, it is the failure of the last one. Default: the tool
-   * is unavailable, and has not refused the call (see the top of this module).
+   * Whether a stored value may answer a failure. Of several sources, it is the failure of the last one. Default: if the tool
+   * is down: it is unavailable, and has not refused the call (see the top of this module).
    */
   readonly when?: (failure: ToolFailure) => boolean
 }
@@ -224,6 +224,19 @@ export interface Entry {
 /**
  * The store of last known values. If you implement a store, it may fail with any error; the error is
  * logged.
+ *
+ * @example
+ * ```ts
+ * import * as LastKnown from "@fallible/core/LastKnown"
+ * import { Effect } from "effect"
+ *
+ * // Gives each user a store of their own: provide it to each run of an agent, or to each `tool.run`.
+ * const storeOf = (user: string) =>
+ *   Effect.updateService(LastKnown.LastKnown, (store) => ({
+ *     get: (key) => store.get(`${user} ${key}`),
+ *     set: (key, entry) => store.set(`${user} ${key}`, entry)
+ *   }))
+ * ```
  *
  * @category services
  * @since 0.1.0

@@ -52,10 +52,10 @@ import { whole } from "./internal/value/numberOption.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** At which equal call, counted from 1, the model is warned. At least 2. Default: 3. */
+  /** At which equal call (counted from 1) the model is warned. At least 2. Default: 3. */
   readonly warnAt?: number
-  /** At which equal call the call is refused, without running. Default: seven more than `warnAt`, or just before the
-   * steps after it. */
+  /** At which equal call the call is refused, without running. Default: seven more than `warnAt`, unless the
+   * steps after it come before. */
   readonly refuseAt?: number
   /** At which equal call the tool is withdrawn. Default: one more than `refuseAt`. */
   readonly withdrawAt?: number

@@ -207,17 +207,17 @@ const ModelFailureFields = Schema.Struct({
  *
  * | code                | it means                                                             | transient    |
  * | ------------------- | -------------------------------------------------------------------- | ------------ |
- * | `connection`        | no connection: refused, reset, unknown host, untrusted certificate   | yes, mostly  |
+ * | `connection`        | refused, reset, unknown host, untrusted certificate                  | yes, mostly  |
  * | `timeout`           | no complete answer in time; or a 408 from the server                 | only the 408 |
  * | `rate_limited`      | too many requests                                                    | yes          |
  * | `server_error`      | the server failed                                                    | yes, mostly  |
  * | `cut_off`           | the reply ended before it was complete                               | yes          |
  * | `malformed_reply`   | the response is not a valid reply, or is too large                   | yes, mostly  |
- * | `empty_reply`       | the reply had neither text nor a call, three times in a row          | yes          |
- * | `call_as_text`      | the reply had a tool call written as text; only in reports and events | yes         |
+ * | `empty_reply`       | neither text nor a call, three times in a row                        | yes          |
+ * | `call_as_text`      | a tool call was written as text; only in reports and events          | yes          |
  * | `plan`              | the reply only said what comes next; only in reports and events      | yes          |
  * | `invalid_answer`    | the answer does not fit the `output`; only in reports and events     | yes          |
- * | `max_tokens`        | the reply used up its maximum number of tokens before any text       | no           |
+ * | `max_tokens`        | the maximum number of tokens was used up before any text             | no           |
  * | `refused`           | the model, or a content filter, refused to answer                    | no           |
  * | `context_overflow`  | the conversation is longer than the model can read                   | no           |
  * | `permission_denied` | the API key is missing, wrong, or not valid for this request         | no           |
@@ -227,7 +227,7 @@ const ModelFailureFields = Schema.Struct({
  * | `bad_address`       | the server has no such endpoint                                      | no           |
  * | `bad_request`       | the server understood the request and rejected it                    | no           |
  * | `unpriced`          | the run has a limit of money, and the reply has no price             | no           |
- * | `defect`            | a bug in the program, such as a custom model's reply without a text  | no           |
+ * | `defect`            | a bug, such as a custom model's reply without a text                 | no           |
  *
  * @example
  * ```ts

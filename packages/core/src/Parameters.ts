@@ -6,7 +6,8 @@
  *
  * The model is shown the author's own JSON Schema, with its definitions, descriptions, examples and defaults. Objects that it
  * leaves open are closed. A model's text is read and repaired by that JSON Schema, and then validated by the library. The
- * handler gets what the library returns.
+ * handler gets what the library returns. An asynchronous validation has 30 seconds, or until the run's deadline. One that
+ * throws, or never ends, fails its call. Write all of a schema with one library.
  *
  * The identity of a call goes by its arguments as JSON, after repairs. Defaults that the JSON Schema declares are filled in,
  * if the library keeps to them. If a library transforms values, that cannot be undone, so an acting tool must declare its

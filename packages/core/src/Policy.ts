@@ -524,13 +524,13 @@ export interface PaginateOptions<A> {
   /** Merges the pages so far with the next page. */
   readonly merge: (soFar: A, page: A) => A
   /**
-   * Computes the coverage to report when the result stays incomplete. By default, the coverage is the
-   * number of pages, with the total number if the pages state it.
+   * Computes the coverage to report when the result stays incomplete. Default: the number of pages, with the total number if
+   * the pages state it.
    */
   readonly coverage?: (soFar: A) => Coverage
   /** The largest number of pages, including the first: a whole number of at least 2. Default: 10. */
   readonly pages?: number
-  /** How long it may take to fetch all pages after the first. Default: 30 seconds. */
+  /** How long the pages after the first may take. Default: 30 seconds. */
   readonly time?: Duration.Input
   /**
    * The size of the fetched data, in bytes of JSON, at which no further page is fetched. Default:
@@ -694,8 +694,7 @@ const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
  */
 export interface StandardOptions {
   /**
-   * How long each attempt may take: a finite time above zero. Default: 30 seconds, or the `totalTimeout` if
-   * that is shorter.
+   * How long each attempt may take: a finite time above zero. Default: 30 seconds, unless the `totalTimeout` is shorter.
    */
   readonly attemptTimeout?: Duration.Input
   /**

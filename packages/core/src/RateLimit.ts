@@ -49,8 +49,8 @@ export interface Options {
    */
   readonly key?: string
   /**
-   * The algorithm of effect's limiter. The default, `"token-bucket"`, allows a burst of up to `limit`
-   * calls, and then an even rate.
+   * The algorithm of effect's limiter. Default: `"token-bucket"`, which allows a burst of up to `limit` calls, and then an
+   * even rate.
    */
   readonly algorithm?: "fixed-window" | "token-bucket"
   /** Whether a call above the limit waits for its turn, or is refused. Default: `"wait"`. */

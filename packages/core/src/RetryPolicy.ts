@@ -80,8 +80,8 @@ export interface Options {
    */
   readonly cap?: Duration.Input
   /**
-   * Whether each wait is drawn evenly between zero and the longest wait for that attempt. With `false`,
-   * each wait is the longest. Default: `true`.
+   * Whether each wait is random: drawn evenly between zero and the longest wait for that attempt. With `false`, each wait is
+   * the longest. Default: `true`.
    */
   readonly jitter?: boolean
   /**

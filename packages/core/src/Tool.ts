@@ -174,7 +174,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
    *
    * Each `run` is a separate call, even with the same key (`ToolCall.withKey`). An `Effect.retry` around
    * `run` would therefore run the tool again even when that is unsafe; use {@link retry} instead. Inside the handler of
-   * another tool, a run that is in doubt is not begun again.
+   * another tool, a run that is in doubt is not begun again (`not_repeated`), and a tool with a key runs under the same key
+   * until it succeeds or refuses. If the arguments do not say which effect is meant, all runs there count as one effect.
    */
   readonly run: (params: Params) => Effect.Effect<A, E, R>
 }
@@ -236,13 +237,15 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   /**
    * The schema of the handler's result. The handler returns the result in its decoded form. The model reads
    * the JSON form. What has no JSON form in the schema is written as `JSON.stringify` writes it: with `Schema.Unknown`,
-   * a handler may return whatever its libraries return. A schema of another library must not transform values.
+   * a handler may return whatever its libraries return. A Map becomes an object, a Set a list, a bigint its digits, bytes a
+   * label such as `<12 bytes>`, and a NaN null, with a note. A schema of another library must not transform values.
    */
   readonly success: Schema.ConstraintCodec<A, unknown> | StandardSchema<A>
   /**
    * What happens to a result that does not match `success`. With `"show"`, it is read as arguments are: a number in a text,
    * null for a field that may be absent. What still does not match is shown as received, except for secrets and fields that
-   * are not declared. A note names each such field. Only a result in which nothing is as declared is refused. With
+   * are not declared. A note names each such field. A tool that returns nothing, although its schema says something else, has
+   * ended without an error, and a note says so. Only a result in which nothing is as declared is refused. With
    * `"refuse"`, nothing is converted, and every such result is a `SchemaMismatch` of the result (`invalid_result`). The log
    * names the fields that are wrong, and a tool that acts counts as executed. Default: `"show"`.
    */
@@ -254,25 +257,24 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly sideEffect?: SideEffect
   /**
-   * The names of tools that the model can use when this one is unavailable. The model is told only about
-   * those that are in the toolkit.
+   * Tools that the model can use while this one is unavailable, by their names. The model is told only about those that are
+   * in the toolkit. Default: none.
    */
   readonly instead?: ReadonlyArray<string>
   /**
-   * The name of a second tool, which reports whether a call to this tool took effect. If it is unknown
-   * whether a call took effect, the model is told about the second tool. `Agent.make` throws if its toolkit does not
-   * have that tool.
+   * The name of the tool that reports whether a call to this tool took effect. If it is unknown whether a call took
+   * effect, the model is told about that tool. `Agent.make` throws if its toolkit does not have it. Default: none.
    */
   readonly check?: string
   /**
-   * Declares, for a tool that others name as their `check`, what its result says about a call in doubt. The doubt is then
+   * What a result says about a call in doubt, of a tool that names this one as its `check`. The doubt is then
    * settled: the acting tool is open again, or its call counts as done. The result counts for a call with the same identity,
    * so give both tools an `identity` that returns the same value: `({ order }) => order`. Only for a read-only tool.
    * Default: the model reads the result, and the doubt stays.
    */
   readonly settles?: SettlesOptions<NoInfer<A>>
   /**
-   * Declares that when the tool refuses a call, it does so before any side effect. A refusal of its service (an
+   * Declares that the tool refuses a call only before any side effect. A refusal of its service (an
    * HTTP status, an SQLSTATE, an SMTP code) then proves that nothing was done. So does a failure that the handler
    * makes itself, and a `not_executed` failure of an inner tool (a tool that the handler runs). The sentence of an
    * error never does. Policies may run this tool again. Declare it for databases and mail: the library watches only
@@ -280,7 +282,7 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly refusesFirst?: boolean
   /**
-   * Says which requests act, if not all with a method other than GET, HEAD, OPTIONS and TRACE do. Default: all of them.
+   * Which requests act, if not all with a method other than GET, HEAD, OPTIONS and TRACE do. Default: all of them.
    * Declare it if the handler also sends requests by POST that change nothing: for a token, a search, telemetry.
    */
   readonly acts?: ActsOptions
@@ -289,9 +291,14 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * with equal identities are taken to intend the same effect. They share one idempotency key until one of
    * them succeeds; a later call intends a new effect.
    *
-   * `"all"` says that all arguments identify the effect, regardless of key order or spacing. That is also the default,
-   * but an `"idempotent_by_key"` tool must say it. If one of the arguments is free text, such as a note, select the others:
-   * a call with another note counts as another effect otherwise.
+   * `"all"` says that all arguments identify the effect, regardless of key order or spacing. Default: `"all"`, which an
+   * `"idempotent_by_key"` tool must say itself. If one of the arguments is free text, such as a note, select the others: a
+   * call with another note counts as another effect otherwise. Free text is a string that is not limited to some values, a
+   * pattern or a format.
+   *
+   * Arguments are compared as they are decoded, so `"5"` and `5` are the same. With a schema of Effect, so are an omitted
+   * default and the same value written out. If a schema makes a value up, such as the time, or loses one, they are compared
+   * as they were written. A key is never made from a secret.
    *
    * The function returns data that consists of JSON, dates, bigints, Maps and Sets. It must not change the
    * parameters. If the identity contains nothing but `undefined`, `null` and blank strings, the call is
@@ -303,10 +310,9 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly identity?: ((params: NoInfer<Params>) => unknown) | "all"
   /**
-   * Whether the same call may run again after it has succeeded. Within one run, the default is `true`,
-   * since two identical orders may be intended. In a later run of the same scope (`RunOptions.scope`), the
-   * default is `false`, unless the tool is `"idempotent"`. A call that must not run again is refused
-   * (`already_done`).
+   * Whether the same call may run again after it has succeeded. Default: `true` within a run but `false` in later runs
+   * of its scope, unless the tool is `"idempotent"`. Within a run, two identical orders may be intended. A call that must not
+   * run again is refused (`already_done`).
    */
   readonly repeats?: boolean
   /**
@@ -316,13 +322,18 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly joins?: boolean
   /**
-   * Whether neighbouring calls of one turn may run at the same time, at most eight. With `true`, a call runs together with
+   * Whether neighbouring calls of one turn may run together, at most eight. With `true`, a call runs together with
    * other calls of this tool, and of other tools that say `true`. With `false`, it runs alone, after the calls before it.
-   * By default, calls of one tool run together if its `identity` is a function and their identities differ.
+   * Default: if `identity` is a function, and then only with calls of this tool whose identities differ.
    *
    * Say `true` only if the order makes no difference: a user must exist before it is added to a group. Equal calls always
-   * keep their order. So do all calls of a tool with fixers, because a correction may make two calls equal. Only for a tool
-   * that acts: read-only calls run together anyway.
+   * keep their order. So do identities with a part in common: to rename a to b, and then b to c. So do all calls of a tool
+   * with fixers, because a correction may make two calls equal. Only for a tool that acts: read-only calls run together
+   * anyway, after the calls before them.
+   *
+   * If a call asks the user or stops the run, those that already run go on, and the others do not begin. So it is after a
+   * doubt, for calls with the same identity, or without one. If the agent asks about doubts (`onDoubt: "ask"`), its acting
+   * calls run one by one after a failure.
    *
    * @example
    * ```ts
@@ -355,13 +366,13 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly concurrent?: boolean
   /**
-   * How many executions may fail in one run before the same call is refused (`repeated_call`). Each retry
-   * is an execution, too. At least 1. Default: 3, or 9 if the tool is `"idempotent_by_key"`.
+   * How many executions of the same call may fail in one run. Then the call is refused (`repeated_call`). Each retry is an
+   * execution, too. At least 1. Default: 3, or 9 if the tool is `"idempotent_by_key"`.
    */
   readonly failureLimit?: number
   /**
-   * The names of the fields of a result that change with every call, although the data stays the same: a time stamp,
-   * a request id. An agent's `LoopGuard` ignores these fields, wherever they stand in the result. It also ignores
+   * The fields of a result that change with every call, although the data stays the same, by their names: a time stamp, a
+   * request id. An agent's `LoopGuard` ignores these fields, wherever they stand in the result. It also ignores
    * fields whose name and value look like the time of a response or the id of a request. Default: none.
    */
   readonly volatile?: ReadonlyArray<string>
@@ -373,7 +384,7 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly poll?: PollOptions
   /**
-   * Lets an attempt finish even if its time is up or its run is interrupted. If the tool acts, the `Observer`
+   * Lets an attempt finish, even if its time is up or its run is interrupted. If the tool acts, the `Observer`
    * reports how the attempt ended. Default: `false`.
    */
   readonly uninterruptible?: boolean
@@ -412,7 +423,7 @@ export interface SettlesOptions<in A> {
    */
   readonly outcome: (result: A) => "executed" | "not_executed" | undefined
   /**
-   * The longest time that an effect can take to become visible to the check. A `"not_executed"` counts only if the check
+   * How long an effect may take to become visible to the check. A `"not_executed"` counts only if the check
    * began at least this long after the call had ended, in this process. Default: none.
    */
   readonly settle?: Duration.Input
@@ -432,7 +443,7 @@ export interface SettlesOptions<in A> {
 export interface PollOptions {
   /** How long to wait between two runs of the tool. */
   readonly every: Duration.Input
-  /** How long to wait in all for one call of the model. Default: 1 minute, or `every` if that is longer. */
+  /** How long to wait in all, for one call of the model. Default: 1 minute, unless `every` is longer. */
   readonly atMost?: Duration.Input
 }
 
@@ -1016,7 +1027,8 @@ export const deadline: typeof timeout = /* @__PURE__ */ fromPolicy(Policy.deadli
  *
  * The source also gets refusals, such as a 403: failures with the scope `"arguments"` or the code
  * `permission_denied`. To pass one on, fail with the failure:
- * `(params, failure) => failure.scope === "arguments" ? Effect.fail(failure) : mirror.run(params)`.
+ * `(params, failure) => failure.scope === "arguments" ? Effect.fail(failure) : mirror.run(params)`. It does not get other
+ * classes: a web page with status 200 is a `SchemaMismatch`. So check the content type in the handler.
  *
  * If the tool acts, the answer carries a caveat that says whether the call may have taken effect, and
  * `Tool.explain` warns about the fallback.
@@ -1418,6 +1430,11 @@ export const paginate: {
  * - In the same attempt, an inner tool rejected arguments that the handler gave it. The model did not write
  *   those.
  * - The call fetches a further page of a result, so the model did not write its arguments.
+ *
+ * Corrected arguments keep a key that the caller gave to `Dispatch.call`. A journal records corrections with the outcome of
+ * their call. If the process ended in the middle of a call of an acting tool, a replay asks no fixer: which arguments ran is
+ * unknown, so the call does not run again. The exception is a tool with keys or an idempotent one, if its arguments decode
+ * and no fixer has the option `on`.
  *
  * The tool's timeouts do not apply to fixers. A fixer gets at most half of the time left before the
  * `Deadline`.

@@ -90,8 +90,75 @@ export class TextFault extends namedStruct<TextFault>()({
 }) {}
 
 /**
- * The stable codes of this library's failures. `DispatchFailure` lists the codes of failures that
- * dispatch adds. A handler may use other codes.
+ * The stable codes of this library's failures, sorted by what happens next. A handler may use other codes. `Dispatch` says
+ * which of them it adds to a tool's own.
+ *
+ * **The model corrects its call** (`SchemaMismatch` of the arguments)
+ *
+ * - `unknown_tool`: the toolkit has no such tool
+ * - `invalid_json`: the text of the arguments cannot be read
+ * - `invalid_arguments`: the arguments do not fit, or break a rule
+ * - `no_identity`: the arguments do not say what to act on
+ *
+ * **The model does without the tool** (`SchemaMismatch` of the result)
+ *
+ * - `invalid_result`: the result does not fit its schema
+ * - `invalid_json`, `truncated`: the service's text is broken, or ends too early
+ * - `invariant_broken`: the result breaks a rule of the definition
+ *
+ * **The model uses the part, or asks for more** (`PartialData`)
+ *
+ * - `more_pages`: there are more pages
+ * - `truncated`: the rest is missing
+ *
+ * **The model decides again** (`SemanticGarbage`)
+ *
+ * - `not_found`, `unknown_entity`, `empty_result`: there is nothing, or nothing with this id
+ * - `rejected`: the service, or `refuse`, refused these arguments
+ * - `repeated_call`: the same call has failed too often, or was refused
+ * - `reported_failure`: the result says that it failed
+ * - `client_failed`: the client that runs the tool could not
+ * - `unknown_result`, `unknown_path`: `read_more` finds no such part
+ *
+ * **The call is retried where that is safe** (`ToolUnavailable`, mostly transient)
+ *
+ * - `connection`, `timeout`, `rate_limited`, `server_error`: the service could not answer
+ * - `busy`: the service asks to try again in a moment
+ * - `not_visible`: what the run has just made is not found yet
+ * - `not_executed`: a check found that the call has not taken effect
+ * - `circuit_open`, `bulkhead_full`, `throttled`: a breaker or a limit refused the call
+ * - `breaker_unavailable`, `limiter_unavailable`: the store of the breaker or the limit failed
+ * - `not_run`: another call comes first
+ * - `interrupted`, `halted`: the run ended first
+ *
+ * **The model does without the call** (`ToolUnavailable`, permanent)
+ *
+ * - `permission_denied`, `quota_exhausted`: only operators can change that
+ * - `rejected`, `invalid_request`, `unexpected_status`: the service does not take this request
+ * - `failed`: the error is unknown
+ * - `defect`: the tool has a bug
+ * - `unspecified`: the failure was made without a code
+ * - `disabled`: an operator has disabled the tool
+ * - `call_limit`: the run has no calls left
+ * - `loop_detected`: the call, or its tool, adds nothing new
+ * - `not_approved`: the call was denied, or not approved in time
+ * - `not_asked`: the tool asks its user, where nobody can be asked
+ *
+ * **The call must not be repeated** (`ToolUnavailable`, permanent)
+ *
+ * - `outcome_unknown`: the call may have taken effect
+ * - `in_doubt`: the tool is closed, since another call may have taken effect
+ * - `already_done`: the same call has succeeded
+ * - `repeated_call`: the same call has failed too often, and may have acted or found the tool unavailable
+ * - `not_repeated`: an earlier attempt of the call may have acted
+ * - `outside_call`: a policy ran the tool outside its call
+ * - `check_failed`: the check before the call failed
+ *
+ * **The model is told the first failure** (`ToolUnavailable`, in reports of fixers)
+ *
+ * - `fixer_failed`: the fixer failed
+ * - `too_long`, `asked_user`: the fixing agent could not work
+ * - `no_fix`: one of `Fixer.tools` was called where nothing is corrected
  *
  * @category models
  * @since 0.1.0
@@ -105,7 +172,11 @@ export type Code =
   | "truncated"
   | "empty_result"
   | "invariant_broken"
+  | "reported_failure"
   | "unknown_entity"
+  | "unknown_result"
+  | "unknown_path"
+  | "client_failed"
   | "timeout"
   | "connection"
   | "rate_limited"
@@ -116,6 +187,7 @@ export type Code =
   | "not_executed"
   | "not_repeated"
   | "outside_call"
+  | "check_failed"
   | "circuit_open"
   | "disabled"
   | "breaker_unavailable"
@@ -129,6 +201,7 @@ export type Code =
   | "invalid_request"
   | "unexpected_status"
   | "failed"
+  | "unspecified"
   | "not_run"
   | "interrupted"
   | "halted"
@@ -137,6 +210,7 @@ export type Code =
   | "already_done"
   | "in_doubt"
   | "not_approved"
+  | "not_asked"
   | "loop_detected"
   | "call_limit"
   | "fixer_failed"

@@ -29,7 +29,7 @@ export interface FixerOptions<out On extends FailedExecution = FailedExecution> 
    * The name of the fixer, shown as the source of its escalations and answers. Default: `the fixer of <tool>`.
    */
   readonly name?: string
-  /** The maximum number of times that the fixer is asked in one call: a whole number of at least 1. Default: 1. */
+  /** How often the fixer is asked in one call, at most: a whole number of at least 1. Default: 1. */
   readonly tries?: number
   /**
    * How long the fixer may take in one call, over all tries. Default: 30 seconds. With a `Deadline`,

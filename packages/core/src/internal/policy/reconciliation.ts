@@ -37,8 +37,7 @@ import type { Call } from "./policyCall.ts"
  */
 export interface ReconcileOptions {
   /**
-   * The longest time that an effect can take to become visible to the check. It is counted
-   * from the end of the last attempt in this process, or from when this process takes up a call in doubt. You promise
+   * How long an effect may take to become visible to the check. It is counted from the end of the last attempt in this process, or from when this process takes up a call in doubt. You promise
    * that an effect not found by then did not happen. Default: none.
    */
   readonly settle?: Duration.Input

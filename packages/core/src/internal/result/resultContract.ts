@@ -103,7 +103,7 @@ export interface Contract<A, Params> {
   /**
    * The meaning of an empty result: a sentence, or an object with more fields. If a result is empty,
    * the tool fails with a `SemanticGarbage` whose code is `empty_result`. A page does not count as
-   * empty if it has a next page, or if it is not the first page.
+   * empty if it has a next page, or if it is not the first page. Default: none.
    */
   readonly empty?: string | Empty<A, Params>
   /**
@@ -115,32 +115,33 @@ export interface Contract<A, Params> {
    * The tool then fails with a `SemanticGarbage` that has the code `reported_failure`. If the tool is read-only and the words
    * say that waiting helps ("Rate limit exceeded", "try again later"), it is a transient `ToolUnavailable`, which policies
    * retry. A tool that acts counts as executed. Default: such a result is an answer. The model reads it with a note, unless
-   * `success` declares the field as data.
+   * `success` declares the field as data. A tool that acts must declare its values, as with literals: a mere `ok: Schema.Boolean`
+   * still gets the note.
    */
   readonly failed?: true | ((value: A, params: Params) => string | null | undefined)
   /**
    * How a result reports more pages: by its fields, or by a function. If there are more pages, the
    * tool fails with a `PartialData` that has the code `more_pages` and the arguments of the next page.
-   * `Tool.paginate` requests these pages.
+   * `Tool.paginate` requests these pages. Default: none.
    */
   readonly pages?: Pages<A, Params> | ((value: A, params: Params) => Guard.Incomplete | undefined)
   /**
    * Returns the time of the data. A number is in milliseconds since 1970, and a string in ISO 8601. `null` and
    * `undefined` mean that the time is not known. If the data is older than `freshness`, a note says how old it
-   * is. If the time cannot be parsed, a note says that the age is unknown. A time in the future counts as fresh.
+   * is. If the time cannot be parsed, a note says that the age is unknown. A time in the future counts as fresh. Default: none.
    */
   readonly asOf?: (value: A) => DateTime.DateTime.Input | null | undefined
-  /** The maximum age of the data. Required with `asOf`. */
+  /** The maximum age of the data. Required with `asOf`. Default: none. */
   readonly freshness?: Duration.Input
   /**
    * Rules that every result must satisfy. Each key is a sentence that states a rule, and its value is the
    * predicate that checks the rule. If a predicate returns `false`, the tool fails with a `SchemaMismatch` of
-   * side `"result"` and code `invariant_broken`. The failure tells the model that the tool is at fault.
+   * side `"result"` and code `invariant_broken`. The failure tells the model that the tool is at fault. Default: none.
    */
   readonly invariants?: { readonly [sentence: string]: (value: A, params: Params) => boolean }
   /**
    * The parameter with which the model can request a smaller result. It is suggested to the model if
-   * the result of a read-only tool is cut off, or if that tool times out.
+   * the result of a read-only tool is cut off, or if that tool times out. Default: none.
    */
   readonly size?: Field<Params>
 }
