@@ -1,5 +1,5 @@
 /**
- * Checks the documents: their examples run, and the public API matches api.txt.
+ * Checks the documents: their examples run, the public API matches api.txt, and the pages that list match the docstrings.
  *
  * @module-tag slow
  */
@@ -13,7 +13,7 @@ import { claims } from "./support/claim.ts"
 import { shapes } from "./support/errorShapes.ts"
 import { root } from "./support/program.ts"
 import { publicApi, publicApiFile, publicPackages } from "./support/publicApi.ts"
-import { modelCodes, referencePages, toolCodes, writtenCodes } from "./support/reference.ts"
+import { modelCodes, referencePages, toolCodes, writtenCodes, writtenDefaults } from "./support/reference.ts"
 import { tsconfig, writeSnippets, wrongTypes } from "./support/snippets.ts"
 
 const snippets = writeSnippets()
@@ -100,6 +100,12 @@ describe("the reference", () => {
       assert.strictEqual(readFileSync(join(root, file), "utf8"), page())
     })
   }
+
+  it("says the defaults that the code fills in", () => {
+    const defaults = writtenDefaults()
+    assert.isAbove(defaults.length, 30)
+    assert.deepStrictEqual(defaults.filter(({ filledIn, said }) => !filledIn.includes(said)), [])
+  })
 
   it("explains each code of a tool's failures", () => {
     const { explained, typed } = toolCodes()

@@ -96,15 +96,15 @@ export const writtenCodes = (): ReadonlyArray<string> => {
     if (file.includes("/internal/explain/") || file.endsWith("/Toolkit.ts")) continue
     ts.forEachChild(sourceOf(file), function visit(node) {
       if (
-        ts.isPropertyAssignment(node) && node.name.getText() === "code" && ts.isStringLiteral(node.initializer) &&
-        node.initializer.text !== ""
+        ts.isPropertyAssignment(node) && node.name.getText() === "code" && ts.isStringLiteral(node.initializer)
       ) {
         codes.add(node.initializer.text)
       }
       ts.forEachChild(node, visit)
     })
   }
-  return [...codes]
+  // A code that is not known yet is written as an empty text.
+  return [...codes].filter((code) => code !== "")
 }
 
 const codesPage = (): string => {
@@ -205,6 +205,7 @@ interface Field {
   readonly name: string
   readonly meaning: string
   readonly preset: string
+  readonly property: ts.PropertySignature
 }
 
 const fieldsOf = ({ from, title, without = [] }: Section): ReadonlyArray<Field> => {
@@ -217,7 +218,7 @@ const fieldsOf = ({ from, title, without = [] }: Section): ReadonlyArray<Field> 
       const doc = docOf(property)
       const preset = presetIn(doc)
       if (preset === undefined) throw new Error(`The docstring of '${name}' in ${title} says no default: "Default: …"`)
-      fields.set(name, { name, meaning: firstClause(doc), preset })
+      fields.set(name, { name, meaning: firstClause(doc), preset, property })
     }
   }
   return [...fields.values()]
@@ -237,7 +238,7 @@ const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
 
 /** Returns what a docstring says after `Default:`, without its reasons. */
 const presetIn = (doc: string): string | undefined =>
-  /\bDefault: (.*?)(?:(?:, (?:and|so|since|unless|which|with|the safest) |: ).*?)?\.(?: |$)/.exec(oneLine(doc))?.[1]
+  /\bDefault: (.*?)(?:, (?:and|so|unless|which|with|the safest) .*?)?\.(?: |$)/.exec(oneLine(doc))?.[1]
 
 /** Returns the first clause of a docstring, without code in parentheses, as the words after a colon. */
 const firstClause = (doc: string): string => {
@@ -262,6 +263,42 @@ page is made of them by \`npx -y pnpm@12 api\`.
 ${sections.join("\n\n")}
 `
 }
+
+/** The defaults that docstrings say, beside those that the same file fills in: `{ attempts = 3 }` or `options.window ?? 12`. */
+export const writtenDefaults = (): ReadonlyArray<{
+  readonly option: string
+  readonly said: string
+  readonly filledIn: ReadonlyArray<string>
+}> =>
+  groups.flatMap(([, sections]) => sections).flatMap((section) =>
+    fieldsOf(section).flatMap(({ name, preset, property }) => {
+      const filledIn = literalsFor(property.name.getText(), property.getSourceFile())
+      return filledIn.length === 0 ? [] : [{ option: `${section.title} ${name}`, said: plain(preset), filledIn }]
+    })
+  )
+
+const literalsFor = (name: string, source: ts.SourceFile): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  ts.forEachChild(source, function visit(node) {
+    const value = filledInFor(name, node)
+    if (value !== undefined && /^(?:".*"|[\d_.]+|true|false)$/.test(value)) found.push(plain(value))
+    ts.forEachChild(node, visit)
+  })
+  return found
+}
+
+const filledInFor = (name: string, node: ts.Node): string | undefined => {
+  if (ts.isBindingElement(node)) {
+    return (node.propertyName ?? node.name).getText() === name ? node.initializer?.getText() : undefined
+  }
+  return ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.QuestionQuestionToken &&
+      node.left.getText() === `options.${name}`
+    ? node.right.getText()
+    : undefined
+}
+
+/** A value without what marks it as code or groups its digits. */
+const plain = (value: string): string => value.replaceAll(/["`]|(?<=\d)[_,](?=\d)/g, "")
 
 if (import.meta.main) {
   for (const [file, make] of Object.entries(referencePages)) writeFileSync(join(root, file), make())

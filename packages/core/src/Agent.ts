@@ -164,13 +164,13 @@ export interface Options<
   readonly resumeWithin?: Duration.Input
   /**
    * The guard against repeated calls that add nothing (`LoopGuard`): its thresholds, or `"off"`. Default: the usual
-   * thresholds: the model is told the third time, the call is refused the tenth time, its tool is withdrawn the eleventh
+   * thresholds, so the model is told the third time, the call is refused the tenth time, its tool is withdrawn the eleventh
    * time, and the run ends the twelfth time.
    */
   readonly loopGuard?: LoopGuard.Options | "off"
   /**
    * How big the results of tools may be, in a request to the model (`ResultSize`), or `"whole"` if results are never
-   * cut. Default: by the model's context window: half of it for one result, and three quarters for all results.
+   * cut. Default: by the model's context window, so half of it for one result, and three quarters for all results.
    */
   readonly results?: ResultSize.Options | "whole"
   /**

@@ -79,7 +79,7 @@ export interface Options {
   readonly name?: string
   /**
    * Whether a stored value may answer a failure. Of several sources, it is the failure of the last one. Default: if the tool
-   * is down: it is unavailable, and has not refused the call (see the top of this module).
+   * is down, so if it is unavailable, and has not refused the call (see the top of this module).
    */
   readonly when?: (failure: ToolFailure) => boolean
 }

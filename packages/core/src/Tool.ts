@@ -331,9 +331,9 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * with fixers, because a correction may make two calls equal. Only for a tool that acts: read-only calls run together
    * anyway, after the calls before them.
    *
-   * If a call asks the user or stops the run, those that already run go on, and the others do not begin. So it is after a
-   * doubt, for calls with the same identity, or without one. If the agent asks about doubts (`onDoubt: "ask"`), its acting
-   * calls run one by one after a failure.
+   * If a call asks the user or stops the run, those that already run go on, and the others do not begin. A doubt holds back
+   * only calls with the same identity; without an identity, all that have not begun. If the agent asks about doubts
+   * (`onDoubt: "ask"`), its acting calls run one by one after a failure.
    *
    * @example
    * ```ts
@@ -1431,7 +1431,7 @@ export const paginate: {
  *   those.
  * - The call fetches a further page of a result, so the model did not write its arguments.
  *
- * Corrected arguments keep a key that the caller gave to `Dispatch.call`. A journal records corrections with the outcome of
+ * A key that the caller gave to `Dispatch.call` stays the same with corrected arguments. A journal records corrections with the outcome of
  * their call. If the process ended in the middle of a call of an acting tool, a replay asks no fixer: which arguments ran is
  * unknown, so the call does not run again. The exception is a tool with keys or an idempotent one, if its arguments decode
  * and no fixer has the option `on`.

@@ -126,6 +126,7 @@ export class TextFault extends namedStruct<TextFault>()({
  * - `busy`: the service asks to try again in a moment
  * - `not_visible`: what the run has just made is not found yet
  * - `not_executed`: a check found that the call has not taken effect
+ * - `check_failed`: the check before the call failed, so the tool did not run
  * - `circuit_open`, `bulkhead_full`, `throttled`: a breaker or a limit refused the call
  * - `breaker_unavailable`, `limiter_unavailable`: the store of the breaker or the limit failed
  * - `not_run`: another call comes first
@@ -138,6 +139,7 @@ export class TextFault extends namedStruct<TextFault>()({
  * - `failed`: the error is unknown
  * - `defect`: the tool has a bug
  * - `unspecified`: the failure was made without a code
+ * - `outside_call`: a policy ran the tool outside its call
  * - `disabled`: an operator has disabled the tool
  * - `call_limit`: the run has no calls left
  * - `loop_detected`: the call, or its tool, adds nothing new
@@ -151,8 +153,6 @@ export class TextFault extends namedStruct<TextFault>()({
  * - `already_done`: the same call has succeeded
  * - `repeated_call`: the same call has failed too often, and may have acted or found the tool unavailable
  * - `not_repeated`: an earlier attempt of the call may have acted
- * - `outside_call`: a policy ran the tool outside its call
- * - `check_failed`: the check before the call failed
  *
  * **The model is told the first failure** (`ToolUnavailable`, in reports of fixers)
  *

@@ -37,8 +37,9 @@ import type { Call } from "./policyCall.ts"
  */
 export interface ReconcileOptions {
   /**
-   * How long an effect may take to become visible to the check. It is counted from the end of the last attempt in this process, or from when this process takes up a call in doubt. You promise
-   * that an effect not found by then did not happen. Default: none.
+   * How long an effect may take to become visible to the check. It is counted from the end of the last attempt in this
+   * process, or from when this process takes up a call in doubt. You promise that an effect not found by then did not happen.
+   * Default: none.
    */
   readonly settle?: Duration.Input
   /** When to repeat the check during the time to settle. Default: after 100 ms, doubling each time. */
