@@ -196,6 +196,12 @@ type NoSchedule =
  *
  * Through `call`, the third argument of `wrap`, a policy can report further details as they happen.
  *
+ * The answer is compared with those of inner runs by identity, and equal strings count as the same. The caveats and the source
+ * are those of the run whose answer it is. If it comes from no inner run, the caveats of the last successful run stay.
+ *
+ * An inner run is recognized by its arguments. If a policy passes changed ones in the fiber of another call, they count as that
+ * call's. If they may be those of several calls, a tool that acts does not run (`outside_call`).
+ *
  * A policy cannot repeat a tool's side effects. A `"non_idempotent"` tool fails with
  * `not_repeated` if a policy runs it after an attempt that may have taken effect (`Certainty`). The library
  * does not see side effects of the policy itself.
