@@ -12,6 +12,7 @@ export interface Snippet {
   readonly file: string
 }
 
+/** The folder of the snippets. It is as deep as others of `.scratch`, since snippets import `claim` by its place. */
 const folder = join(root, "test/.scratch/snippets")
 
 const documents = [
@@ -23,7 +24,7 @@ const documents = [
 ].toSorted()
 
 /** The pages of `arguments`: all blocks of a page are one program, because the last ones try what the first one shows. */
-const isPage = (document: string) => /^packages\/arguments\/docs\//.test(document)
+const isPage = (document: string) => document.startsWith("packages/arguments/docs/")
 
 /** Imports the first function of this name that a guide shows. Each guide gets a folder of its own. */
 export const importShown = async (document: string, name: string): Promise<unknown> => {
@@ -37,14 +38,20 @@ export const importShown = async (document: string, name: string): Promise<unkno
   return shown
 }
 
-/** Writes each snippet to its own file. */
-export const writeSnippets = (): ReadonlyArray<Snippet> => {
+/** Writes each snippet to its own file of a folder, which is emptied. */
+export const writeSnippetsTo = (folder: string): ReadonlyArray<Snippet> => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const snippets = documents.flatMap(programsIn)
   const files = snippets.map(({ at, code }) => ({ at, code, file: join(folder, `${at.replace(/\W+/g, "-")}.ts`) }))
   for (const { code, file } of files) writeFileSync(file, withChecks(code))
   writeFileSync(join(folder, "package.json"), "{ \"type\": \"module\" }")
+  return files
+}
+
+/** Writes each snippet to its own file, to be compiled against the packages of the workspace. */
+export const writeSnippets = (): ReadonlyArray<Snippet> => {
+  const files = writeSnippetsTo(folder)
   writeFileSync(
     join(folder, "tsconfig.json"),
     JSON.stringify({
