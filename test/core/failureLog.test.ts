@@ -154,6 +154,30 @@ describe("FailureLog", () => {
       assert.deepStrictEqual(yield* lines(all(Observer.observe(run, { failureLevel: "None" }))), [])
     }))
 
+  it.effect("has the same level for a call that was done before: nothing is in doubt", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", { description: "Pays", success: Schema.String, repeats: false }, () =>
+        Effect.succeed("receipt 1"))
+      const program = Agent.make({ toolkit: Toolkit.make(pay) }).run("Pay.").pipe(
+        Effect.provide(ScriptedModel.layer([
+          ScriptedModel.call("pay"),
+          ScriptedModel.call("pay"),
+          ScriptedModel.text("Paid.")
+        ]))
+      )
+      const { report } = yield* program
+      assert.deepStrictEqual(
+        report.failures.map((entry) =>
+          "certainty" in entry ? [entry.code, entry.certainty] : []
+        ),
+        [
+          ["already_done", "executed"]
+        ]
+      )
+      const logged = yield* lines(Effect.provideService(program, References.MinimumLogLevel, "All" as const))
+      assert.deepStrictEqual(logged.map(({ level }) => level), ["Debug"])
+    }))
+
   it.effect("logs each failure of the model, and how it ended", () =>
     passing(Effect.gen(function*() {
       const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })

@@ -47,7 +47,7 @@ export class CallEntry extends namedStruct<CallEntry>()({
   severity: Schema.optionalKey(Severity),
   /** How many times the call was tried, over all sources: its handler, and tools that its fallbacks ran. */
   attempts: Schema.Int,
-  /** Whether the call took effect, as far as was known when the call ended. */
+  /** Whether the effect has happened, by this call or by an earlier one that it repeats, as far as was known when it ended. */
   certainty: Certainty,
   /** The idempotency key of the call, if its handler read the key: what to look up at the service. */
   key: Schema.optionalKey(Schema.String),

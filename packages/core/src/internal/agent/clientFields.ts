@@ -6,7 +6,7 @@ import type { AgentFailure, Failed } from "../../AgentFailure.ts"
 import type { ClientEvent } from "../../ClientEvent.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
-import { hasActed } from "../call/outcome.ts"
+import { happened } from "../call/outcome.ts"
 import { durationText } from "../value/durationText.ts"
 import { cut, printable } from "../value/text.ts"
 
@@ -44,7 +44,7 @@ type Ending = Pick<
 export const endingOf = (outcome: ToolOutcome, showsResult: boolean): Ending => ({
   ...endOf(outcome, showsResult),
   // A call that was refused because it had been done before is in no doubt: its effect has happened.
-  certainty: outcome._tag === "Failed" && hasActed(outcome) ? "executed" : outcome.certainty,
+  certainty: happened(outcome),
   ...(outcome.joined === undefined ? {} : { joined: outcome.joined })
 })
 

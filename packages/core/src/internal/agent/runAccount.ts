@@ -1,6 +1,7 @@
 import type { Reply } from "../../Model.ts"
 import type { CallEntry, Entry, ModelEntry, Repaired, RunReport } from "../../RunReport.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
+import { happened } from "../call/outcome.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 import { cut, maxDetail } from "../value/text.ts"
 import { minusUsage, noTotals, plusReply, plusUsage, reportedIn, tokensOf, type Totals } from "../value/usage.ts"
@@ -135,8 +136,13 @@ const failuresOf = (
   outcome: ToolOutcome,
   isTold: boolean
 ): ReadonlyArray<CallEntry> => {
-  const { attempts, certainty, intent } = outcome
-  const call = { ...place, attempts, certainty, ...(intent?.key === undefined ? {} : { key: intent.key }) }
+  const { attempts, intent } = outcome
+  const call = {
+    ...place,
+    attempts,
+    certainty: happened(outcome),
+    ...(intent?.key === undefined ? {} : { key: intent.key })
+  }
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, handling: by }))
   if (outcome._tag !== "Failed" || !isTold) return handled
   const { _tag: tag, code, detail, severity } = outcome.failure

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import type * as Schema from "effect/Schema"
 import type { Certainty } from "../../Certainty.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
-import type { Completed, Failed, Stage, Stopped, Suspended } from "../../ToolOutcome.ts"
+import type { Completed, Failed, Stage, Stopped, Suspended, ToolOutcome } from "../../ToolOutcome.ts"
 import type { SuspendSignal } from "../failure/controlSignal.ts"
 import { certaintyOf } from "../failure/effects.ts"
 import { firstNotes } from "../value/text.ts"
@@ -70,6 +70,10 @@ export const stoppedOutcome = (call: Scope, reason: string): Stopped => ({
 /** True if the call took effect, or was refused because an earlier, identical call took effect. */
 export const hasActed = ({ certainty, failure, stage }: Failed): boolean =>
   certainty === "executed" || stage === "admit" && failure._tag === "ToolUnavailable" && failure.outcome === "executed"
+
+/** Whether the effect of the call has happened, by this call or by an earlier one that it repeats. */
+export const happened = (outcome: ToolOutcome): Certainty =>
+  outcome._tag === "Failed" && hasActed(outcome) ? "executed" : outcome.certainty
 
 const none: ReadonlyArray<never> = []
 

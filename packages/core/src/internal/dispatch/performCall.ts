@@ -29,7 +29,7 @@ import { reportingInterruption } from "../call/interruptedCall.ts"
 import { asCall } from "../call/modelCall.ts"
 import { note } from "../call/note.ts"
 import { toObserver } from "../call/notifyObserver.ts"
-import { completedOutcome, failedOutcome } from "../call/outcome.ts"
+import { completedOutcome, failedOutcome, happened } from "../call/outcome.ts"
 import { callScope } from "../call/partScope.ts"
 import { mayBeQuoted } from "../call/runAsCall.ts"
 import { current, detached, type Place, type Scope, type Subject } from "../call/scope.ts"
@@ -330,7 +330,7 @@ const logged = (outcome: ToolOutcome, tool: Tool.Any | undefined, scope: Scope):
   ) {
     return Effect.succeed(outcome)
   }
-  const isInDoubt = outcome.certainty === "unknown"
+  const isInDoubt = happened(outcome) === "unknown"
   const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
   const { wire = [] } = outcome
   const requests = isInDoubt && wire.length > 0 ? ` Its requests: ${wire.map(WireRequest.describe).join(", ")}.` : ""
