@@ -4,7 +4,7 @@ import { Agent, Model, Policy, Tool, ToolCall, Toolkit, Transcript } from "@fall
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as RunHandle from "@fallible/core/RunHandle"
 import { ScriptedModel } from "@fallible/testing"
-import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { Deferred, Effect, Exit, Fiber, Schema, Stream } from "effect"
 import { logging } from "../support/illTyped.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -103,6 +103,46 @@ describe("I8 an interrupted run", () => {
       )
       assert.deepStrictEqual(world.done, ["a", "b"])
       assert.deepStrictEqual(codesOf(next), ["repeated_call", "already_done"])
+    }).pipe((run) => Effect.map(logging(run), () => undefined)))
+
+  it.effect("has ended before the finalizers of its stream's reader, so that they can store what it did", () =>
+    Effect.gen(function*() {
+      const begun = yield* Deferred.make<void>()
+      const keys: Array<string> = []
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        success: Schema.String,
+        sideEffect: "idempotent_by_key",
+        identity: "all",
+        parameters: Server
+      }, () =>
+        Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+          keys.push(idempotencyKey)
+          return keys.length === 1
+            ? Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+            : Effect.succeed("")
+        }))
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const handle = RunHandle.make()
+      let stored: RunHandle.RunProgress | undefined
+      const reader = yield* agent.stream("Pay.", { scope: "c-7", facts: CallFacts.empty, handle }).pipe(
+        Stream.ensuring(Effect.sync(() => {
+          stored = handle.progress
+        })),
+        Stream.runDrain,
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay", { server: "a" })])),
+        Effect.forkChild
+      )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(reader)
+      assert.deepStrictEqual(stored, handle.progress)
+      // The arguments are known, so the call may be repeated under its key.
+      const { facts, transcript } = stored ?? assert.fail()
+      yield* agent.run("Again.", { scope: "c-7", facts, transcript }).pipe(Effect.provide(
+        ScriptedModel.layer([ScriptedModel.call("pay", { server: "a" }), ScriptedModel.text("Paid.")])
+      ))
+      assert.lengthOf(keys, 2)
+      assert.strictEqual(keys[0], keys[1])
     }).pipe((run) => Effect.map(logging(run), () => undefined)))
 
   it.effect("has no call in doubt while its model is asked", () =>

@@ -14,10 +14,12 @@
  * @since 0.1.0
  */
 import { demandKnown, type Names } from "@fallible/arguments/internal"
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
@@ -347,7 +349,8 @@ export interface Agent<out T extends Tool.Any, out R = never, out A extends Fiel
 
   /**
    * Like `run`, but returns the events of the run as a stream. The stream ends with `RunEnded`, or with `RunSuspended` or
-   * `RunPostponed` if the run waits, or fails. Closing the stream interrupts the run.
+   * `RunPostponed` if the run waits, or fails. Closing the stream interrupts the run, before the finalizers of
+   * whoever reads the stream.
    */
   readonly stream: (
     question: Question,
@@ -827,31 +830,46 @@ const unlessProviderRetried = RetryPolicy.transient.pipe(
 
 type Watch = ((event: Happened & { readonly run: string }) => void) | undefined
 
+// The run ends before the finalizers of whoever reads the stream: they may store what the run has done. `Stream.callback`
+// alone would interrupt it after them.
 const streamed = <R>(run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, R>) =>
-  Stream.callback<AgentEvent, Failed, R>((queue) =>
-    Effect.clockWith((clock) => {
-      let id = ""
-      const watch = (event: Happened & { readonly run: string }) => {
-        id = event.run
-        Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() })
-      }
-      const end = (event: Happened & { readonly run: string }) =>
-        Effect.suspend(() => {
-          watch(event)
-          return Queue.end(queue)
-        })
-      return Effect.matchCauseEffect(outcome(run(watch)), {
-        onSuccess: (ended) => {
-          switch (ended._tag) {
-            case "Answered":
-              return end({ _tag: "RunEnded", run: id, answer: ended.answer })
-            case "Suspended":
-              return end({ _tag: "RunSuspended", run: ended.waiting.suspension.runId, waiting: ended.waiting })
-            case "Postponed":
-              return end({ _tag: "RunPostponed", run: ended.waiting.postponement.runId, waiting: ended.waiting })
-          }
-        },
-        onFailure: (cause) => Queue.failCause(queue, cause)
+  Stream.suspend(() => {
+    let stop: Effect.Effect<void> = Effect.void
+    const events = Stream.callback<AgentEvent, Failed, R>((queue) =>
+      Effect.withFiber((fiber) => {
+        stop = Fiber.interrupt(fiber)
+        return offerEvents(queue, run)
       })
+    )
+    return Stream.ensuring(events, Effect.suspend(() => stop))
+  })
+
+const offerEvents = <R>(
+  queue: Queue.Queue<AgentEvent, Failed | Cause.Done>,
+  run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, R>
+) =>
+  Effect.clockWith((clock) => {
+    let id = ""
+    const watch = (event: Happened & { readonly run: string }) => {
+      id = event.run
+      Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() })
+    }
+    const end = (event: Happened & { readonly run: string }) =>
+      Effect.suspend(() => {
+        watch(event)
+        return Queue.end(queue)
+      })
+    return Effect.matchCauseEffect(outcome(run(watch)), {
+      onSuccess: (ended) => {
+        switch (ended._tag) {
+          case "Answered":
+            return end({ _tag: "RunEnded", run: id, answer: ended.answer })
+          case "Suspended":
+            return end({ _tag: "RunSuspended", run: ended.waiting.suspension.runId, waiting: ended.waiting })
+          case "Postponed":
+            return end({ _tag: "RunPostponed", run: ended.waiting.postponement.runId, waiting: ended.waiting })
+        }
+      },
+      onFailure: (cause) => Queue.failCause(queue, cause)
     })
-  )
+  })
