@@ -3,8 +3,8 @@ import { configDefaults, defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // `vitest.long.config.ts` is for those.
-    exclude: [...configDefaults.exclude, "test/long/**"],
+    // `vitest.long.config.ts` is for the long ones. In `.scratch` are copies of starters, with tests of their own.
+    exclude: [...configDefaults.exclude, "test/long/**", "**/.scratch/**"],
     setupFiles: ["test/support/seed.ts"],
     // A worker for each core, where the default leaves one of them unused.
     maxWorkers: "100%",

@@ -38,11 +38,17 @@ export const importShown = async (document: string, name: string): Promise<unkno
   return shown
 }
 
+/**
+ * The file of a starter that an example quotes, by its first line: `// starters/effect/src/charge.ts`. It is compiled and run
+ * with that starter.
+ */
+export const quotedBy = (code: string): string | undefined => /^\/\/ (starters\/\S+)\n/.exec(code)?.[1]
+
 /** Writes each snippet to its own file of a folder, which is emptied. */
 export const writeSnippetsTo = (folder: string): ReadonlyArray<Snippet> => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const snippets = documents.flatMap(programsIn)
+  const snippets = documents.flatMap(programsIn).filter(({ code }) => quotedBy(code) === undefined)
   const files = snippets.map(({ at, code }) => ({ at, code, file: join(folder, `${at.replace(/\W+/g, "-")}.ts`) }))
   for (const { code, file } of files) writeFileSync(file, withChecks(code))
   writeFileSync(join(folder, "package.json"), "{ \"type\": \"module\" }")

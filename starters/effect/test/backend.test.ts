@@ -1,11 +1,15 @@
-/** A real HTTP request to the backend, which has a played model and a payment service that loses its first answer. */
+/** Real HTTP requests to the backend, which has a played model and a payment service that loses its first answer. */
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Stream } from "effect"
+import { ActsOnce } from "@fallible/testing"
+import { ConfigProvider, Effect, Layer, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { deepStrictEqual, strictEqual } from "node:assert"
 import { test } from "node:test"
 import * as World from "../play/World.ts"
 import { Api } from "../src/Api.ts"
+import { charge } from "../src/charge.ts"
+import { Payments } from "../src/Payments.ts"
 
 /** Asks the backend, and returns how the calls ended. */
 const ask = Effect.fnUntraced(function*(id: string) {
@@ -42,3 +46,25 @@ test("a backend that starts again knows what was charged", () =>
       strictEqual(yield* payments.requests, 2)
     })
   ))
+
+/** `Payments`, whose requests the service of the check answers: it plays the faults. */
+const paymentsOver = (fetch: typeof globalThis.fetch) =>
+  Layer.orDie(Payments.layer).pipe(
+    Layer.provide(FetchHttpClient.layer),
+    Layer.provide([
+      Layer.succeed(FetchHttpClient.Fetch, fetch),
+      ConfigProvider.layer(ConfigProvider.fromUnknown({ PAYMENTS_URL: "https://payments.example" }))
+    ])
+  )
+
+const check = ActsOnce.check({
+  tool: () => charge,
+  layer: ({ fetch }) => paymentsOver(fetch),
+  arguments: { order: "7" },
+  answer: { receipt: "R-1", cents: 2490 },
+  runs: 30 // sequences of faults
+})
+
+test("no lost answer, delay, stopped process or repeated call makes the tool charge twice", async () => {
+  await Effect.runPromise(check)
+})

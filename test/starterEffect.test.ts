@@ -1,0 +1,157 @@
+/**
+ * Checks the starter for Effect with the packages of this repository, and the guide that quotes it. `pack-all` checks it
+ * outside, with the packed ones.
+ *
+ * @module-tag slow
+ */
+import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { HttpStub, ScriptedModel } from "@fallible/testing"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import * as HttpStubServer from "@fallible/testing/HttpStubServer"
+import { Effect } from "effect"
+import { spawn, spawnSync } from "node:child_process"
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { environment, root, runNode } from "./support/program.ts"
+import { quotedBy, snippetsIn } from "./support/snippets.ts"
+
+const guide = readFileSync(join(root, "docs/effect-backend.md"), "utf8")
+const [printed = "", traced = ""] = Array.from(guide.matchAll(/^```text\n([\s\S]*?)^```$/gm), ([, block = ""]) => block)
+
+/** A copy in which the packages of this repository are found. */
+const folder = join(root, "test/.scratch/starter-effect")
+
+beforeAll(() => {
+  rmSync(folder, { recursive: true, force: true })
+  cpSync(join(root, "starters/effect"), folder, { recursive: true })
+})
+
+it("compiles", () => {
+  const references = ["core", "providers", "testing"].map((name) => ({ path: join(root, "packages", name) }))
+  const project = join(folder, "tsconfig.built.json")
+  writeFileSync(project, JSON.stringify({ extends: "./tsconfig.json", references }))
+  const compiler = join(root, "node_modules/typescript/bin/tsc")
+  const compile = (...args: ReadonlyArray<string>) =>
+    spawnSync(process.execPath, [compiler, ...args], { cwd: root, encoding: "utf8" }).stdout
+  assert.strictEqual(compile("-b", ...references.map(({ path }) => path)) + compile("-p", project), "")
+})
+
+it.live("passes its own tests", () =>
+  Effect.gen(function*() {
+    const { code, stdout } = yield* runNode("--test", join(folder, "test/*.test.ts"))
+    assert.strictEqual(code, 0, stdout)
+    assert.match(stdout, /pass 3\n/)
+  }))
+
+/** Starts the backend, asks it one question when it listens, and stops it. Returns its answer. */
+const askMain = (env: Readonly<Record<string, string>>): Effect.Effect<string> =>
+  Effect.callback<string>((resume, signal) => {
+    const child = spawn(process.execPath, ["src/main.ts"], { cwd: folder, env: environment(env), signal })
+    let output = ""
+    let answer = ""
+    child.on("error", () => {})
+    child.on("close", () => resume(Effect.succeed(answer)))
+    child.stdout.on("data", (chunk: Buffer) => {
+      const asked = output.includes("Listening")
+      output += chunk.toString("utf8")
+      const port = /Listening on \S+:(\d+)/.exec(output)?.[1]
+      if (asked || port === undefined) return
+      const body = JSON.stringify({ question: "Charge order 7." })
+      const headers = { "content-type": "application/json" }
+      fetch(`http://127.0.0.1:${port}/conversations/ada`, { method: "POST", headers, body })
+        .then(async (response) => {
+          answer = await response.text()
+        })
+        .finally(() => child.kill("SIGINT"))
+        .catch(() => {})
+    })
+  })
+
+/** A port that is free: the settings of a backend name one. */
+const freePort = Effect.callback<number>((resume) => {
+  const server = createServer().listen(0, () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+interface Span {
+  readonly name: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly startTimeUnixNano: string
+  readonly attributes: ReadonlyArray<{ readonly key: string; readonly value: { readonly stringValue?: string } }>
+  readonly status: { readonly code: number }
+}
+
+const spansIn = (body: string): ReadonlyArray<Span> => {
+  const { resourceSpans }: {
+    readonly resourceSpans: ReadonlyArray<
+      { readonly scopeSpans: ReadonlyArray<{ readonly spans: ReadonlyArray<Span> }> }
+    >
+  } = JSON.parse(body)
+  return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
+}
+
+/** A span and those below it, a line each. */
+const treeOf = (span: Span, spans: ReadonlyArray<Span>, indent = ""): string => {
+  const valueOf = (wanted: string) => span.attributes.find(({ key }) => key === wanted)?.value.stringValue
+  const what = valueOf("url.path") ?? valueOf("db.query.text")?.split(" ")[0]
+  const line = `${indent}${span.name}${what === undefined ? "" : ` ${what}`}${
+    span.status.code === 2 ? " (failed)" : ""
+  }`
+  const below = spans.filter(({ parentSpanId }) => parentSpanId === span.spanId)
+  return [`${line}\n`, ...below.map((child) => treeOf(child, spans, `${indent}  `))].join("")
+}
+
+describe("the guide", () => {
+  it("has at most 2,000 words, with its code", () => {
+    assert.isAtMost(guide.trim().split(/\s+/).length, 2000)
+  })
+
+  it("quotes the starter", () => {
+    const quotes = snippetsIn("docs/effect-backend.md", guide).flatMap(({ at, code }) => {
+      const file = quotedBy(code)
+      return file === undefined ? [] : [{ at, file, quote: code.slice(code.indexOf("\n") + 1) }]
+    })
+    assert.isAbove(quotes.length, 5)
+    for (const { at, file, quote } of quotes) assert.include(readFileSync(join(root, file), "utf8"), quote, at)
+  })
+
+  it.live("shows what the starter prints", () =>
+    Effect.gen(function*() {
+      const { code, stderr, stdout } = yield* runNode(join(folder, "play/main.ts"))
+      assert.deepStrictEqual([code, stderr.replace(/^.*ExperimentalWarning[\s\S]*$/, "")], [0, ""])
+      const [shown = "", advice] = stdout.split(/(?<=Charges: 1\.\n)/)
+      assert.strictEqual(shown, printed)
+      assert.match(advice ?? "", /^The model was played\./)
+    }))
+
+  it.live("shows the trace of the backend, which has been asked over HTTP", () =>
+    Effect.gen(function*() {
+      const payments = yield* HttpStubServer.make([HttpStub.reset, HttpStub.json({ receipt: "R-1", cents: 2490 })])
+      const model = yield* FakeModelServer.make([
+        ScriptedModel.call("charge", { order: "7" }),
+        ScriptedModel.text("Order 7 is charged.")
+      ])
+      const collector = yield* HttpStubServer.make(() => HttpStub.json({}))
+      const answer = yield* askMain({
+        PORT: String(yield* freePort),
+        DATABASE: ":memory:",
+        PAYMENTS_URL: payments.url,
+        OLLAMA_HOST: model.url,
+        OLLAMA_MODEL: "played",
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_TRACES_EXPORTER: "otlp"
+      })
+      assert.include(answer, "Order 7 is charged.")
+      const { requests } = yield* collector.state
+      const spans = requests.flatMap(({ body }) => spansIn(body)).toSorted((one, other) =>
+        Number(BigInt(one.startTimeUnixNano) - BigInt(other.startTimeUnixNano))
+      )
+      const question = spans.find(({ name, parentSpanId }) => parentSpanId === undefined && name === "POST")
+      assert.strictEqual(question && treeOf(question, spans), traced)
+    }).pipe(Effect.scoped))
+})
