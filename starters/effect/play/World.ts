@@ -47,7 +47,7 @@ export const make = Effect.fnUntraced(function*(model: object) {
   const backend = Backend.layer.pipe(
     Layer.provide(ConfigProvider.layerAdd(settings, { asPrimary: true })),
     Layer.provideMerge(NodeHttpServer.layerTest),
-    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
+    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Warn"))
   )
   return { payments, backend }
 })
