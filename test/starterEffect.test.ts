@@ -8,8 +8,9 @@ import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { HttpStub, ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import * as HttpStubServer from "@fallible/testing/HttpStubServer"
-import { Effect } from "effect"
-import { spawn, spawnSync } from "node:child_process"
+import { Effect, Exit, Fiber } from "effect"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
@@ -44,30 +45,6 @@ it.live("passes its own tests", () =>
     assert.match(stdout, /pass 3\n/)
   }))
 
-/** Starts the backend, asks it one question when it listens, and stops it. Returns its answer. */
-const askMain = (env: Readonly<Record<string, string>>): Effect.Effect<string> =>
-  Effect.callback<string>((resume, signal) => {
-    const child = spawn(process.execPath, ["src/main.ts"], { cwd: folder, env: environment(env), signal })
-    let output = ""
-    let answer = ""
-    child.on("error", () => {})
-    child.on("close", () => resume(Effect.succeed(answer)))
-    child.stdout.on("data", (chunk: Buffer) => {
-      const asked = output.includes("Listening")
-      output += chunk.toString("utf8")
-      const port = /Listening on \S+:(\d+)/.exec(output)?.[1]
-      if (asked || port === undefined) return
-      const body = JSON.stringify({ question: "Charge order 7." })
-      const headers = { "content-type": "application/json" }
-      fetch(`http://127.0.0.1:${port}/conversations/ada`, { method: "POST", headers, body })
-        .then(async (response) => {
-          answer = await response.text()
-        })
-        .finally(() => child.kill("SIGINT"))
-        .catch(() => {})
-    })
-  })
-
 /** A port that is free: the settings of a backend name one. */
 const freePort = Effect.callback<number>((resume) => {
   const server = createServer().listen(0, () => {
@@ -76,6 +53,39 @@ const freePort = Effect.callback<number>((resume) => {
     server.close(() => resume(Effect.succeed(port)))
   })
 })
+
+/** Starts `src/main.ts` as a process. */
+const start = (env: Readonly<Record<string, string>>) =>
+  Effect.gen(function*() {
+    const port = yield* freePort
+    const { child, ended } = yield* Effect.acquireRelease(
+      Effect.callback<{ readonly child: ChildProcess; readonly ended: Promise<unknown> }>((resume) => {
+        const options = { cwd: folder, env: environment({ ...env, PORT: `${port}` }) }
+        const child = spawn(process.execPath, ["src/main.ts"], { ...options, stdio: ["ignore", "pipe", "ignore"] })
+        const ended = once(child, "close")
+        let output = ""
+        child.stdout.on("data", (chunk: Buffer) => {
+          output += chunk.toString("utf8")
+          if (output.includes("Listening")) resume(Effect.succeed({ child, ended }))
+        })
+        child.once("close", () => resume(Effect.die(new Error(output))))
+      }),
+      ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
+    )
+    return {
+      ask: Effect.tryPromise(async () => {
+        const body = JSON.stringify({ question: "Charge order 7." })
+        const headers = { "content-type": "application/json" }
+        const response = await fetch(`http://127.0.0.1:${port}/conversations/ada`, { method: "POST", headers, body })
+        return await response.text()
+      }),
+      stop: (signal: "SIGINT" | "SIGKILL") =>
+        Effect.promise(async () => {
+          child.kill(signal)
+          await ended
+        })
+    }
+  })
 
 interface Span {
   readonly name: string
@@ -105,6 +115,38 @@ const treeOf = (span: Span, spans: ReadonlyArray<Span>, indent = ""): string => 
   const below = spans.filter(({ parentSpanId }) => parentSpanId === span.spanId)
   return [`${line}\n`, ...below.map((child) => treeOf(child, spans, `${indent}  `))].join("")
 }
+
+it.live("charges once, if its process is killed during the charge, and again after it", () =>
+  Effect.gen(function*() {
+    const keys = new Set<string>()
+    const payments = yield* HttpStubServer.make(({ headers }, index) => {
+      keys.add(headers["idempotency-key"] ?? "")
+      return index === 0 ? Effect.never : HttpStub.json({ receipt: "R-1", cents: 2490 })
+    })
+    const model = yield* FakeModelServer.make(({ messages }) =>
+      messages.at(-1)?.role === "tool" ? ScriptedModel.text("Done.") : ScriptedModel.call("charge", { order: "7" })
+    )
+    const env = {
+      DATABASE: join(folder, "killed.db"),
+      PAYMENTS_URL: payments.url,
+      OLLAMA_HOST: model.url,
+      OLLAMA_MODEL: "played"
+    }
+    const first = yield* start(env)
+    const lost = yield* Effect.forkChild(Effect.exit(first.ask))
+    yield* payments.until(({ requests }) => requests.length === 1)
+    yield* first.stop("SIGKILL")
+    assert.isTrue(Exit.isFailure(yield* Fiber.join(lost)))
+
+    const second = yield* start(env)
+    assert.include(yield* second.ask, "\"outcome\":\"completed\"")
+    yield* second.stop("SIGKILL")
+
+    const third = yield* start(env)
+    assert.include(yield* third.ask, "\"code\":\"already_done\"")
+    assert.lengthOf((yield* payments.state).requests, 2)
+    assert.strictEqual(keys.size, 1)
+  }).pipe(Effect.scoped))
 
 describe("the guide", () => {
   it("has at most 2,000 words, with its code", () => {
@@ -137,8 +179,7 @@ describe("the guide", () => {
         ScriptedModel.text("Order 7 is charged.")
       ])
       const collector = yield* HttpStubServer.make(() => HttpStub.json({}))
-      const answer = yield* askMain({
-        PORT: String(yield* freePort),
+      const backend = yield* start({
         DATABASE: ":memory:",
         PAYMENTS_URL: payments.url,
         OLLAMA_HOST: model.url,
@@ -146,7 +187,8 @@ describe("the guide", () => {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_TRACES_EXPORTER: "otlp"
       })
-      assert.include(answer, "Order 7 is charged.")
+      assert.include(yield* backend.ask, "Order 7 is charged.")
+      yield* backend.stop("SIGINT") // it sends what it has
       const { requests } = yield* collector.state
       const spans = requests.flatMap(({ body }) => spansIn(body)).toSorted((one, other) =>
         Number(BigInt(one.startTimeUnixNano) - BigInt(other.startTimeUnixNano))
