@@ -105,7 +105,7 @@ describe("I8 an interrupted run", () => {
       assert.deepStrictEqual(codesOf(next), ["repeated_call", "already_done"])
     }).pipe((run) => Effect.map(logging(run), () => undefined)))
 
-  it.effect("has ended before the finalizers of its stream's reader, so that they can store what it did", () =>
+  it.effect("has ended before the finalizers of a reader that is interrupted, so that they can store what it did", () =>
     Effect.gen(function*() {
       const begun = yield* Deferred.make<void>()
       const keys: Array<string> = []

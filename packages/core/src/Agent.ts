@@ -349,8 +349,8 @@ export interface Agent<out T extends Tool.Any, out R = never, out A extends Fiel
 
   /**
    * Like `run`, but returns the events of the run as a stream. The stream ends with `RunEnded`, or with `RunSuspended` or
-   * `RunPostponed` if the run waits, or fails. Closing the stream interrupts the run, before the finalizers of
-   * whoever reads the stream.
+   * `RunPostponed` if the run waits, or fails. Closing the stream interrupts the run. If its reader
+   * is interrupted, the run ends before the finalizers of the reader.
    */
   readonly stream: (
     question: Question,
@@ -830,8 +830,8 @@ const unlessProviderRetried = RetryPolicy.transient.pipe(
 
 type Watch = ((event: Happened & { readonly run: string }) => void) | undefined
 
-// The run ends before the finalizers of whoever reads the stream: they may store what the run has done. `Stream.callback`
-// alone would interrupt it after them.
+// If the reader is interrupted, the run ends before the finalizers of the reader: they may store what the run has done.
+// `Stream.callback` alone would end it after them.
 const streamed = <R>(run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, R>) =>
   Stream.suspend(() => {
     let stop: Effect.Effect<void> = Effect.void
