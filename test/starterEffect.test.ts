@@ -171,7 +171,7 @@ describe("the guide", () => {
       assert.match(advice ?? "", /^The model was played\./)
     }))
 
-  it.live("shows the trace of the backend, which has been asked over HTTP", () =>
+  it.live("shows the trace of the backend, which also sends metrics", () =>
     Effect.gen(function*() {
       const payments = yield* HttpStubServer.make([HttpStub.reset, HttpStub.json({ receipt: "R-1", cents: 2490 })])
       const model = yield* FakeModelServer.make([
@@ -185,12 +185,15 @@ describe("the guide", () => {
         OLLAMA_HOST: model.url,
         OLLAMA_MODEL: "played",
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-        OTEL_TRACES_EXPORTER: "otlp"
+        OTEL_TRACES_EXPORTER: "otlp",
+        OTEL_METRICS_EXPORTER: "otlp"
       })
       assert.include(yield* backend.ask, "Order 7 is charged.")
       yield* backend.stop("SIGINT") // it sends what it has
       const { requests } = yield* collector.state
-      const spans = requests.flatMap(({ body }) => spansIn(body)).toSorted((one, other) =>
+      const bodiesOf = (signal: string) => requests.flatMap(({ body, path }) => path === `/v1/${signal}` ? [body] : [])
+      assert.include(bodiesOf("metrics").join(), "agent.calls")
+      const spans = bodiesOf("traces").flatMap(spansIn).toSorted((one, other) =>
         Number(BigInt(one.startTimeUnixNano) - BigInt(other.startTimeUnixNano))
       )
       const question = spans.find(({ name, parentSpanId }) => parentSpanId === undefined && name === "POST")

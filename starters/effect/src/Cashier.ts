@@ -1,9 +1,9 @@
 /** The agent, as a service of your backend. Its layer collects what the agent's tools need; who asks it needs nothing. */
 import { Agent, Policy, Toolkit } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
-import type { ClientEvent } from "@fallible/core/ClientEvent"
+import type { CallEnded, ClientEvent } from "@fallible/core/ClientEvent"
 import * as RunHandle from "@fallible/core/RunHandle"
-import { Context, Effect, Layer, RcMap, type Scope, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, Metric, RcMap, type Scope, Semaphore, Stream } from "effect"
 import { charge } from "./charge.ts"
 import { Conversations } from "./Conversations.ts"
 
@@ -13,6 +13,10 @@ const agent = Agent.make({
   policies: Policy.standard(), // timeouts, and retries where they are safe
   limits: { turns: 8, elapsed: "2 minutes" }
 })
+
+const calls = Metric.counter("agent.calls", { description: "Calls of tools, by whether they took effect" })
+
+const count = ({ certainty, tool }: CallEnded) => Metric.update(Metric.withAttributes(calls, { tool, certainty }), 1)
 
 export class Cashier extends Context.Service<Cashier, {
   /** Runs the agent on a question of a conversation, and streams what a client may see. */
@@ -36,10 +40,11 @@ export class Cashier extends Context.Service<Cashier, {
         const earlier = yield* conversations.load(id)
         // The conversation is the scope of the idempotency keys.
         return agent.stream(question, { scope: id, ...earlier, handle }).pipe(
-          Stream.tap(({ _tag }) => _tag === "CallEnded" ? save : Effect.void), // in case the process is killed
           Stream.tapError((failure) => Effect.logWarning(String(failure))),
-          Stream.ensuring(save), // however the run ends, also if its client leaves
           AgentEvent.forClients(),
+          // After each call, in case the process is killed; and at the end, also if the client leaves.
+          Stream.tap((event) => event._tag === "CallEnded" ? Effect.andThen(save, count(event)) : Effect.void),
+          Stream.ensuring(save),
           Stream.withSpan("Cashier.run", { attributes: { conversation: id } }),
           Stream.provideContext(services)
         )
