@@ -1,12 +1,14 @@
 /**
  * The four tools. Two of them depend on the geocoder, and declare what to do when it is down:
  *
- *     fallback( retry( locate, then answer ) )
+ *     deadline( fallback( retry( timeout( locate, then answer ) ) ) )
  *
  * The call is first tried three times. Then the last known place answers, marked with its age. If no place is known,
  * the user is asked which city to use instead. If the user names none, the call fails, and lists the cached cities.
+ *
+ * The timeout of an attempt, and the deadline of the other two tools, are defaults of the toolkit.
  */
-import { RetryPolicy, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Policy, RetryPolicy, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as Suggestion from "@fallible/core/Suggestion"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -18,6 +20,9 @@ const InCity = Schema.Struct({
   city: Schema.String.annotate({ description: "The city's name in English, for example 'New York'" })
 })
 
+/** How long a call may take in all. The time of a person who is asked does not count: the run ends with the question. */
+const deadline = "15 seconds"
+
 const getWeather = Tool.make("get_weather", {
   description: "The weather in a city right now",
   parameters: InCity,
@@ -25,7 +30,8 @@ const getWeather = Tool.make("get_weather", {
   sideEffect: "none"
 }, ({ city }) => Effect.map(locate(city), weatherAt)).pipe(
   Tool.retry(RetryPolicy.transient),
-  Tool.fallback(({ city }) => Effect.map(lastKnown(city, "weather"), weatherAt))
+  Tool.fallback(({ city }) => Effect.map(lastKnown(city, "weather"), weatherAt)),
+  Tool.deadline(deadline)
 )
 
 const getLocalTime = Tool.make("get_local_time", {
@@ -35,7 +41,8 @@ const getLocalTime = Tool.make("get_local_time", {
   sideEffect: "none"
 }, ({ city }) => Effect.flatMap(locate(city), timeAt)).pipe(
   Tool.retry(RetryPolicy.transient),
-  Tool.fallback(({ city }) => Effect.flatMap(lastKnown(city, "time"), timeAt))
+  Tool.fallback(({ city }) => Effect.flatMap(lastKnown(city, "time"), timeAt)),
+  Tool.deadline(deadline)
 )
 
 const getPopulation = Tool.make("get_population", {
@@ -56,7 +63,9 @@ const convertCurrency = Tool.make("convert_currency", {
   sideEffect: "none"
 }, ({ amount, from, to }) => Effect.succeed({ amount, from, to, converted: convert(amount, from, to) }))
 
-export const toolkit = Toolkit.make(getWeather, getLocalTime, getPopulation, convertCurrency)
+export const toolkit = Toolkit.make(getWeather, getLocalTime, getPopulation, convertCurrency).pipe(
+  Toolkit.withDefaults(Policy.standard({ attemptTimeout: "2 seconds", totalTimeout: deadline }))
+)
 
 // -----------------------------------------------------------------------------
 // Shared by the tools

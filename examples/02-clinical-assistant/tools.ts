@@ -84,6 +84,7 @@ export const getPatient = Tool.make("get_patient", {
       }
     )
   )).pipe(
+    Tool.timeout("2 seconds"),
     Tool.retry(RetryPolicy.transient),
     Tool.mapFailure(advising("Tell the user to look at the patient's chart on the ward."))
   )
@@ -95,10 +96,11 @@ const askApi = Tool.make("ask_api", {
   success: DrugFacts,
   sideEffect: "none"
 }, ({ name }) => DrugApi.use((api) => api.facts(name))).pipe(
+  // Inside the timeout, which thereby limits the search for a similar name, too.
+  Tool.catchTag("SemanticGarbage", (_, { name }) => Effect.flatMap(unknownDrug(name), Effect.fail)),
   Tool.timeout("2 seconds"),
   Tool.retry(RetryPolicy.rateLimited),
-  Tool.mapFailure(asUnavailable),
-  Tool.catchTag("SemanticGarbage", (_, { name }) => Effect.flatMap(unknownDrug(name), Effect.fail))
+  Tool.mapFailure(asUnavailable)
 )
 
 export const getDrugFacts = Tool.make("get_drug_facts", {
@@ -111,6 +113,7 @@ export const getDrugFacts = Tool.make("get_drug_facts", {
     Effect.flatMap(recordOr(() => notInDatabase(name))),
     Effect.tap(withSource("internal database"))
   )).pipe(
+    Tool.timeout("2 seconds"),
     Tool.retry(RetryPolicy.transient),
     Tool.mapFailure(asUnavailable),
     Tool.fallback(askApi.run, { name: "external API", insteadOf: "internal database" }),

@@ -18,7 +18,9 @@ const countKeys = Tool.make("count_json_keys", {
   parameters: Schema.Struct({ json: Schema.String.annotate({ description: "The JSON text" }) }),
   success: Schema.Struct({ keys: Schema.Int }),
   sideEffect: "none"
-}, ({ json }) => Effect.map(parse(json), (value) => ({ keys: keysOf(value) })))
+}, ({ json }) => Effect.map(parse(json), (value) => ({ keys: keysOf(value) }))).pipe(
+  Tool.timeout("1 second")
+)
 
 const parse = (json: string) =>
   Effect.try({

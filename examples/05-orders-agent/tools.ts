@@ -103,7 +103,7 @@ const plainSearch = Tool.make(
       Effect.map((body) => isJson(body) ? body : "Error: the tool returned invalid JSON"),
       Effect.mapError((error) => ToolFailure.from(error))
     )
-)
+).pipe(Tool.timeout("30 seconds"))
 
 export const plainToolkit = Toolkit.make(plainSearch)
 
