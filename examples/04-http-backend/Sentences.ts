@@ -15,17 +15,17 @@ export const recovery = (recovery: AiSdk.Recovery): string | undefined =>
   recovery.tool === "refund_order" ? ofRefund(recovery) : ofLookUp(recovery)
 
 const ofRefund = ({ by, certainty, code, status }: AiSdk.Recovery): string => {
-  if (code === "already_done") return "It was refunded before. Nothing was refunded again."
+  if (code === "already_done") return "This order was refunded before, so nothing was refunded again."
   switch (status) {
     case "running":
       return by === "reconcile"
-        ? "The answer of the shop was lost. A check finds out whether this was refunded."
-        : "The shop did not answer. It is asked again."
+        ? "The shop did not answer, so we look up whether it has refunded this."
+        : "The shop did not answer, so we ask it again."
     case "completed":
-      if (by === "joined") return "Refunded once: it was asked for twice."
+      if (by === "joined") return "This refund was asked for twice. It was made once."
       return by === "reconcile"
-        ? "Refunded once: the answer of the shop was lost, and a check found it."
-        : "Refunded once: what was tried before had refunded nothing."
+        ? "The shop did not answer, so we looked the refund up instead of asking for it again. It was made once."
+        : "The shop failed before it refunded anything, so we asked it again. It was refunded once."
     case "failed":
       if (certainty === "unknown") return isNotKnown
       return certainty === "executed" ? "It was refunded, but the receipt is missing." : "Nothing was refunded."
@@ -33,10 +33,10 @@ const ofRefund = ({ by, certainty, code, status }: AiSdk.Recovery): string => {
 }
 
 const ofLookUp = ({ by, status }: AiSdk.Recovery): string | undefined => {
-  if (status === "running") return "The shop did not answer. It is asked again."
+  if (status === "running") return "The shop did not answer, so we ask it again."
   if (status === "failed") return "The shop does not answer. Ask again later."
-  if (by === "fallback") return "The shop does not answer. This is what it said last."
-  return by === "retry" ? "The shop failed at first, and answered when it was asked again." : undefined
+  if (by === "fallback") return "The shop does not answer, so this is what it told us last."
+  return by === "retry" ? "The shop failed at first, so we asked it again, and it answered." : undefined
 }
 
 /** Returns what a failure meant to the customer. Whatever may have had an effect has a recovery, too. */

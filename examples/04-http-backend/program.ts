@@ -45,7 +45,9 @@ const backend = Command.make("backend", {
     const player = yield* CommandLine.player(model, Planner)
     yield* Console.log(player.notice)
     if (upstream !== "up") {
-      yield* Console.log(`The shop's service misbehaves (${upstream}). With --upstream up, it does not.`)
+      yield* Console.log(
+        `The shop's service fails on purpose (--upstream ${upstream}). With --upstream up, it does not.`
+      )
     }
     yield* Layer.launch(
       announced.pipe(

@@ -43,16 +43,28 @@ describe("a chat", () => {
     }))
 
   const recoveries = [
-    ["lossy", ["Refund o-1003."], "Refunded once: the answer of the shop was lost, and a check found it."],
-    ["busy", ["Refund o-1003."], "Refunded once: what was tried before had refunded nothing."],
-    ["up", ["Refund o-1003 and o-1003."], "Refunded once: it was asked for twice."],
-    ["up", ["Refund o-1003.", "Refund o-1003 again."], "It was refunded before. Nothing was refunded again."],
+    [
+      "lossy",
+      ["Refund o-1003."],
+      "The shop did not answer, so we looked the refund up instead of asking for it again. It was made once."
+    ],
+    [
+      "busy",
+      ["Refund o-1003."],
+      "The shop failed before it refunded anything, so we asked it again. It was refunded once."
+    ],
+    ["up", ["Refund o-1003 and o-1003."], "This refund was asked for twice. It was made once."],
+    [
+      "up",
+      ["Refund o-1003.", "Refund o-1003 again."],
+      "This order was refunded before, so nothing was refunded again."
+    ],
     ["blind", ["Refund o-1003."], isNotKnown],
-    ["busy", ["What is o-1002?"], "The shop failed at first, and answered when it was asked again."],
+    ["busy", ["What is o-1002?"], "The shop failed at first, so we asked it again, and it answered."],
     [
       "flaky",
       ["Where is the parcel of o-1001?", "Where is the parcel of o-1001 now?"],
-      "The shop does not answer. This is what it said last."
+      "The shop does not answer, so this is what it told us last."
     ]
   ] as const
   for (const [upstream, questions, sentence] of recoveries) {
@@ -116,7 +128,7 @@ describe("a chat", () => {
       assert.deepStrictEqual(messages[2], question)
       assert.notStrictEqual(messages[3]?.id, answer?.id)
       assert.deepStrictEqual(told(messages[3]), [
-        "It was refunded before. Nothing was refunded again.",
+        "This order was refunded before, so nothing was refunded again.",
         "Order o-1004 is already refunded. I refunded nothing again."
       ])
       assert.strictEqual(yield* shop.refundsMade, 1)

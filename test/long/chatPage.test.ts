@@ -11,6 +11,7 @@ import { cuttable } from "../support/cuttable.ts"
 
 const lamp = "Order o-1002 is a desk lamp for 64.00. It is paid."
 const chair = "Refund 249.00 for order o-1004 (office chair)."
+const lookedUp = "The shop did not answer, so we looked the refund up instead of asking for it again."
 const isNotKnown = "It is not known whether this was refunded. Nothing is repeated until it is known."
 const refunded = "I refunded 249.00 for order o-1004. The receipt is r-1004."
 
@@ -50,6 +51,16 @@ const watchFocus = (page: Page) =>
       .observe(document.body, { childList: true, subtree: true, attributes: true })
   `)
 
+/** Keeps what the status says, one after the other. */
+const watchStatus = (page: Page) =>
+  page.evaluate(`
+    var said = []
+    new MutationObserver(() => {
+      const text = document.querySelector("[role=status].status").textContent
+      if (text !== said.at(-1)) said.push(text)
+    }).observe(document.body, { childList: true, subtree: true, characterData: true })
+  `)
+
 const browserLogs = /Failed to load resource|net::ERR/
 
 describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
@@ -63,10 +74,28 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
         await question(page).waitFor()
         await accessible(page)
         await ask(page, "Refund order o-1003, please.")
-        await shows(page, "Refunded once: the answer of the shop was lost, and a check found it.")
+        await shows(page, `${lookedUp} It was made once.`)
         await shows(page, "I refunded 4.50 for order o-1003. The receipt is r-1003.")
         await ready(page)
         await accessible(page)
+      })
+    }))
+
+  it.live("tells a screen reader how a call goes, its retries, and what they meant, and nothing of it is an alarm", () =>
+    Effect.gen(function*() {
+      const { url } = yield* serving({ upstream: "flaky" })
+      yield* visit(`${url}/chat`, async (page) => {
+        // Its role makes a log a polite region, too.
+        assert.strictEqual(await messages(page).getAttribute("aria-live"), null)
+        await status(page).waitFor({ state: "attached" })
+        await watchStatus(page)
+        await ask(page, "Refund o-1003.")
+        await shows(page, `${lookedUp} It was made once.`)
+        await ready(page)
+        const said = await page.evaluate<ReadonlyArray<string>>("said")
+        assert.include(said, "Refund of order o-1003: It is under way.")
+        assert.include(said, "Refund of order o-1003: The shop did not answer, so we ask it again.")
+        assert.strictEqual(await page.locator("[role=alert]:not(:empty)").count(), 0)
       })
     }))
 
@@ -79,7 +108,7 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
         await status(page).getByText("The assistant asks you something.").waitFor()
         await accessible(page)
         await press(page, "Approve")
-        await shows(page, "Refunded once: the answer of the shop was lost, and a check found it.")
+        await shows(page, `${lookedUp} It was made once.`)
         await shows(page, refunded)
         assert.strictEqual(await approval(page).count(), 0)
       })
@@ -178,7 +207,7 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
         await shows(page, "I refunded 4.50 for order o-1003. The receipt is r-1003.")
         await ready(page)
         await press(page, "Regenerate")
-        await shows(page, "It was refunded before. Nothing was refunded again.")
+        await shows(page, "This order was refunded before, so nothing was refunded again.")
         await shows(page, "Order o-1003 is already refunded. I refunded nothing again.")
         assert.strictEqual(await messages(page).getByRole("article").count(), 2)
         assert.strictEqual(await messages(page).locator(".unknown").count(), 0)

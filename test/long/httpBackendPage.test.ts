@@ -28,6 +28,8 @@ const calls = async (page: Page, count: number) => {
   return items.allInnerTexts()
 }
 
+const lookedUp = "The shop did not answer, so we looked the refund up instead of asking for it again. "
+
 const named = ifThere("the page of the backend")
 
 describe.skipIf(!isThere)(named, () => {
@@ -53,41 +55,47 @@ describe.skipIf(!isThere)(named, () => {
         await page.getByRole("main").getByRole("button").first().click()
         await page.getByText("I refunded 4.50 for order o-1003. The receipt is r-1003.").waitFor()
         const [refund = ""] = await calls(page, 1)
-        assert.include(refund, "4.50 paid once: the answer was lost; a check found the refund.")
+        assert.include(refund, `${lookedUp}You were paid 4.50 once.`)
         assert.match(refund, /done after 2 attempts/)
         assert.match(refund, /Attempt 2: .* \(a check looked for the effect\)/)
       })
     }))
 
-  const mayBePaid = "It may have been paid. Ask again later: it is looked up then, and not paid twice."
-  const once = "4.50 paid once: "
+  const mayBePaid =
+    "We do not know yet whether you were paid. Ask again later: we look it up first, so it is not paid twice."
+  const once = "You were paid 4.50 once."
   const meanings: ReadonlyArray<
     readonly [upstream: ShopServer.State, questions: ReadonlyArray<string>, state: RegExp, means: string]
   > = [
     ["up", ["Refund o-1003."], /^done, /, ""],
-    ["busy", ["Refund o-1003."], /^done after 2 attempts, /, `${once}what was tried before had paid nothing.`],
-    ["lossy", ["Refund o-1003."], /^done, /, `${once}the answer was lost; a check found the refund.`],
-    ["up", ["Refund o-1003 and o-1003."], /^done, /, `${once}it was asked for twice, and the other call paid.`],
+    [
+      "busy",
+      ["Refund o-1003."],
+      /^done after 2 attempts, /,
+      `The shop failed before it paid anything, so we asked it again. ${once}`
+    ],
+    ["lossy", ["Refund o-1003."], /^done, /, `${lookedUp}${once}`],
+    ["up", ["Refund o-1003 and o-1003."], /^done, /, `This refund was asked for twice. ${once}`],
     ["blind", ["Refund o-1003."], /^not known, /, mayBePaid],
     ["blind", ["Refund o-1003.", "Refund o-1003 now."], /^not known, /, mayBePaid],
     [
       "flaky",
       ["Refund o-1003.", "Refund o-1003 again."],
       /^already done, /,
-      "It was refunded before. Nothing was paid again."
+      "This order was refunded before, so nothing was paid again."
     ],
     ["up", ["What is o-1002?"], /^done, /, ""],
     [
       "busy",
       ["What is o-1002?"],
       /^done after 2 attempts, /,
-      "The shop failed at first, and answered when it was asked again."
+      "The shop failed at first, so we asked it again, and it answered."
     ],
     [
       "flaky",
       ["Where is the parcel of o-1001?", "Where is the parcel of o-1001 now?"],
       /^done after 3 attempts, /,
-      "The shop does not answer. This is what it said last."
+      "The shop does not answer, so this is what it told us last."
     ]
   ]
   for (const [upstream, questions, state, means] of meanings) {
@@ -116,7 +124,7 @@ describe.skipIf(!isThere)(named, () => {
           assert.notMatch(await article.locator(".answer").innerText(), /[{}]|could not/)
           assert.strictEqual(
             await article.locator(".meaning").innerText(),
-            "It was refunded before. Nothing was paid again."
+            "This order was refunded before, so nothing was paid again."
           )
         }
         await asked(page, "Refund o-1003.")
@@ -134,7 +142,7 @@ describe.skipIf(!isThere)(named, () => {
         await Effect.runPromise(until(Effect.map(served.shop.open, (open) => open === 1)))
         await page.locator(".running").waitFor()
         await page.getByRole("button", { name: "Stop" }).click()
-        await page.locator(".unknown .meaning", { hasText: "It may have been paid." }).waitFor()
+        await page.locator(".unknown .meaning", { hasText: mayBePaid }).waitFor()
       })
     }))
 
@@ -153,7 +161,7 @@ describe.skipIf(!isThere)(named, () => {
           "refund_order: running.",
           "refund_order: attempt 1 failed, retry in … ms.",
           "refund_order: attempt 2 failed, a check looked for the effect.",
-          "refund_order: done after 2 attempts. 4.50 paid once: the answer was lost; a check found the refund."
+          `refund_order: done after 2 attempts. ${lookedUp}You were paid 4.50 once.`
         ])
         await asked(page, "What is o-1002?")
         assert.match((await region.locator("> p").allTextContents()).join(" "), /^find_order: running\./)
@@ -218,7 +226,7 @@ describe.skipIf(!isThere)(`the questions on ${named}`, () => {
         await ask(page, "Refund the office chair, o-1004.")
         await about(page, chair).getByText("{\"order\":\"o-1004\"}").waitFor()
         await press(page, "Approve")
-        await page.getByText("249.00 paid once: the answer was lost; a check found the refund.").first().waitFor()
+        await page.getByText(`${lookedUp}You were paid 249.00 once.`).first().waitFor()
         await page.getByText("I refunded 249.00 for order o-1004.").waitFor()
         assert.include(await calls(page, 3), `You approved: ${chair}`)
         assert.strictEqual(await asks(page).count(), 0)
