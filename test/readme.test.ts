@@ -31,7 +31,7 @@ it.live("shows what its program prints, and the picture of that run, if the bank
 it.live("shows a failure as a model reads it", () =>
   Effect.gen(function*() {
     const payload: Record<string, unknown> = JSON.parse(blocks("json")[0]!)
-    const { stdout } = yield* run(program, "--json")
+    const { stdout } = yield* run(program, "--json", "How is the weather in Atlantis?")
     const failed = stdout.split("\n").find((line) => line.includes("\"Failed\""))!
     const { outcome }: { readonly outcome: { readonly failure: object } } = JSON.parse(failed)
     const { error, ok, retry, alternatives, ...fields } = payload

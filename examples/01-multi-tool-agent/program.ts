@@ -15,19 +15,32 @@ import * as Planner from "./Planner.ts"
 import * as StoredConversation from "./StoredConversation.ts"
 import { toolkit } from "./tools.ts"
 
-const defaultQuestion = "What is the weather in London, Tokyo, and Atlantis right now? And convert 50 GBP to JPY."
+/**
+ * What is asked if the command line asks nothing. In the outage, London needs a retry, and Mumbai needs a reply of the user,
+ * which is given in advance.
+ */
+const scene = {
+  question: "How is the weather in London and in Mumbai? How many people live in Sydney? And what is 50 GBP in JPY?",
+  reply: ["Tokyo"]
+}
 
-const epilogue = "See eight failures and what the library does:\nnpx -y pnpm@12 tour"
+const epilogue = [
+  { text: "Reply to its question yourself:", command: "npx -y pnpm@12 demo \"Rain in Mumbai?\"" },
+  { text: "See eight failures and what the library does:", command: "npx -y pnpm@12 tour" }
+]
 
 const demo = Command.make("demo", {
-  question: CommandLine.question(defaultQuestion, {
-    hint: "several questions at once are fine",
+  question: CommandLine.question(scene.question, {
+    hint: `several questions at once are fine. By default, "${scene.question}", with --reply ${scene.reply.join()}`,
     example: "What time is it in Sydney?"
   }),
-  outage: CommandLine.toggle("outage", "The geocoder refuses 60 % of its calls"),
+  outage: Flag.Boolean("outage").pipe(
+    Flag.withDescription("The geocoder refuses 60 % of its look-ups, unless you say --no-outage"),
+    Flag.withDefault(true)
+  ),
   seed: Flag.String("seed").pipe(
-    Flag.withDescription("Which calls are refused in an outage: the same seed, the same run"),
-    Flag.withDefault("51")
+    Flag.withDescription("Which look-ups are refused in an outage: the same seed, the same run; 232 by default"),
+    Flag.withDefault("232")
   ),
   malformed: CommandLine.toggle("malformed", "The stand-in writes malformed calls, which are repaired or refused"),
   conversation: Flag.String("conversation").pipe(
@@ -36,7 +49,7 @@ const demo = Command.make("demo", {
     Flag.optional
   ),
   ...CommandLine.flags
-}, ({ conversation, malformed, maxTurns, outage, seed, ...asked }) => {
+}, ({ conversation, malformed, maxTurns, outage, question, reply, seed, ...asked }) => {
   const agent = Agent.make({
     instructions: "Answer with the tools. Say what you could not find out.",
     toolkit,
@@ -44,7 +57,16 @@ const demo = Command.make("demo", {
   })
   const standIn = malformed ? Malformed : Planner
   const show = (agent: Conversation.Agent<Geocoder.Geocoder | Model.Model>) =>
-    CommandLine.show({ ...asked, agent, toolkit, standIn, epilogue })
+    CommandLine.show({
+      ...asked,
+      agent,
+      toolkit,
+      question,
+      reply: reply.length === 0 && question === scene.question ? scene.reply : reply,
+      standIn,
+      setting: outage ? "The geocoder is in an outage: it refuses 60 % of its look-ups." : "",
+      epilogue
+    })
   const run = Option.match(conversation, {
     onNone: () => show(agent),
     onSome: (file) => StoredConversation.keep(file, agent, show)

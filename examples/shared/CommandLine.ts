@@ -23,6 +23,7 @@ import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Display from "./Display.ts"
 import * as LanguageModel from "./LanguageModel.ts"
+import * as Line from "./Line.ts"
 import * as SentMessages from "./SentMessages.ts"
 
 // -----------------------------------------------------------------------------
@@ -67,7 +68,7 @@ export const flags = {
 
 /** Runs an agent with the chosen model, and shows the run in the chosen format. With `explain`, nothing runs. */
 export const show = <R>(
-  { explain, json, log, model, quiet, reply, showMessages, standIn, toolkit, ...run }:
+  { explain, json, log, model, quiet, reply, setting = "", showMessages, standIn, toolkit, ...run }:
     & Pick<Display.Run<R>, "agent" | "question" | "epilogue">
     & {
       readonly explain: boolean
@@ -76,14 +77,17 @@ export const show = <R>(
       readonly model: Option.Option<string>
       readonly quiet: boolean
       readonly reply: ReadonlyArray<string>
+      /** What is wrong with the world from the start, in a sentence. */
+      readonly setting?: string
       readonly showMessages: boolean
       readonly standIn: LanguageModel.Player
       readonly toolkit: Toolkit.Toolkit
     }
 ) =>
-  explain ? Console.log(Toolkit.explain(toolkit).map(Explanation.table).join("\n\n")) : Effect.flatMap(
+  explain ? explained(Toolkit.explain(toolkit)) : Effect.flatMap(
     player(model, standIn),
-    ({ layer, notice }) => {
+    ({ layer, notice: whoPlays }) => {
+      const notice = `${whoPlays} ${setting}`.trimEnd()
       const messages = SentMessages.make()
       const play = json ? Display.json : quiet ? Display.quiet : Display.readable
       return play({ ...run, notice, replies: reply, ...(showMessages ? { messages } : {}) }).pipe(
@@ -92,6 +96,17 @@ export const show = <R>(
       )
     }
   )
+
+/** Prints worst cases, as `worst-cases.txt` has them. On a narrow terminal, the values are wrapped beside their labels. */
+const explained = (explanations: ReadonlyArray<Explanation.Explanation>) =>
+  Effect.gen(function*() {
+    const screen = yield* Display.screen
+    const lines = Explanation.overview(explanations).split("\n").map((line) => {
+      const [mark = ""] = /^ +\S+(?: \S+)? {2,}/.exec(line) ?? []
+      return Line.format({ mark, text: line.slice(mark.length) }, screen)
+    })
+    yield* Console.log(lines.join("\n"))
+  })
 
 /** Chooses the model. If the environment's variables are wrong, prints why. */
 export const player = (model: Option.Option<string>, standIn: LanguageModel.Player) =>

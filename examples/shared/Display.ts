@@ -23,20 +23,29 @@ export interface Run<R> {
   readonly replies: ReadonlyArray<string>
   /** The messages to show to the user as the model reads them. Nothing is shown if it is `undefined`. */
   readonly messages?: SentMessages | undefined
-  /** Lines that follow the totals. */
-  readonly epilogue?: string | undefined
+  /** What to try next, after the totals. */
+  readonly epilogue?: ReadonlyArray<Next>
 }
 
-export const readable = <R>({ agent, epilogue, messages, notice, question, replies }: Run<R>) =>
+export interface Next {
+  readonly text: string
+  readonly command: string
+}
+
+export const readable = <R>({ agent, epilogue = [], messages, notice, question, replies }: Run<R>) =>
   Effect.gen(function*() {
     const terminal = yield* Terminal.Terminal
-    const screen = yield* screenOf(terminal)
     const format = (lines: ReadonlyArray<Line.Line>) =>
       Effect.map(screen, (screen) => lines.map((line) => Line.format(line, screen)).join("\n"))
     const print = (...lines: ReadonlyArray<Line.Line>) => Effect.flatMap(format(lines), (text) => Console.log(text))
     const plain = (text: string): Line.Line => ({ mark: "", text })
     const end = (totals: string) => print(plain(""), plain(totals))
-    const last = epilogue === undefined ? Effect.void : print(plain(""), ...epilogue.split("\n").map(plain))
+    // A command is not wrapped: who copies it from a terminal must get it whole.
+    const last = Effect.forEach(
+      epilogue,
+      ({ command, text }) => Effect.andThen(print(plain(""), plain(text)), Console.log(command)),
+      { discard: true }
+    )
     // A broken pipe is ignored here: `CommandLine` ends the run when its reader leaves.
     const display = (text: string) =>
       Effect.catch(terminal.display(text), (error) => isBrokenPipe(error.cause) ? Effect.void : Effect.die(error))
@@ -123,16 +132,14 @@ const explained = (failure: AgentFailure.AgentFailure): ReadonlyArray<string> =>
     ? ["The run waits for your reply. Give it in a terminal, or in advance: --reply \"your reply\"."]
     : [Trace.why(failure)]
 
-/** The width is read anew for each line, because the user may change it while the agent runs. */
-const screenOf = ({ columns }: Terminal.Terminal) =>
-  Effect.gen(function*() {
-    const { canColor: hasColor } = yield* TerminalCapabilities
-    const { stdoutIsTerminal } = yield* Stdio.Stdio
-    return Effect.gen(function*() {
-      const width = (yield* stdoutIsTerminal) ? yield* columns : 0
-      return { hasColor, columns: width === 0 ? undefined : width }
-    })
-  })
+/** Reads the screen: anew for each line, because the user may change its width while the agent runs. */
+export const screen = Effect.gen(function*() {
+  const { columns } = yield* Terminal.Terminal
+  const { canColor: hasColor } = yield* TerminalCapabilities
+  const { stdoutIsTerminal } = yield* Stdio.Stdio
+  const width = (yield* stdoutIsTerminal) ? yield* columns : 0
+  return { hasColor, columns: width === 0 ? undefined : width }
+})
 
 /**
  * Returns a function from an event to the messages that have been sent since the last event. The messages of a turn

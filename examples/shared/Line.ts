@@ -51,9 +51,6 @@ export const printable = (line: string): string => line.replace(/[\p{Cc}\p{Cf}]+
 /** Removes control and format characters from a text, except newlines, tabs and the joiner inside an emoji. */
 export const printableText = (text: string): string => text.replace(/(?![\n\t\u200d])[\p{Cc}\p{Cf}]/gu, "")
 
-/** A text is never wrapped into less than this, however narrow the terminal is. */
-const min = 20
-
 const whole = ({ call = "", text }: Line): string =>
   [call, text].filter((part) => part !== "").map(printable).join("  ")
 
@@ -66,19 +63,12 @@ const fit = (line: Line, room: number): ReadonlyArray<string> => {
 
 const cut = (text: string, room: number): string => text.length <= room ? text : `${text.slice(0, room - 1)}…`
 
-/** Breaks a text between its words. A word that is longer than the room is broken, too. */
-const wrap = (text: string, room: number): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  let last: string | undefined
-  for (const word of text.split(" ").flatMap((word) => word.length <= room ? [word] : pieces(word, room))) {
-    if (last !== undefined && `${last} ${word}`.length <= room) last = `${last} ${word}`
-    else {
-      if (last !== undefined) lines.push(last.trimEnd())
-      last = word
-    }
-  }
-  return last === undefined ? lines : [...lines, last.trimEnd()]
-}
+/** A text is never wrapped into less than this, however narrow the terminal is. */
+const min = 12
 
-const pieces = (word: string, room: number): ReadonlyArray<string> =>
-  Array.from({ length: Math.ceil(word.length / room) }, (_, index) => word.slice(index * room, (index + 1) * room))
+/** Breaks a text at spaces and after commas, or inside a word that is longer than the room. */
+export const wrap = (text: string, columns: number): ReadonlyArray<string> => {
+  const room = Math.max(columns, min)
+  const lines = text.match(new RegExp(`\\S.{0,${room - 1}}(?:(?=\\s|$)|(?<=,))|\\S{${room}}`, "gu")) ?? [""]
+  return lines.map((line) => line.trimEnd())
+}

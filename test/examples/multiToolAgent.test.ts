@@ -17,6 +17,8 @@ import { atOnce } from "../support/models.ts"
 import { printedUpTo, withoutTimings } from "../support/program.ts"
 import { passing } from "../support/virtualTime.ts"
 
+const question = "What is the weather in London, Tokyo, and Atlantis right now? And convert 50 GBP to JPY."
+
 /** Runs the demo in this process under virtual time, so its waits take no real time. */
 const demo = (...args: ReadonlyArray<string>) => passing(InProcess.run(program, ...args))
 
@@ -45,11 +47,11 @@ const showsTheSame = (
 ) =>
   Effect.gen(function*() {
     const server = yield* FakeModelServer.make(planner)
-    const { code, stderr, stdout } = yield* InProcess.runIn(env(server.url), program, ...args)
+    const { code, stderr, stdout } = yield* InProcess.runIn(env(server.url), program, "--no-outage", ...args)
     assert.deepStrictEqual([code, stderr], [0, ""])
     const [first, ...rest] = stdout.split("\n")
     assert.strictEqual(first, notice)
-    const standIn = yield* InProcess.run(program)
+    const standIn = yield* InProcess.run(program, "--no-outage")
     assert.deepStrictEqual(
       withoutTimings(rest.join("\n")),
       withoutTimings(standIn.stdout.split("\n").slice(1).join("\n"))
@@ -62,18 +64,49 @@ const showsTheSame = (
   }).pipe(Effect.scoped)
 
 describe("the demo", () => {
-  it.effect("answers the question of the README: two cities, one unknown, one conversion", () =>
+  it.effect("begins with an outage, without an option and without a terminal: a retry, a fallback, a question", () =>
     Effect.gen(function*() {
-      const { code, stdout } = yield* demo()
+      const { code, stderr, stdout } = yield* demo()
+      assert.deepStrictEqual([code, stderr], [0, ""])
+      assert.match(
+        stdout,
+        /^A stand-in plays the model: .* The geocoder is in an outage: it refuses 60 % of its look-ups\.$/m
+      )
+      const of = (city: string) =>
+        stdout.split("\n").flatMap((line) => line.includes(`{"city":"${city}"}`) ? [line.trim().split(" ")[0]] : [])
+      assert.deepStrictEqual(of("London"), ["retry", "ok"])
+      const down = ["retry", "retry", "fallback"]
+      assert.deepStrictEqual(of("Mumbai"), [...down, "asks", ...down, "ok"])
+      assert.include(stdout, "Which city should be used instead? Reply \"none\" to go on without one.\n> Tokyo\n")
+      assert.include(
+        stdout,
+        "London: 14 °C, light rain.\n" +
+          "Tokyo: 22 °C, clear (from cache, 5h old; the live service is unavailable; the user chose Tokyo instead of Mumbai).\n" +
+          "Sydney: 5,312,000 people.\n50 GBP is 9,898.73 JPY.\n"
+      )
+      assert.match(stdout, /^2 turns, 4 calls, 7 failures \(0 told to the model\)$/m)
+    }))
+
+  it.effect("leaves the reply to who asks something else, or replies", () =>
+    Effect.gen(function*() {
+      assert.include((yield* demo("--reply", "none")).stdout, "\nMumbai: not available right now.")
+      const { code, stdout } = yield* demo("Rain in Mumbai?")
+      assert.strictEqual(code, 1)
+      assert.notInclude(stdout, "> Tokyo")
+    }))
+
+  it.effect("answers without an outage: two cities, one unknown, one conversion", () =>
+    Effect.gen(function*() {
+      const { code, stdout } = yield* demo("--no-outage", question)
       assert.strictEqual(code, 0)
-      assert.match(stdout.split("\n")[0]!, /stand-in plays the model/)
+      assert.match(stdout.split("\n")[0]!, /stand-in plays the model.* asked\.$/)
       assert.include(stdout, "London: 14 °C, light rain.\nTokyo: 22 °C, clear.\nAtlantis is unknown.")
       assert.include(stdout, "50 GBP is 9,898.73 JPY.")
     }))
 
   it.effect("shows turns, calls, failure classes, attempts, caveats and timing", () =>
     Effect.gen(function*() {
-      const { stdout } = yield* demo("--outage")
+      const { stdout } = yield* demo("--seed", "51", question)
       assert.match(stdout, /^turn 1$/m)
       assert.match(stdout, /^ {2}model {2}calls 4 tools {2}\d+ ms$/m)
       assert.match(stdout, /^ {2}retry {4}get_weather \{"city":"London"\} {2}after attempt 1: The geocoder refused/m)
@@ -88,9 +121,9 @@ describe("the demo", () => {
       // The calls of a turn end in any order, because their waits are random, so the lines are sorted.
       const lines = (output: string) => withoutTimings(output).split("\n").toSorted()
       const [first, again, other] = yield* Effect.all([
-        demo("--outage", "--seed", "7"),
-        demo("--outage", "--seed", "7"),
-        demo("--outage", "--seed", "8")
+        demo("--seed", "7"),
+        demo("--seed", "7"),
+        demo("--seed", "8")
       ])
       assert.deepStrictEqual(lines(again.stdout), lines(first.stdout))
       assert.notDeepEqual(lines(other.stdout), lines(first.stdout))
@@ -98,7 +131,7 @@ describe("the demo", () => {
 
   it.effect("prints one JSON object per line with --json", () =>
     Effect.gen(function*() {
-      const { stdout } = yield* demo("--json", "--outage")
+      const { stdout } = yield* demo("--json")
       const events = stdout.trimEnd().split("\n").map((line): { readonly _tag: string } => JSON.parse(line))
       assert.deepInclude(events[0], { _tag: "RunStarted" })
       assert.isTrue(events.some(({ _tag }) => _tag === "FailureHandled"))
@@ -126,7 +159,7 @@ describe("the demo", () => {
 
   it.effect("prints no control characters to the terminal", () =>
     Effect.gen(function*() {
-      const { stdout } = yield* demo("What is the weather in Paris \u001b[31m\u202e?")
+      const { stdout } = yield* demo("--no-outage", "What is the weather in Paris \u001b[31m\u202e?")
       assert.match(stdout, /^Question: What is the weather in Paris {2}\[31m \?$/m)
       assert.include(stdout, "Paris: 16 °C, overcast.")
     }))
@@ -242,7 +275,14 @@ describe("the demo with a model over HTTP", () => {
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(planner)
       const env = { OPENAI_BASE_URL: "http://127.0.0.1:1/v1" }
-      const { stdout } = yield* InProcess.runIn(env, program, "--model", `${server.url}/v1#org/qwen3`, "Time in Paris?")
+      const { stdout } = yield* InProcess.runIn(
+        env,
+        program,
+        "--model",
+        `${server.url}/v1#org/qwen3`,
+        "--no-outage",
+        "Time in Paris?"
+      )
       assert.match(stdout, /^org\/qwen3 plays, over Chat Completions\.$/m)
       assert.include((yield* server.state).requests[0]?.body, "\"model\":\"org/qwen3\"")
     }).pipe(Effect.scoped))
@@ -317,6 +357,7 @@ describe("the demo with a model over HTTP", () => {
         program,
         "--model",
         "qwen3:8b",
+        "--no-outage",
         "Time in Paris?"
       )
       assert.match(stdout, /^qwen3:8b plays, in Ollama\.$/m)
@@ -379,7 +420,7 @@ describe("the demo as a process", { tags: "slow" }, () => {
 
   it.live("ends with exit code 1", () =>
     Effect.gen(function*() {
-      const usedUp = yield* InProcess.sameAsProcess(program, {}, command, "--max-turns", "1")
+      const usedUp = yield* InProcess.sameAsProcess(program, {}, command, "--no-outage", "--max-turns", "1")
       assert.strictEqual(usedUp.code, 1)
     }))
 
@@ -448,6 +489,7 @@ describe("the four tools", () => {
   it.effect("teach the valid choices, nearest first, when a city is unknown", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(tool("get_population").run({ city: "Syndey" }))
+      assert(failure._tag === "SemanticGarbage")
       assert.strictEqual(failure.detail, "Unknown city: 'Syndey'.")
       assert.strictEqual(failure.alternatives[0], "Sydney")
       assert.strictEqual(failure.alternatives.length, 7)

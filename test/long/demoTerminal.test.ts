@@ -7,8 +7,10 @@ import { hasTerminal, runInTerminal, runNodeIn, runNodeUntilSignal, runShell } f
 
 const file = "examples/01-multi-tool-agent/main.ts"
 const node = `"${process.execPath}" ${file}`
-// With this seed, the geocoder refuses eleven look-ups of Mumbai, and the first one of Tokyo.
-const outage = `${node} --outage --seed 232 "How is the weather in Mumbai?"`
+// In the outage of the demo, the geocoder refuses twelve look-ups of Mumbai, and the first one of Tokyo.
+const inMumbai = "How is the weather in Mumbai?"
+const outage = `${node} "${inMumbai}"`
+const tour = `"${process.execPath}" examples/00-tour/main.ts`
 const prompt = "on without one.\n> "
 
 const escape = "\u001b["
@@ -50,22 +52,48 @@ describe.skipIf(!hasTerminal())("the demo in a terminal", () => {
       assert.include(output, "Give it in a terminal, or in advance: --reply \"your reply\".")
     }))
 
-  for (const columns of [40, 80]) {
-    it.live(`fits its lines to ${columns} columns, and loses no word of a failure`, () =>
+  const tooLong = (output: string, columns: number) =>
+    output.split("\n").filter((line) => line.length > columns && !line.startsWith("npx "))
+
+  for (const columns of [30, 40, 80]) {
+    it.live(`fits its lines to ${columns} columns, and loses no word, but leaves commands whole`, () =>
       Effect.gen(function*() {
-        const { output } = yield* runInTerminal({ columns, env: { NO_COLOR: "1" } }, `${node} --show-messages`)
-        assert.deepStrictEqual(output.split("\n").filter((line) => line.length > columns), [])
+        const { code, output } = yield* runInTerminal(
+          { columns, env: { NO_COLOR: "1" } },
+          `${node} --show-messages && ${node} --no-outage "Rain in Atlantis?"`
+        )
+        assert.strictEqual(code, 0)
+        assert.deepStrictEqual(tooLong(output, columns), [])
+        assert.include(words(output), "after attempt 3: The geocoder refused the connection.")
+        assert.include(words(output), "Reply \"none\" to go on without one. > Tokyo")
+        assert.include(words(output), "note: from cache, 5h old; the live service is unavailable")
         assert.include(words(output), "SemanticGarbage, unknown_city: Unknown city: 'Atlantis'.")
-        assert.include(output, "  ok       get_weather {\"city\":\"London\"}")
         assert.include(words(output), "Atlantis is unknown. I know Paris, London, Tokyo, Sao Paulo, Sydney, Mumbai,")
-        assert.include(output, "\nnpx -y pnpm@12 tour\n")
+        assert.include(output, "\nnpx -y pnpm@12 demo \"Rain in Mumbai?\"\n")
+      }))
+
+    it.live(`explains its tools in ${columns} columns, with each value beside its label`, () =>
+      Effect.gen(function*() {
+        const { output } = yield* runInTerminal({ columns }, `${node} --explain`)
+        assert.deepStrictEqual(tooLong(output, columns), [])
+        assert.match(output, /^get_weather\n {2}side effect {2}none\n {2}policy {7}timeout of 2s$/m)
+        assert.include(words(output), "policy retry of transient failures policy")
+        assert.match(output, /^ {2}time {9}15s$/m)
+      }))
+
+    it.live(`begins the tour in ${columns} columns, and loses no word`, () =>
+      Effect.gen(function*() {
+        const { output } = yield* runInTerminal({ columns, env: { NO_COLOR: "1" } }, `${tour} 1`)
+        assert.deepStrictEqual(tooLong(output, columns), [])
+        assert.include(words(output), "Call payment_status to find out. Do not repeat this call")
+        assert.include(words(output), "ends badly: 3 replies, 2 requests, paid 30 + 30 instead of 30")
       }))
   }
 
   it.live("colours its marks, unless NO_COLOR is set", () =>
     Effect.gen(function*() {
       const [colored, plain] = yield* Effect.all([
-        runInTerminal({}, node),
+        runInTerminal({}, `${node} --no-outage "What is the weather in London and in Atlantis?"`),
         runInTerminal({ env: { NO_COLOR: "1" } }, node)
       ])
       assert.include(colored.output, `  ${escape}32mok${escape}39m       get_weather`)
@@ -75,11 +103,9 @@ describe.skipIf(!hasTerminal())("the demo in a terminal", () => {
 })
 
 describe("the demo without a terminal", () => {
-  const question = ["--outage", "--seed", "232", "How is the weather in Mumbai?"]
-
   it.live("prints whole lines without colour, and the question that it cannot ask", () =>
     Effect.gen(function*() {
-      const { code, stderr, stdout } = yield* runNodeIn({}, file, ...question)
+      const { code, stderr, stdout } = yield* runNodeIn({}, file, inMumbai)
       assert.strictEqual(code, 1)
       assert.notInclude(stdout + stderr, escape)
       assert.match(stdout, /^The weather in Mumbai is not available: .* Which city .*\.$/m)
