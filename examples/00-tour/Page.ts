@@ -2,46 +2,43 @@
  * Sets the tour in lines: labels in one column, texts wrapped beside them.
  */
 import { styleText } from "node:util"
-import { type Fault, turns } from "./Fault.ts"
+import * as Line from "../shared/Line.ts"
+import type { Fault } from "./Fault.ts"
 import type { Played, Step } from "./Played.ts"
-
-export interface Page {
-  /** The number of columns. */
-  readonly width: number
-  readonly hasColour: boolean
-}
 
 type Style = Parameters<typeof styleText>[0]
 
-const styled = ({ hasColour }: Page, style: Style, text: string): string =>
-  hasColour ? styleText(style, text, { validateStream: false }) : text
+const styled = ({ hasColor }: Line.Screen, style: Style, text: string): string =>
+  hasColor ? styleText(style, text, { validateStream: false }) : text
 
 /** Sets what is said before the first fault. */
-export const opening = (page: Page, count: number): string =>
+export const opening = (screen: Line.Screen, count: number): string =>
   wrapped(
-    page,
+    screen,
     `The tour plays ${
       count === 1 ? "one fault" : `${count} faults, each`
-    } through an agent of Fallible and through a plain loop. Both get the same functions as tools and the same model, which may reply ${turns} times. A stand-in plays the model: a function of its messages. No language model is asked.`
+    } through an agent of Fallible and through a plain loop, with the same tools. A stand-in plays the same model in both. No language model is asked.`
   )
 
-export const title = (page: Page, fault: Fault, place: string): string =>
-  `\n${styled(page, "bold", wrapped(page, `${place}  ${fault.title}`))}\n${wrapped(page, fault.setUp)}`
+export const title = (screen: Line.Screen, fault: Fault, place: string): string =>
+  `\n${styled(screen, "bold", wrapped(screen, `${place}  ${fault.title}`))}\n${wrapped(screen, fault.setUp)}`
 
 /** Sets the name of a loop, before it runs. */
-export const loop = (page: Page, name: string): string => `\n  ${styled(page, "underline", name)}`
+export const loop = (screen: Line.Screen, name: string): string => `\n  ${styled(screen, "underline", name)}`
 
 /** Sets what happened in a loop. */
-export const played = (page: Page, fault: Fault, run: Played): string => {
+export const played = (screen: Line.Screen, fault: Fault, run: Played): string => {
   const { answer, endedWell, steps, why } = run
   return [
     ...merged(steps).flatMap(({ below, call, read, times }) => [
-      labelled(page, "calls", counted(call, times)),
-      ...withoutRepeats(below).map((sentence, index) => labelled(page, index === 0 ? "library" : "", sentence, "cyan")),
-      ...(read === undefined ? [] : [labelled(page, "reads", read)])
+      labelled(screen, "calls", counted(call, times)),
+      ...withoutRepeats(below).map((sentence, index) =>
+        labelled(screen, index === 0 ? "library" : "", sentence, "cyan")
+      ),
+      ...(read === undefined ? [] : [labelled(screen, "reads", read)])
     ]),
-    labelled(page, answer === undefined ? "fails" : "answers", answer ?? why ?? ""),
-    labelled(page, "ends", `${endedWell ? "well" : "badly"}: ${costs(fault, run)}`, endedWell ? "green" : "red")
+    labelled(screen, answer === undefined ? "fails" : "answers", answer ?? why ?? ""),
+    labelled(screen, "ends", `${endedWell ? "well" : "badly"}: ${costs(fault, run)}`, endedWell ? "green" : "red")
   ].join("\n")
 }
 
@@ -52,24 +49,46 @@ export interface Total {
   readonly paid: number
 }
 
-/** Sets the totals of both loops, and where to go on. */
-export const closing = (page: Page, faults: ReadonlyArray<Fault>, totals: ReadonlyArray<Total>): string => {
+/** Sets the totals of both loops, and where to go on. What does not fit side by side is set below each other. */
+export const closing = (screen: Line.Screen, faults: ReadonlyArray<Fault>, totals: ReadonlyArray<Total>): string =>
+  ["", ...table(screen, faults, totals), "", ...next(screen)].join("\n")
+
+const table = (
+  screen: Line.Screen,
+  faults: ReadonlyArray<Fault>,
+  totals: ReadonlyArray<Total>
+): ReadonlyArray<string> => {
   const due = sum(faults.flatMap(({ due = [] }) => due))
-  const row = (label: string, cell: (total: Total) => string | number) =>
-    `  ${label.padEnd(14)}${totals.map((total) => String(cell(total)).padEnd(15)).join("")}`.trimEnd()
-  return [
-    "",
-    styled(page, "bold", row("In all", ({ name }) => name)),
-    row("ended well", ({ well }) => `${well} of ${faults.length}`),
-    row("model replies", ({ replies }) => replies),
-    row("paid", ({ paid }) => `${paid} of ${due}`),
-    "",
-    "  npx -y pnpm@12 tour 6    plays one fault",
-    "  npx -y pnpm@12 demo      runs a whole agent",
-    "  examples/00-tour/faults  has a file for each fault",
-    "  docs                     has the guides"
-  ].join("\n")
+  const figures: ReadonlyArray<readonly [label: string, of: (total: Total) => string]> = [
+    ["ended well", ({ well }) => `${well} of ${faults.length}`],
+    ["model replies", ({ replies }) => String(replies)],
+    ["paid", ({ paid }) => `${paid} of ${due}`]
+  ]
+  const row = (label: string, ...cells: ReadonlyArray<string>) =>
+    `  ${label.padEnd(14)}${cells.map((cell) => cell.padEnd(15)).join("")}`.trimEnd()
+  const head = row("In all", ...totals.map(({ name }) => name))
+  const rows = figures.map(([label, of]) => row(label, ...totals.map(of)))
+  return fits(screen, [head, ...rows])
+    ? [styled(screen, "bold", head), ...rows]
+    : figures.flatMap(([label, of]) => [
+      styled(screen, "bold", `In all, ${label}`),
+      ...totals.map((total) => row(total.name, of(total)))
+    ])
 }
+
+const next = (screen: Line.Screen): ReadonlyArray<string> => {
+  const places = [
+    ["npx -y pnpm@12 tour 3", "plays one fault"],
+    ["npx -y pnpm@12 demo", "runs a whole agent"],
+    ["examples/00-tour/faults", "has a file for each fault"],
+    ["docs", "has the guides"]
+  ] as const
+  const rows = places.map(([place, what]) => `  ${place.padEnd(25)}${what}`)
+  return fits(screen, rows) ? rows : places.flatMap(([place, what]) => [`  ${place}`, `    ${what}`])
+}
+
+const fits = ({ columns = Infinity }: Line.Screen, lines: ReadonlyArray<string>): boolean =>
+  lines.every(({ length }) => length <= columns)
 
 export const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, number) => total + number, 0)
 
@@ -87,25 +106,21 @@ const costs = ({ due = [] }: Fault, { payments, replies, requests }: Played): st
 // Lines
 // -----------------------------------------------------------------------------
 
-const labelled = (page: Page, label: string, text: string, style?: Style): string => {
-  const [first = "", ...more] = lines(shortened(text), page.width - column)
-  return [`    ${styled(page, "dim", label.padEnd(column - 4))}`, ...more.map(() => " ".repeat(column))]
-    .map((margin, index) => {
-      const line = [first, ...more][index] ?? ""
-      return `${margin}${style === undefined ? line : styled(page, style, line)}`
+const labelled = (screen: Line.Screen, label: string, text: string, style?: Style): string => {
+  const { columns = Infinity } = screen
+  const margin = `${columns < 50 ? " " : "    "}${label.padEnd(9)}`
+  const dim = margin.replace(/\S+/, (label) => styled(screen, "dim", label))
+  return folded(shortened(text), columns - margin.length)
+    .map((line, index) => {
+      const styledLine = style === undefined ? line : styled(screen, style, line)
+      return `${index === 0 ? dim : " ".repeat(margin.length)}${styledLine}`
     }).join("\n")
 }
 
-/** Where the texts begin. */
-const column = 13
+const wrapped = ({ columns = Infinity }: Line.Screen, text: string): string => folded(text, columns).join("\n")
 
-const wrapped = ({ width }: Page, text: string): string => lines(text, width).join("\n")
-
-/** Breaks a text at spaces and after commas, or inside a word that is longer than a line. */
-const lines = (text: string, width: number): ReadonlyArray<string> =>
-  text.match(new RegExp(`\\S.{0,${width - 1}}(?:(?=\\s|$)|(?<=,))|\\S{${width}}`, "gu"))?.map((line) =>
-    line.trimEnd()
-  ) ?? [""]
+const folded = (text: string, room: number): ReadonlyArray<string> =>
+  text.length <= room ? [text] : Line.wrap(text, room)
 
 /** Keeps the beginning and the end of a long text. */
 const shortened = (text: string): string => {

@@ -3,7 +3,7 @@
  * the same model. Begin with a file of `faults`.
  *
  *     pnpm tour
- *     pnpm tour 6
+ *     pnpm tour 3
  *     pnpm tour --json
  */
 import * as CommandLine from "../shared/CommandLine.ts"

@@ -4,12 +4,11 @@
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
-import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Terminal from "effect/Terminal"
 import * as CommandLine from "../shared/CommandLine.ts"
+import * as Display from "../shared/Display.ts"
 import type { Fault } from "./Fault.ts"
 import { faults } from "./faults/all.ts"
 import * as Page from "./Page.ts"
@@ -61,23 +60,19 @@ const loopsOf = (fault: Fault) => [
 
 const show = (chosen: ReadonlyArray<Fault>) =>
   Effect.gen(function*() {
-    const columns = yield* (yield* Terminal.Terminal).columns
-    const { canColor: hasColour } = yield* TerminalCapabilities
-    // A pipe has no columns.
-    const page: Page.Page = { width: columns === 0 ? 80 : Math.min(80, Math.max(50, columns)), hasColour }
-    yield* Console.log(Page.opening(page, chosen.length))
+    yield* Console.log(Page.opening(yield* Display.screen, chosen.length))
     const runs = yield* Effect.forEach(chosen, (fault) =>
       Effect.gen(function*() {
-        yield* Console.log(Page.title(page, fault, `${numberOf(fault)} of ${faults.length}`))
+        yield* Console.log(Page.title(yield* Display.screen, fault, `${numberOf(fault)} of ${faults.length}`))
         return yield* Effect.forEach(loopsOf(fault), ({ name, play }) =>
           Effect.gen(function*() {
-            yield* Console.log(Page.loop(page, name))
+            yield* Console.log(Page.loop(yield* Display.screen, name))
             const played = yield* play
-            yield* Console.log(Page.played(page, fault, played))
+            yield* Console.log(Page.played(yield* Display.screen, fault, played))
             return { name, played }
           }))
       }))
-    if (chosen.length > 1) yield* Console.log(Page.closing(page, chosen, totalsOf(runs)))
+    if (chosen.length > 1) yield* Console.log(Page.closing(yield* Display.screen, chosen, totalsOf(runs)))
   })
 
 const totalsOf = (

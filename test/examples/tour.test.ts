@@ -53,16 +53,16 @@ describe("the tour", () => {
       ])
       assert.deepStrictEqual(ends, [
         [1, {
-          Fallible: "well: 18 °C., 2 replies, 3 requests",
-          [plain]: "well: 18 °C., 4 replies, 3 requests"
+          Fallible: "well: Order 7 is paid., 3 replies, 2 requests, paid 30",
+          [plain]: "badly: Order 7 is paid., 3 replies, 2 requests, paid 30 + 30"
         }],
         [2, {
           Fallible: "well: It was 1.08, 3h ago., 2 replies, 3 requests",
           [plain]: "badly: I could not find out., 4 replies, 3 requests"
         }],
         [3, {
-          Fallible: "well: 2161000 people., 2 replies, 1 requests",
-          [plain]: "well: 2161000 people., 3 replies, 1 requests"
+          Fallible: "well: 550 euros., 2 replies, 3 requests",
+          [plain]: "badly: 145 euros., 2 replies, 1 requests"
         }],
         [4, {
           Fallible: "well: Ada has her 1500., 3 replies, 1 requests, paid 1500",
@@ -70,12 +70,12 @@ describe("the tour", () => {
           [`${plain} with a parser that closes brackets`]: "badly: Ada has her 1500., 2 replies, 1 requests, paid 1"
         }],
         [5, {
-          Fallible: "well: 550 euros., 2 replies, 3 requests",
-          [plain]: "badly: 145 euros., 2 replies, 1 requests"
+          Fallible: "well: 2161000 people., 2 replies, 1 requests",
+          [plain]: "well: 2161000 people., 3 replies, 1 requests"
         }],
         [6, {
-          Fallible: "well: Order 7 is paid., 3 replies, 2 requests, paid 30",
-          [plain]: "badly: Order 7 is paid., 3 replies, 2 requests, paid 30 + 30"
+          Fallible: "well: 18 °C., 2 replies, 3 requests",
+          [plain]: "well: 18 °C., 4 replies, 3 requests"
         }],
         [7, {
           Fallible: "well: The documents do not say., 4 replies, 3 requests",
@@ -89,16 +89,16 @@ describe("the tour", () => {
       assert.deepStrictEqual(
         lines.map(({ runs }) => runs[0]?.steps.flatMap(({ below }) => below.map(withoutTimings))),
         [
-          ["retried after … ms (connection)", "retried after … ms (connection)"],
+          ["did not retry the call: it may have acted"],
           [
             "retried after … ms (server_error)",
             "retried after … ms (server_error)",
             "answered from the cache, 3h old"
           ],
-          ["repaired the arguments: unquoted key, single quotes, trailing comma"],
-          ["did not run the call (invalid_json)"],
           ["fetched a further page", "fetched a further page"],
-          ["did not retry the call: it may have acted"],
+          ["did not run the call (invalid_json)"],
+          ["repaired the arguments: unquoted key, single quotes, trailing comma"],
+          ["retried after … ms (connection)", "retried after … ms (connection)"],
           ["noticed a loop, and warned the model"],
           ["stopped waiting (timeout)"]
         ]
@@ -108,7 +108,7 @@ describe("the tour", () => {
       }
     }))
 
-  it.effect("shows the faults in order, within 80 columns and without colour, and then the totals", () =>
+  it.effect("shows the faults in order, and then the totals: in a pipe, with whole lines and without colour", () =>
     Effect.gen(function*() {
       const { code, stderr, stdout } = yield* run()
       assert.deepStrictEqual([code, stderr], [0, ""])
@@ -117,29 +117,28 @@ describe("the tour", () => {
         lines.filter((line) => /^\d of 8/.test(line)),
         faults.map(({ title }, index) => `${index + 1} of 8  ${title}`)
       )
-      assert.isAtMost(Math.max(...lines.map(({ length }) => length)), 80)
+      for (const { setUp } of faults) assert.include(lines, setUp)
       assert.notInclude(stdout, "\u001b")
       // The README shows the totals.
       const [totals = "no totals"] = /^In all[^`]*/m.exec(readFileSync(join(root, "README.md"), "utf8")) ?? []
       assert.include(stdout, totals.trimEnd().replace(/^/gm, "  "))
     }))
 
-  it.live("shows what the model read, what the library did, and what it cost", () =>
+  it.live("begins with a payment whose answer is lost: what the model read, what the library did, what it cost", () =>
     Effect.gen(function*() {
-      const { stdout } = yield* InProcess.sameAsProcess(program, { FORCE_COLOR: "" }, main, "6")
+      const { stdout } = yield* InProcess.sameAsProcess(program, { FORCE_COLOR: "" }, main, "1")
       assert.include(
         stdout,
         `
-6 of 8  A payment is made, and its answer is lost
+1 of 8  A payment is made, and its answer is lost
 The service pays, and then drops the connection.
 
   Fallible
     calls    pay {"order":7}
     library  did not retry the call: it may have acted
-    reads    pay failed (outcome_unknown): The connection to the service failed
-             before its answer was complete. Call payment_status to find out. Do
-             not repeat this call: it may already have taken effect. Find out
-             whether it has, or tell the user.
+    reads    pay failed (outcome_unknown): The connection to the service failed before its answer was complete. \
+Call payment_status to find out. Do not repeat this call: it may already have taken effect. Find out whether it has, \
+or tell the user.
     calls    payment_status {"order":7}
     reads    {"paid":true}
     answers  Order 7 is paid.
@@ -156,14 +155,36 @@ The service pays, and then drops the connection.
       )
     }))
 
-  it.live("fits into 60 columns, with or without colour", () =>
+  it.live("fits into a terminal of any width, with or without colour, and loses no word", () =>
     Effect.gen(function*() {
-      const fault = faults[4]!
-      const played = yield* Played.fallible(fault)
-      const [bare, coloured] = [false, true].map((hasColour) => Page.played({ width: 60, hasColour }, fault, played))
-      assert.isAtMost(Math.max(...bare!.split("\n").map(({ length }) => length)), 60)
-      assert.notStrictEqual(coloured, bare)
-      assert.strictEqual(coloured!.replace(/\u001b\[\d+m/g, ""), bare)
+      const played = yield* Effect.forEach(faults.slice(0, 6), (fault) =>
+        Effect.map(Effect.all([Played.fallible(fault), Played.plain(fault)]), (runs) => ({ fault, runs })))
+      const totals = ["Fallible", plain].map((name) => ({ name, well: 6, replies: 30, paid: 1560 }))
+      const shown = (columns: number | undefined, hasColor = false) =>
+        [
+          Page.opening({ columns, hasColor }, 8),
+          ...played.flatMap(({ fault, runs }) => [
+            Page.title({ columns, hasColor }, fault, "1 of 8"),
+            ...runs.map((run) =>
+              Page.played({ columns, hasColor }, fault, run)
+            )
+          ]),
+          Page.closing({ columns, hasColor }, faults, totals)
+        ].join("\n")
+      const letters = (text: string) => text.replace(/\s+/g, "")
+      const whole = shown(undefined)
+      for (const columns of [30, 31, 40, 46, 47, 49, 50, 60, 80, 120]) {
+        const bare = shown(columns)
+        assert.isAtMost(Math.max(...bare.split("\n").map(({ length }) => length)), columns)
+        // The totals are set below each other where they do not fit side by side: that is another text.
+        const upTo = (text: string) => letters(text.slice(0, text.indexOf("In all")))
+        assert.strictEqual(upTo(bare), upTo(whole))
+        const coloured = shown(columns, true)
+        assert.notStrictEqual(coloured, bare)
+        assert.strictEqual(coloured.replace(/\u001b\[\d+m/g, ""), bare)
+      }
+      assert.include(shown(40), "In all, paid\n  Fallible      1560 of 1530\n  A plain loop  1560 of 1530\n")
+      assert.include(shown(40), "  npx -y pnpm@12 tour 3\n    plays one fault\n")
     }))
 })
 

@@ -10,12 +10,12 @@ import { outage } from "./outage.ts"
 import { pages } from "./pages.ts"
 
 export const faults: ReadonlyArray<Fault> = [
-  lostConnection,
-  outage,
-  almostJson,
-  cutOff,
-  pages,
   lostPayment,
+  outage,
+  pages,
+  cutOff,
+  almostJson,
+  lostConnection,
   loop,
   hangingTool
 ]
