@@ -10,12 +10,13 @@ import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { run, runIn } from "./support/inProcess.ts"
+import { runIn } from "./support/inProcess.ts"
 import { picture, pictureFile } from "./support/picture.ts"
 import { root } from "./support/program.ts"
 import { blocks, readme, readmeRun } from "./support/readmeRun.ts"
 
 const read = (file: string) => readFileSync(join(root, file), "utf8")
+
 it("has at most 900 words", () => {
   assert.isAtMost(readme.split(/\s+/).filter((word) => word !== "").length, 900)
 })
@@ -26,18 +27,6 @@ it.live("shows what its program prints, and the picture of that run, if the bank
     assert.deepStrictEqual(run.finished, { code: 0, stdout: blocks("text")[0], stderr: "" })
     assert.deepStrictEqual([...run.charges.values()], [{ order: "7", euros: 249, note: "two chairs" }])
     assert.strictEqual(picture(run), readFileSync(pictureFile, "utf8"), "npx -y pnpm@12 picture")
-  }))
-
-it.live("shows a failure as a model reads it", () =>
-  Effect.gen(function*() {
-    const payload: Record<string, unknown> = JSON.parse(blocks("json")[0]!)
-    const { stdout } = yield* run(program, "--json", "How is the weather in Atlantis?")
-    const failed = stdout.split("\n").find((line) => line.includes("\"Failed\""))!
-    const { outcome }: { readonly outcome: { readonly failure: object } } = JSON.parse(failed)
-    const { error, ok, retry, alternatives, ...fields } = payload
-    assert.deepInclude(outcome.failure, fields)
-    assert.deepInclude(outcome.failure, { _tag: error })
-    assert.deepStrictEqual([ok, typeof retry, Array.isArray(alternatives)], [false, "string", true])
   }))
 
 // -----------------------------------------------------------------------------
