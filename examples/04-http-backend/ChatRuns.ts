@@ -5,7 +5,7 @@
  *     another answer to it   the conversation goes on from before it              a new message in place of the last one
  *     replies                the run goes on that asked                           the same message goes on
  *
- * What is interrupted keeps its transcript and its facts (`onInterrupt`), so that no later run does again what it did.
+ * What is interrupted keeps its transcript and its facts (`keep`), so that no later run does again what it did.
  */
 import { AiSdk } from "@fallible/ai-sdk"
 import type { Reply } from "@fallible/core/Question"
@@ -45,7 +45,7 @@ const question = ({ id, message, text }: Question) =>
     )
     const { events, turn } = yield* Desk.begin(
       open,
-      ({ keep, options }) => Desk.agent.stream(text, { ...options, onInterrupt: keep }),
+      ({ keep, options }) => Desk.agent.stream(text, { ...options, keep }),
       Problem.ofFailure
     )
     return newMessage([...turn.messages, message], events)
@@ -62,7 +62,7 @@ const again = ({ id }: Again) =>
     })
     const { events, turn } = yield* Desk.begin(
       open,
-      ({ keep, messages, options }) => Desk.agent.stream(textOf(messages.slice(-1)), { ...options, onInterrupt: keep }),
+      ({ keep, messages, options }) => Desk.agent.stream(textOf(messages.slice(-1)), { ...options, keep }),
       Problem.ofFailure
     )
     return newMessage(turn.messages, events)
@@ -78,7 +78,7 @@ const replies = ({ edits, id, messages }: Given) =>
     })
     const { events, turn } = yield* Desk.begin(
       open,
-      ({ given, keep, suspension }) => Desk.agent.resumeStream(suspension, given, { onInterrupt: keep }),
+      ({ given, keep, suspension }) => Desk.agent.resumeStream(suspension, given, { keep }),
       (failure, { given }) =>
         failure._tag === "RunRefused" ? Replies.refused(failure, placeIn(given)) : Problem.ofFailure(failure)
     )

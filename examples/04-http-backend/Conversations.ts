@@ -39,11 +39,8 @@ interface Conversation {
 export interface Turn {
   readonly conversation: string
   readonly options: Agent.RunOptions
-  /**
-   * Keeps what the run said and did, whether it has an answer or not. Later runs do not repeat its effects. A run that
-   * is interrupted keeps nothing by itself, so a tool that acts must first look whether its effect exists.
-   */
-  readonly keep: (end: Answer.Answer | AgentFailure.AgentFailure | RunProgress) => Effect.Effect<void>
+  /** Keeps what the run has said and done, however it ends. Later runs do not repeat its effects. */
+  readonly keep: (progress: RunProgress) => Effect.Effect<void>
   /** The token for the reply to the user, if the run asked its user. */
   readonly token: Effect.Effect<string | undefined>
 }
@@ -131,19 +128,17 @@ export const layer: Layer.Layer<Conversations, never, SecureRandom.SecureRandom>
     const turnOf = ({ facts, id, runs, transcript }: Conversation, before: Said | undefined): Turn => ({
       conversation: id,
       options: { facts, scope: id, ...(transcript === undefined ? {} : { transcript }) },
-      keep: (end) =>
-        Effect.sync(() => {
-          const { facts, transcript } = end
-          const isAsking = "_tag" in end && end._tag === "RunSuspended"
+      keep: ({ facts, suspension, transcript }) =>
+        Effect.sync(() =>
           put({
             id,
             facts,
             transcript,
             ...(before === undefined ? {} : { before }),
             runs: runs + 1,
-            ...(isAsking ? { asked: { token: `${id}.${runs + 1}`, suspension: end.suspension } } : {})
+            ...(suspension === undefined ? {} : { asked: { token: `${id}.${runs + 1}`, suspension } })
           })
-        }),
+        ),
       token: Effect.sync(() => kept.get(id)?.asked?.token)
     })
 

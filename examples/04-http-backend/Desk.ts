@@ -2,7 +2,7 @@
  * The support desk: its agent, and a run of it that keeps what it says and does in its conversation.
  */
 import { Agent, type AgentFailure } from "@fallible/core"
-import * as AgentEvent from "@fallible/core/AgentEvent"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -39,7 +39,7 @@ export const begin = <T extends Turn, R, R2>(
   Effect.gen(function*() {
     yield* Effect.flatMap(Runs, ({ admit }) => admit)
     const turn = yield* open
-    const events = Stream.provideContext(kept(turn, run(turn)), yield* Effect.context<R2>())
+    const events = Stream.provideContext(logged(run(turn)), yield* Effect.context<R2>())
     return { turn, events: yield* Effect.mapError(started(events), (failure) => problemOf(failure, turn)) }
   })
 
@@ -53,25 +53,17 @@ const started = (events: Events<never>): Effect.Effect<Events<never>, AgentFailu
     ([first, rest]) => Stream.concat(Stream.fromIterable(Option.toArray(first)), rest)
   )
 
-/** Keeps what the run says and does as soon as it has ended, whoever reads it. */
-const kept = <R>(turn: Turn, run: Events<R>): Events<R> =>
+/** Logs why a run failed. */
+const logged = <R>(run: Events<R>): Events<R> =>
   Stream.suspend(() => {
     let id = ""
     return run.pipe(
-      Stream.tap((event) => {
-        id = event.run
-        if (!AgentEvent.isLast(event)) return Effect.void
-        return turn.keep(event._tag === "RunEnded" ? event.answer : event.waiting)
-      }),
+      Stream.tap((event) => Effect.sync(() => id = event.run)),
       Stream.tapError((failure) =>
-        // Nothing has run. Replies that were refused leave their questions open.
         failure._tag === "RunRefused"
+          // Nothing has run. Replies that were refused leave their questions open.
           ? Effect.logInfo(`The run was refused: ${failure.detail}`)
-          : Effect.andThen(turn.keep(failure), logged(failure, id))
+          : Effect.annotateLogs(Effect.logWarning(`The run failed (${failure._tag}): ${failure.detail}`), { run: id })
       )
     )
   })
-
-/** Logs why a run failed. */
-const logged = ({ _tag, detail }: AgentFailure.Failed, run: string) =>
-  Effect.logWarning(`The run failed (${_tag}): ${detail}`).pipe(Effect.annotateLogs({ run }))

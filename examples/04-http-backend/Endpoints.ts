@@ -38,7 +38,11 @@ const Ask = Schema.Struct({
 const ask = Effect.gen(function*() {
   const { conversation, question } = yield* RequestBody.read(Ask)
   const open = Conversations.use(({ open }) => open(conversation))
-  return yield* respond(open, ({ options }) => Desk.agent.stream(question, options), Problem.ofFailure)
+  return yield* respond(
+    open,
+    ({ keep, options }) => Desk.agent.stream(question, { ...options, keep }),
+    Problem.ofFailure
+  )
 })
 
 const reply = Effect.gen(function*() {
@@ -46,7 +50,7 @@ const reply = Effect.gen(function*() {
   const open = Conversations.use(({ reply }) => reply(body.token))
   return yield* respond(
     open,
-    ({ suspension }) => Desk.agent.resumeStream(suspension, Replies.given(body)),
+    ({ keep, suspension }) => Desk.agent.resumeStream(suspension, Replies.given(body), { keep }),
     (failure) => failure._tag === "RunRefused" ? Replies.refused(failure) : Problem.ofFailure(failure)
   )
 })

@@ -120,7 +120,7 @@ describe("AiSdk.toolkit", () => {
       })
       let doubts: ReadonlyArray<CallFacts.Doubt> = []
       const run = Agent.make({ toolkit: AiSdk.toolkit({ charge }) }).run("Charge b-1.", {
-        onInterrupt: ({ inDoubt }) => Effect.sync(() => doubts = inDoubt)
+        keep: ({ inDoubt }) => Effect.sync(() => doubts = inDoubt)
       })
       const fiber = yield* Effect.forkChild(run)
       yield* Deferred.await(begun)

@@ -784,11 +784,11 @@ describe("an approver", () => {
             isInterrupted = true
           }))
       }
-      const onInterrupt = (progress: RunHandle.RunProgress) =>
+      const keep = (progress: RunHandle.RunProgress) =>
         Effect.sync(() => {
           left = progress
         })
-      const fiber = yield* Effect.forkChild(agent.run("Pay.", { handle, onInterrupt }).pipe(approver(hanging)))
+      const fiber = yield* Effect.forkChild(agent.run("Pay.", { handle, keep }).pipe(approver(hanging)))
       yield* TestClock.adjust("10 seconds")
       assert.isTrue(isAsked)
       assert.deepStrictEqual(handle.progress?.inDoubt, [])

@@ -424,7 +424,7 @@ describe("a run that gets parsed but undecoded data", () => {
       ])
       assert.match(
         ends[3].detail,
-        /Its options are 'question', 'transcript', 'facts', 'scope', 'id', 'modelOptions', 'limits', 'deltas', 'handle', 'onInterrupt'\.$/
+        /Its options are 'question', 'transcript', 'facts', 'scope', 'id', 'modelOptions', 'limits', 'deltas', 'handle', 'keep'\.$/
       )
       assert.match(ends[4].detail, /Did you mean 'transcript'\?$/)
       assert.match(ends[7].detail, /Pass its 'suspension'\.$/)

@@ -1,4 +1,4 @@
-/** What an interrupted run hands over, and the options of a single run. */
+/** What a run keeps of what it has done, also if it is interrupted, and the options of a single run. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Model, Policy, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
 import * as CallFacts from "@fallible/core/CallFacts"
@@ -50,14 +50,14 @@ const interrupted = (options: Agent.RunOptions, { agent, begun } = restarting())
   })
 
 describe("I8 an interrupted run", () => {
-  it.effect("hands over its transcript, report, facts and what is in doubt, by a handle and by a finalizer", () =>
+  it.effect("hands over its transcript, report, facts and what is in doubt, by a handle and to `keep`", () =>
     Effect.gen(function*() {
       const handle = RunHandle.make()
       assert.isUndefined(handle.progress)
       let told: RunHandle.RunProgress | undefined
       const exit = yield* interrupted({
         handle,
-        onInterrupt: (progress) =>
+        keep: (progress) =>
           Effect.sync(() => {
             told = progress
           })
@@ -167,24 +167,19 @@ describe("I8 an interrupted run", () => {
   it.effect("tells of the whole run once it has ended", () =>
     Effect.gen(function*() {
       const handle = RunHandle.make()
-      let isTold = false
-      const { transcript } = yield* restarting().agent.run("Hi", {
-        handle,
-        onInterrupt: () =>
-          Effect.sync(() => {
-            isTold = true
-          })
-      }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("read"), ScriptedModel.text("Hello.")])))
+      const { transcript } = yield* restarting().agent.run("Hi", { handle }).pipe(
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("read"), ScriptedModel.text("Hello.")]))
+      )
       assert.deepStrictEqual(handle.progress?.transcript, transcript)
-      assert.isFalse(isTold)
     }))
 
-  it.effect("stays interrupted if its finalizer dies, which is logged", () =>
+  it.effect("stays interrupted if its 'keep' dies, which is logged", () =>
     Effect.gen(function*() {
-      const { logged, value } = yield* logging(interrupted({ onInterrupt: () => Effect.die("no store") }))
+      const keep = ({ inDoubt }: RunHandle.RunProgress) => inDoubt.length === 0 ? Effect.void : Effect.die("no store")
+      const { logged, value } = yield* logging(interrupted({ keep }))
       assert.isTrue(Exit.hasInterrupts(value))
       assert.isFalse(Exit.hasDies(value))
-      assert.include(logged.join(), "The 'onInterrupt' of a run failed")
+      assert.include(logged.join(), "The 'keep' of a run failed")
     }))
 
   it.effect("is told of while it goes on after a question to its user", () =>
@@ -214,6 +209,95 @@ describe("I8 an interrupted run", () => {
     }).pipe((run) =>
       Effect.map(logging(run), () => undefined)
     ))
+})
+
+describe("what a run keeps", () => {
+  const act = Tool.make("act", { description: "Acts", success: Schema.String }, () => Effect.succeed("acted"))
+  const ask = Tool.make("ask", { description: "Asks", success: Schema.String }, () => ToolCall.ask("Which one?"))
+  const read = Tool.make(
+    "read",
+    { description: "Reads", success: Schema.String, sideEffect: "none" },
+    () => Effect.succeed("read")
+  )
+  const agent = Agent.make({ toolkit: Toolkit.make(act, ask, read), limits: { turns: 3 } })
+
+  /** What was stored during a run, in order. */
+  const stored = () => {
+    const all: Array<RunHandle.RunProgress> = []
+    const keep = (progress: RunHandle.RunProgress) => Effect.sync(() => void all.push(progress))
+    return { all, keep }
+  }
+  const { call, calls, text } = ScriptedModel
+
+  it.effect("is stored after each call that acts, and at the end, before the run has ended for its caller", () =>
+    Effect.gen(function*() {
+      const { all, keep } = stored()
+      const script = [calls(["read"], ["act"]), call("act"), text("Done.")]
+      const { facts, transcript } = yield* Effect.provide(agent.run("Go.", { keep }), ScriptedModel.layer(script))
+      assert.deepStrictEqual(all.map(({ transcript }) => transcript.length), [4, 6, 7])
+      assert.deepStrictEqual(all[2]?.facts, facts)
+      assert.deepStrictEqual(all[2]?.transcript, transcript)
+      assert.deepStrictEqual(all.flatMap(({ inDoubt }) => inDoubt), [])
+    }))
+
+  it.effect("continues a conversation, also after a failure", () =>
+    Effect.gen(function*() {
+      const { all, keep } = stored()
+      const failure = yield* Effect.flip(
+        Effect.provide(agent.run("Go.", { keep }), ScriptedModel.layer(() => call("act")))
+      )
+      assert.strictEqual(failure._tag, "LimitReached")
+      const { facts, transcript } = all.at(-1) ?? assert.fail()
+      assert.deepStrictEqual([facts, transcript], [failure.facts, failure.transcript])
+      const next = yield* Effect.provide(
+        agent.run("Again.", { facts, transcript }),
+        ScriptedModel.layer([call("act"), text("Done.")])
+      )
+      assert.deepStrictEqual(codesOf(next), ["already_done"])
+    }).pipe((run) => Effect.map(logging(run), () => undefined)))
+
+  it.effect("has the suspension of a run that waits, and none once it goes on", () =>
+    Effect.gen(function*() {
+      const { all, keep } = stored()
+      yield* Effect.flip(Effect.provide(agent.run("Go.", { keep }), ScriptedModel.layer([call("ask")])))
+      const { suspension } = all.at(-1) ?? assert.fail()
+      assert.deepStrictEqual(suspension?.questions.map(({ tool }) => tool), ["ask"])
+      all.length = 0
+      yield* Effect.provide(agent.resume(suspension!, "This.", { keep }), ScriptedModel.layer([text("Fine.")]))
+      assert.deepStrictEqual(all.map(({ suspension }) => suspension), [undefined, undefined])
+    }))
+
+  it.effect("is nothing if the run was refused", () =>
+    Effect.gen(function*() {
+      const { all, keep } = stored()
+      const { transcript } = yield* Effect.provide(
+        agent.run("Go."),
+        ScriptedModel.layer([call("act"), text("Done.")])
+      )
+      const refused = yield* Effect.flip(
+        Effect.provide(agent.run("Again.", { keep, transcript }), ScriptedModel.layer([]))
+      )
+      assert.strictEqual(refused._tag, "RunRefused")
+      assert.deepStrictEqual(all, [])
+    }))
+
+  it.effect("ends the run if it cannot be stored, so that nothing more is done that would be forgotten", () =>
+    Effect.gen(function*() {
+      let acted = 0
+      const act = Tool.make("act", { description: "Acts", success: Schema.Void }, () => Effect.sync(() => void acted++))
+      const run = Agent.make({ toolkit: Toolkit.make(act) }).run("Go.", { keep: () => Effect.die("no store") })
+      const script = ScriptedModel.layer([calls(["act"], ["act"]), call("act")])
+      const { value } = yield* logging(Effect.exit(Effect.provide(run, script)))
+      assert.isTrue(Exit.hasDies(value))
+      assert.strictEqual(acted, 1)
+    }))
+
+  it.effect("is refused if it is no Effect", () =>
+    Effect.gen(function*() {
+      const keep = (() => Promise.resolve()) as unknown as () => Effect.Effect<void>
+      const exit = yield* Effect.exit(Effect.provide(agent.run("Go.", { keep }), ScriptedModel.layer([text("Hi.")])))
+      assert.include(String(exit), "The 'keep' of a run")
+    }))
 })
 
 describe("the limits of a run", () => {

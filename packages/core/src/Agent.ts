@@ -276,10 +276,11 @@ export interface RunSettings {
   /** Tells from outside how far the run has come (`RunHandle.make`), also after an interruption. Default: none. */
   readonly handle?: RunHandle
   /**
-   * Runs if the run is interrupted, with how far it has come: its transcript, report and facts, and what is in doubt. The
-   * end of the run waits for it. Default: nothing runs.
+   * Stores how far the run has come: after each call that acts, and when the run has ended, whether with an answer, with a
+   * failure, or because it was interrupted. The run waits for it, and dies if it dies. A run that was refused has done
+   * nothing, and stores nothing. Default: nothing is stored.
    */
-  readonly onInterrupt?: (progress: RunProgress) => Effect.Effect<void>
+  readonly keep?: (progress: RunProgress) => Effect.Effect<void>
 }
 
 /**

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { Suspension } from "./AgentFailure.ts"
 import type * as CallFacts from "./CallFacts.ts"
 import { readProgress } from "./internal/agent/runProgress.ts"
 import type { RunReport } from "./RunReport.ts"
@@ -28,13 +29,15 @@ export interface RunProgress {
   readonly facts: CallFacts.CallFacts
   /** The calls in doubt in these facts (`CallFacts.inDoubt`), among them those that have not ended. */
   readonly inDoubt: ReadonlyArray<CallFacts.Doubt>
+  /** What a run that waits for replies has ended with. Pass it to `agent.resume`. */
+  readonly suspension?: Suspension
 }
 
 /**
  * A handle of a run: tells from outside how far the run has come.
  *
  * When to use: to go on after a run that was interrupted, by a timeout for example, without acting twice. Pass the handle
- * as an option of the run. `RunOptions.onInterrupt` is the same as a finalizer, for a program that stores what is known.
+ * as an option of the run. To store a conversation, use the option `keep`.
  *
  * @example
  * ```ts

@@ -2,7 +2,7 @@
 import { Agent, Policy, Toolkit } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
 import type { CallEnded, ClientEvent } from "@fallible/core/ClientEvent"
-import * as RunHandle from "@fallible/core/RunHandle"
+import type { RunProgress } from "@fallible/core/RunHandle"
 import { Context, Effect, Layer, Metric, RcMap, type Scope, Semaphore, Stream } from "effect"
 import { charge } from "./charge.ts"
 import { Conversations } from "./Conversations.ts"
@@ -35,16 +35,14 @@ export class Cashier extends Context.Service<Cashier, {
 
       const ask = Effect.fn("Cashier.ask")(function*(id: string, question: string) {
         yield* Semaphore.takeScoped(yield* RcMap.get(locks, id), 1)
-        const handle = RunHandle.make()
-        const save = Effect.suspend(() => handle.progress ? conversations.save(id, handle.progress) : Effect.void)
         const earlier = yield* conversations.load(id)
+        // After each call that acts, and at the end, also if the client leaves.
+        const keep = (progress: RunProgress) => conversations.save(id, progress)
         // The conversation is the scope of the idempotency keys.
-        return agent.stream(question, { scope: id, ...earlier, handle }).pipe(
+        return agent.stream(question, { scope: id, ...earlier, keep }).pipe(
           Stream.tapError((failure) => Effect.logWarning(String(failure))),
           AgentEvent.forClients(),
-          // After each call, in case the process is killed; and at the end, also if the client leaves.
-          Stream.tap((event) => event._tag === "CallEnded" ? Effect.andThen(save, count(event)) : Effect.void),
-          Stream.ensuring(save),
+          Stream.tap((event) => event._tag === "CallEnded" ? count(event) : Effect.void),
           Stream.withSpan("Cashier.run", { attributes: { conversation: id } }),
           Stream.provideContext(services)
         )

@@ -2,13 +2,13 @@
  * One request of a chat: what its page asks or replies, as a run that goes on with what is stored.
  */
 import { type Agent, Transcript } from "@fallible/core"
-import * as AgentEvent from "@fallible/core/AgentEvent"
+import type * as AgentEvent from "@fallible/core/AgentEvent"
 import { type Failed, RunRefused, Suspension } from "@fallible/core/AgentFailure"
 import type * as Answer from "@fallible/core/Answer"
 import * as CallFacts from "@fallible/core/CallFacts"
 import type { Reply } from "@fallible/core/Question"
 import type { UIMessage } from "ai"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
@@ -56,12 +56,12 @@ export type Chat = typeof Chat.Type
  * @category options
  * @since 0.1.0
  */
-export interface ChatOptions extends RepliesOptions, Omit<Agent.RunSettings, "onInterrupt"> {
+export interface ChatOptions extends RepliesOptions, Omit<Agent.RunSettings, "keep"> {
   /** Names the chat. Its effects are told apart from those of others by it. */
   readonly id: string
   /** What was kept of it. `undefined`: it begins. */
   readonly chat: Chat | undefined
-  /** Keeps it: at the end of the run, and when the run is interrupted. The page reads the end once it is kept. */
+  /** Keeps it: after each call that acts, and however the run ends. The page reads the end once it is kept. */
   readonly keep: (chat: Chat) => Effect.Effect<void>
 }
 
@@ -125,29 +125,18 @@ export const chatStream = <A extends Answer.Fields, R>(
 ): Stream.Stream<AgentEvent.AgentEvent<A>, Failed, R> => {
   const { chat, id, keep } = options
   const { facts = CallFacts.empty, suspension, transcript } = chat ?? {}
-  const keepRun = ({ facts, transcript }: Chat) => keep({ facts, transcript })
-  const keeping = { ...Struct.omit(options, ["by", "chat", "edits", "id", "keep"]), onInterrupt: keepRun }
+  const keeping = {
+    ...Struct.omit(options, ["by", "chat", "edits", "id"]),
+    keep: ({ facts, suspension, transcript }: Chat) =>
+      keep({ facts, transcript, ...(suspension === undefined ? {} : { suspension }) })
+  }
   const replies = suspension === undefined ? [] : repliesTo(suspension, messages, options)
   const { question } = fromUiMessages(messages)
-  const run = suspension !== undefined && replies.length > 0
+  return suspension !== undefined && replies.length > 0
     ? agent.resumeStream(suspension, replies, keeping)
     : question === undefined
     ? Stream.fail(nothingAsked({ facts, transcript: transcript ?? Transcript.make([]) }))
     : agent.stream(question, { ...keeping, scope: id, facts, ...(transcript === undefined ? {} : { transcript }) })
-  return run.pipe(
-    Stream.tap((event) => AgentEvent.isLast(event) ? keepEnd(event, keep) : Effect.void),
-    // A refused run has done nothing.
-    Stream.tapError((failure) => failure._tag === "RunRefused" ? Effect.void : keepRun(failure))
-  )
-}
-
-const keepEnd = (event: AgentEvent.Last, keep: ChatOptions["keep"]): Effect.Effect<void> => {
-  const { facts, transcript } = event._tag === "RunEnded" ? event.answer : event.waiting
-  return keep({
-    facts,
-    transcript,
-    ...(event._tag === "RunSuspended" ? { suspension: event.waiting.suspension } : {})
-  })
 }
 
 const nothingAsked = (carried: Pick<Chat, "facts" | "transcript">): RunRefused =>

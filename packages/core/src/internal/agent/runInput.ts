@@ -94,10 +94,10 @@ interface Settings {
   readonly limits?: unknown
   readonly deltas?: unknown
   readonly handle?: unknown
-  readonly onInterrupt?: unknown
+  readonly keep?: unknown
 }
 
-const settings: Names<Settings> = { modelOptions: true, limits: true, deltas: true, handle: true, onInterrupt: true }
+const settings: Names<Settings> = { modelOptions: true, limits: true, deltas: true, handle: true, keep: true }
 
 const names: Names<Opening & Settings> = {
   question: true,

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { AgentFailure } from "../../AgentFailure.ts"
+import type { AgentFailure, Suspension } from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
 import * as CallFacts from "../../CallFacts.ts"
 import type { Reply } from "../../Model.ts"
@@ -25,14 +25,15 @@ interface Known {
   readonly report: RunReport
   readonly facts: CallFacts.CallFacts
   readonly inDoubt: ReadonlyArray<CallFacts.Doubt>
+  readonly suspension?: Suspension
 }
 
 /** Who asks how far a run has come. */
 export interface Followers {
   /** Reads it at any time. */
   readonly handle?: object | undefined
-  /** Receives it if the run is interrupted. */
-  readonly onInterrupt?: ((progress: Known) => Effect.Effect<void>) | undefined
+  /** Stores it after each call that acts, and at the end. */
+  readonly keep?: ((progress: Known) => Effect.Effect<void>) | undefined
 }
 
 const readers = new WeakMap<object, () => Known>()
@@ -42,29 +43,24 @@ export const readProgress = (handle: object): Known | undefined => readers.get(h
 
 /** Runs the rest of a run, and lets its followers know how far it has come. */
 export const followed = <T extends Tool.Any, R>(
-  { handle, onInterrupt }: Followers,
+  { handle, keep }: Followers,
   run: Run<T>,
   state: State,
   rest: () => Effect.Effect<Answer, AgentFailure, R>
 ): Effect.Effect<Answer, AgentFailure, R> => {
-  if (handle === undefined && onInterrupt === undefined) return rest()
-  const progress = new Progress(run, state)
+  if (handle === undefined && keep === undefined) return rest()
+  const progress = new Progress(run, state, keep)
   run.tracker = progress
   if (typeof handle === "object") readers.set(handle, () => progress.known)
   return Effect.onExit(rest(), (exit) => {
-    if (Exit.isSuccess(exit)) progress.end = exit.value
-    else if (onInterrupt !== undefined && Exit.hasInterrupts(exit)) return tell(onInterrupt, progress)
-    else progress.end = Option.getOrUndefined(Exit.findErrorOption(exit))
-    return Effect.void
+    const failure = Option.getOrUndefined(Exit.findErrorOption(exit))
+    progress.end = Exit.isSuccess(exit) ? exit.value : failure
+    if (failure?._tag === "RunRefused") return Effect.void
+    if (Exit.isSuccess(exit) || failure !== undefined) return progress.kept
+    // What ends the run here already must not be hidden.
+    return Effect.catchCause(progress.kept, (cause) => reportDefect("The 'keep' of a run failed", cause))
   })
 }
-
-// The finalizer is the user's, and must not hide that the run was interrupted.
-const tell = (onInterrupt: (progress: Known) => Effect.Effect<void>, progress: { readonly known: Known }) =>
-  Effect.catchCause(
-    Effect.suspend(() => runContained(requireEffect("The 'onInterrupt' of a run", onInterrupt(progress.known)))),
-    (cause) => reportDefect("The 'onInterrupt' of a run failed", cause)
-  )
 
 class Progress<T extends Tool.Any> implements Tracker {
   readonly #run: Run<T>
@@ -75,9 +71,13 @@ class Progress<T extends Tool.Any> implements Tracker {
   readonly #begun = new Set<number>()
   #facts: CallFacts.CallFacts
   /** How the run has ended. */
-  end: Pick<Known, "transcript" | "report" | "facts"> | undefined
+  end: Pick<Known, "transcript" | "report" | "facts" | "suspension"> | undefined
+  readonly kept: Effect.Effect<void>
 
-  constructor(run: Run<T>, state: State) {
+  constructor(run: Run<T>, state: State, keep: Followers["keep"]) {
+    this.kept = keep === undefined
+      ? Effect.void
+      : Effect.suspend(() => runContained(requireEffect("The 'keep' of a run", keep(this.known))))
     this.#run = run
     this.#state = state
     this.#facts = state.facts
@@ -109,9 +109,17 @@ class Progress<T extends Tool.Any> implements Tracker {
   }
 
   get known(): Known {
-    const { facts, report, transcript } = this.end ?? this.#far
+    const { end } = this
+    const { facts, report, transcript } = end ?? this.#far
     const handed = handedOn(facts)
-    return { runId: this.#run.id, transcript, report, facts: handed, inDoubt: CallFacts.inDoubt(handed) }
+    return {
+      runId: this.#run.id,
+      transcript,
+      report,
+      facts: handed,
+      inDoubt: CallFacts.inDoubt(handed),
+      ...(end?.suspension === undefined ? {} : { suspension: end.suspension })
+    }
   }
 
   get #far(): Pick<Known, "transcript" | "report" | "facts"> {

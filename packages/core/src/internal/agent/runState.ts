@@ -1,3 +1,4 @@
+import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type { LooksLike } from "../../Answer.ts"
 import type * as CallFacts from "../../CallFacts.ts"
@@ -94,6 +95,8 @@ export interface Tracker {
   readonly callBegan: (index: number) => void
   /** @param facts the facts of the run, including this call */
   readonly callEnded: (index: number, outcome: ToolOutcome, facts: CallFacts.CallFacts) => void
+  /** Stores how far the run has come. */
+  readonly kept: Effect.Effect<void>
 }
 
 /**

@@ -92,7 +92,7 @@ export const runCalls = <T extends Tool.Any>(
         ? patience(run, loop, call, tool)
         : undefined
       run.tracker?.callBegan(index)
-      return Effect.map(runCall(run, turn, call, index, admission, around, suspended), (outcome) => {
+      const performed = Effect.map(runCall(run, turn, call, index, admission, around, suspended), (outcome) => {
         // A suspended call has no final outcome yet.
         if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
         if (tool !== undefined && (outcome._tag === "Failed" || tool.sideEffect !== "none")) {
@@ -103,6 +103,10 @@ export const runCalls = <T extends Tool.Any>(
         if (joins) ended?.push(...endedIn(call, outcome))
         return outcome
       })
+      const { tracker } = run
+      return tracker === undefined || (tool?.sideEffect ?? "none") === "none"
+        ? performed
+        : Effect.tap(performed, tracker.kept)
     }
     // A call that acts may have to wait for others of its group.
     return ended === undefined || (tool?.sideEffect ?? "none") === "none" ? begin() : Effect.suspend(begin)
