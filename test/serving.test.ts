@@ -1,18 +1,13 @@
-/**
- * A run behind HTTP, as `docs/serving.md` serves it: as the body of a `Response`, and by its listener for `node:http`.
- */
+/** A run behind HTTP, as `docs/serving.md` serves it: as the body of a `Response`, and over `node:http`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Tool, Toolkit } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
 import { ScriptedModel } from "@fallible/testing"
+import { getRequestListener } from "@hono/node-server"
 import { Context, Deferred, Effect, Schema, Stream } from "effect"
-import { createServer, type RequestListener } from "node:http"
-import { importShown } from "./support/snippets.ts"
+import { createServer } from "node:http"
 
 type Handler = (request: Request) => Promise<Response>
-
-// The guide gives the function this type.
-const listener = (await importShown("docs/serving.md", "listener")) as (handler: Handler) => RequestListener
 
 /** Makes a handler whose run hangs in a call of a tool, and tells when that call begins and when its signal is aborted. */
 const hanging = Effect.gen(function*() {
@@ -30,9 +25,10 @@ const hanging = Effect.gen(function*() {
         })
       })
   )
+  const agent = Agent.make({ toolkit: Toolkit.make(find) })
   const model = ScriptedModel.layer([ScriptedModel.call("find_order")])
-  const handler: Handler = async () => {
-    const events = Agent.make({ toolkit: Toolkit.make(find) }).stream("What is it?").pipe(
+  const streaming: Handler = async () => {
+    const events = agent.stream("What is it?").pipe(
       AgentEvent.forClients(),
       Stream.map(({ _tag }) => `data: ${_tag}\n\n`),
       Stream.encodeText,
@@ -40,16 +36,25 @@ const hanging = Effect.gen(function*() {
     )
     return new Response(Stream.toReadableStreamWith(events, Context.empty()))
   }
-  return { handler, begun: Deferred.await(begun), aborted: Deferred.await(aborted) }
+  const whole: Handler = ({ signal }) =>
+    Effect.runPromise(
+      agent.run("What is it?").pipe(Effect.map(({ text }) => new Response(text)), Effect.provide(model)),
+      { signal }
+    )
+  return { streaming, whole, begun: Deferred.await(begun), aborted: Deferred.await(aborted) }
 })
 
 /** Serves on a free port, and returns the address. */
 const served = (handler: Handler) =>
   Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const server = createServer(listener(handler)).listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+      const server = createServer(getRequestListener(handler)).listen(0, "127.0.0.1", () =>
+        resume(Effect.succeed(server)))
     }),
-    (server) => Effect.sync(() => server.close())
+    (server) =>
+      Effect.sync(() =>
+        server.close()
+      )
   ).pipe(Effect.map((server) => {
     const address = server.address()
     return `http://127.0.0.1:${typeof address === "object" ? address?.port : address}`
@@ -58,8 +63,8 @@ const served = (handler: Handler) =>
 describe("a run whose client leaves", () => {
   it.live("is interrupted when the body of its response is cancelled", () =>
     Effect.gen(function*() {
-      const { aborted, begun, handler } = yield* hanging
-      const response = yield* Effect.promise(() => handler(new Request("https://desk.example/")))
+      const { aborted, begun, streaming } = yield* hanging
+      const response = yield* Effect.promise(() => streaming(new Request("https://desk.example/")))
       const reader = response.body!.getReader()
       yield* Effect.promise(() => reader.read())
       yield* begun
@@ -67,10 +72,10 @@ describe("a run whose client leaves", () => {
       yield* aborted
     }))
 
-  it.live("is interrupted over node:http, by the listener of the guide", () =>
+  it.live("is interrupted over node:http, while it streams", () =>
     Effect.gen(function*() {
-      const { aborted, begun, handler } = yield* hanging
-      const url = yield* served(handler)
+      const { aborted, begun, streaming } = yield* hanging
+      const url = yield* served(streaming)
       const client = new AbortController()
       const response = yield* Effect.promise(() => fetch(url, { method: "POST", body: "", signal: client.signal }))
       assert.strictEqual(response.status, 200)
@@ -78,16 +83,16 @@ describe("a run whose client leaves", () => {
       client.abort()
       yield* aborted
     }))
-})
 
-it.live("the listener of the guide sends the body, the status and the headers", () =>
-  Effect.gen(function*() {
-    const url = yield* served(async (request) =>
-      new Response(`got ${await request.text()}`, { status: 400, headers: { "x-desk": "7" } })
-    )
-    const response = yield* Effect.promise(() => fetch(url, { method: "POST", body: "größe" }))
-    assert.deepStrictEqual(
-      [response.status, response.headers.get("x-desk"), yield* Effect.promise(() => response.text())],
-      [400, "7", "got größe"]
-    )
-  }))
+  it.live("is interrupted over node:http, before its one answer", () =>
+    Effect.gen(function*() {
+      const { aborted, begun, whole } = yield* hanging
+      const url = yield* served(whole)
+      const client = new AbortController()
+      const asked = fetch(url, { method: "POST", body: "", signal: client.signal }).catch(({ name }) => name)
+      yield* begun
+      client.abort()
+      yield* aborted
+      assert.strictEqual(yield* Effect.promise(() => asked), "AbortError")
+    }))
+})

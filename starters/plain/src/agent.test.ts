@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { agent } from "./agent.js"
 
-test("charges once, although the bank's first answer is lost, and the model asks twice", async () => {
+test("charges once, although the bank's first answer is lost, and the model calls three times", async () => {
   const charges = new Map<string, string>()
   const bank = HttpStub.layer(({ headers, body }) => {
     const key = headers["idempotency-key"] ?? "none"
@@ -17,6 +17,7 @@ test("charges once, although the bank's first answer is lost, and the model asks
       ["charge", { order: "7", euros: 249, note: "Two chairs" }],
       ["charge", { order: "7", euros: 249, note: "2 chairs for Ada" }] // in other words
     ),
+    ScriptedModel.call("charge", { order: "7", euros: 249, note: "Order 7" }), // and again
     ScriptedModel.text("Order 7 is charged.")
   ])
 
@@ -24,5 +25,8 @@ test("charges once, although the bank's first answer is lost, and the model asks
 
   assert.equal(charges.size, 1)
   assert.equal(answer.text, "Order 7 is charged.")
-  assert.deepEqual(answer.report.failures.map(({ code, handling }) => [code, handling]), [["connection", "retry"]])
+  assert.deepEqual(answer.report.failures.map(({ code, handling }) => [code, handling]), [
+    ["connection", "retry"], // the agent asked the bank again
+    ["already_done", "told"] // the model's third call
+  ])
 })

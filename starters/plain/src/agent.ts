@@ -8,7 +8,8 @@ const charge = Tool.promise("charge", {
   parameters: Schema.Struct({ order: Schema.String, euros: Schema.Finite, note: Schema.String }),
   success: Schema.Struct({ receipt: Schema.String }), // what the model reads of a result
   sideEffect: "idempotent_by_key", // this bank charges once for each key
-  identity: ({ order }) => order // two calls for one order are one charge, whatever the note says
+  identity: ({ order }) => order, // calls for one order mean one charge, whatever the note says
+  repeats: false // what was charged is not charged again
 }, async (payment, { fetch, refuse }) => {
   const response = await fetch.withKey(`${bank()}/charges`, { // sends the key of the charge
     method: "POST",
