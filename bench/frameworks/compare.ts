@@ -1,5 +1,5 @@
 /**
- * Sets Fallible beside other frameworks for agents: what each makes of faults, and what a turn costs. Prints Markdown.
+ * Sets Fallible beside other libraries for agents: what each makes of faults, and what a turn costs. Prints Markdown.
  *
  * Only this folder depends on the frameworks: `npx -y pnpm@12 frameworks` installs them and runs. With
  * `--write 2026-12-31`, the output is also written to `RESULTS.md`, with that date.
@@ -8,17 +8,19 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { join } from "node:path"
 import { aiSdk } from "./aiSdk.ts"
-import { costs, rounds, turns } from "./cost.ts"
+import { costs, lengths, rounds, shareOfASecond, shownTimes } from "./cost.ts"
 import { effectAi } from "./effectAi.ts"
 import { fallible } from "./fallible.ts"
 import { judged, type Verdict } from "./faults.ts"
+import { honestWork } from "./honestWork.ts"
 import { langChain } from "./langChain.ts"
-import { type Manner, repeats } from "./model.ts"
+import { mastra } from "./mastra.ts"
+import { type Manner, manners } from "./model.ts"
+import { openAiAgents } from "./openAiAgents.ts"
 import type { Scenario } from "./scenario.ts"
 import { scenarios } from "./scenarios.ts"
 
-const contenders = [...fallible, ...aiSdk, ...langChain, ...effectAi]
-const manners = Object.keys(repeats) as ReadonlyArray<Manner>
+const contenders = [...fallible, ...aiSdk, ...langChain, ...mastra, ...openAiAgents, ...effectAi]
 
 const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>) => {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]!.length)))
@@ -46,7 +48,7 @@ const playAll = async () => {
       }
     }
   }
-  await eachOf(jobs, 12)
+  await eachOf(jobs, 24)
 }
 
 /** Runs jobs, some at a time. Most of their time is waiting. */
@@ -82,10 +84,10 @@ const differs = (scenario: Scenario, shown: ReadonlyArray<string>) =>
 const count = (verdicts: ReadonlyArray<Verdict | undefined>, is: (verdict: Verdict) => boolean) =>
   String(verdicts.filter((verdict) => verdict !== undefined && is(verdict)).length)
 
-const totals = () =>
+const totals = (played: ReadonlyArray<Scenario>) =>
   table(
     [
-      "framework",
+      "library",
       "setting",
       ...manners.flatMap((manner) => ["right", "says so", "acts twice", "other"].map((kind) => `${manner}: ${kind}`))
     ],
@@ -93,7 +95,7 @@ const totals = () =>
       framework,
       setting,
       ...manners.flatMap((manner) => {
-        const mine = [...verdicts.get(manner)!.values()].map((row) => row[index])
+        const mine = played.map((scenario) => verdicts.get(manner)!.get(scenario)![index])
         const acts = (verdict: Verdict) => verdict.kind === "failed" && verdict.how.startsWith("acts")
         return [
           count(mine, ({ kind }) => kind === "right"),
@@ -102,6 +104,40 @@ const totals = () =>
           count(mine, (verdict) => verdict.kind === "failed" && !acts(verdict))
         ]
       })
+    ])
+  )
+
+// -----------------------------------------------------------------------------
+// What a user writes
+// -----------------------------------------------------------------------------
+
+const codeLines = (text: string) => text.split("\n").filter((line) => /^\s*[^\s/*]/.test(line)).length
+const source = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8")
+
+/** The lines of the section "Recovery" of a library's file. */
+const recoveryLines = (file: string) => codeLines(source(file).split("// Recovery\n")[1]!.split("// The agent\n")[0]!)
+
+const writtenLines = () =>
+  Object.entries({
+    Fallible: "fallible.ts",
+    "AI SDK": "aiSdk.ts",
+    LangChain: "langChain.ts",
+    Mastra: "mastra.ts",
+    "OpenAI Agents": "openAiAgents.ts",
+    "effect/ai": "effectAi.ts"
+  }).map(([name, file]) => `${name} ${recoveryLines(file)}`).join(", ")
+
+// -----------------------------------------------------------------------------
+// The cost of a turn
+// -----------------------------------------------------------------------------
+
+const costTable = async () =>
+  table(
+    ["loop", ...lengths.map((turns) => `${turns} turns`), "10 turns, of a second"],
+    [...await costs()].map(([name, times]) => [
+      name,
+      ...times.map(shownTimes),
+      shareOfASecond(times[lengths.indexOf(10)]!)
     ])
   )
 
@@ -126,7 +162,7 @@ const versions = () =>
   ].join("\n")
 
 const report = async (date: string) => {
-  const costTable = await costs()
+  const cost = await costTable()
   const start = performance.now()
   await playAll()
   const seconds = Math.round((performance.now() - start) / 1000)
@@ -140,13 +176,22 @@ ${versions()}
 
 ## Faults
 
-${scenarios.length} scenarios, which took ${seconds} s together. The weak model repeats a failed call once, the careful model never does.
+${scenarios.length} scenarios, which took ${seconds} s together. The weak model tries a failed call once more, the careful model thinks first.
 
-${totals()}
+${totals(scenarios)}
+
+Of these, the ${honestWork.length} of honest work, where caution may cost more than it saves:
+
+${totals(honestWork)}
+
+Lines of code in the section "Recovery" of each library's file: ${writtenLines()}. All but Fallible also share the
+${
+    codeLines(source("practice.ts"))
+  } lines of \`practice.ts\`, of which Fallible uses the instructions and the limit of turns.
 
 ### Each scenario with the weak model
 
-The best cost is given as replies of the model/executions of tools. \`hangs → ok\` means: hangs in the plain setting, ok in the recovering one.
+The best cost is given as replies of the model/executions of tools. \`throws → ok\` means: throws in the plain setting, ok in the recovering one.
 
 ${matrix("weak")}
 
@@ -156,15 +201,17 @@ ${matrix("careful", differs)}
 
 ## The cost of a turn
 
-CPU time of a run of ${turns} turns, divided by ${turns}: medians of ${rounds} interleaved rounds. The model is in the same process,
-and calls one tool in each turn. Each run builds its agent. The bare loop is an async function that asks the model, parses the arguments, and calls the tool.
+CPU time of a run, divided by its turns, in microseconds: the median of ${rounds} interleaved rounds, and their least and greatest. Each
+agent is built once, and has one tool that reads. Its model is in the same process, and calls the tool in each turn. The last column sets the CPU time of a turn
+beside one second, which a model's reply easily takes.
 
-${table(["loop", "µs a turn", "to Fallible"], costTable)}
+${cost}
 `
 }
 
-// LangChain prints advice on other packages to the console when a reply has a bad call, and an abandoned tool may still reject.
+// Libraries print advice and the errors of models to the console, and an abandoned tool may still reject.
 console.warn = () => undefined
+console.error = () => undefined
 process.on("unhandledRejection", () => undefined)
 
 const [flag, date = new Date().toISOString().slice(0, 10)] = process.argv.slice(2)

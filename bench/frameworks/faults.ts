@@ -5,11 +5,13 @@ import { Effect } from "../../test/support/effect.ts"
 import { listening } from "../../test/support/http.ts"
 import { answer, World } from "../../test/support/plainTools.ts"
 import type { Contender } from "./contender.ts"
+import { question } from "./contender.ts"
+import { lenientServer } from "./lenientServer.ts"
 import { found, gaveUp, type Manner, numbered, pursuing } from "./model.ts"
 import type { Scenario } from "./scenario.ts"
 
 /** How long a scenario may take, in milliseconds. */
-export const limit = 15_000
+export const limit = 45_000
 
 export type Verdict =
   | { readonly kind: "right" }
@@ -18,7 +20,7 @@ export type Verdict =
   | { readonly kind: "failed"; readonly how: string }
 
 interface Played {
-  readonly end: { readonly text: string } | { readonly error: unknown } | "hangs"
+  readonly end: { readonly text: string } | { readonly error: unknown } | "late"
   readonly replies: number
   readonly executions: number
   readonly done: ReadonlyArray<string>
@@ -29,13 +31,19 @@ interface Played {
 export const judged = async (scenario: Scenario, manner: Manner, contender: Contender): Promise<Verdict> =>
   judge(scenario, await Effect.runPromise(Effect.scoped(play(scenario, manner, contender))))
 
-const play = ({ goal, service = () => answer({}), tools }: Scenario, manner: Manner, { ask }: Contender) =>
+const play = (
+  { asks = [question], goal, service = () => answer({}), tools }: Scenario,
+  manner: Manner,
+  { begin }: Contender
+) =>
   Effect.gen(function*() {
     let requests = 0
     const url = yield* listening(Http.createServer((_, response) => service(++requests)(response)))
     const world = new World(url, () => undefined)
-    const model = yield* FakeModelServer.make(numbered("script" in goal ? goal.script : pursuing(goal, manner)))
-    const end = yield* Effect.promise(() => ended(ask(model.url, [tools(world)].flat())))
+    const model = yield* FakeModelServer.make(numbered("play" in goal ? goal.play(manner) : pursuing(goal, manner)))
+    const ask = begin(yield* lenientServer(model.url), [tools(world)].flat())
+    let end: Played["end"] = { text: "" }
+    for (const question of asks) end = yield* Effect.promise(() => ended(ask(question)))
     const state = yield* model.state
     const read = JSON.stringify(state.requests.map(({ asked }) => asked?.messages))
     const played: Played = {
@@ -50,15 +58,15 @@ const play = ({ goal, service = () => answer({}), tools }: Scenario, manner: Man
 
 const ended = (asked: Promise<string>): Promise<Played["end"]> =>
   new Promise((resolve) => {
-    const timer = setTimeout(() => resolve("hangs"), limit)
+    const timer = setTimeout(() => resolve("late"), limit)
     asked.then((text) => resolve({ text }), (error: unknown) => resolve({ error })).finally(() => clearTimeout(timer))
   })
 
 const judge = ({ cost, done = [], goal }: Scenario, played: Played): Verdict => {
   const failed = (how: string): Verdict => ({ kind: "failed", how })
-  if (played.done.length > 1) return failed(`acts ${played.done.length} times`)
+  if (played.done.length > done.length) return failed(`acts ${played.done.length} times`)
   if (/SECRET|hunter2/.test(played.read)) return failed("tells a secret")
-  if (played.end === "hangs") return failed("hangs")
+  if (played.end === "late") return failed(`over ${limit / 1000} s`)
   if ("error" in played.end) return failed("throws")
   const [replies = 0, executions = 0] = cost.split("/").map(Number)
   if (played.replies > 2 * replies || played.executions > 2 * executions) {
@@ -67,7 +75,7 @@ const judge = ({ cost, done = [], goal }: Scenario, played: Played): Verdict => 
   const { text } = played.end
   if (goal.wanted === undefined) return text.startsWith(gaveUp) ? { kind: "right" } : failed("wrong answer")
   if (text.startsWith(gaveUp)) return { kind: "told" }
-  return goal.wanted.test(text.replace(found, "")) && played.done.join() === done.join()
+  return goal.wanted.test(text.replace(found, "")) && played.done.toSorted().join() === done.toSorted().join()
     ? { kind: "right" }
     : failed("wrong answer")
 }

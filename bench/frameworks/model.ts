@@ -1,15 +1,17 @@
 /**
- * The model: a function of the messages that it was sent. It reads natural text as a weak model does, and knows no
- * framework.
+ * The model: a function of all messages that it was sent, and of the descriptions of its tools. It reads natural text, and
+ * knows no library. `reader.ts` says how it understands a text.
  *
- * It looks for what it wants in a result. If that is not there, it follows what the text says plainly: another
- * page, a free room, the right name. Otherwise it repeats the call, unless the text advises against that. Then it
- * turns to its other tool if it has one. In the end it says that it could not do it.
+ * It looks for what it wants in the results of its tools. If that is not there, it follows what the text says plainly: another
+ * page, a free room, the right name. Otherwise it may repeat the call. Then it turns to its other tool if it has one. In the
+ * end it says that it could not do it.
+ *
+ * The two manners differ in how often a failed call is repeated (`repeatsOf`), and in how they hear instructions.
  */
 import { ModelFailure } from "../../packages/core/src/index.ts"
 import * as FakeModelServer from "../../packages/testing/src/FakeModelServer.ts"
 import { ScriptedModel } from "../../packages/testing/src/index.ts"
-import { heard } from "../../test/support/plainTools.ts"
+import { actsBy, advisesAgainst, asksToWait, deniesTool, instructed, invitesToRepeat, leavesOpen } from "./reader.ts"
 
 /** A call: the tool's name and its arguments, or their text. */
 export type Call = readonly [name: string, args?: object | string]
@@ -24,40 +26,115 @@ export interface Goal {
   readonly corrected?: readonly [named: RegExp, call: Call]
 }
 
-/** How often a model repeats a call that failed. */
-export type Manner = "weak" | "careful"
-export const repeats: Readonly<Record<Manner, number>> = { weak: 1, careful: 0 }
+/** How a model reads: a weak one tries a failed call once more, a careful one thinks first. */
+export const manners = ["weak", "careful"] as const
+export type Manner = typeof manners[number]
 
 export const found = "The answer: "
 export const gaveUp = "I could not do it: "
 
+// -----------------------------------------------------------------------------
+// What it has read
+// -----------------------------------------------------------------------------
+
+type Request = ScriptedModel.Recorded
+
+/** The messages since the user's last question. */
+const sinceQuestion = ({ messages }: Request) =>
+  messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1)
+
+/** The calls since the user's last question. */
+export const callsIn = (request: Request) =>
+  sinceQuestion(request).flatMap((message) => message.role === "assistant" ? message.calls : [])
+
+/** The texts of results since the user's last question: of one tool, or of all. The latest is the last. */
+export const resultsIn = (request: Request, tool?: string): ReadonlyArray<string> =>
+  sinceQuestion(request).flatMap((message) =>
+    message.role === "tool" && (tool === undefined || message.name === tool) ? [message.text] : []
+  )
+
+/** The latest result of each call since the user's last question: the call's arguments and the text. */
+export const answersIn = (request: Request): ReadonlyMap<string, string> => {
+  const made = new Map(callsIn(request).map(({ arguments: text = "", id }) => [id, text]))
+  return new Map(
+    sinceQuestion(request).flatMap((message) =>
+      message.role === "tool" ? [[made.get(message.callId) ?? "", message.text] as const] : []
+    )
+  )
+}
+
+/** The text of the last message if it is the user's. */
+export const questionIn = ({ messages }: Request): string => {
+  const message = messages.at(-1)
+  return message?.role === "user" ? message.text : ""
+}
+
+const instructionsIn = ({ messages }: Request) =>
+  messages.flatMap((message) => message.role === "system" ? [message.text] : []).join("\n")
+
+// -----------------------------------------------------------------------------
+// What it does
+// -----------------------------------------------------------------------------
+
 const call = ([name, args = {}]: Call) => ScriptedModel.call(name, args)
 
-/** Whether a text tells a reader that a further call is of no use. */
-const advisesAgainst = (text: string) =>
-  /\b(do not|don't|cannot|must not) (repeat|retry|call|try)|no further|permanent|after \d+ attempts/i.test(text)
+export const giveUp = (text: string) => ScriptedModel.text(gaveUp + text)
+
+/**
+ * How often a failed call may be repeated. Both manners obey a result that advises against it, also an earlier one.
+ *
+ * - A tool that reads: weak once, careful once if the instructions or the result ask for it, both three times if the result says
+ *   that waiting helps.
+ * - A tool that acts, by its description: careful never. Weak once, unless the instructions forbid it and the result itself
+ *   says that its outcome is open: the weak model does not connect the two on its own.
+ */
+export const repeatsOf = (request: Request, name: string, manner: Manner): number => {
+  const told = resultsIn(request, name)
+  if (told.some(advisesAgainst)) return 0
+  const description = request.tools.find((tool) => tool.name === name)?.description ?? ""
+  const { forbidsRepeatedActs, allowsRepeatedReads } = instructed(`${instructionsIn(request)}\n${description}`)
+  if (actsBy(description)) {
+    return manner === "careful" || forbidsRepeatedActs && told.some(leavesOpen) ? 0 : 1
+  }
+  const last = told.at(-1) ?? ""
+  return asksToWait(last) ? 3 : manner === "weak" || allowsRepeatedReads || invitesToRepeat(last) ? 1 : 0
+}
 
 export const pursuing = (goal: Goal, manner: Manner): FakeModelServer.Script => (request) => {
   const { corrected, first, other, wanted } = goal
-  const text = heard(request)
-  if (corrected !== undefined && /fix the inputs/.test(asked(request))) {
+  if (corrected !== undefined && /fix the inputs/.test(questionIn(request))) {
     return ScriptedModel.text(JSON.stringify(corrected[1][1]))
   }
-  const called = request.messages.flatMap((message) => message.role === "assistant" ? message.calls : [])
-  const times = (name: string) => called.filter((made) => made.name === name).length
+  const called = callsIn(request)
+  const results = resultsIn(request)
+  const text = results.at(-1) ?? ""
+  if (corrected !== undefined && called.length < 3 && isCorrected(corrected, request, text)) return call(corrected[1])
   if (called.length === 0) return call(first)
-  const page = /"?has_more"?:\s*true/.test(text) ? times(first[0]) + 1 : undefined
+  const times = called.filter(({ name }) => name === first[0]).length
+  const page = /"?has_more"?:\s*true/.test(text) ? times + 1 : undefined
   if (page !== undefined && page < 9) return call([first[0], { page }])
-  if (wanted?.test(text) === true) return ScriptedModel.text(found + text)
-  if (called.length >= 6) return ScriptedModel.text(gaveUp + text)
-  const room = /Free rooms: (\w+)/.exec(text)?.[1]
+  const good = wanted === undefined ? undefined : results.findLast((one) => wanted.test(one))
+  if (good !== undefined) return ScriptedModel.text(found + good)
+  if (called.length >= 6) return giveUp(text)
+  const room = /(?:Free rooms|Freie Zimmer): (\w+)/.exec(text)?.[1]
   if (room !== undefined) return call([first[0], { room }])
-  if (corrected?.[0].test(text) === true && called.length < 3) return call(corrected[1])
   // The other tool says that the first one did nothing, so the first one may be called again.
   if (/\bnot paid\b/.test(text)) return call(first)
-  if (times(first[0]) <= repeats[manner] && !advisesAgainst(text)) return call(first)
-  return other !== undefined && !called.some(isCall(other)) ? call(other) : ScriptedModel.text(gaveUp + text)
+  if (times <= repeatsOf(request, first[0], manner)) return call(first)
+  return other !== undefined && !called.some(isCall(other)) ? call(other) : giveUp(text)
 }
+
+/** Whether a result, or a note of the program, names what is right, or the model's own list of tools does. */
+const isCorrected = ([named, [tool]]: NonNullable<Goal["corrected"]>, request: Request, text: string) => {
+  const last = request.messages.at(-1)
+  const told = last?.role === "system" || last?.role === "user" ? last.text : text
+  return named.test(told) ||
+    deniesTool(text) && text !== "" && request.tools.some(({ name }) => named.test(name) && name === tool)
+}
+
+const isCall =
+  ([name, args = {}]: Call) => (made: { readonly name: string; readonly arguments?: string | undefined }) =>
+    made.name === name && made.arguments === JSON.stringify(args)
 
 /**
  * Gives every reply and every call an id of its own, as the servers of OpenAI do: LangChain takes replies with equal
@@ -84,13 +161,3 @@ export const numbered = (script: FakeModelServer.Script): FakeModelServer.Script
 }
 
 const exhausted = new ModelFailure({ code: "script_exhausted", detail: "No more moves.", transient: false })
-
-/** The text of the last message if it is the user's. */
-const asked = (request: ScriptedModel.Recorded): string => {
-  const message = request.messages.at(-1)
-  return message?.role === "user" ? message.text : ""
-}
-
-const isCall =
-  ([name, args = {}]: Call) => (made: { readonly name: string; readonly arguments?: string | undefined }) =>
-    made.name === name && made.arguments === JSON.stringify(args)

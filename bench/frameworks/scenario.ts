@@ -1,18 +1,21 @@
 /** What a scenario is, and scenarios that are alike. */
 import type * as FakeModelServer from "../../packages/testing/src/FakeModelServer.ts"
 import type { Behaviour, World } from "../../test/support/plainTools.ts"
-import type { Goal } from "./model.ts"
+import type { Goal, Manner } from "./model.ts"
 import * as Tools from "./tools.ts"
 
 export interface Scenario {
   readonly name: string
   readonly service?: (request: number) => Behaviour
   readonly tools: (world: World) => Tools.PlainTool | ReadonlyArray<Tools.PlainTool>
-  /** What the model is after, or all that it says. */
-  readonly goal: Goal | { readonly script: FakeModelServer.Script; readonly wanted: RegExp }
+  /** What the model is after, or how it plays. */
+  readonly goal: Goal | { readonly play: (manner: Manner) => FakeModelServer.Script; readonly wanted: RegExp }
+  /** The cost of the best case, as "replies of the model/executions of tools". */
   readonly cost: string
-  /** The side effects in the end. Default: none. */
+  /** The side effects in the end, in any order. Default: none. */
   readonly done?: ReadonlyArray<string>
+  /** What the user says, one after the other. Default: one question. */
+  readonly asks?: ReadonlyArray<string>
 }
 
 export const aPrice = /"price":\s*42/
@@ -61,7 +64,7 @@ export const booked = (name: string, error: () => unknown, other?: Goal["other"]
 })
 export const b2 = ["book_room", { room: "B2" }] as const
 
-/** A payment that is made, although its tool fails. */
+/** A payment of an order, which is paid once in the end. */
 export const paidOnce = (
   name: string,
   tools: Scenario["tools"],

@@ -1,8 +1,7 @@
 /**
- * The scenarios: those of `test/outOfTheBox.test.ts`, except five. Four of these need a declaration about results that only Fallible
- * has: empty, full, stale and wrong results. The fifth needs a store of earlier answers.
- *
- * The cost is that of the best case, as "replies of the model/executions of tools".
+ * All scenarios. Those of this file are from `test/outOfTheBox.test.ts`, except five. Four of these need a declaration about results
+ * that only Fallible has: empty, full, stale and wrong results. The fifth needs a store of earlier answers. `honestWork.ts` has the
+ * others.
  */
 import { ModelFailure } from "../../packages/core/src/index.ts"
 import * as FakeModelServer from "../../packages/testing/src/FakeModelServer.ts"
@@ -14,7 +13,6 @@ import {
   BookingError,
   cut,
   dead,
-  heard,
   never,
   paid,
   raw,
@@ -23,6 +21,9 @@ import {
   status,
   taken
 } from "../../test/support/plainTools.ts"
+import { honestWork } from "./honestWork.ts"
+import { resultsIn } from "./model.ts"
+import { isBrokenOff, saysIncomplete } from "./reader.ts"
 import {
   aPrice,
   b2,
@@ -147,7 +148,7 @@ const payments: ReadonlyArray<Scenario> = [
       if (attempt === 1) throw shapeOf("axios 429 POST")
       paid(world)
       return "paid"
-    }, { refusesFirst: true }),
+    }, true),
     undefined,
     "2/2"
   ),
@@ -180,14 +181,15 @@ const results: ReadonlyArray<Scenario> = [
   {
     name: "a text that is cut-off JSON",
     tools: Tools.saying("get_report", "{\"rows\":[{\"total\":12},{\"total\":1"),
-    // The model takes the text for the whole report unless something tells it otherwise.
+    // The careful model sees that the text has no end. The weak one takes it for the whole report unless it is told otherwise.
     goal: {
-      script: (request, index) =>
-        index === 0
-          ? ScriptedModel.call("get_report", {})
-          : ScriptedModel.text(
-            /cut off|incomplete|truncated|unterminated/i.test(heard(request)) ? "Incomplete." : "The whole report."
-          ),
+      play: (manner) => (request, index) => {
+        if (index === 0) return ScriptedModel.call("get_report", {})
+        const [text = ""] = resultsIn(request)
+        return ScriptedModel.text(
+          saysIncomplete(text) || manner === "careful" && isBrokenOff(text) ? "Incomplete." : "The whole report."
+        )
+      },
       wanted: /Incomplete/
     },
     cost: "2/1"
@@ -232,8 +234,10 @@ const models: ReadonlyArray<Scenario> = [
   {
     name: "the model repeats what it is told not to",
     tools: Tools.payingAndLosing("axios reset POST"),
+    // The weak model calls four times whatever it is told, and the careful one believes that it may not.
     goal: {
-      script: (_, index) => index < 4 ? ScriptedModel.call("pay", order) : ScriptedModel.text("I gave up."),
+      play: (manner) => (_, index) =>
+        index < (manner === "weak" ? 4 : 1) ? ScriptedModel.call("pay", order) : ScriptedModel.text("I gave up."),
       wanted: /I gave up/
     },
     cost: "5/1",
@@ -244,8 +248,8 @@ const models: ReadonlyArray<Scenario> = [
     service: () => answer({ price: 42 }),
     tools: Tools.price,
     goal: {
-      script: (request, index) =>
-        /already have/i.test(heard(request)) || index > 5
+      play: () => (request, index) =>
+        /\b(already|same|unchanged|again)\b/i.test(resultsIn(request).at(-1) ?? "") || index > 5
           ? ScriptedModel.text("42")
           : ScriptedModel.call("get_price", {}),
       wanted: /42/
@@ -256,7 +260,7 @@ const models: ReadonlyArray<Scenario> = [
     name: "the model's endpoint answers 503 twice",
     service: () => answer({ price: 42 }),
     tools: Tools.price,
-    goal: { script: [busy, busy, ScriptedModel.call("get_price", {}), ScriptedModel.text("42")], wanted: /42/ },
+    goal: { play: () => [busy, busy, ScriptedModel.call("get_price", {}), ScriptedModel.text("42")], wanted: /42/ },
     cost: "2/1"
   },
   {
@@ -264,7 +268,7 @@ const models: ReadonlyArray<Scenario> = [
     service: () => answer({ price: 42 }),
     tools: Tools.price,
     goal: {
-      script: [
+      play: () => [
         ScriptedModel.call("get_price", {}),
         FakeModelServer.drop(ScriptedModel.text("It is forty-two."), 100),
         ScriptedModel.text("42")
@@ -284,5 +288,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
   ...payments,
   ...secrets,
   ...results,
-  ...models
+  ...models,
+  ...honestWork
 ]

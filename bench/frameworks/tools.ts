@@ -2,26 +2,53 @@
  * The tools of the scenarios, as plain async functions that throw ordinary errors. Each framework makes its own tools
  * of the same table.
  */
-import type { ToolFailure } from "../../packages/core/src/index.ts"
 import { shapeOf } from "../../test/support/errorShapes.ts"
 import { BookingError, paid, type World } from "../../test/support/plainTools.ts"
 
-/** The arguments of a call. Every parameter is a string, or an optional integer. */
-export type Arguments = Readonly<Record<string, string | number | undefined>>
+/** The arguments of a call. */
+export type Arguments = Readonly<Record<string, unknown>>
+
+/** The type of a parameter, or of a field of a result. A list has the values of an enum. */
+export type Kind =
+  | "string"
+  | "string?"
+  | "strings"
+  | "number"
+  | "number?"
+  | "integer?"
+  | "boolean"
+  | ReadonlyArray<string>
 
 export interface PlainTool {
   readonly name: string
   readonly description: string
-  readonly parameters: Readonly<Record<string, "string" | "integer?">>
-  /** The result. Default: a text. */
-  readonly result?: "price" | "users"
+  readonly parameters: Readonly<Record<string, Kind>>
+  /** The fields of the result, or `"any"` if its author has declared nothing. Default: a text. */
+  readonly result?: Readonly<Record<string, Kind>> | "any"
   /** Whether the tool changes something, so that nobody may run it twice. */
   readonly acts?: boolean
-  /** What a careful user of Fallible declares in addition. */
+  /** What a careful user knows of the tool, and tells each library in its own way. */
   readonly declared?: {
+    /** What the model reads of an error of the user's own, which means that nothing was done. */
+    readonly refusal?: (error: unknown) => string | undefined
+    /** The tool that finds out whether a call took effect. */
     readonly check?: string
+    /** Whether a result reports that the service has failed. */
+    readonly failed?: (result: unknown) => boolean
+    /** How often one run may call the tool. Fallible gets no such limit. */
+    readonly maxCalls?: number
+    /** How long the tool may take, in milliseconds. */
+    readonly millis?: number
+  }
+  /** Declarations that only Fallible has. */
+  readonly fallible?: {
+    readonly identity?: (args: Arguments) => unknown
+    readonly joins?: boolean
+    readonly poll?: { readonly every: "100 millis"; readonly atMost: "1 minute" }
     readonly refusesFirst?: boolean
-    readonly tell?: ToolFailure.FromOptions["tell"] & {}
+    readonly repeats?: boolean
+    /** What the result says about the call that the tool checks. */
+    readonly settles?: (result: unknown) => "executed" | "not_executed"
   }
   readonly run: (args: Arguments, signal: AbortSignal | undefined) => Promise<unknown>
 }
@@ -37,7 +64,7 @@ export const price = (world: World): PlainTool => ({
   name: "get_price",
   description: "The price of a share",
   parameters: {},
-  result: "price",
+  result: { price: "number" },
   run: (_, signal) => {
     world.begin("get_price")
     return ask(world, "/price", signal)
@@ -57,7 +84,7 @@ export const mirror = (world: World): PlainTool => ({
   name: "get_price_mirror",
   description: "The price of a share, from a mirror",
   parameters: {},
-  result: "price",
+  result: { price: "number" },
   run: async () => {
     world.begin("get_price_mirror")
     return { price: 42 }
@@ -108,13 +135,31 @@ export const saying = (name: string, text: string) => (world: World): PlainTool 
   }
 })
 
+/** An error with fields, and without a message. */
+export class RoomTaken extends Error {
+  readonly free: ReadonlyArray<string>
+
+  constructor(free: ReadonlyArray<string>) {
+    super("")
+    this.name = "RoomTaken"
+    this.free = free
+  }
+}
+
+const refusalOf = (error: unknown): string | undefined =>
+  error instanceof BookingError
+    ? error.message
+    : error instanceof RoomTaken
+    ? `The room is taken. Free rooms: ${error.free.join(", ")}.`
+    : undefined
+
 /** Books a room. Room A1 is taken. */
 export const booking = (taken: () => unknown) => (world: World): PlainTool => ({
   name: "book_room",
   description: "Books a room",
   parameters: { room: "string" },
   acts: true,
-  declared: { tell: [BookingError] },
+  declared: { refusal: refusalOf },
   run: async ({ room }) => {
     world.begin("book_room")
     if (room === "A1") throw taken()
@@ -137,7 +182,7 @@ export const users = (world: World): PlainTool => ({
   name: "list_users",
   description: "Lists users",
   parameters: { page: "integer?" },
-  result: "users",
+  result: { users: "strings", has_more: "boolean" },
   run: async ({ page = 1 }) => {
     world.begin("list_users")
     return { users: [`user ${page}`], has_more: Number(page) < 3 }
@@ -145,29 +190,32 @@ export const users = (world: World): PlainTool => ({
 })
 
 /** Pays with `pay`; a second tool tells whether an order is paid. */
-export const paying = (
-  pay: (world: World, attempt: number, signal: AbortSignal | undefined) => Promise<unknown>,
-  declared: PlainTool["declared"] = {}
-) =>
-(world: World): ReadonlyArray<PlainTool> => [
-  {
-    name: "pay",
-    description: "Pays an order",
-    parameters: { order: "string" },
-    acts: true,
-    declared: { check: "payment_status", ...declared },
-    run: (_, signal) => pay(world, world.begin("pay"), signal)
-  },
-  {
-    name: "payment_status",
-    description: "Is an order paid?",
-    parameters: { order: "string" },
-    run: async ({ order }) => {
-      world.begin("payment_status")
-      return world.done.includes(`paid ${order}`) ? "paid" : "not paid"
+export const paying =
+  (pay: (world: World, attempt: number, signal: AbortSignal | undefined) => Promise<unknown>, refusesFirst = false) =>
+  (world: World): ReadonlyArray<PlainTool> => [
+    {
+      name: "pay",
+      description: "Pays an order",
+      parameters: { order: "string" },
+      acts: true,
+      declared: { check: "payment_status", maxCalls: 2 },
+      fallible: { identity: ({ order }) => order, refusesFirst },
+      run: (_, signal) => pay(world, world.begin("pay"), signal)
+    },
+    {
+      name: "payment_status",
+      description: "Is an order paid?",
+      parameters: { order: "string" },
+      fallible: {
+        identity: ({ order }) => order,
+        settles: (result) => result === "paid" ? "executed" : "not_executed"
+      },
+      run: async ({ order }) => {
+        world.begin("payment_status")
+        return world.done.includes(`paid ${order}`) ? "paid" : "not paid"
+      }
     }
-  }
-]
+  ]
 
 /** Pays, and then fails with a recorded error. */
 export const payingAndLosing = (shape: string) =>
