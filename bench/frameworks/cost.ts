@@ -10,7 +10,7 @@ import type { ChatResult } from "@langchain/core/outputs"
 import { Agent as MastraAgent } from "@mastra/core/agent"
 import { createTool } from "@mastra/core/tools"
 import { Agent as OpenAiAgent, type Model as OpenAiModel, Runner, tool as openAiTool, Usage } from "@openai/agents"
-import { isStepCount, tool as aiTool, ToolLoopAgent, type ToolLoopAgentSettings } from "ai"
+import { isStepCount, tool as aiTool, ToolLoopAgent } from "ai"
 import { AIMessage, type BaseMessage, createAgent, tool as langChainTool } from "langchain"
 import { z } from "zod"
 import { Agent, Model, Policy, Tool, Toolkit } from "../../packages/core/src/index.ts"
@@ -103,6 +103,7 @@ const aiSdkModel = (turnsOf: () => number, others: number) => {
       ? { unified: "stop" as const, raw: "stop" }
       : { unified: "tool-calls" as const, raw: "tool_calls" }
   return {
+    specificationVersion: "v4" as const,
     provider: "none",
     modelId: "any",
     supportedUrls: {},
@@ -116,7 +117,7 @@ const aiSdkModel = (turnsOf: () => number, others: number) => {
 
 const aiSdk = (): Loop => {
   let turns = 0
-  const model: ToolLoopAgentSettings["model"] = { specificationVersion: "v4", ...aiSdkModel(() => turns, 1) }
+  const model = aiSdkModel(() => turns, 1)
   const tools = { [name]: aiTool({ description, inputSchema: parameters, execute: quote }) }
   const agent = new ToolLoopAgent({ model, tools, stopWhen: isStepCount(lengths.at(-1)! + 1) })
   return async (count) => {
@@ -131,7 +132,7 @@ const mastra = (): Loop => {
     id: "assistant",
     name: "Assistant",
     instructions: "You are a helpful assistant.",
-    model: { specificationVersion: "v3", ...aiSdkModel(() => turns, 2) } as never,
+    model: aiSdkModel(() => turns, 2),
     tools: {
       [name]: createTool({ id: name, description, inputSchema: parameters, outputSchema: result, execute: quote })
     }

@@ -4,6 +4,7 @@
  * of tools outside of workflows, so `execute` has both.
  */
 import { Agent } from "@mastra/core/agent"
+import type { MessageInput } from "@mastra/core/agent/message-list"
 import { StreamErrorRetryProcessor } from "@mastra/core/processors"
 import { createTool } from "@mastra/core/tools"
 import { type Contender, settings } from "./contender.ts"
@@ -38,7 +39,7 @@ const definitionOf = (plain: PlainTool) => {
 const plainTool = (plain: PlainTool) =>
   createTool({
     ...definitionOf(plain),
-    execute: (args, { abortSignal }) => plain.run(args, abortSignal) as never
+    execute: (args, { abortSignal }) => plain.run(args, abortSignal)
   })
 
 // -----------------------------------------------------------------------------
@@ -52,7 +53,7 @@ const recoveringTool = (plain: PlainTool) =>
     execute: async (args, { abortSignal }) => {
       const signal = within(plain, abortSignal)
       try {
-        return await bounded(signal, retried(plain, () => attempted(plain, args, signal))) as never
+        return await bounded(signal, retried(plain, () => attempted(plain, args, signal)))
       } catch (error) {
         throw new Error(failureText(plain, error))
       }
@@ -96,11 +97,11 @@ export const mastra = settings.map((setting): Contender => ({
       tools: Object.fromEntries(plain.map((one) => [one.name, toolOf(one)])),
       ...(isPlain ? {} : { errorProcessors: [retry()], maxProcessorRetries: limits.retries })
     })
-    const messages: Array<object> = []
+    const messages: Array<MessageInput> = []
     return async (content) => {
       messages.push({ role: "user", content })
       const result = await agent.generate(
-        messages as never,
+        messages,
         isPlain ? {} : {
           maxSteps: limits.turns,
           hooks: { beforeToolCall: callLimit(plain) },

@@ -22,5 +22,5 @@ const objectOf = (fields: Readonly<Record<string, Kind>>) =>
 export const parametersOf = ({ parameters }: PlainTool) => objectOf(parameters)
 
 /** The schema of a tool's result, if it has declared one. */
-export const resultOf = ({ result }: PlainTool) =>
+export const resultOf = ({ result }: PlainTool): z.ZodType<unknown> | undefined =>
   result === undefined ? z.string() : result === "any" ? undefined : objectOf(result)
