@@ -12,18 +12,21 @@ const root = join(import.meta.dirname, "..")
 /** Folders of `starters` by the names of the folders that they become. */
 const starters = { starter: "plain", "starter-effect": "effect" }
 
+type Dependencies = Readonly<Record<string, string>>
+
 interface Manifest {
-  readonly dependencies?: Readonly<Record<string, string>>
+  readonly dependencies?: Dependencies
+  readonly devDependencies?: Dependencies
 }
 
 const manifestIn = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
 
-/** Our packages that a manifest asks for, and those that they ask for. None of them is on the registry. */
-const ours = ({ dependencies = {} }: Manifest): ReadonlySet<string> =>
+/** Our packages that are asked for, and those that they ask for. None of them is on the registry. */
+const ours = (dependencies: Dependencies = {}): ReadonlySet<string> =>
   new Set(
     Object.keys(dependencies).flatMap((name) => {
       const [, short] = /^@fallible\/(.+)$/.exec(name) ?? []
-      return short === undefined ? [] : [...ours(manifestIn(join(root, "packages", short))), short]
+      return short === undefined ? [] : [...ours(manifestIn(join(root, "packages", short)).dependencies), short]
     })
   )
 
@@ -33,15 +36,20 @@ const writeStarter = (template: string, folder: string, tarballs: ReadonlyMap<st
     filter: (path) => !/^(node_modules|dist)$|\.tsbuildinfo$/.test(basename(path))
   })
   mkdirSync(join(folder, "packages"))
-  const manifest = manifestIn(template)
-  const dependencies = { ...manifest.dependencies }
-  for (const name of ours(manifest)) {
-    const tarball = tarballs.get(name)!
-    const file = `packages/${basename(tarball)}`
-    copyFileSync(tarball, join(folder, file))
-    dependencies[`@fallible/${name}`] = `file:${file}`
-  }
-  writeFileSync(join(folder, "package.json"), `${JSON.stringify({ ...manifest, dependencies }, undefined, 2)}\n`)
+  const { dependencies, devDependencies, ...manifest } = manifestIn(template)
+  const packed = (asked: Dependencies | undefined): Dependencies => ({
+    ...asked,
+    ...Object.fromEntries(Array.from(ours(asked), (name) => {
+      const tarball = tarballs.get(name)!
+      const file = `packages/${basename(tarball)}`
+      copyFileSync(tarball, join(folder, file))
+      return [`@fallible/${name}`, `file:${file}`]
+    }))
+  })
+  const asked = packed(dependencies)
+  const alone = Object.entries(packed(devDependencies)).filter(([name]) => !(name in asked))
+  const all = { ...manifest, dependencies: asked, devDependencies: Object.fromEntries(alone) }
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(all, undefined, 2)}\n`)
 }
 
 /** Writes tarballs and starters to a folder, and replaces what an earlier run has written there. */

@@ -42,13 +42,13 @@ for (const { kind, scenarios } of honestKinds) {
   }
 }
 
-it("are as many as the README says", () => {
+it("are as many as the guide to limits says", () => {
   const all = honestKinds.flatMap(({ scenarios }) => scenarios)
   const well = all.filter(({ because }) => because === undefined)
   const plain = all.filter(({ plainIsWrong = false }) => !plainIsWrong)
-  const readme = readFileSync(join(root, "README.md"), "utf8").replaceAll("\n", " ")
+  const guide = readFileSync(join(root, "docs/limits.md"), "utf8").replaceAll("\n", " ")
   assert.include(
-    readme,
-    `Of ${all.length} scenarios of honest work, it ends ${well.length} well; a plain loop, ${plain.length}.`
+    guide,
+    `Of ${all.length} scenarios of honest work, an agent with these defaults and \`Policy.standard()\` ends ${well.length} well, and a plain loop ${plain.length}.`
   )
 })

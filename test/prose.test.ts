@@ -8,7 +8,7 @@ const read = (file: string) => readFileSync(join(root, file), "utf8")
 const find = (...patterns: ReadonlyArray<string>) =>
   patterns.flatMap((pattern) => globSync(pattern, { cwd: root })).toSorted()
 
-const documents = find("*.md", "docs/*.md", "packages/*/README.md")
+const documents = find("*.md", "docs/*.md", "examples/*.md", "packages/*/README.md")
 
 /** A document without its blocks of code. */
 const proseOf = (text: string) => text.replace(/^( *)```[\s\S]*?^\1```$/gm, "")
@@ -157,7 +157,7 @@ const longIn = (text: string) =>
     .map(({ sentence, words }) => `${words}: ${sentence}`)
 
 describe("sentences", () => {
-  it.each(find("README.md", "docs/*.md"))(`of %s have at most ${maxWords} words`, (file) => {
+  it.each(find("README.md", "docs/*.md", "examples/*.md"))(`of %s have at most ${maxWords} words`, (file) => {
     assert.deepStrictEqual(longIn(read(file)), [])
   })
 })

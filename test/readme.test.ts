@@ -40,7 +40,7 @@ const wordsOf = (text: string) =>
 const demo = /^((?:\w+=\S+ )*)npx -y pnpm@12 demo\b(.*)$/
 
 describe("the commands of the demo", () => {
-  const commands = `${readme}\n${read("docs/README.md")}`.split("\n").filter((line) => demo.test(line))
+  const commands = `${readme}\n${read("examples/README.md")}`.split("\n").filter((line) => demo.test(line))
 
   for (const command of commands) {
     it.live(`run: ${command}`, () =>

@@ -121,7 +121,7 @@ describe("CallFacts", () => {
       )
     }))
 
-  it.effect("says in a refusal that the earlier call took effect, and claims no effect for the refused one", () =>
+  it.effect("says in a refusal, and in the report of it, that the earlier call took effect", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", "found")
       const failing = Tool.with(
@@ -135,7 +135,7 @@ describe("CallFacts", () => {
       )
       const { certainties, texts } = yield* playCalls(failing, { order: 7 }, { order: 7 })
       assert.strictEqual(executions(), 1)
-      assert.deepStrictEqual(certainties, ["executed", "unknown"])
+      assert.deepStrictEqual(certainties, ["executed", "executed"])
       assert.deepInclude(JSON.parse(texts[1]!), {
         hint: "Ask for the number.",
         retry: "Do not repeat this call: it has already taken effect."

@@ -61,6 +61,14 @@ describe("equal calls of one turn", () => {
       assert.deepStrictEqual(answer.report.failures, [])
     }))
 
+  it.effect("are not said to be possible twice if a success is not repeated", () =>
+    Effect.gen(function*() {
+      const { pay } = paymentTool(receipt, { repeats: false })
+      const { results } = yield* inOneTurn(pay, { order: "7" }, { order: "7" })
+      assert.include(results[1], once)
+      assert.notInclude(results[1], "To do it twice")
+    }))
+
   it.effect("share a failure, a refusal and a doubt", () =>
     Effect.gen(function*() {
       const ends = [

@@ -102,6 +102,11 @@ const failures: ReadonlyArray<ToolFailure.ToolFailure<string>> = [
     )
   ),
   ...shapes.flatMap(({ error }) => attempted(() => ToolFailure.from(error())) ?? []),
+  ...["reported_failure", "unknown_result", "unknown_path", "client_failed"].map((code) =>
+    new SemanticGarbage({ code, detail })
+  ),
+  new ToolUnavailable({ code: "not_asked", detail, transient: false, scope: "tool", outcome: "not_executed" }),
+  new ToolUnavailable({ code: "unspecified", detail, transient: false }),
   ...["empty_result", "unknown_entity"].flatMap((code) => [
     new SemanticGarbage({ code, detail }),
     new SemanticGarbage({ code, detail, alternatives: ["London"] }),

@@ -11,7 +11,8 @@ export const charge = Tool.make(
     parameters: Schema.Struct({ order: Schema.String }),
     success: Receipt,
     sideEffect: "idempotent_by_key", // the service charges once for each key, so a lost call is repeated
-    identity: ({ order }) => order // two calls for one order mean one charge
+    identity: ({ order }) => order, // calls for one order mean one charge
+    repeats: false // what was charged is not charged again
   },
   Effect.fnUntraced(
     function*({ order }) {

@@ -449,7 +449,9 @@ export class CallAdmission {
 
   /** Adds the intent of the call to the outcome, if later calls may need the intent. */
   named(outcome: ToolOutcome): ToolOutcome {
-    if (this.#joined !== undefined) return joinedOutcome(this.#joined, outcome, this.#written)
+    if (this.#joined !== undefined) {
+      return joinedOutcome(this.#joined, outcome, this.#written, this.#tool.repeats !== false)
+    }
     this.#settleByReconcile(outcome)
     const settled = this.#settled
     const intent = this.#intended === undefined

@@ -68,13 +68,16 @@ export const joinedCall: DispatchFailure.Unavailable = DispatchFailure.notRun("A
 /**
  * Returns the outcome of a joined call: how the earlier call ended, and a note that says so. What the earlier call did,
  * spent and settled is told once, in its own outcome.
+ *
+ * @param repeats whether the call may be made again once it has succeeded
  */
 export const joinedOutcome = (
   { call, outcome }: EarlierCall,
   own: ToolOutcome,
-  written: string | undefined
+  written: string | undefined,
+  repeats: boolean
 ): ToolOutcome => {
-  const note = noteOn(outcome, call.arguments, written)
+  const note = noteOn(outcome, call.arguments, written, repeats)
   const repairs: ReadonlyArray<Repair> = [...own.repairs ?? [], { kind: "joined", path: [], note }]
   const { certainty, doubt } = outcome
   const account = {
@@ -105,14 +108,15 @@ export const joinedOutcome = (
 const noteOn = (
   { attempts, certainty }: Completed | Failed,
   sent: string | undefined,
-  written: string | undefined
+  written: string | undefined,
+  repeats: boolean
 ): string => {
   if (attempts === 0) return "This turn has the same call twice: this is the one result of both"
   const fields = differing(sent, written)
   return [
     "This turn has the same call twice, and it ran once: this is its one result",
     ...(fields.length === 0 ? [] : [`The arguments of the first call were sent. Different here: ${list(fields)}`]),
-    ...(certainty === "unknown" ? [] : ["To do it twice, call it again in the next turn"])
+    ...(certainty === "unknown" || !repeats ? [] : ["To do it twice, call it again in the next turn"])
   ].join(". ")
 }
 
