@@ -220,7 +220,13 @@ describe("H4 can this pay twice?", () => {
           "Request 1, key a: the connection is lost, and the service acts later.",
           "Request 2, key a: the service acts, and answers."
         ])
-        yield* twice({ ...args, ...found, tool: checked({ settle: "1 second" }) })
+        const hasty = yield* twice({ ...args, ...found, tool: checked({ settle: "1 second" }) })
+        assert.include(
+          hasty.message,
+          "The service acts up to 1m late (the option 'lateBy' of this check), but the tool's reconcile waits for it for 1s " +
+            "(its 'settle'). 'lateBy' says how late your service may be, and 'settle' must be longer."
+        )
+        assert.notInclude((yield* twice({ ...args, ...found, tool: checked({ final: true }) })).message, "settle")
         yield* ActsOnce.check({ ...args, ...found, tool: checked({ settle: "2 minutes" }), runs: 100 })
         yield* ActsOnce.check({ ...args, ...found, tool: checked({}), runs: 100 })
       })
@@ -373,7 +379,8 @@ describe("H4 can this pay twice?", () => {
         )
       const found = (_: FakeService.Request, hasActed: boolean) => hasActed
       assert.strictEqual((yield* ActsOnce.check({ ...args, tool, found, calls: 1, runs: 140 })).runs, 140)
-      yield* twice({ ...args, tool, found, lateBy: "5 minutes" })
+      const { hint } = yield* twice({ ...args, tool, found, lateBy: "5 minutes" })
+      assert.match(hint ?? "", /5m late .* 1m 1s/)
       yield* ActsOnce.check({ ...args, tool, found, lateBy: "10 seconds", runs: 20 })
     }))
 

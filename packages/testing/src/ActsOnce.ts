@@ -165,9 +165,12 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
   readonly times: number
   /** The events, one line each. */
   readonly sequence: ReadonlyArray<string>
+  /** Which options do not fit each other: the service acts later (`lateBy`) than the tool waits for it (`settle`). */
+  readonly hint?: string
 }> {
   override get message(): string {
-    return `The service acted ${this.times} times for one call to ${this.tool}:\n\n  ${this.sequence.join("\n  ")}\n`
+    const { hint = "", sequence, times, tool } = this
+    return `The service acted ${times} times for one call to ${tool}:\n\n  ${sequence.join("\n  ")}\n${ending(hint)}`
   }
 }
 
@@ -188,14 +191,19 @@ export class ToldWrongly extends Data.TaggedError("ToldWrongly")<{
   readonly times: number
   /** The events, one line each, together with what was told. */
   readonly sequence: ReadonlyArray<string>
+  /** As in {@link ActedTwice}. */
+  readonly hint?: string
 }> {
   override get message(): string {
+    const { hint = "", sequence, tool } = this
     const times = this.times === 1 ? "once" : `${this.times} times`
-    return `A call to ${this.tool} is told as not executed, but the service acted ${times}:\n\n  ${
-      this.sequence.join("\n  ")
-    }\n`
+    return `A call to ${tool} is told as not executed, but the service acted ${times}:\n\n  ${sequence.join("\n  ")}\n${
+      ending(hint)
+    }`
   }
 }
+
+const ending = (hint: string): string => hint === "" ? "" : `\n${hint}\n`
 
 /**
  * The tool does not work even without any fault: it does not reach the service, or does not succeed. So a
@@ -365,11 +373,11 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
     return { runs: number, inDoubt }
   })
 
-const actedTwice = ({ acted, sequence, tool }: Played): ActedTwice | undefined =>
-  acted > 1 ? new ActedTwice({ tool: tool.name, times: acted, sequence }) : undefined
+const actedTwice = ({ acted, sequence, tool }: Played, hint?: Hint): ActedTwice | undefined =>
+  acted > 1 ? new ActedTwice({ tool: tool.name, times: acted, sequence, ...hint }) : undefined
 
-const toldWrongly = ({ tool, wronglyTold }: Played): ToldWrongly | undefined =>
-  wronglyTold === undefined ? undefined : new ToldWrongly({ tool: tool.name, ...wronglyTold })
+const toldWrongly = ({ tool, wronglyTold }: Played, hint?: Hint): ToldWrongly | undefined =>
+  wronglyTold === undefined ? undefined : new ToldWrongly({ tool: tool.name, ...wronglyTold, ...hint })
 
 const hasEnded = ({ sequence, tool, unended }: Played): Effect.Effect<void, NeverEnded> =>
   unended === undefined
@@ -409,22 +417,47 @@ const failWithShortest = <T extends Tool.Any, R, Provided, E>(
   game: Game<T, R, Provided>,
   plan: Plan,
   first: Played,
-  wrongIn: (outcome: Played) => E | undefined
+  wrongIn: (outcome: Played, hint?: Hint) => E | undefined
 ) =>
   Effect.gen(function*() {
-    let [min, wrong] = [plan, wrongIn(first)]
+    let [min, outcome] = [plan, first]
     for (let isSmaller = true; isSmaller;) {
       isSmaller = false
       for (const next of smallerPlans(min)) {
-        const shorter = wrongIn(yield* play(game, next))
-        if (shorter === undefined) continue
-        ;[min, wrong] = [next, shorter]
+        const shorter = yield* play(game, next)
+        if (wrongIn(shorter) === undefined) continue
+        ;[min, outcome] = [next, shorter]
         isSmaller = true
         break
       }
     }
-    return yield* Effect.fail(wrong!)
+    const { options } = game
+    const settle = settleOf(outcome.tool, options.policies)
+    const lateBy = lateByOf(options)
+    const isTooLate = settle !== undefined && Duration.isLessThanOrEqualTo(settle, lateBy) &&
+      wrongIn(yield* play({ ...game, options: { ...options, lateBy: Duration.times(settle, 0.5) } }, min)) === undefined
+    return yield* Effect.fail(wrongIn(outcome, isTooLate ? tooLate(lateBy, settle) : undefined)!)
   })
+
+interface Hint {
+  readonly hint: string
+}
+
+const tooLate = (lateBy: Duration.Duration, settle: Duration.Duration): Hint => {
+  const [late, wait] = [Duration.format(lateBy), Duration.format(settle)]
+  return {
+    hint:
+      `The service acts up to ${late} late (the option 'lateBy' of this check), but the tool's reconcile waits for it ` +
+      `for ${wait} (its 'settle'). 'lateBy' says how late your service may be, and 'settle' must be longer.`
+  }
+}
+
+const lateByOf = ({ lateBy = "1 minute" }: Pick<Options<Tool.Any>, "lateBy">): Duration.Duration =>
+  Duration.fromInputUnsafe(lateBy)
+
+// How long the tool waits for a late effect.
+const settleOf = (tool: Tool.Any, defaults: ReadonlyArray<Policy.Any> = []): Duration.Duration | undefined =>
+  [...tool.policies, ...defaults].find(({ kind }) => kind === "reconcile")?.terms?.reconciles?.settle
 
 // -----------------------------------------------------------------------------
 // Playing a plan
@@ -481,7 +514,7 @@ const play = <T extends Tool.Any, R, Provided>(
 ): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
     const sequence = new PlayedSequence()
-    const lateBy = Duration.toMillis(Duration.fromInputUnsafe(options.lateBy ?? "1 minute"))
+    const lateBy = Duration.toMillis(lateByOf(options))
     const settings = { ...options, goesByKeys: options.keys === "honoured", lateBy }
     const service = new Service({ ...plan, variant }, settings, sequence)
     const fake = yield* service.made
