@@ -410,8 +410,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an effect of an earlier run may be repeated",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `done.run >= run && !wasUnseen`,
-    replacement: `!wasUnseen`
+    text: `done.run >= run && !wasFound`,
+    replacement: `!wasFound`
   },
   {
     name: "an effect that must not be repeated may be",
@@ -525,14 +525,26 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "an effect that a check has found may be repeated in its run",
     file: `${dispatch}/repeatedCall.ts`,
-    text: `done.run >= run && !wasUnseen`,
-    replacement: `(wasUnseen || done.run >= run)`
+    text: `done.run >= run && !wasFound`,
+    replacement: `(wasFound || done.run >= run)`
   },
   {
-    name: "an effect that Tool.reconcile has told counts as unseen",
-    file: `${dispatch}/repeatedCall.ts`,
-    text: `settled?.certainty === "executed" && settled.by !== "reconcile"`,
-    replacement: `settled?.certainty === "executed"`
+    name: "an effect of an earlier call that Tool.reconcile has found may be repeated",
+    file: `${policy}/reconciliation.ts`,
+    text: `scope.record.repeatsDoubt && executions === corrected`,
+    replacement: `false`
+  },
+  {
+    name: "the effect of a call that has run counts as that of the earlier one",
+    file: `${policy}/reconciliation.ts`,
+    text: `scope.record.repeatsDoubt && executions === corrected`,
+    replacement: `scope.record.repeatsDoubt`
+  },
+  {
+    name: "a call whose process ended finds the effect of an earlier one",
+    file: `${policy}/reconciliation.ts`,
+    text: `scope.record.repeatsDoubt && executions === corrected`,
+    replacement: `executions === corrected`
   },
   {
     name: "a text that a fixer has corrected is another call the next time",

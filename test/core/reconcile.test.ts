@@ -24,6 +24,8 @@ const noReceipt = new SemanticGarbage({ code: "unknown_receipt", detail: "No suc
 
 const final = { final: true }
 
+const foundLate = "Its answer was lost or unclear, but a check found that it took effect."
+
 describe("F4 Tool.reconcile", () => {
   it.effect("succeeds with the result of a lost call, given the parameters and the failure", () =>
     Effect.gen(function*() {
@@ -332,7 +334,7 @@ describe("F4 Tool.reconcile", () => {
             Tool.reconcile(() => Effect.andThen(ToolCall.caveat("read back"), found))
           )
         )
-        assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["read back"])
+        assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["read back", foundLate])
       }))
 
     it.effect("the notes of a check that found nothing are dropped", () =>
@@ -348,7 +350,7 @@ describe("F4 Tool.reconcile", () => {
         const fiber = yield* Effect.forkChild(outcomeOf(settling))
         yield* TestClock.adjust("1 second")
         const settled = yield* Fiber.join(fiber)
-        assert.deepStrictEqual(settled._tag === "Completed" && settled.caveats, ["check 3"])
+        assert.deepStrictEqual(settled._tag === "Completed" && settled.caveats, ["check 3", foundLate])
         const lookingTwice = doing(Effect.fail(lost), "non_idempotent").pipe(
           Tool.reconcile(() => found, { lookFirst: true }),
           Tool.reconcile(() => Effect.andThen(ToolCall.caveat("looked in vain"), nothing), { lookFirst: true })

@@ -1,6 +1,7 @@
 /** A doubt is settled: by a check, by a person, by a program, by `Tool.reconcile`. Until then, its tool is closed. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Dispatch, Policy, SemanticGarbage, Tool, ToolCall, type ToolFailure, Toolkit } from "@fallible/core"
+import type * as Answer from "@fallible/core/Answer"
 import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Fiber, Option, Result, Schema } from "effect"
@@ -792,13 +793,21 @@ describe("Tool.reconcile", () => {
       const checked = tool.pipe(
         Tool.reconcile(() => ++looks === 1 ? Effect.fail(lost) : Effect.succeed(Option.some("found receipt")))
       )
-      const { answer } = yield* events(Toolkit.make(checked), [pay("7"), pay("7", "again"), pay("7", "once more")])
-      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown"])
-      assert.deepStrictEqual(paid, ["7", "7"])
+      const { answer, events: all } = yield* events(Toolkit.make(checked), [
+        pay("7"),
+        pay("7", "again"),
+        pay("7", "once more")
+      ])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "already_done"])
+      assert.deepStrictEqual(paid, ["7"])
       assert.strictEqual(looks, 2)
-      const texts = JSON.stringify(Array.from(answer.transcript))
-      assert.include(texts, "found receipt")
-      assert.notInclude(texts, "share one idempotency key")
+      assert.deepStrictEqual(settledIn(all), [["pay", "executed", "reconcile"]])
+      const [, found = "", again = ""] = toolTexts(answer)
+      assert.deepStrictEqual(JSON.parse(found), {
+        value: "found receipt",
+        notes: ["It had been done before, so it was not done again"]
+      })
+      assert.include(again, "found receipt")
     }))
 
   it.effect("proves that nothing was done under its law, and then the tool may run again", () =>
@@ -813,3 +822,98 @@ describe("Tool.reconcile", () => {
       assert.deepStrictEqual(paid, ["7", "7"])
     }))
 })
+
+describe("an effect that was found is not repeated in the same run, unless the tool repeats", () => {
+  const receipt = Effect.succeed(Option.some("found receipt"))
+  const identity = ({ order }: typeof Payment.Type) => order
+  const found = {
+    reconcile: ({ repeats }: Repeating) => {
+      const { paid, pay: tool } = paymentTool({ identity, ...repeats })
+      let looks = 0
+      const checked = tool.pipe(Tool.reconcile(() => ++looks === 1 ? Effect.fail(lost) : receipt))
+      return { paid, run: events(Toolkit.make(checked), [pay("7"), pay("7", "b"), pay("7", "c")]) }
+    },
+    lookFirst: ({ repeats }: Repeating) => {
+      const { paid, pay: tool } = paymentTool({ identity, ...repeats })
+      let looks = 0
+      const checked = tool.pipe(
+        Tool.reconcile(() => ++looks === 1 ? receipt : Effect.succeed(Option.none()), { lookFirst: true })
+      )
+      // An earlier run has paid, and its facts are lost.
+      paid.push("7")
+      return { paid, run: events(Toolkit.make(checked), [pay("7", "b"), pay("7", "c")]) }
+    },
+    "a check": ({ repeats }: Repeating) => {
+      const { paid, pay: tool } = paymentTool({ ...byOrder, ...repeats })
+      const toolkit = Toolkit.make(tool, statusTool(() => "paid"))
+      return { paid, run: events(toolkit, [pay("7"), status("7"), pay("7", "c")]) }
+    }
+  }
+  for (const [by, game] of Object.entries(found)) {
+    for (const [repeats, times] of [[{}, 1], [{ repeats: true }, 2]] as const) {
+      it.effect(`${by}, ${JSON.stringify(repeats)}`, () =>
+        Effect.gen(function*() {
+          const { paid, run } = game({ repeats })
+          const { answer, events: all } = yield* run
+          assert.strictEqual(settledIn(all).length, 1)
+          assert.strictEqual(paid.length, times)
+          assert.strictEqual(codesOf(answer).includes("already_done"), times === 1)
+          const fact = Array.from(answer.facts.intents, ([, { settled }]) => settled?.certainty)
+          assert.deepStrictEqual(fact, [times === 1 ? "executed" : undefined])
+        }))
+    }
+  }
+
+  it.effect("but a call that finds its own effect has succeeded, and the next one is another", () =>
+    Effect.gen(function*() {
+      const { paid, pay: tool } = paymentTool({ identity })
+      const toolkit = Toolkit.make(tool.pipe(Tool.reconcile(() => receipt)))
+      const { answer, events: all } = yield* events(toolkit, [pay("7"), pay("7", "for Bo, too")])
+      assert.deepStrictEqual([codesOf(answer), settledIn(all), paid], [[], [], ["7", "7"]])
+      assert.deepStrictEqual(JSON.parse(toolTexts(answer)[0] ?? ""), {
+        value: "found receipt",
+        notes: ["Its answer was lost or unclear, but a check found that it took effect"]
+      })
+    }))
+
+  it.effect("nor does a call that was sent again under its key repeat what it finds", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      let looks = 0
+      const tool = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, sideEffect: "idempotent_by_key", identity },
+        () =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+            keys.push(idempotencyKey)
+            return Effect.fail(lost)
+          })
+      ).pipe(Tool.reconcile(() => ++looks === 1 ? Effect.fail(lost) : receipt))
+      const { answer, events: all } = yield* events(Toolkit.make(tool), [pay("7"), pay("7", "b"), pay("7", "c")])
+      assert.deepStrictEqual([codesOf(answer), settledIn(all)], [["connection"], []])
+      const [first, again, next] = keys
+      assert.strictEqual(again, first)
+      assert.notStrictEqual(next, first)
+    }))
+
+  it.effect("nor is it settled by a call whose process ended, and which finds its own effect", () =>
+    Effect.gen(function*() {
+      const tool = paymentTool({ identity }).pay.pipe(Tool.reconcile(() => receipt))
+      const begun = beginFacts(CallFacts.empty, "s")
+      const call = { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), call, { facts: begun, wasBegun: true })
+      assert.deepInclude(outcome, { _tag: "Completed", certainty: "executed", attempts: 0 })
+      const facts = Array.from(
+        recordCall(begun, outcome, tool).intents,
+        ([, { done, settled }]) => [done?.run, settled]
+      )
+      assert.deepStrictEqual(facts, [[0, undefined]])
+    }))
+})
+
+interface Repeating {
+  readonly repeats: { readonly repeats?: true }
+}
+
+const toolTexts = ({ transcript }: Answer.Answer): ReadonlyArray<string> =>
+  Array.from(transcript).flatMap((message) => message.role === "tool" ? [message.text] : [])

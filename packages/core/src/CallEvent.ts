@@ -215,9 +215,12 @@ export class PolicyActed
  * @category models
  * @since 0.1.0
  */
-export class OutcomeSettled
-  extends namedStruct<OutcomeSettled>()({ _tag: Schema.tag("OutcomeSettled"), effects: Effects })
-{}
+export class OutcomeSettled extends namedStruct<OutcomeSettled>()({
+  _tag: Schema.tag("OutcomeSettled"),
+  effects: Effects,
+  /** True if the effect that was found is that of an earlier call, so that this one did not run. */
+  earlier: Schema.optionalKey(Schema.Literal(true))
+}) {}
 
 /**
  * A policy or a fixer handled a failure: for example, the tool is retried, or a fallback answers.
@@ -335,7 +338,7 @@ export class DoubtSettled extends namedStruct<DoubtSettled>()({
   about: Schema.String,
   /** Whether that call took effect. */
   certainty: Schema.Literals(["executed", "not_executed"]),
-  /** Who says so: `"check:…"` with the name of the tool that found out, or `"person"`. */
+  /** Who says so: `"check:…"` with the name of the tool that found out, `"reconcile"`, or `"person"`. */
   by: Schema.String
 }) {}
 

@@ -25,6 +25,9 @@
  * | was certainly refused                    | `repeated_call` if the arguments are the same               | runs; with other arguments, under a new key    | runs                                      |
  * | failed in `failureLimit` executions      | `repeated_call`                                             | the same                                       | runs                                      |
  *
+ * A call whose own `Tool.reconcile` finds its effect at once has succeeded. If a later call finds it, that call has not run:
+ * the earlier one was settled as executed.
+ *
  * An `"idempotent"` tool is held back only by its `failureLimit` and by `repeats: false`. Within one turn, equal calls are
  * joined before this table applies (`joins`). A call that was denied (`Tool.approve`) is not asked about again in the same
  * run, and refused (`not_approved`). With `onDone: "ask"`, a call that was done in an earlier run is asked about.

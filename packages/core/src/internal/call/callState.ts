@@ -33,6 +33,8 @@ export interface CallState {
   readonly instead?: Instead | undefined
   /** What the call has done. */
   readonly done: Done
+  /** True if a check has found the effect of an earlier call, so that this one did not run. */
+  readonly wasDoneBefore?: true
   /** True if the called tool itself was unavailable, and a fallback or a fixer had to answer. */
   readonly fellBack: boolean
   /** The last handled failure for which the called tool itself was to blame. */
@@ -170,10 +172,11 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       return withDone(event.wire === undefined ? state : withWire(state, event.wire), event)
     case "LateRequest":
       return withDone(withWire(state, [event.request]), event)
+    case "OutcomeSettled":
+      return withDone(event.earlier === true ? { ...state, wasDoneBefore: true } : state, event)
     case "CallRepeated":
     case "PolicyActed":
     case "InnerActs":
-    case "OutcomeSettled":
       return withDone(state, event)
     case "AttemptAbandoned":
       return event.wire === undefined ? state : withWire(state, event.wire)

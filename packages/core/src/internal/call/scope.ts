@@ -118,6 +118,8 @@ export class Scope {
   ran: InnerRun | undefined = undefined
   /** The idempotency key, once something has read it. */
   askedKey: string | undefined = undefined
+  /** True if the call repeats one that is in doubt. */
+  repeatsDoubt = false
   /** Whether the earlier call that this one repeats is still running; absent if it is not. */
   alsoRuns: (() => boolean) | undefined = undefined
   /** What the key of an inner tool or a source is made from. */

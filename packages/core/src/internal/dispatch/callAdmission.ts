@@ -375,6 +375,7 @@ export class CallAdmission {
       effects: effectsOf(certainty),
       ...(doubt === undefined ? {} : { doubt })
     })
+    this.#call.repeatsDoubt = certainty !== "not_executed"
     if (certainty === "not_executed" || isOnlyChecked === true) return
     const same =
       `An earlier call of ${this.#tool.name} may already have taken effect. Both calls share one idempotency key, so the effect happens only once`
@@ -471,9 +472,12 @@ export class CallAdmission {
     return intent === undefined ? outcome : { ...outcome, intent }
   }
 
-  // Nothing else than a check clears the doubt about an earlier call that this one repeats.
+  // Nothing else than a check clears the doubt about an earlier call that this one repeats, or may repeat.
   #settleByReconcile({ certainty }: ToolOutcome): void {
-    if (this.#repeats?.certainty !== "unknown" || certainty !== "not_executed" || this.#intended === undefined) return
+    const isSettled = certainty === "executed"
+      ? this.#call.state.wasDoneBefore
+      : certainty === "not_executed" && this.#repeats?.certainty === "unknown"
+    if (isSettled !== true || certainty === "unknown" || this.#intended === undefined) return
     this.#facts.settle({ id: this.#intended.id, certainty, by: "reconcile" })
   }
 

@@ -97,7 +97,7 @@ export class KnownFacts {
     this.current = withSettlement(facts, settlement)
     this.settled = [...this.settled, settlement]
     if (facts.scope !== undefined) forgetLateDoubt(facts.scope, id)
-    note(this.#call, { _tag: "DoubtSettled", about: failed?.tool ?? "", certainty, by })
+    note(this.#call, { _tag: "DoubtSettled", about: failed?.tool ?? this.#call.tool.name, certainty, by })
     if (around !== undefined) settleInner(around, keyOfIntent(facts.scope ?? "", id, number), effectsOf(certainty))
   }
 }

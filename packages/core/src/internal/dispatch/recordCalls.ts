@@ -148,15 +148,17 @@ export const recordCall = (
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
+  // The effect of an earlier call, which a check has found.
+  const isFound = outcome.settled?.some(({ certainty, id }) => certainty === "executed" && id === intent.id) === true
   // An effect that has been in doubt since an earlier run counts as done in that earlier run.
-  const run = before.failed?.run ?? facts.run
+  const run = before.failed?.run ?? (isFound ? before.done?.run : undefined) ?? facts.run
   const done = {
     run,
     // A model that repeats the call is told what it was told before.
     ...(outcome._tag === "Completed" ? { answer: cut(JSON.stringify(readIn(outcome)), 300) } : {}),
     ...(intent.at === undefined ? {} : { at: intent.at })
   }
-  const settled = outcome.handled.some(({ by }) => by === "reconcile") && { settled: settledByReconcile }
+  const settled = isFound && { settled: settledByReconcile }
   const fact = { ...written, ...settled, number: number + 1, done }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, fact) }
 }

@@ -171,9 +171,9 @@ const doneRefusal = (
   { repeats, sideEffect }: Tool.Any
 ): DispatchFailure.DispatchFailure | undefined => {
   if (done === undefined || failed !== undefined && isDoubted(failed)) return undefined
-  // The model has not seen a success that was settled later. So it repeats the call to have it once.
-  const wasUnseen = settled?.certainty === "executed" && settled.by !== "reconcile"
-  const mayRepeat = repeats ?? (sideEffect === "idempotent" || done.run >= run && !wasUnseen)
+  // After a doubt, the model repeats the call to have its effect once.
+  const wasFound = settled?.certainty === "executed"
+  const mayRepeat = repeats ?? (sideEffect === "idempotent" || done.run >= run && !wasFound)
   return mayRepeat ? undefined : DispatchFailure.alreadyDone(done.answer)
 }
 

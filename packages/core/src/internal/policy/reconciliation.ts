@@ -115,8 +115,7 @@ export class Reconciliation<R> {
           onNone: () => run,
           onSome: (value) =>
             Effect.sync(() => {
-              note(scope, { _tag: "OutcomeSettled", effects: "done" })
-              note(scope, { _tag: "CaveatAdded", text: "It had been done before, so it was not done again." })
+              noteFound(scope, true)
               return value
             })
         })
@@ -135,11 +134,11 @@ export class Reconciliation<R> {
       if (!isUnknown) return Effect.fail(failure)
       const isRefusal = scope.acts && scope.doubt(scope.effects(false)) === "soft"
       discardAnswer(scope)
-      const { executions } = scope.record.state
+      const { corrected, executions } = scope.record.state
       return Effect.flatMap(this.#find(this.#ask(name, scope, params, failure), scope, call), (finding) => {
         switch (finding._tag) {
           case "Found":
-            note(scope, { _tag: "OutcomeSettled", effects: "done" })
+            noteFound(scope, scope.record.repeatsDoubt && executions === corrected)
             noteHandled(scope, failure, { by: "reconcile" })
             return Effect.succeed(finding.value)
           case "Nothing":
@@ -250,6 +249,15 @@ export class Reconciliation<R> {
       }
     })
   }
+}
+
+/** @param earlier whether the effect is that of an earlier call */
+const noteFound = (scope: Scope, earlier: boolean): void => {
+  note(scope, { _tag: "OutcomeSettled", effects: "done", ...(earlier ? { earlier } : {}) })
+  const text = earlier
+    ? "It had been done before, so it was not done again."
+    : "Its answer was lost or unclear, but a check found that it took effect."
+  note(scope, { _tag: "CaveatAdded", text })
 }
 
 // The failure that a check receives before the first attempt.
