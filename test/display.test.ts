@@ -76,6 +76,11 @@ const mistakes: ReadonlyArray<readonly [mistake: string, code: string, message: 
     "Advice<\"This function must fail with a ToolFailure. Add: Effect.mapError(ToolFailure.from)\">"
   ],
   [
+    "an async check that returns an Option",
+    `${read}.pipe(Tool.reconcile(async () => Option.some("text")))`,
+    "Type 'Promise<Option<string>>' is not assignable to type 'Promise<string | undefined>'."
+  ],
+  [
     "a fallback that returns a promise",
     `${read}.pipe(Tool.fallback(async () => "text"))`,
     "Advice<\"This function returns a promise. Wrap it in Effect.tryPromise, and add: Effect.mapError(ToolFailure.from)\">"

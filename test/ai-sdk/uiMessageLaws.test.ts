@@ -48,7 +48,9 @@ const acting = Tool.make(
   "act",
   { description: "", parameters: Text, success: Schema.String, identity: ({ n }) => n },
   ({ n }) => Effect.andThen(ToolCall.progress(n), fails(n))
-).pipe(Tool.reconcile((_, failure) => Effect.succeed(failure.code === "odd" ? Option.some("found") : Option.none())))
+).pipe(
+  Tool.reconcile((_, { failure }) => Effect.succeed(failure.code === "odd" ? Option.some("found") : Option.none()))
+)
 
 const asking = Tool.make(
   "ask",

@@ -14,7 +14,7 @@ import {
 } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Schedule, Schema, Stream } from "effect"
+import { Effect, Option, Schedule, Schema, Stream } from "effect"
 import { definition, failing, handling, logging, outcomeOf, read, sibling, succeeding } from "../support/illTyped.ts"
 import { thenable, type Untyped } from "../support/nonsense.ts"
 import { lost, paris, refused } from "../support/sequence.ts"
@@ -169,8 +169,8 @@ describe("the log about other answers", () => {
           "The mapping of failures of 'victim' returned a promise, which is not one of the four failures."
         ],
         [
-          Tool.reconcile(failing(lost, "non_idempotent"), promised),
-          "The check of 'victim' returned a promise"
+          Tool.reconcile(failing(lost, "non_idempotent"), (async () => Option.none()) as Untyped),
+          "The check of 'victim' is async, so it returns the result itself, or undefined; got an Option."
         ],
         [
           Tool.fix(failing(unclear), promised),

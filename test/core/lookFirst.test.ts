@@ -119,7 +119,7 @@ describe("Tool.reconcile with lookFirst", () => {
       const reasons: Array<string> = []
       const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
       const tool = Tool.make("pay", { description: "Pays", success: Schema.String }, () => Effect.fail(lost)).pipe(
-        Tool.reconcile((_params, failure) => {
+        Tool.reconcile((_params, { failure }) => {
           reasons.push(`${failure.code}: ${failure.detail}`)
           return Effect.succeed(reasons.length === 1 ? Option.none<string>() : Option.some("receipt 1"))
         }, { lookFirst: true })

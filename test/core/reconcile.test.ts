@@ -30,7 +30,7 @@ describe("F4 Tool.reconcile", () => {
   it.effect("succeeds with the result of a lost call, given the parameters and the failure", () =>
     Effect.gen(function*() {
       const tool = doing(Effect.fail(lost), "non_idempotent").pipe(
-        Tool.reconcile(({ city }, failure) =>
+        Tool.reconcile(({ city }, { failure }) =>
           Effect.succeed(Option.some(`${city}, after ${failure.code}, ${"outcome" in failure ? failure.outcome : ""}`))
         )
       )

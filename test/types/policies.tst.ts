@@ -154,6 +154,39 @@ describe("what a policy does to a tool's type", () => {
     expect(Tool.reconcile).type.not.toBeCallableWith(shaky, () => Effect.fail("text"))
   })
 
+  test("reconcile takes an async check, which returns the result or undefined", () => {
+    const look = async (order: string): Promise<string | undefined> => order
+    const last = steady.pipe(Tool.reconcile(async ({ order }, { failure, fetch, signal }) => {
+      expect(order).type.toBe<string>()
+      expect(failure).type.toBe<ToolFailure.ToolFailure>()
+      await fetch("https://bank.example", { signal })
+      return await look(order)
+    }, { final: true }))
+    expect(last).type.toBe<Unsteady>()
+    const first = Tool.reconcile(steady, async ({ order }, { idempotencyKey }) => {
+      expect(order).type.toBe<string>()
+      return await look(idempotencyKey)
+    })
+    expect(first).type.toBe<Unsteady>()
+    expect(steady.pipe(Tool.reconcile(async () => undefined), Tool.retry(Schedule.recurs(1)))).type.toBe<Unsteady>()
+    const status = Tool.make(
+      "status",
+      { description: "", parameters, success: Schema.Literals(["paid", "open"]) },
+      () => Effect.succeed("paid" as const)
+    )
+    expect(Tool.reconcile).type.toBeCallableWith(status, async () => "paid" as const)
+    expect(Tool.reconcile(status, async () => "paid")).type.toBeAssignableTo<Tool.Any>()
+    expect(status.pipe(Tool.reconcile(async () => "paid"))).type.toBeAssignableTo<Tool.Any>()
+    const success = Schema.Struct({ status: Schema.Literals(["paid", "open"]), items: Schema.Array(Schema.String) })
+    const orders = Tool.make("orders", { description: "", success }, () => Effect.fail(garbage))
+    expect(orders.pipe(Tool.reconcile(async () => ({ status: "paid", items: ["tea"] })))).type
+      .toBeAssignableTo<Tool.Any>()
+    expect(Tool.reconcile).type.not.toBeCallableWith(shaky, async () => 1)
+    expect(Tool.reconcile).type.not.toBeCallableWith(shaky, async () => {})
+    expect(Tool.reconcile).type.not.toBeCallableWith(shaky, async () => Option.some("text"))
+    expect(Tool.reconcile).type.not.toBeCallableWith(shaky, () => "text")
+  })
+
   test("paginate merges pages, and the result may stay partial", () => {
     const paged = Tool.make(
       "paged",

@@ -32,7 +32,6 @@
 import { demandKnown, type Names } from "@fallible/arguments/internal"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
@@ -50,7 +49,12 @@ import { followPages } from "./internal/policy/followPages.ts"
 import { withoutOwnFiber } from "./internal/policy/ownFiber.ts"
 import type { Call, State } from "./internal/policy/policyCall.ts"
 import { type Terms, timeOf as timeOfTerms } from "./internal/policy/policyTerms.ts"
-import { type ReconcileOptions, Reconciliation } from "./internal/policy/reconciliation.ts"
+import {
+  type CheckAnswer,
+  type ReconcileCall,
+  type ReconcileOptions,
+  Reconciliation
+} from "./internal/policy/reconciliation.ts"
 import { retryOn } from "./internal/policy/retryLoop.ts"
 import { termsOf } from "./internal/policy/retryWait.ts"
 import { limitTime, type TimeLimit } from "./internal/policy/timeLimit.ts"
@@ -67,7 +71,7 @@ import { Handled } from "./ToolOutcome.ts"
 
 export type { Again, Call, State, WhyNot } from "./internal/policy/policyCall.ts"
 export type { Part, Repetitions, Terms } from "./internal/policy/policyTerms.ts"
-export type { ReconcileOptions } from "./internal/policy/reconciliation.ts"
+export type { ReconcileCall, ReconcileOptions } from "./internal/policy/reconciliation.ts"
 
 /**
  * The fields of a tool that a policy can read.
@@ -499,10 +503,7 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
  * @since 0.1.0
  */
 export const reconcile = <R>(
-  check: (
-    params: never,
-    failure: ToolFailure
-  ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>,
+  check: (params: never, call: ReconcileCall) => CheckAnswer<R>,
   options: ReconcileOptions = {}
 ): Policy<R> => {
   demandKnown("Tool.reconcile", options, reconcileNames)

@@ -1313,36 +1313,39 @@ export const mapFailure: {
  *       new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
  *     )
  *   })
- * ).pipe(
- *   Tool.reconcile(({ order }) => Effect.succeed(Option.fromUndefinedOr(paid.get(order))), { settle: "10 seconds" })
  * )
  *
- * Effect.runSync(pay.run({ order: "7" })) // => "receipt 1"
+ * const checked = pay.pipe(Tool.reconcile(async ({ order }) => paid.get(order), { settle: "10 seconds" }))
+ * await Effect.runPromise(checked.run({ order: "7" })) // => "receipt 1"
+ *
+ * const checkedByEffect = pay.pipe(
+ *   Tool.reconcile(({ order }) => Effect.succeed(Option.fromUndefinedOr(paid.get(order))), { settle: "10 seconds" })
+ * )
+ * Effect.runSync(checkedByEffect.run({ order: "8" })) // => "receipt 1"
  * ```
  *
  * @category policies
  * @since 0.1.0
  */
 export const reconcile: {
-  <Params, A, Checked extends Effect.Effect<Option.Option<NoInfer<A>>, SourceFailure<Checked, unknown>, unknown>>(
-    check: (params: Params, failure: ToolFailure) => Checked,
+  <Params, A, const Checked extends Check<Checked, A>>(
+    check: (params: Params, call: Policy.ReconcileCall) => Checked,
     options?: Policy.ReconcileOptions
   ): <Name extends string, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
   ) => Tool<Name, Params, A, E | ToolUnavailable, R | Effect.Services<Checked>>
-  <
-    Name extends string,
-    Params,
-    A,
-    E extends ToolFailure,
-    R,
-    Checked extends Effect.Effect<Option.Option<NoInfer<A>>, SourceFailure<Checked, unknown>, unknown>
-  >(
+  <Name extends string, Params, A, E extends ToolFailure, R, const Checked extends Check<Checked, A>>(
     self: Tool<Name, Params, A, E, R>,
-    check: (params: Params, failure: ToolFailure) => Checked,
+    check: (params: Params, call: Policy.ReconcileCall) => Checked,
     options?: Policy.ReconcileOptions
   ): Tool<Name, Params, A, E | ToolUnavailable, R | Effect.Services<Checked>>
 } = /* @__PURE__ */ fromPolicy(Policy.reconcile)
+
+/** What a check returns. Promises are named, as in {@link PromiseOf}. */
+type Check<Checked, A> =
+  | Effect.Effect<Option.Option<NoInfer<A>>, SourceFailure<Checked, unknown>, unknown>
+  | Promise<NoInfer<A> | undefined>
+  | PromiseLike<NoInfer<A> | undefined>
 
 /**
  * Fetches the remaining pages of a partial result without asking the model, and merges the pages. The

@@ -14,8 +14,9 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
+import * as EffectScope from "effect/Scope"
 import * as Deadline from "../../Deadline.ts"
-import { isOutcomeUnknown, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
+import { from, isOutcomeUnknown, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { effectsOfAttempts } from "../call/done.ts"
 import { isActing, whyNot } from "../call/mayBegin.ts"
 import { discardAnswer, note, noteHandled } from "../call/note.ts"
@@ -26,6 +27,8 @@ import { isInDoubt } from "../failure/effects.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { positive } from "../value/numberOption.ts"
 import { kind } from "../value/text.ts"
+import { attempt, isPromise } from "../value/untrusted.ts"
+import { baseFetch, type CallFetch, ownFetch } from "../wire/ownFetch.ts"
 import type { Call } from "./policyCall.ts"
 
 /**
@@ -56,7 +59,27 @@ export interface ReconcileOptions {
   readonly lookFirst?: boolean
 }
 
-type Check<R> = (params: unknown, failure: ToolFailure) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
+/**
+ * The second argument of a check.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReconcileCall {
+  /** Why the check runs. */
+  readonly failure: ToolFailure
+  /** Aborted when the check is interrupted, for example by a deadline. */
+  readonly signal: AbortSignal
+  /** The `fetch` of the call, with this `signal`. Its requests say nothing about what the tool did. */
+  readonly fetch: CallFetch
+  /** The idempotency key of the call. */
+  readonly idempotencyKey: string
+}
+
+/** What a check returns: an Effect of an Option, or a promise of the value, or of `undefined` if it finds nothing. */
+export type CheckAnswer<R> = Effect.Effect<Option.Option<unknown>, ToolFailure, R> | PromiseLike<unknown>
+
+type Check<R> = (params: unknown, call: ReconcileCall) => CheckAnswer<R>
 
 /**
  * The result of a check: it found the effect, found nothing, or does not know. `problem` is the
@@ -182,7 +205,7 @@ export class Reconciliation<R> {
     failure: ToolFailure
   ): Effect.Effect<Option.Option<unknown>, ToolFailure, R> {
     const label = `The check of '${name}'`
-    return callUser(label, () => this.#check(params, failure)).pipe(
+    return this.#called(label, params, failure).pipe(
       Effect.flatMap((answer) =>
         Option.isOption(answer)
           ? Effect.succeed(answer)
@@ -192,6 +215,21 @@ export class Reconciliation<R> {
       Effect.tap((answer) => Effect.sync(() => Option.isNone(answer) && discardAnswer(scope))),
       Effect.provideService(current, partOf(scope, "check"))
     )
+  }
+
+  // The signal is aborted if the check is interrupted.
+  #called(label: string, params: unknown, failure: ToolFailure): Effect.Effect<Option.Option<unknown>, ToolFailure, R> {
+    return Effect.flatMap(EffectScope.make(), (life) =>
+      contextFor(failure).pipe(
+        Effect.provideService(EffectScope.Scope, life),
+        Effect.flatMap((call) =>
+          callUser(label, () => {
+            const answer = this.#check(params, call)
+            return isThenable(answer) ? awaited(label, answer) : answer
+          })
+        ),
+        Effect.onInterrupt(() => EffectScope.close(life, Exit.void))
+      ))
   }
 
   #find(ask: Effect.Effect<Finding, never, R>, scope: Scope, call: Call): Effect.Effect<Finding, never, R> {
@@ -250,6 +288,35 @@ export class Reconciliation<R> {
     })
   }
 }
+
+// Makes the second argument of a check. No attempt has a record of its requests.
+const contextFor = (failure: ToolFailure) =>
+  Effect.withFiber((fiber) =>
+    Effect.map(Effect.abortSignal, (signal): ReconcileCall => {
+      const { idempotencyKey } = fiber.getRef(current)
+      const of = { base: fiber.getRef(baseFetch), record: undefined, signal, key: idempotencyKey }
+      return { failure, signal, fetch: ownFetch(of), idempotencyKey }
+    })
+  )
+
+const isThenable = (answer: unknown): answer is PromiseLike<unknown> =>
+  isPromise(answer) && attempt(() => Effect.isEffect(answer)) !== true
+
+// A check only reads. So what it throws may be transient because of its words, and nobody waits for it once it is
+// interrupted.
+const awaited = (label: string, answer: PromiseLike<unknown>): Effect.Effect<Option.Option<unknown>, ToolFailure> =>
+  Effect.callback((resume) => {
+    void Promise.resolve(answer).then(
+      (value) =>
+        resume(
+          Option.isOption(value) ? Effect.die(optionPromised(label)) : Effect.succeed(Option.fromUndefinedOr(value))
+        ),
+      (error) => resume(Effect.suspend(() => Effect.fail(from(error, { reads: true }))))
+    )
+  })
+
+const optionPromised = (label: string): TypeError =>
+  new TypeError(`${label} is async, so it returns the result itself, or undefined; got an Option.`)
 
 /** @param earlier whether the effect is that of an earlier call */
 const noteFound = (scope: Scope, earlier: boolean): void => {
