@@ -113,7 +113,7 @@ describe("the comparison with other libraries", () => {
       text,
       `have ${Math.min(...counts)} to ${
         Math.max(...counts)
-      } lines of recovery each, and ${shared} shared ones; Fallible has ${own}.`
+      } lines of recovery each, and ${shared} shared ones; Fallible has ${own}, and declares identities.`
     )
   })
 })

@@ -1,10 +1,11 @@
 /** What a run keeps of what it has done, also if it is interrupted, and the options of a single run. */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Model, Policy, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import { Agent, Model, ModelFailure, Policy, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import * as AgentEvent from "@fallible/core/AgentEvent"
 import * as CallFacts from "@fallible/core/CallFacts"
 import * as RunHandle from "@fallible/core/RunHandle"
 import { ScriptedModel } from "@fallible/testing"
-import { Deferred, Effect, Exit, Fiber, Schema, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, HashMap, Schema, Stream } from "effect"
 import { logging } from "../support/illTyped.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -281,22 +282,54 @@ describe("what a run keeps", () => {
       assert.deepStrictEqual(all, [])
     }))
 
-  it.effect("ends the run if it cannot be stored, so that nothing more is done that would be forgotten", () =>
+  const acting = (acted: Array<number>) =>
+    Tool.make("act", {
+      description: "Acts",
+      parameters: Schema.Struct({ n: Schema.Int }),
+      success: Schema.Void,
+      identity: ({ n }) => n
+    }, ({ n }) => Effect.sync(() => void acted.push(n)))
+
+  it.effect("halts the run if it cannot be stored, so that nothing more is done that would be forgotten", () =>
     Effect.gen(function*() {
-      let acted = 0
-      const act = Tool.make("act", { description: "Acts", success: Schema.Void }, () => Effect.sync(() => void acted++))
-      const run = Agent.make({ toolkit: Toolkit.make(act) }).run("Go.", { keep: () => Effect.die("no store") })
-      const script = ScriptedModel.layer([calls(["act"], ["act"]), call("act")])
-      const { value } = yield* logging(Effect.exit(Effect.provide(run, script)))
-      assert.isTrue(Exit.hasDies(value))
-      assert.strictEqual(acted, 1)
+      const acted: Array<number> = []
+      const run = Agent.make({ toolkit: Toolkit.make(acting(acted)) }).run("Go.", {
+        keep: () => Effect.die("no store")
+      })
+      const script = ScriptedModel.layer([call("act", { n: 1 }), call("act", { n: 2 })])
+      const { logged, value: failure } = yield* logging(Effect.flip(Effect.provide(run, script)))
+      assert.deepStrictEqual(acted, [1])
+      assert.strictEqual(failure._tag, "RunHalted")
+      // What could not be stored is not lost.
+      assert.strictEqual(HashMap.size(failure.facts.intents), 1)
+      assert.strictEqual(failure.transcript.length, 3)
+      assert.include(logged.join(), "The 'keep' of a run failed")
     }))
 
-  it.effect("is refused if it is no Effect", () =>
+  it.effect("halts the run also at its end, whatever its end is, and a client learns no more of it", () =>
+    Effect.gen(function*() {
+      const ends = [text("Done."), new ModelFailure({ code: "refused", detail: "No.", transient: false }), call("ask")]
+      for (const end of ends) {
+        const keep = () => Effect.die(new Error("secret"))
+        const run = agent.stream("Go.", { keep }).pipe(
+          AgentEvent.forClients(),
+          Stream.runCollect,
+          Effect.provide(ScriptedModel.layer([end]))
+        )
+        const { value } = yield* logging(run)
+        const last = value.at(-1)
+        assert.deepInclude(last, { _tag: "RunFailed", failure: "RunHalted" })
+        assert.notInclude(JSON.stringify(value), "secret")
+      }
+    }))
+
+  it.effect("halts the run if it is no Effect", () =>
     Effect.gen(function*() {
       const keep = (() => Promise.resolve()) as unknown as () => Effect.Effect<void>
-      const exit = yield* Effect.exit(Effect.provide(agent.run("Go.", { keep }), ScriptedModel.layer([text("Hi.")])))
-      assert.include(String(exit), "The 'keep' of a run")
+      const run = agent.run("Go.", { keep }).pipe(Effect.flip, Effect.provide(ScriptedModel.layer([text("Hi.")])))
+      const { logged, value } = yield* logging(run)
+      assert.strictEqual(value._tag, "RunHalted")
+      assert.include(logged.join(), "The 'keep' of a run")
     }))
 })
 

@@ -11,7 +11,7 @@
  * | `RunSuspended` | a call asks its user, or for an approval           | `agent.resume(failure.suspension, replies)`        |
  * | `RunStopped`   | a tool stopped the run                             | read the `reason`                                  |
  * | `OutputRefused` | the model gave no answer that fits the `output`   | read the `issues`; continue from the `transcript`  |
- * | `RunHalted`    | the journal of the run failed                      | repair the journal, and run again with it          |
+ * | `RunHalted`    | the journal or the `keep` of the run failed        | repair it, and run again with it                   |
  * | `RunRefused`   | an input of the run is invalid                     | read the `detail`; decode stored data before use   |
  *
  * `console.log` and Effect's loggers for text show a failure in short: its detail, and its report as a table. A logger
@@ -335,7 +335,7 @@ const RunHaltedFields = stored({ _tag: Schema.tag("RunHalted"), step: Schema.Str
  */
 export class RunHalted extends RunFailure<
   RunFields & {
-    /** The name of the step at which the journal failed. */
+    /** The name of the step at which the journal failed; `"keep"` if what was done could not be stored. */
     readonly step: string
     /** The failure of the journal, for logs in this process. */
     readonly cause?: unknown

@@ -13,7 +13,7 @@ const Row = Schema.Struct({ id: Schema.String, conversation: Schema.fromJsonStri
 type Conversation = typeof Conversation.Type
 const nothing: Conversation = { transcript: Transcript.make([]), facts: CallFacts.empty }
 
-/** A database that is down is a defect, which ends the run: nothing is charged that would be forgotten. */
+/** A database that is down is a defect, which halts the run: nothing more is charged that would be forgotten. */
 export class Conversations extends Context.Service<Conversations, {
   readonly load: (id: string) => Effect.Effect<Conversation>
   readonly save: (id: string, conversation: Conversation) => Effect.Effect<void>

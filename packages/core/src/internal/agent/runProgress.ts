@@ -1,7 +1,8 @@
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { AgentFailure, Suspension } from "../../AgentFailure.ts"
+import { type AgentFailure, RunHalted, type Suspension } from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
 import * as CallFacts from "../../CallFacts.ts"
 import type { Reply } from "../../Model.ts"
@@ -52,15 +53,16 @@ export const followed = <T extends Tool.Any, R>(
   const progress = new Progress(run, state, keep)
   run.tracker = progress
   if (typeof handle === "object") readers.set(handle, () => progress.known)
-  return Effect.onExit(rest(), (exit) => {
-    const failure = Option.getOrUndefined(Exit.findErrorOption(exit))
-    progress.end = Exit.isSuccess(exit) ? exit.value : failure
-    if (failure?._tag === "RunRefused") return Effect.void
-    if (Exit.isSuccess(exit) || failure !== undefined) return progress.kept
-    // What ends the run here already must not be hidden.
-    return Effect.catchCause(progress.kept, (cause) => reportDefect("The 'keep' of a run failed", cause))
+  if (keep === undefined) return Effect.onExit(rest(), (exit) => Effect.sync(() => progress.ended(exit)))
+  const ended = Effect.onExit(rest(), (exit) => {
+    progress.ended(exit)
+    return Exit.isFailure(exit) && progress.end?._tag === "RunRefused" ? Effect.void : Effect.exit(progress.kept)
   })
+  return Effect.flatMap(Effect.exit(ended), (exit) => progress.isKept ? exit : Effect.fail(notKept(progress.known)))
 }
+
+const notKept = ({ facts, report, transcript }: Known) =>
+  new RunHalted({ detail: "What the run has done could not be stored.", step: "keep", facts, report, transcript })
 
 class Progress<T extends Tool.Any> implements Tracker {
   readonly #run: Run<T>
@@ -71,16 +73,33 @@ class Progress<T extends Tool.Any> implements Tracker {
   readonly #begun = new Set<number>()
   #facts: CallFacts.CallFacts
   /** How the run has ended. */
-  end: Pick<Known, "transcript" | "report" | "facts" | "suspension"> | undefined
+  end: (Pick<Known, "transcript" | "report" | "facts" | "suspension"> & { readonly _tag?: string }) | undefined
+  /** False once it could not be stored. */
+  isKept = true
   readonly kept: Effect.Effect<void>
 
   constructor(run: Run<T>, state: State, keep: Followers["keep"]) {
-    this.kept = keep === undefined
-      ? Effect.void
-      : Effect.suspend(() => runContained(requireEffect("The 'keep' of a run", keep(this.known))))
+    this.kept = keep === undefined ? Effect.void : this.#keeping(keep)
     this.#run = run
     this.#state = state
     this.#facts = state.facts
+  }
+
+  ended(exit: Exit.Exit<Answer, AgentFailure>): void {
+    this.end = Exit.isSuccess(exit) ? exit.value : Option.getOrUndefined(Exit.findErrorOption(exit))
+  }
+
+  // If it fails, the run dies here, and then halts: it does nothing more that would be forgotten.
+  #keeping(keep: NonNullable<Followers["keep"]>): Effect.Effect<void> {
+    const label = "The 'keep' of a run"
+    return Effect.catchCause(
+      Effect.suspend(() => runContained(requireEffect(label, keep(this.known)))),
+      (cause) => {
+        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+        this.isKept = false
+        return Effect.andThen(reportDefect(`${label} failed`, cause), Effect.failCause(cause))
+      }
+    )
   }
 
   turn(state: State): void {
