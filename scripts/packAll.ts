@@ -3,7 +3,7 @@
  *
  * A starter is a project of its own. It holds the tarballs that it installs, so it works in any folder of any machine.
  */
-import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join, relative, resolve } from "node:path"
 import { packed } from "./packed.ts"
 
@@ -52,20 +52,24 @@ const writeStarter = (template: string, folder: string, tarballs: ReadonlyMap<st
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(all, undefined, 2)}\n`)
 }
 
-/** Writes tarballs and starters to a folder, and replaces what an earlier run has written there. */
+/** Writes tarballs and starters to an empty folder. */
 export const packAll = (folder: string): ReadonlyMap<string, string> => {
   mkdirSync(folder, { recursive: true })
+  if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty: name another folder.`)
   const tarballs = packed(folder)
   for (const [name, template] of Object.entries(starters)) {
-    rmSync(join(folder, name), { recursive: true, force: true })
     writeStarter(join(root, "starters", template), join(folder, name), tarballs)
   }
   return tarballs
 }
 
 if (import.meta.main) {
-  const folder = resolve(process.argv[2] ?? join(root, "packed"))
-  const at = relative(process.cwd(), folder)
+  // pnpm runs scripts in the root, and tells where it was started.
+  const here = process.env["INIT_CWD"] ?? process.cwd()
+  const usual = join(root, "packed")
+  const folder = resolve(here, process.argv[2] ?? usual)
+  if (folder === usual) rmSync(usual, { recursive: true, force: true })
+  const at = relative(here, folder)
   for (const tarball of packAll(folder).values()) process.stdout.write(`${join(at, basename(tarball))}\n`)
   process.stdout.write(`
 ${join(at, "starter")}         an agent that charges once, with a test: plain TypeScript

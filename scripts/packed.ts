@@ -1,6 +1,6 @@
 /** Packs the packages as for publishing, and creates projects that install them. */
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
@@ -10,8 +10,10 @@ export const names = ["arguments", "errors", "core", "providers", "ai-sdk", "tes
 
 /** Runs a command. If it fails, throws with its whole output. */
 export const run = (command: string, args: ReadonlyArray<string>, cwd: string): string => {
-  const { status, stderr, stdout } = spawnSync(command, args, { cwd, encoding: "utf8" })
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")}\n${stdout}\n${stderr}`)
+  // The programs of npm are scripts of a shell on Windows.
+  const shell = process.platform === "win32"
+  const { error, status, stderr, stdout } = spawnSync(command, args, { cwd, encoding: "utf8", shell })
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")}\n${stdout}\n${stderr}`, { cause: error })
   return stdout
 }
 
@@ -22,10 +24,14 @@ export const packed = (folder: string): ReadonlyMap<string, string> => {
   for (const name of names) {
     run("npx", ["-y", "pnpm@12", "pack", "--pack-destination", folder], join(root, "packages", name))
   }
-  const tarballs = readdirSync(folder).filter((file) => file.endsWith(".tgz"))
-  return new Map(
-    names.map((name) => [name, join(folder, tarballs.find((file) => file.startsWith(`fallible-${name}-`))!)])
+  return new Map(names.map((name) => [name, join(folder, `fallible-${name}-${versionOf(name)}.tgz`)]))
+}
+
+const versionOf = (name: string): string => {
+  const { version }: { readonly version: string } = JSON.parse(
+    readFileSync(join(root, "packages", name, "package.json"), "utf8")
   )
+  return version
 }
 
 /** Creates a project with the packages and one version of `effect` installed, and returns its folder. */

@@ -3,9 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, Model, ModelFailure, Policy, Tool, ToolCall, Toolkit, Transcript } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
 import * as CallFacts from "@fallible/core/CallFacts"
+import * as Claims from "@fallible/core/Claims"
+import * as Journal from "@fallible/core/Journal"
 import * as RunHandle from "@fallible/core/RunHandle"
 import { ScriptedModel } from "@fallible/testing"
-import { Deferred, Effect, Exit, Fiber, HashMap, Schema, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, HashMap, Layer, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { logging } from "../support/illTyped.ts"
 import { codesOf } from "../support/toldFailures.ts"
 
@@ -321,6 +324,118 @@ describe("what a run keeps", () => {
         assert.deepInclude(last, { _tag: "RunFailed", failure: "RunHalted" })
         assert.notInclude(JSON.stringify(value), "secret")
       }
+    }))
+
+  it.effect("is stored one after the other, and whole before an interrupted run has ended", () =>
+    Effect.gen(function*() {
+      // A store that nobody can abort: its first write waits, and the second does not.
+      const [begun, write, second] = yield* Effect.all([
+        Deferred.make<void>(),
+        Deferred.make<void>(),
+        Deferred.make<void>()
+      ])
+      const written: Array<number> = []
+      const keep = ({ facts }: RunHandle.RunProgress) =>
+        Effect.suspend(() => {
+          const size = HashMap.size(facts.intents)
+          const waits = size === 1
+            ? Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(write))
+            : Effect.void
+          return Effect.andThen(waits, Effect.sync(() => void written.push(size)))
+        })
+      const charge = Tool.make("charge", {
+        description: "Charges",
+        parameters: Schema.Struct({ n: Schema.Int }),
+        success: Schema.Void,
+        identity: ({ n }) => n
+      }, ({ n }) => n === 1 ? Effect.void : Effect.andThen(Deferred.await(begun), Deferred.succeed(second, undefined)))
+      const run = Agent.make({ toolkit: Toolkit.make(charge) }).run("Go.", { keep })
+      const fiber = yield* Effect.forkChild(
+        Effect.provide(run, ScriptedModel.layer([calls(["charge", { n: 1 }], ["charge", { n: 2 }])]))
+      )
+      yield* Deferred.await(second)
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(written, [])
+      yield* Deferred.succeed(write, undefined)
+      yield* Fiber.join(interrupting)
+      assert.deepStrictEqual(written.slice(0, 1), [1])
+      assert.strictEqual(written.at(-1), 2)
+    }))
+
+  it.effect("is not replaced by less, if a replay ends before it has come as far as the process before it", () =>
+    Effect.gen(function*() {
+      const { all, keep } = stored()
+      const records = new Map<string, unknown>()
+      let isDown = false
+      const journal: Journal.Journal = {
+        step: ({ error, name, success }, effect) => {
+          const codec = Schema.toCodecJson(Schema.Exit(success, error, Schema.Defect()))
+          if (isDown) return Effect.fail(new Journal.JournalFailure({ detail: "Down." }))
+          if (records.has(name)) return Effect.suspend(() => Schema.decodeUnknownSync(codec)(records.get(name)))
+          return Effect.flatMap(Effect.exit(effect), (exit) => {
+            records.set(name, Schema.encodeSync(codec)(exit))
+            return exit
+          })
+        }
+      }
+      const play = (script: ScriptedModel.Script) =>
+        agent.run("Go.", { id: "job-1", keep }).pipe(
+          Effect.provideService(Journal.current, journal),
+          Effect.provide(ScriptedModel.layer(script))
+        )
+      yield* play([call("act"), text("Done.")])
+      const before = all.length
+      isDown = true
+      const { value: halted } = yield* logging(Effect.flip(play([])))
+      assert.strictEqual(halted._tag, "RunHalted")
+      assert.lengthOf(all, before)
+      // A replay that reaches the end stores it again.
+      isDown = false
+      yield* play([])
+      assert.deepStrictEqual(all.slice(before).map(({ transcript }) => transcript.length), [4])
+    }))
+
+  it.effect("keeps the questions of a run that was interrupted before it went on", () =>
+    Effect.gen(function*() {
+      const { all, keep } = stored()
+      const asking = yield* Effect.flip(Effect.provide(agent.run("Go."), ScriptedModel.layer([call("ask")])))
+      if (asking._tag !== "RunSuspended") return assert.fail(asking._tag)
+      const claimed = yield* Deferred.make<void>()
+      const claim = () => Effect.andThen(Deferred.succeed(claimed, undefined), Effect.never)
+      const fiber = yield* agent.resume(asking.suspension, "This.", { keep }).pipe(
+        Effect.provide([ScriptedModel.layer([]), Layer.succeed(Claims.Claims, { claim })]),
+        Effect.forkChild
+      )
+      yield* Deferred.await(claimed)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(all, [])
+    }))
+
+  it.effect("does not end the lineage of the transcript, by which models keep what they have made of it", () =>
+    Effect.gen(function*() {
+      const lineages = new Set<object>()
+      const { keep } = stored()
+      let turn = 0
+      const model = Model.layer({
+        respond: ({ transcript }) =>
+          Effect.sync(() => {
+            lineages.add(transcript.lineage)
+            return ++turn < 3 ? call("act") : text("Done.")
+          })
+      })
+      yield* Effect.provide(agent.run("Go.", { keep }), model)
+      assert.strictEqual(lineages.size, 1)
+    }))
+
+  it.effect("is no function: the run is refused", () =>
+    Effect.gen(function*() {
+      const keep = 7 as unknown as () => Effect.Effect<void>
+      const refused = yield* Effect.flip(Effect.provide(agent.run("Go.", { keep }), ScriptedModel.layer([])))
+      if (refused._tag !== "RunRefused") return assert.fail(refused._tag)
+      assert.deepStrictEqual(refused.issues.map(({ expected, path }) => [path, expected]), [
+        [["keep"], "a function that returns an Effect"]
+      ])
     }))
 
   it.effect("halts the run if it is no Effect", () =>

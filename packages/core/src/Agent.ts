@@ -277,7 +277,8 @@ export interface RunSettings {
   readonly handle?: RunHandle
   /**
    * Stores how far the run has come: after each call that acts, and when the run has ended, whether with an answer, with a
-   * failure, or because it was interrupted. The run waits for it, whatever its limits. If it fails, that is reported as a defect
+   * failure, or because it was interrupted. The run waits for it, also while it is interrupted and
+   * whatever its limits, so give it a timeout. If it fails, that is reported as a defect
    * (`Observer.onDefect`), and the run halts (`RunHalted`). A run that was refused has done nothing, and stores nothing. Default:
    * nothing is stored.
    */

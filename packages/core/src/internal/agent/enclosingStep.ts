@@ -11,6 +11,8 @@ export interface Fault {
 export class Halt {
   readonly #around: EnclosingStep | undefined
   #fault: Fault | undefined
+  /** False while the run only takes what its journal has: until then, an earlier process has come further. */
+  isAhead = false
 
   constructor(around: EnclosingStep | undefined) {
     this.#around = around

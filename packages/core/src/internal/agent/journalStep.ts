@@ -47,15 +47,17 @@ export const journalStep = <A, E, R>(
     let isOver = false
     const timed = (self: Effect.Effect<A, E, R>) =>
       // What a journal leaves behind must not begin once the step has ended.
-      Effect.suspend(() =>
-        isOver ? Effect.interrupt : Effect.flatMap(
+      Effect.suspend(() => {
+        if (isOver) return Effect.interrupt
+        halt.isAhead = true
+        return Effect.flatMap(
           Effect.exit(Effect.provideService(time.within(self), enclosing, inside)),
           (exit) =>
             inside.isInterrupted
               ? Effect.interrupt
               : Effect.map(exit, (value) => ({ version, value, used: time.used }))
         )
-      )
+      })
     const step = {
       name,
       error,

@@ -22,6 +22,7 @@ export interface Opening {
   readonly scope?: string | undefined
   readonly facts?: CallFacts.CallFacts | undefined
   readonly deltas?: unknown
+  readonly keep?: unknown
 }
 
 /**
@@ -30,13 +31,13 @@ export interface Opening {
  * @param acting the names of the tools that may act twice if their earlier calls are not known
  */
 export const refusalOfOpening = (opening: Opening, acting: ReadonlySet<string>): RunRefused | undefined => {
-  const { deltas, facts, id, question, scope, transcript } = opening
+  const { deltas, facts, id, keep, question, scope, transcript } = opening
   const unknown = unknownOption("A run", opening, names) ??
     attempt(() => Predicate.isObject(question) ? unknownOption("A question", question, questionFields) : undefined)
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most inputs are this simple, and need no check by a schema.
   const isSimple = id === undefined && scope === undefined && facts === undefined && deltas === undefined &&
-    unknown === undefined
+    keep === undefined && unknown === undefined
   const forgotten = isTranscript && facts === undefined ? actingIn(transcript, acting) : []
   if (typeof question === "string" && isTranscript && isSimple && forgotten.length === 0) return undefined
   const carried = {
@@ -155,6 +156,12 @@ const Name = Schema.String.check(
   Schema.makeFilter((name) => name.trim() !== "" && name.length <= 256 ? undefined : "a name of 1 to 256 characters")
 )
 
+const Keep = Schema.optional(
+  Schema.declare((u): u is unknown => Predicate.isFunction(u)).annotate({
+    expected: "a function that returns an Effect"
+  })
+)
+
 const Deltas = Schema.optional(Schema.Array(Schema.Literals(["reasoning", "arguments"])))
 
 const ofOpening = issuesBy(
@@ -171,7 +178,8 @@ const ofOpening = issuesBy(
     id: Schema.optional(Name),
     scope: Schema.optional(Name),
     facts: Schema.optional(Schema.toType(CallFacts.schema)),
-    deltas: Deltas
+    deltas: Deltas,
+    keep: Keep
   })
 )
 
@@ -188,7 +196,7 @@ const wrongScope = ({ facts, scope }: Opening): FieldIssue | undefined => {
     : { path, expected: `facts of the scope '${scope}'`, actual: `those of '${facts.scope}'` }
 }
 
-const ofSettings = issuesBy(Schema.Struct({ deltas: Deltas }))
+const ofSettings = issuesBy(Schema.Struct({ deltas: Deltas, keep: Keep }))
 
 const ofPostponement = issuesBy(Schema.Struct({ postponement: Postponement }))
 

@@ -2,6 +2,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Semaphore from "effect/Semaphore"
 import { type AgentFailure, RunHalted, type Suspension } from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
 import * as CallFacts from "../../CallFacts.ts"
@@ -9,20 +10,21 @@ import type { Reply } from "../../Model.ts"
 import type { RunReport } from "../../RunReport.ts"
 import type * as Tool from "../../Tool.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
-import type { Message, Transcript } from "../../Transcript.ts"
+import * as Transcript from "../../Transcript.ts"
 import { requireEffect } from "../call/runUserCode.ts"
 import { isNotRun, notRun } from "../dispatch/concurrentCalls.ts"
 import { handedOn } from "../dispatch/lateDoubt.ts"
 import { reportDefect } from "../fiber/reportDefect.ts"
 import { runContained } from "../fiber/runContained.ts"
-import { assistantMessage, renderOutcome } from "./messages.ts"
+import { assistantMessage } from "./messages.ts"
 import type { Run, State, Tracker } from "./runState.ts"
+import { shownAlone } from "./shownOutcomes.ts"
 import { afterCall, openOutcome } from "./turnCalls.ts"
 
 /** What is known of a run: see `RunProgress`. */
 interface Known {
   readonly runId: string
-  readonly transcript: Transcript
+  readonly transcript: Transcript.Transcript
   readonly report: RunReport
   readonly facts: CallFacts.CallFacts
   readonly inDoubt: ReadonlyArray<CallFacts.Doubt>
@@ -56,7 +58,10 @@ export const followed = <T extends Tool.Any, R>(
   if (keep === undefined) return Effect.onExit(rest(), (exit) => Effect.sync(() => progress.ended(exit)))
   const ended = Effect.onExit(rest(), (exit) => {
     progress.ended(exit)
-    return Exit.isFailure(exit) && progress.end?._tag === "RunRefused" ? Effect.void : Effect.exit(progress.kept)
+    // Nothing has run, or an earlier process has come further.
+    const isBehind = !progress.hasBegun || progress.end === undefined && !progress.isAhead ||
+      progress.end?._tag === "RunHalted" && !progress.isAhead
+    return isBehind ? Effect.void : Effect.exit(progress.stored)
   })
   return Effect.flatMap(Effect.exit(ended), (exit) => progress.isKept ? exit : Effect.fail(notKept(progress.known)))
 }
@@ -76,10 +81,14 @@ class Progress<T extends Tool.Any> implements Tracker {
   end: (Pick<Known, "transcript" | "report" | "facts" | "suspension"> & { readonly _tag?: string }) | undefined
   /** False once it could not be stored. */
   isKept = true
-  readonly kept: Effect.Effect<void>
+  /** False until the first turn: a run that goes on may be refused, or interrupted, before. */
+  hasBegun = false
+  readonly stored: Effect.Effect<void>
+  // Of two stores at once, the older one could end last.
+  readonly #storing = Semaphore.makeUnsafe(1)
 
   constructor(run: Run<T>, state: State, keep: Followers["keep"]) {
-    this.kept = keep === undefined ? Effect.void : this.#keeping(keep)
+    this.stored = keep === undefined ? Effect.void : this.#storingBy(keep)
     this.#run = run
     this.#state = state
     this.#facts = state.facts
@@ -89,20 +98,27 @@ class Progress<T extends Tool.Any> implements Tracker {
     this.end = Exit.isSuccess(exit) ? exit.value : Option.getOrUndefined(Exit.findErrorOption(exit))
   }
 
-  // If it fails, the run dies here, and then halts: it does nothing more that would be forgotten.
-  #keeping(keep: NonNullable<Followers["keep"]>): Effect.Effect<void> {
+  /** Whether this process has done anything that no journal has told it. */
+  get isAhead(): boolean {
+    return this.#run.halt?.isAhead !== false
+  }
+
+  // If it fails, the run dies here, and then halts: it does nothing more that would be forgotten. An interruption waits for
+  // the store, because nobody knows whether an interrupted one has been made.
+  #storingBy(keep: NonNullable<Followers["keep"]>): Effect.Effect<void> {
     const label = "The 'keep' of a run"
-    return Effect.catchCause(
+    const store = Effect.catchCause(
       Effect.suspend(() => runContained(requireEffect(label, keep(this.known)))),
       (cause) => {
-        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
         this.isKept = false
-        return Effect.andThen(reportDefect(`${label} failed`, cause), Effect.failCause(cause))
+        return Effect.andThen(reportDefect(`${label} failed`, cause), Effect.die(Cause.squash(cause)))
       }
     )
+    return Effect.uninterruptible(this.#storing.withPermit(store))
   }
 
   turn(state: State): void {
+    this.hasBegun = true
     this.#state = state
     this.#facts = state.facts
     this.#reply = undefined
@@ -154,14 +170,10 @@ class Progress<T extends Tool.Any> implements Tracker {
       facts = afterCall(this.#run, facts, call, outcome)
       return outcome
     })
-    const results = reply.calls.map((call, index): Message => ({
-      role: "tool",
-      callId: call.id,
-      name: call.name,
-      text: renderOutcome(this.#run, outcomes[index]!, call, [])
-    }))
+    const results = reply.calls.map((call, index) => shownAlone(this.#run, call, outcomes[index]!))
     return {
-      transcript: transcript.append(assistantMessage(reply), ...results),
+      // Appended to the run's own transcript, they would end its lineage.
+      transcript: Transcript.make([...transcript, assistantMessage(reply), ...results]),
       report: account.ended(turn, reply, outcomes).report,
       facts
     }

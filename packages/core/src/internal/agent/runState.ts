@@ -96,7 +96,7 @@ export interface Tracker {
   /** @param facts the facts of the run, including this call */
   readonly callEnded: (index: number, outcome: ToolOutcome, facts: CallFacts.CallFacts) => void
   /** Stores how far the run has come. */
-  readonly kept: Effect.Effect<void>
+  readonly stored: Effect.Effect<void>
 }
 
 /**

@@ -63,6 +63,21 @@ export const shownOutcomes = <T extends Tool.Any>(
   return { messages: noted, length, verdict, faults }
 }
 
+/**
+ * Renders an outcome of a turn that has not ended: without notes, and cut without a way to the rest, which nobody keeps.
+ */
+export const shownAlone = <T extends Tool.Any>(
+  run: Run<T>,
+  call: Reply["calls"][number],
+  outcome: ToolOutcome
+): Message => {
+  const whole = renderOutcome(run, outcome, call, [])
+  const cut = run.resultSize === undefined || isSmall(whole, run.resultSize)
+    ? undefined
+    : sizedOutcome(outcome, run.toolkit.tools.get(call.name), run.resultSize, undefined, call.id)
+  return messageOf(call, outcome, cut === undefined ? whole : renderOutcome(run, cut.outcome, call, []))
+}
+
 // Most outcomes are a text.
 const messageOf = (call: Reply["calls"][number], outcome: ToolOutcome, text: string): Message => {
   const message = { role: "tool", callId: call.id, name: call.name, text } as const
