@@ -108,12 +108,12 @@ describe("the comparison with other libraries", () => {
     )
     const counts = others.map(([, count]) => count)
     const text = readme.replaceAll("\n", " ")
-    assert.include(text, `right answers in [${scenarios} scenarios]`)
+    assert.include(text, `and of a careful one, in [${scenarios} scenarios]`)
     assert.include(
       text,
-      `have ${Math.min(...counts)} to ${
+      `Lines of recovery: ${Math.min(...counts)} to ${
         Math.max(...counts)
-      } lines of recovery each, and ${shared} shared ones; Fallible has ${own}, and declares identities.`
+      } each, and ${shared} shared; for Fallible ${own}, and declared identities.`
     )
   })
 })
