@@ -137,7 +137,7 @@ export interface Options<
    */
   readonly onLimit?: "fail" | "conclude"
   /**
-   * What happens to a call that a doubt holds back, about an earlier call. `"refuse"`: the model is told so. `"ask"`: the run
+   * What happens to a call that a doubt about an earlier call holds back. `"refuse"`: the model is told so. `"ask"`: the run
    * asks its user first what became of the earlier call (`RunSuspended`), and the reply `"yes"` or `"no"` settles it; any
    * other reply leaves the doubt. Ask only a user who can know, such as an operator. Default: `"refuse"`.
    */
@@ -277,10 +277,9 @@ export interface RunSettings {
   readonly handle?: RunHandle
   /**
    * Stores how far the run has come: after each call that acts, and when the run has ended, whether with an answer, with a
-   * failure, or because it was interrupted. The run waits for it, also while it is interrupted and
-   * whatever its limits, so give it a timeout. If it fails, that is reported as a defect
-   * (`Observer.onDefect`), and the run halts (`RunHalted`). A run that was refused has done nothing, and stores nothing. Default:
-   * nothing is stored.
+   * failure, or because it was interrupted. The run waits for it, even while it is interrupted, and whatever its limits, so give
+   * it a timeout. If it fails, that is reported as a defect (`Observer.onDefect`), and the run halts (`RunHalted`). A run that
+   * was refused has done nothing, and stores nothing. Default: nothing is stored.
    */
   readonly keep?: (progress: RunProgress) => Effect.Effect<void>
 }
@@ -352,8 +351,8 @@ export interface Agent<out T extends Tool.Any, out R = never, out A extends Fiel
 
   /**
    * Like `run`, but returns the events of the run as a stream. The stream ends with `RunEnded`, or with `RunSuspended` or
-   * `RunPostponed` if the run waits, or fails. Closing the stream interrupts the run. If its reader
-   * is interrupted, the run ends before the finalizers of the reader.
+   * `RunPostponed` if the run waits, or fails. Closing the stream interrupts the run. If its reader is
+   * interrupted, the run ends before the finalizers of the reader.
    */
   readonly stream: (
     question: Question,

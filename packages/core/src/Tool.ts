@@ -384,7 +384,7 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    */
   readonly poll?: PollOptions
   /**
-   * Lets an attempt finish, even if its time is up or its run is interrupted. If the tool acts, the `Observer`
+   * Lets an attempt finish even if its time is up or its run is interrupted. If the tool acts, the `Observer`
    * reports how the attempt ended. Default: `false`.
    */
   readonly uninterruptible?: boolean
@@ -443,7 +443,7 @@ export interface SettlesOptions<in A> {
 export interface PollOptions {
   /** How long to wait between two runs of the tool. */
   readonly every: Duration.Input
-  /** How long to wait in all, for one call of the model. Default: 1 minute, unless `every` is longer. */
+  /** How long to wait in all for one call of the model. Default: 1 minute, unless `every` is longer. */
   readonly atMost?: Duration.Input
 }
 

@@ -58,10 +58,7 @@ export const followed = <T extends Tool.Any, R>(
   if (keep === undefined) return Effect.onExit(rest(), (exit) => Effect.sync(() => progress.ended(exit)))
   const ended = Effect.onExit(rest(), (exit) => {
     progress.ended(exit)
-    // Nothing has run, or an earlier process has come further.
-    const isBehind = !progress.hasBegun || progress.end === undefined && !progress.isAhead ||
-      progress.end?._tag === "RunHalted" && !progress.isAhead
-    return isBehind ? Effect.void : Effect.exit(progress.stored)
+    return Effect.exit(progress.stored)
   })
   return Effect.flatMap(Effect.exit(ended), (exit) => progress.isKept ? exit : Effect.fail(notKept(progress.known)))
 }
@@ -81,8 +78,8 @@ class Progress<T extends Tool.Any> implements Tracker {
   end: (Pick<Known, "transcript" | "report" | "facts" | "suspension"> & { readonly _tag?: string }) | undefined
   /** False once it could not be stored. */
   isKept = true
-  /** False until the first turn: a run that goes on may be refused, or interrupted, before. */
-  hasBegun = false
+  // False until the first turn: a run that goes on may be refused, or interrupted, before.
+  #hasBegun = false
   readonly stored: Effect.Effect<void>
   // Of two stores at once, the older one could end last.
   readonly #storing = Semaphore.makeUnsafe(1)
@@ -98,9 +95,11 @@ class Progress<T extends Tool.Any> implements Tracker {
     this.end = Exit.isSuccess(exit) ? exit.value : Option.getOrUndefined(Exit.findErrorOption(exit))
   }
 
-  /** Whether this process has done anything that no journal has told it. */
-  get isAhead(): boolean {
-    return this.#run.halt?.isAhead !== false
+  // Nothing has run; or an earlier process has come further, and this one did not reach its end.
+  get #isBehind(): boolean {
+    if (!this.#hasBegun) return true
+    const { end } = this
+    return this.#run.halt?.isAhead === false && (end === undefined || end._tag === "RunHalted")
   }
 
   // If it fails, the run dies here, and then halts: it does nothing more that would be forgotten. An interruption waits for
@@ -114,11 +113,12 @@ class Progress<T extends Tool.Any> implements Tracker {
         return Effect.andThen(reportDefect(`${label} failed`, cause), Effect.die(Cause.squash(cause)))
       }
     )
-    return Effect.uninterruptible(this.#storing.withPermit(store))
+    const inOrder = Effect.uninterruptible(this.#storing.withPermit(store))
+    return Effect.suspend(() => this.#isBehind ? Effect.void : inOrder)
   }
 
   turn(state: State): void {
-    this.hasBegun = true
+    this.#hasBegun = true
     this.#state = state
     this.#facts = state.facts
     this.#reply = undefined

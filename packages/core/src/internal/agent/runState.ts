@@ -95,7 +95,7 @@ export interface Tracker {
   readonly callBegan: (index: number) => void
   /** @param facts the facts of the run, including this call */
   readonly callEnded: (index: number, outcome: ToolOutcome, facts: CallFacts.CallFacts) => void
-  /** Stores how far the run has come. */
+  /** Stores how far the run has come, unless an earlier process has come further. */
   readonly stored: Effect.Effect<void>
 }
 

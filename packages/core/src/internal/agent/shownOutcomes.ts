@@ -39,9 +39,7 @@ export const shownOutcomes = <T extends Tool.Any>(
     const call = calls[index]!
     const tool: Tool.Any | undefined = run.toolkit.tools.get(call.name)
     const whole = renderOutcome(run, outcome, call, faults)
-    const cut = run.resultSize === undefined || isSmall(whole, run.resultSize)
-      ? undefined
-      : sizedOutcome(outcome, tool, run.resultSize, run.kept, `result_${state.transcript.length + index}`)
+    const cut = cutOf(run, outcome, whole, tool, run.kept, `result_${state.transcript.length + index}`)
     sized.push(cut)
     observed.push({ call, outcome: cut === undefined ? outcome : cut.observed, tool })
     const text = cut === undefined ? whole : renderOutcome(run, cut.outcome, call, faults)
@@ -72,11 +70,22 @@ export const shownAlone = <T extends Tool.Any>(
   outcome: ToolOutcome
 ): Message => {
   const whole = renderOutcome(run, outcome, call, [])
-  const cut = run.resultSize === undefined || isSmall(whole, run.resultSize)
-    ? undefined
-    : sizedOutcome(outcome, run.toolkit.tools.get(call.name), run.resultSize, undefined, call.id)
+  const cut = cutOf(run, outcome, whole, run.toolkit.tools.get(call.name), undefined, call.id)
   return messageOf(call, outcome, cut === undefined ? whole : renderOutcome(run, cut.outcome, call, []))
 }
+
+// Most results are small.
+const cutOf = <T extends Tool.Any>(
+  { resultSize }: Run<T>,
+  outcome: ToolOutcome,
+  whole: string,
+  tool: Tool.Any | undefined,
+  kept: Run<T>["kept"],
+  id: string
+): Sized | undefined =>
+  resultSize === undefined || isSmall(whole, resultSize)
+    ? undefined
+    : sizedOutcome(outcome, tool, resultSize, kept, id)
 
 // Most outcomes are a text.
 const messageOf = (call: Reply["calls"][number], outcome: ToolOutcome, text: string): Message => {

@@ -106,7 +106,7 @@ export const runCalls = <T extends Tool.Any>(
       const { tracker } = run
       return tracker === undefined || (tool?.sideEffect ?? "none") === "none"
         ? performed
-        : Effect.tap(performed, () => run.halt?.isAhead === false ? Effect.void : tracker.stored)
+        : Effect.tap(performed, tracker.stored)
     }
     // A call that acts may have to wait for others of its group.
     return ended === undefined || (tool?.sideEffect ?? "none") === "none" ? begin() : Effect.suspend(begin)
