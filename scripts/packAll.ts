@@ -37,7 +37,7 @@ const writeStarter = (template: string, folder: string, tarballs: ReadonlyMap<st
   })
   mkdirSync(join(folder, "packages"))
   const { dependencies, devDependencies, ...manifest } = manifestIn(template)
-  const packed = (asked: Dependencies | undefined): Dependencies => ({
+  const asFiles = (asked: Dependencies | undefined): Dependencies => ({
     ...asked,
     ...Object.fromEntries(Array.from(ours(asked), (name) => {
       const tarball = tarballs.get(name)!
@@ -46,8 +46,8 @@ const writeStarter = (template: string, folder: string, tarballs: ReadonlyMap<st
       return [`@fallible/${name}`, `file:${file}`]
     }))
   })
-  const asked = packed(dependencies)
-  const alone = Object.entries(packed(devDependencies)).filter(([name]) => !(name in asked))
+  const asked = asFiles(dependencies)
+  const alone = Object.entries(asFiles(devDependencies)).filter(([name]) => !(name in asked))
   const all = { ...manifest, dependencies: asked, devDependencies: Object.fromEntries(alone) }
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(all, undefined, 2)}\n`)
 }

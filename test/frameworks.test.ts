@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Transcript } from "@fallible/core"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { libraries } from "../bench/frameworks/contender.ts"
 import { judged } from "../bench/frameworks/faults.ts"
 import { honestWork } from "../bench/frameworks/honestWork.ts"
 import { found, gaveUp, type Goal, type Manner, pursuing } from "../bench/frameworks/model.ts"
@@ -16,14 +17,6 @@ import { root } from "./support/program.ts"
 
 const read = (file: string) => readFileSync(join(root, "bench/frameworks", file), "utf8")
 const results = read("RESULTS.md")
-const libraries = {
-  Fallible: "fallible.ts",
-  "AI SDK": "aiSdk.ts",
-  LangChain: "langChain.ts",
-  Mastra: "mastra.ts",
-  "OpenAI Agents": "openAiAgents.ts",
-  "effect/ai": "effectAi.ts"
-}
 
 // -----------------------------------------------------------------------------
 // The written results

@@ -8,6 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { join } from "node:path"
 import { aiSdk } from "./aiSdk.ts"
+import { libraries } from "./contender.ts"
 import { costs, lengths, rounds, shareOfASecond, shownTimes } from "./cost.ts"
 import { effectAi } from "./effectAi.ts"
 import { fallible } from "./fallible.ts"
@@ -117,15 +118,7 @@ const source = (file: string) => readFileSync(join(import.meta.dirname, file), "
 /** The lines of the section "Recovery" of a library's file. */
 const recoveryLines = (file: string) => codeLines(source(file).split("// Recovery\n")[1]!.split("// The agent\n")[0]!)
 
-const writtenLines = () =>
-  Object.entries({
-    Fallible: "fallible.ts",
-    "AI SDK": "aiSdk.ts",
-    LangChain: "langChain.ts",
-    Mastra: "mastra.ts",
-    "OpenAI Agents": "openAiAgents.ts",
-    "effect/ai": "effectAi.ts"
-  }).map(([name, file]) => `${name} ${recoveryLines(file)}`).join(", ")
+const writtenLines = () => Object.entries(libraries).map(([name, file]) => `${name} ${recoveryLines(file)}`).join(", ")
 
 // -----------------------------------------------------------------------------
 // The cost of a turn
@@ -185,9 +178,7 @@ Of these, the ${honestWork.length} of honest work, where caution may cost more t
 ${totals(honestWork)}
 
 Lines of code in the section "Recovery" of each library's file: ${writtenLines()}. All but Fallible also share the
-${
-    codeLines(source("practice.ts"))
-  } lines of \`practice.ts\`, of which Fallible uses the instructions and the limit of turns.
+${codeLines(source("practice.ts"))} lines of \`practice.ts\`. Fallible uses its instructions and its limit of turns.
 
 ### Each scenario with the weak model
 

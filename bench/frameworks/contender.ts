@@ -12,6 +12,16 @@ export interface Contender {
   readonly begin: (url: string, tools: ReadonlyArray<PlainTool>) => (question: string) => Promise<string>
 }
 
+/** The file of each library, by the name that tables give it. */
+export const libraries = {
+  Fallible: "fallible.ts",
+  "AI SDK": "aiSdk.ts",
+  LangChain: "langChain.ts",
+  Mastra: "mastra.ts",
+  "OpenAI Agents": "openAiAgents.ts",
+  "effect/ai": "effectAi.ts"
+}
+
 export const settings = ["plain", "recovering"] as const
 
 export const question = "The user's question."

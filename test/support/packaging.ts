@@ -1,7 +1,8 @@
 /**
  * Packs the packages as for publishing, checks them with publint and attw, installs them, and runs them in each
  * supported version of Node. Also checks that npm cannot publish them, that the examples of the documents run with them, and
- * that the starters work in an empty folder, with each supported version of Node and of TypeScript. Run it with `pnpm packaging`; it downloads those versions.
+ * that the starters work in an empty folder, with each supported version of Node and of TypeScript. Run it with
+ * `pnpm packaging`; it downloads those versions.
  */
 import { spawnSync } from "node:child_process"
 import { copyFileSync, cpSync, readFileSync, rmSync } from "node:fs"
@@ -12,7 +13,8 @@ import { trySnippets } from "./packedSnippets.ts"
 import { root } from "./program.ts"
 
 const versions = ["20", "22", "24"]
-const typescripts = ["5.9.3", "6.0.3", "7.0.2"]
+/** The versions of TypeScript beside the one that starters install. */
+const typescripts = ["5.9.3", "6.0.3"]
 
 /** Each starter's versions of Node, and the page that shows what it prints. */
 const starters = {
@@ -39,6 +41,7 @@ const tryStarter = (
       }
       within(node, "npm test")
     }
+    run("npm", ["run", "check"], folder)
     for (const version of typescripts) {
       run("npm", ["install", "--save-dev", "--save-exact", "--no-audit", "--no-fund", `typescript@${version}`], folder)
       run("npm", ["run", "check"], folder)
