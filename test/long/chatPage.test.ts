@@ -28,6 +28,15 @@ const shows = (page: Page, text: string) => messages(page).getByText(text, { exa
 const ready = (page: Page) =>
   page.getByRole("button", { name: "Stop" }).and(page.locator("[aria-disabled=true]")).waitFor()
 
+/** Opens a page anew, and waits until it has heard that nothing runs: it is ready for a moment before it asks that. */
+const opened = async (page: Page, url: string) => {
+  await page.goto("about:blank")
+  const nothingRuns = page.waitForResponse((response) => response.status() === 204)
+  await page.goto(url)
+  await nothingRuns
+  await ready(page)
+}
+
 const ask = async (page: Page, text: string) => {
   await ready(page)
   await question(page).fill(text)
@@ -298,8 +307,7 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
       const way = yield* cuttable(url)
       yield* visit(`${way.url}/chat`, async (page) => {
         await page.clock.install()
-        await page.reload()
-        await ready(page)
+        await opened(page, page.url())
         // Connections that the browser has kept would hang, too, and each of them takes 40 seconds of the page's time.
         way.cut()
         way.restore()
@@ -335,7 +343,7 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
       const { url } = yield* serving()
       const way = yield* cuttable(url)
       yield* visit(`${way.url}/chat`, async (page) => {
-        await ready(page)
+        await opened(page, page.url())
         way.cut()
         await ask(page, "What is o-1002?")
         await status(page).getByText("Reconnecting").waitFor()
@@ -354,7 +362,7 @@ describe.skipIf(!isThere)(ifThere("the page with useChat"), () => {
       yield* visit(`${url}/chat`, async (page) => {
         await ready(page)
         const other = await page.context().newPage()
-        await other.goto(page.url())
+        await opened(other, page.url())
         await ask(page, "What is o-1002?")
         await shows(page, "Order")
         await ask(other, "What is o-1001?")
