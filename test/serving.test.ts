@@ -1,11 +1,20 @@
 /** A run behind HTTP, as `docs/serving.md` serves it: as the body of a `Response`, and over `node:http`. */
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Agent, Tool, Toolkit } from "@fallible/core"
 import * as AgentEvent from "@fallible/core/AgentEvent"
 import { ScriptedModel } from "@fallible/testing"
 import { getRequestListener } from "@hono/node-server"
 import { Context, Deferred, Effect, Schema, Stream } from "effect"
 import { createServer } from "node:http"
+
+// The listener of Hono replaces them, and the files of a worker share its globals.
+beforeAll(() => {
+  vi.stubGlobal("Request", Request)
+  vi.stubGlobal("Response", Response)
+})
+afterAll(() => {
+  vi.unstubAllGlobals()
+})
 
 type Handler = (request: Request) => Promise<Response>
 

@@ -1,8 +1,9 @@
 /** Scripts of HTTP answers, played by the stub and by the server: both must look to a tool like the same service. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Agent, Tool, Toolkit } from "@fallible/core"
 import { HttpStub, ScriptedModel } from "@fallible/testing"
 import * as HttpStubServer from "@fallible/testing/HttpStubServer"
+import { getRequestListener } from "@hono/node-server"
 import { Cause, Effect, Exit, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { gzipSync } from "node:zlib"
@@ -191,6 +192,16 @@ describe("a redirect that Effect's client follows", () => {
     ))
 })
 
+/** Replaces the globals as a server of Hono does, until the scope closes. */
+const replacedGlobals = Effect.acquireRelease(
+  Effect.sync(() => {
+    vi.stubGlobal("Request", Request)
+    vi.stubGlobal("Response", Response)
+    getRequestListener(() => Promise.resolve(new Response()))
+  }),
+  () => Effect.sync(() => vi.unstubAllGlobals())
+)
+
 /** Sends one request by `fetch`, and returns the answer and the defect with which the scope ends. */
 const spoiled = (script: Script, way: "stub" | "server") =>
   Effect.gen(function*() {
@@ -213,8 +224,16 @@ describe.each(["stub", "server"] as const)("the %s", (way) => {
       ["returns a web response", [Response.json({})] as never, /something that is not an answer/],
       ["breaks off a reset", [HttpStub.drop(HttpStub.reset as never, 1)], /something that is not an answer/],
       ["sends what JSON does not have", [HttpStub.json(undefined)], /The body of an answer is undefined/],
-      ["has a status above 599", [HttpStub.status(600)], /The script failed: RangeError: .*200 to 599/],
-      ["has an interim status", [HttpStub.status(100)], /The script failed: RangeError: .*200 to 599/],
+      [
+        "has a status above 599",
+        [HttpStub.status(600)],
+        /The script failed: RangeError: The status of an answer is 600: .*200 to 599/
+      ],
+      [
+        "has an interim status",
+        [HttpStub.status(100)],
+        /The script failed: RangeError: The status of an answer is 100: .*200 to 599/
+      ],
       ["has a header of two lines", [HttpStub.status(200, { "x-who": "a\nb" })], /invalid header value/]
     ] as const
   ) {
@@ -226,6 +245,14 @@ describe.each(["stub", "server"] as const)("the %s", (way) => {
         assert.strictEqual(defect, `Error: ${answered.slice(4)}`)
       }))
   }
+
+  it.effect("refuses a bad status, too, after a server has replaced Response by one that takes any", () =>
+    Effect.gen(function*() {
+      yield* replacedGlobals
+      assert.strictEqual(new Response(null, { status: 600 }).status, 600)
+      const [answered = ""] = yield* spoiled([HttpStub.status(600)], way)
+      assert.match(answered, /^501 The script failed: RangeError: The status of an answer is 600/)
+    }))
 
   it.effect("leaves a test alone whose script has an answer for each request", () =>
     Effect.gen(function*() {

@@ -110,8 +110,12 @@ const checkWhole = ({ body, headers, status }: Whole): void => {
   if (typeof body !== "string" && !(body instanceof Uint8Array)) {
     throw new TypeError(`The body of an answer is ${String(body)}: it must be a text or a Uint8Array.`)
   }
-  // Throws if the status or a header is not valid.
-  void new Response(null, { status, headers })
+  // A server framework may have replaced `Response` by one that takes any status.
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw new RangeError(`The status of an answer is ${status}: it must be an integer from 200 to 599.`)
+  }
+  // Throws if one is not valid.
+  void new Headers(headers)
 }
 
 const withoutBody: ReadonlySet<number> = new Set([204, 205, 304])
