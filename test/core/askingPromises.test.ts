@@ -78,13 +78,17 @@ describe("the ask of an async handler", () => {
   it.live("can be checked with ActsOnce", () =>
     Effect.gen(function*() {
       const pay = (first: "asks" | "acts") => (service: FakeService.FakeService) =>
-        Tool.promise("pay", { description: "Pays", success: Schema.Unknown }, async (_params, { ask, signal }) => {
-          if (first === "asks") await ask("Sure?")
-          const response = await service.fetch("https://pay.example", { method: "POST", signal })
-          if (!response.ok) throw response
-          if (first === "acts") await ask("Sure?")
-          return await response.json()
-        })
+        Tool.promise(
+          "pay",
+          { description: "Pays", success: Schema.Unknown, repeats: false },
+          async (_params, { ask, signal }) => {
+            if (first === "asks") await ask("Sure?")
+            const response = await service.fetch("https://pay.example", { method: "POST", signal })
+            if (!response.ok) throw response
+            if (first === "acts") await ask("Sure?")
+            return await response.json()
+          }
+        )
       const check = { arguments: {}, reply: "yes", runs: 40 }
       assert.strictEqual((yield* ActsOnce.check({ ...check, tool: pay("asks") })).runs, 40)
       // A handler that has acted does not run again after the reply, so it never comes to its end.

@@ -182,7 +182,8 @@ describe("an approval outside of an agent", () => {
           parameters: Schema.Struct({ order: Schema.String }),
           success: Schema.String,
           sideEffect: "idempotent_by_key",
-          identity: "all"
+          identity: "all",
+          repeats: false
         }, async ({ order }, { idempotencyKey }) => {
           const response = await service.fetch("https://pay.example/orders", {
             method: "POST",

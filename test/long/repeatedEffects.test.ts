@@ -23,7 +23,7 @@ const charging =
   (definition: Partial<Tool.Definition<unknown, Charge>> = {}, act = acting) => (service: FakeService.FakeService) =>
     Tool.make(
       "charge",
-      { description: "Charges a card", parameters: Charge, success: Schema.Unknown, ...definition },
+      { description: "Charges a card", parameters: Charge, success: Schema.Unknown, repeats: false, ...definition },
       ({ booking }) => act(service, booking)
     )
 
@@ -65,7 +65,8 @@ describe("a model that says the same in other words", () => {
         Tool.make("charge", {
           description: "",
           parameters: Schema.Struct({ booking: Schema.String, memo: Schema.optionalKey(Schema.String) }),
-          success: Schema.Unknown
+          success: Schema.Unknown,
+          repeats: false
         }, ({ booking }) => acting(service, booking))
       assert.deepStrictEqual(
         yield* twice({ arguments: { booking: "B-7" }, tool }),
@@ -136,6 +137,7 @@ describe("a model that says the same in other words", () => {
             description: "",
             parameters: Booking,
             success: Schema.Unknown,
+            repeats: false,
             identity
           }, (params) =>
             // It acts again only if nothing is as it was.
@@ -157,7 +159,12 @@ describe("a model that says the same in other words", () => {
         const naming = (service: FakeService.FakeService) =>
           Tool.make(
             "charge",
-            { description: "", parameters: Schema.Struct({ guest: Schema.String }), success: Schema.Unknown },
+            {
+              description: "",
+              parameters: Schema.Struct({ guest: Schema.String }),
+              success: Schema.Unknown,
+              repeats: false
+            },
             ({ guest }) => acting(service, guest)
           )
         yield* once({ arguments: { guest: "Ada Lovelace" }, tool: naming, runs: 150 })
@@ -180,8 +187,8 @@ describe("a model that says the same in other words", () => {
         const spellings = [{ booking: "B-7", note: "Dinner" }, { booking: "B-7", note: "Two of us" }]
         assert.deepStrictEqual(yield* twice({ arguments: spellings, tool }), [
           called,
-          "Request 1, key a: the service acts, and the connection is lost.",
-          "The model calls charge again, in other words: note \"Two of us\".",
+          `Request 1, key a: ${acts}`,
+          "The model calls charge again after its success, in other words: note \"Two of us\".",
           `Request 2, key b: ${acts}`
         ])
         const exit = yield* Effect.exit(ActsOnce.check({ ...charge, tool, reworded: ["memo"] }))
@@ -195,7 +202,8 @@ describe("a provider that sends a call twice", () => {
 
   it.live("charges twice, if equal calls of one turn are not joined", () =>
     Effect.gen(function*() {
-      for (const definition of [{ identity, joins: false }, { ...keyed, joins: false }]) {
+      const apart = { joins: false, repeats: true }
+      for (const definition of [{ identity, ...apart }, { ...keyed, ...apart }]) {
         assert.deepStrictEqual(yield* twice({ ...charge, tool: charging(definition) }), [
           called,
           second,
@@ -217,7 +225,7 @@ describe("a provider that sends a call twice", () => {
       // The same text is the same call, whatever a fixer makes of it.
       yield* once({ arguments: { boking: "B-7" }, tool: fixed({}) })
       const two = { arguments: { boking: "B-7", nte: "Ada" } }
-      assert.deepStrictEqual(yield* twice({ ...two, tool: fixed({}) }), [
+      assert.deepStrictEqual(yield* twice({ ...two, tool: fixed({ repeats: true }) }), [
         called,
         "The provider sends the call twice, with its arguments in another order.",
         `Request 1, key a: ${acts}`,
@@ -275,7 +283,7 @@ describe("a handler that repeats a tool inside it", () => {
   const retrying = (inner: Partial<Tool.Definition<unknown, Charge>>) => (service: FakeService.FakeService) =>
     Tool.make(
       "book",
-      { description: "", parameters: Charge, success: Schema.Unknown, identity },
+      { description: "", parameters: Charge, success: Schema.Unknown, repeats: false, identity },
       (params) => Effect.retry(charging(inner)(service).run(params), { times: 3 })
     )
 

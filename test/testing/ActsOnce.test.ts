@@ -22,7 +22,7 @@ const args = { arguments: { order: "7" } }
 const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect, identity: "all" },
+    { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect, identity: "all" },
     ({ order }) =>
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
         Effect.mapError(service.act({ key: idempotencyKey, body: order }), (error) =>
@@ -33,7 +33,7 @@ const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fake
 const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.promise(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect, identity: "all" },
+    { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect, identity: "all" },
     async ({ order }, { idempotencyKey, signal }) => {
       const response = await service.fetch("https://pay.example/orders", {
         method: "POST",
@@ -50,7 +50,7 @@ const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fa
 const withOwnFetch = (sideEffect: SideEffect.SideEffect) => () =>
   Tool.promise(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect, identity: "all" },
+    { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect, identity: "all" },
     async ({ order }, { fetch }) => {
       const response = await fetch.withKey("https://pay.example/orders", { method: "POST", body: order })
       if (!response.ok) throw response
@@ -62,7 +62,7 @@ const withOwnFetch = (sideEffect: SideEffect.SideEffect) => () =>
 const calling = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect, identity: "all" },
+    { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect, identity: "all" },
     ({ order }) =>
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
         HttpClient.execute(
@@ -156,6 +156,7 @@ describe("H4 can this pay twice?", () => {
             description: "Pays",
             parameters: Order,
             success: Schema.Unknown,
+            repeats: false,
             sideEffect: "idempotent_by_key",
             identity: "all"
           },
@@ -167,10 +168,12 @@ describe("H4 can this pay twice?", () => {
   it.live("yes, if the handler retries by itself", () =>
     Effect.gen(function*() {
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
           service.act().pipe(
             Effect.retry(Schedule.recurs(1)),
-            Effect.mapError((error) => ToolFailure.from(error))
+            Effect.mapError((error) =>
+              ToolFailure.from(error)
+            )
           ))
       assert.deepStrictEqual((yield* twice({ ...args, tool })).sequence, [
         "The model calls pay.",
@@ -182,7 +185,7 @@ describe("H4 can this pay twice?", () => {
   it.live("yes, if the handler claims that it did nothing without knowing it", () =>
     Effect.gen(function*() {
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
           Effect.mapError(service.act(), () =>
             new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome: "not_executed" })))
       assert.deepStrictEqual((yield* twice({ ...args, tool })).sequence, [
@@ -238,14 +241,14 @@ describe("H4 can this pay twice?", () => {
       const tool = (service: FakeService.FakeService) =>
         Tool.make(
           "pay",
-          { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect: "none" },
+          { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect: "none" },
           () =>
             Effect.flatMap(
               ToolCall.current,
               ({ idempotencyKey }) => Effect.orElseSucceed(service.act({ key: idempotencyKey }), () => "queued")
             )
         )
-      const { sequence } = yield* twice({ ...args, tool })
+      const { sequence } = yield* twice({ ...args, repeats: true, tool })
       assert.deepStrictEqual(sequence, [
         "The model calls pay.",
         "Request 1, key a: the service acts, and answers.",
@@ -258,7 +261,7 @@ describe("H4 can this pay twice?", () => {
     Effect.gen(function*() {
       // It acts twice only after two lost answers and a 503 in between.
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () => {
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () => {
           const seen: Array<string> = []
           const attempt = Effect.tapError(service.act(), (error) =>
             Effect.sync(() => void seen.push(error._tag === "Answered" ? `${error.status}` : "lost")))
@@ -306,7 +309,12 @@ describe("H4 can this pay twice?", () => {
       const tool = (service: FakeService.FakeService) =>
         Tool.make(
           "pay",
-          { description: "Pays", parameters: Order, success: Schema.Struct({ receipt: Schema.String }) },
+          {
+            description: "Pays",
+            parameters: Order,
+            success: Schema.Struct({ receipt: Schema.String }),
+            repeats: false
+          },
           () => Effect.map(Effect.orDie(service.act()), (answer) => answer as { readonly receipt: string })
         )
       const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool }))
@@ -329,7 +337,7 @@ describe("H4 can this pay twice?", () => {
         assert.include(message, "The option 'answer' threw: Error: Boom.")
       }
       const dying = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
           Effect.andThen(Effect.orDie(service.act()), Effect.die("No rows.")))
       const { message } = yield* Effect.flip(ActsOnce.check({ ...args, tool: dying }))
       assert.include(message, "The tool pay failed with an internal error: No rows.")
@@ -392,6 +400,7 @@ describe("H4 can this pay twice?", () => {
           description: "Pays",
           parameters: Payment,
           success: Schema.Unknown,
+          repeats: false,
           sideEffect: "idempotent_by_key",
           identity: ({ order }) => order
         }, (params) =>
@@ -439,6 +448,7 @@ describe("H4 can this pay twice?", () => {
               description: "Pays",
               parameters: Order,
               success: Schema.Unknown,
+              repeats: false,
               sideEffect: "idempotent_by_key",
               identity: "all"
             },
@@ -494,11 +504,15 @@ describe("H4 can this pay twice?", () => {
 
   describe("of a tool that asks the user", () => {
     const asking = (first: "asks" | "acts") => (service: FakeService.FakeService) =>
-      Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, ({ order }) => {
-        const act = Effect.mapError(service.act({ body: order }), (error) => ToolFailure.from(error))
-        const sure = ToolCall.ask("Sure?")
-        return first === "asks" ? Effect.andThen(sure, act) : Effect.andThen(act, sure)
-      })
+      Tool.make(
+        "pay",
+        { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false },
+        ({ order }) => {
+          const act = Effect.mapError(service.act({ body: order }), (error) => ToolFailure.from(error))
+          const sure = ToolCall.ask("Sure?")
+          return first === "asks" ? Effect.andThen(sure, act) : Effect.andThen(act, sure)
+        }
+      )
 
     it.live("resumes the run with the reply", () =>
       Effect.gen(function*() {
@@ -534,7 +548,7 @@ describe("H4 can this pay twice?", () => {
     it.live("ends if the tool does not take the reply", () =>
       Effect.gen(function*() {
         const tool = () =>
-          Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+          Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
             Effect.repeat(ToolCall.ask("Sure?"), {
               until: (reply) =>
                 reply === "yes"
@@ -569,6 +583,7 @@ describe("H4 can this pay twice?", () => {
           description: "Pays",
           parameters: Order,
           success: Schema.Unknown,
+          repeats: false,
           sideEffect: "idempotent_by_key",
           identity: "all"
         }, () =>
@@ -625,6 +640,7 @@ const promising = (
     success: Schema.String,
     sideEffect: "idempotent_by_key",
     identity: ({ order }) => order,
+    repeats: false,
     ...definition
   }, ({ order }, call) =>
     handler(
@@ -681,7 +697,8 @@ const reading = (service: FakeService.FakeService) =>
     parameters: Order,
     success: Receipt,
     sideEffect: "idempotent_by_key",
-    identity: ({ order }) => order
+    identity: ({ order }) => order,
+    repeats: false
   }, ({ order }) =>
     Effect.gen(function*() {
       const { idempotencyKey } = yield* ToolCall.current
@@ -697,6 +714,70 @@ const reading = (service: FakeService.FakeService) =>
     ))
 
 const found = () => ({ receipt: "r-1" })
+
+describe("H4 can it pay twice although nothing fails?", () => {
+  const Note = Schema.Struct({ order: Schema.String, note: Schema.String })
+  const noted = { arguments: { order: "7", note: "Lunch for Ada" } }
+
+  const charging =
+    (definition: Partial<Tool.Definition<unknown, typeof Note.Type>>) => (service: FakeService.FakeService) =>
+      Tool.make(
+        "pay",
+        {
+          description: "Pays",
+          parameters: Note,
+          success: Schema.Unknown,
+          sideEffect: "idempotent_by_key",
+          identity: ({ order }) => order,
+          ...definition
+        },
+        ({ order }) =>
+          Effect.flatMap(
+            ToolCall.current,
+            ({ idempotencyKey }) =>
+              Effect.mapError(service.act({ key: idempotencyKey, body: order }), (error) => ToolFailure.from(error))
+          )
+      )
+
+  it.live("yes, if the model calls it again after its success, and nothing declares that it happens once", () =>
+    Effect.gen(function*() {
+      const { hint, message, sequence } = yield* twice({ ...noted, tool: charging({}) })
+      assert.deepStrictEqual(sequence, [
+        "The model calls pay.",
+        "Request 1, key a: the service acts, and answers.",
+        "The model calls pay again after its success.",
+        "Request 2, key b: the service acts, and answers."
+      ])
+      assert.match(
+        hint ?? "",
+        /declare 'repeats: false' in the tool\. .* set the option 'repeats' of this check to true/
+      )
+      assert.include(message, hint ?? "?")
+    }))
+
+  it.live("yes, if it may happen once, but each wording counts as another order", () =>
+    Effect.gen(function*() {
+      const tool = charging({ identity: "all", repeats: false, joins: false })
+      const { hint, sequence } = yield* twice({ ...noted, reworded: ["note"], tool })
+      assert.isTrue(sequence.some((line) => line.includes("in other words: note \"Lunch for Ada, again\"")))
+      assert.isUndefined(hint)
+    }))
+
+  it.live("no, if it happens once, in whatever words", () =>
+    Effect.gen(function*() {
+      const { runs } = yield* ActsOnce.check({ ...noted, tool: charging({ repeats: false }), runs: 150 })
+      assert.strictEqual(runs, 150)
+    }))
+
+  it.live("no, if a second effect is meant, as the tool or the check says", () =>
+    Effect.gen(function*() {
+      const options = { ...noted, runs: 150 }
+      assert.strictEqual((yield* ActsOnce.check({ ...options, tool: charging({ repeats: true }) })).runs, 150)
+      assert.strictEqual((yield* ActsOnce.check({ ...options, repeats: true, tool: charging({}) })).runs, 150)
+      const { sequence } = yield* twice({ ...options, repeats: false, tool: charging({ repeats: true }) })
+      assert.include(sequence, "The model calls pay again after its success.")
+    }))
+})
 
 describe("H4 is it true that nothing was done?", () => {
   const declared = [{}, { sideEffect: "non_idempotent" }] as const
@@ -723,10 +804,14 @@ describe("H4 is it true that nothing was done?", () => {
   it.live("yes, if it refuses before it acts", () =>
     Effect.gen(function*() {
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, ({ order }) =>
-          order === "?"
-            ? ToolCall.refuse("There is no order '?'.")
-            : Effect.mapError(service.act({ body: order }), (error) => ToolFailure.from(error)))
+        Tool.make(
+          "pay",
+          { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false },
+          ({ order }) =>
+            order === "?"
+              ? ToolCall.refuse("There is no order '?'.")
+              : Effect.mapError(service.act({ body: order }), (error) => ToolFailure.from(error))
+        )
       const { runs } = yield* ActsOnce.check({ arguments: [{ order: "?" }, { order: "7" }], tool, runs: 120 })
       assert.strictEqual(runs, 120)
     }))
@@ -854,7 +939,7 @@ describe("H4 does it lie about what it did?", () => {
     Effect.gen(function*() {
       const outcome = "not_executed"
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
           Effect.mapError(service.act(), () =>
             new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome })))
       const options = { ...args, tool, calls: 1 }
@@ -881,6 +966,7 @@ describe("H4 does it lie about what it did?", () => {
           description: "Pays",
           parameters: Order,
           success: Schema.Unknown,
+          repeats: false,
           refuses: [Declined]
         }, async () => {
           const response = await service.fetch(bank, { method: "POST" })
@@ -925,7 +1011,7 @@ describe("H4 does it lie about what it did?", () => {
   () =>
     Tool.make(
       "pay",
-      { description: "Pays", parameters: Order, success: Schema.Unknown, ...definition },
+      { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, ...definition },
       ({ order }) => Effect.flatMap(Till, ({ pay }) => Effect.mapError(pay(order), failureOf))
     )
 
@@ -971,7 +1057,7 @@ describe("H4 does it lie about what it did?", () => {
       const again = (service: FakeService.FakeService) =>
         Effect.forkDetach(Effect.delay(service.act(), "1 minute"), { startImmediately: true })
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
           Effect.catch(service.act(), (error) =>
             Effect.andThen(
               error._tag === "Answered" && error.status === 402 ? again(service) : Effect.void,
@@ -993,6 +1079,7 @@ describe("H4 does it lie about what it did?", () => {
           description: "Pays",
           parameters: Order,
           success: Schema.Unknown,
+          repeats: false,
           identity: ({ order }) => order
         }, ({ order }) => {
           const act = service.act({ url: `http://service.test/${order}` })

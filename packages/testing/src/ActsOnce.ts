@@ -11,6 +11,7 @@
  * context. The service may act and drop the connection, act later, answer 500 after it has acted, refuse a request, or be
  * slow. A scripted model repeats its call until a call succeeds. Around the tool, this may happen:
  *
+ * - The model makes the call once more, although it has succeeded (`repeats`).
  * - The model says the same in other words: it changes what the tool's `identity` ignores, or else notes (`reworded`).
  * - The provider sends a call twice in one turn: with the same text, or in another order. Or the model does, in other words.
  * - The process stops in the middle of a step, and a second process continues from the journal.
@@ -108,6 +109,11 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
   /** The policies of the agent. Default: none. */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure.ToolFailure>>
   /**
+   * Whether a call that the model makes again after a success means a second effect: two pizzas. With `true`, the model
+   * makes no such call. Default: `true` if the tool declares `repeats: true`, otherwise `false`.
+   */
+  readonly repeats?: boolean
+  /**
    * Whether the service honours idempotency keys: it then acts only once for each key. Default: `"honoured"`
    * if the tool is `"idempotent_by_key"`, otherwise `"ignored"`.
    */
@@ -151,6 +157,8 @@ export interface Checked {
 /**
  * The service acted more than once. With the option `effect`: it had one of the effects more than once.
  *
+ * If the sequence says "after its success", declare `repeats: false`: a tool without it may act once more in the same run.
+ *
  * If the sequence says "in other words", the words do not name the effect, and the tool took them for another one: give it an
  * `identity` without them. If they do name it, use an `identity` with them, or the option `reworded`.
  *
@@ -165,7 +173,7 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
   readonly times: number
   /** The events, one line each. */
   readonly sequence: ReadonlyArray<string>
-  /** Which options do not fit each other: the service acts later (`lateBy`) than the tool waits for it (`settle`). */
+  /** What to declare, or which options do not fit each other: the service acts later (`lateBy`) than `settle` waits. */
   readonly hint?: string
 }> {
   override get message(): string {
@@ -285,7 +293,8 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  *     parameters: Schema.Struct({ order: Schema.String }),
  *     success: Schema.Unknown,
  *     sideEffect,
- *     identity: ({ order }) => order
+ *     identity: ({ order }) => order,
+ *     repeats: false
  *   }, ({ order }) =>
  *     Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
  *       Effect.mapError(service.act({ key: idempotencyKey, body: order }), (error) => ToolFailure.from(error)))
@@ -306,7 +315,8 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  *     parameters: Schema.Struct({ order: Schema.String }),
  *     success: Schema.Unknown,
  *     sideEffect: "idempotent_by_key",
- *     identity: ({ order }) => order
+ *     identity: ({ order }) => order,
+ *     repeats: false
  *   }, async ({ order }, { fetch, refuse }) => {
  *     const response = await fetch.withKey("https://bank.example/payments", { method: "POST", body: order })
  *     if (!response.ok) refuse("The bank declined.") // wrong: it may have paid, and then answered 500
@@ -322,6 +332,7 @@ export class NeverEnded extends Data.TaggedError("NeverEnded")<{
  *     description: "Charges a card",
  *     parameters: Schema.Struct({ booking: Schema.String, note: Schema.String }),
  *     success: Schema.Unknown,
+ *     repeats: false,
  *     ...(identity === undefined ? {} : { identity })
  *   }, () => Effect.mapError(service.act(), (error) => ToolFailure.from(error)))
  *
@@ -355,7 +366,8 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
       isByKey: sunny.tool.sideEffect === "idempotent_by_key",
       hasOtherWords: game.words.length > spellings.length,
       hasSpellings: game.words.length > 1,
-      hasOrder: spellings.some((spelling) => Object.keys(spelling).length > 1)
+      hasOrder: spellings.some((spelling) => Object.keys(spelling).length > 1),
+      repeats: options.repeats ?? sunny.tool.repeats === true
     }
     let number = 0
     let inDoubt = 0
@@ -436,11 +448,20 @@ const failWithShortest = <T extends Tool.Any, R, Provided, E>(
     const lateBy = lateByOf(options)
     const isTooLate = settle !== undefined && Duration.isLessThanOrEqualTo(settle, lateBy) &&
       wrongIn(yield* play({ ...game, options: { ...options, lateBy: Duration.times(settle, 0.5) } }, min)) === undefined
-    return yield* Effect.fail(wrongIn(outcome, isTooLate ? tooLate(lateBy, settle) : undefined)!)
+    const { repeats, sideEffect } = outcome.tool
+    const mayRepeat = min.repeatsSuccess && repeats !== false && sideEffect !== "none"
+    const hint = isTooLate ? tooLate(lateBy, settle) : mayRepeat ? meant : undefined
+    return yield* Effect.fail(wrongIn(outcome, hint)!)
   })
 
 interface Hint {
   readonly hint: string
+}
+
+const meant: Hint = {
+  hint:
+    "The model made the call again after its success. If that is never meant, declare 'repeats: false' in the tool. " +
+    "If it is, set the option 'repeats' of this check to true."
 }
 
 const tooLate = (lateBy: Duration.Duration, settle: Duration.Duration): Hint => {
@@ -510,7 +531,7 @@ let jobs = 0
 
 const play = <T extends Tool.Any, R, Provided>(
   { options, spellings, words }: Game<T, R, Provided>,
-  { again, calls = Infinity, isReworded, stop, twice, variant = 0, ...plan }: Plan
+  { again, calls = Infinity, isReworded, repeatsSuccess, stop, twice, variant = 0, ...plan }: Plan
 ): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
     const sequence = new PlayedSequence()
@@ -531,9 +552,15 @@ const play = <T extends Tool.Any, R, Provided>(
       const run = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1)
       results.splice(0, Infinity, ...run.flatMap((message) => message.role === "tool" ? [message.text] : []))
       const turns = run.filter(({ role }) => role === "assistant").length
-      if (results.some(isSuccess) || turns >= Math.min(options.calls ?? 3, calls)) return ScriptedModel.text("Done.")
+      const success = results.findIndex(isSuccess)
+      const isDone = success === -1
+        ? turns >= Math.min(options.calls ?? 3, calls)
+        : !repeatsSuccess || success < results.length - 1
+      if (isDone) return ScriptedModel.text("Done.")
       const { args, other } = nextCall()
-      const called = `The model calls ${tool.name}${other === "" ? "" : ` again, ${other}`}.`
+      const changed = other === "" ? "" : `, ${other}`
+      const how = success >= 0 ? ` again after its success${changed}` : changed === "" ? "" : ` again${changed}`
+      const called = `The model calls ${tool.name}${how}.`
       if (twice === undefined) {
         sequence.announce([called])
         return ScriptedModel.call(tool.name, args)

@@ -31,7 +31,9 @@ export interface Plan extends Omit<ServicePlan, "variant"> {
   readonly isReworded: boolean
   /** How the second of two calls is written, if each turn has the call twice. */
   readonly twice: "same" | "reordered" | "reworded" | undefined
-  /** The most calls of a run. Default: those of the check. */
+  /** Whether the model makes the call once more after its success. */
+  readonly repeatsSuccess: boolean
+  /** The most calls of a run that has not succeeded. Default: those of the check. */
   readonly calls?: number
   /** Which statuses and sentences the service answers. Default: those of the plan's position. */
   readonly variant?: number
@@ -44,7 +46,8 @@ export const nothingWrong: Plan = {
   stop: undefined,
   again: undefined,
   isReworded: false,
-  twice: undefined
+  twice: undefined,
+  repeatsSuccess: false
 }
 
 /** What can be played of a tool and its arguments. */
@@ -57,6 +60,8 @@ export interface Playable {
   readonly hasSpellings: boolean
   /** Whether the arguments can have another order. */
   readonly hasOrder: boolean
+  /** Whether a call after a success means a second effect. */
+  readonly repeats: boolean
 }
 
 /** Returns at most `runs` plans. */
@@ -68,11 +73,12 @@ export const plans = (runs: number, of: Playable): Effect.Effect<ReadonlyArray<P
 
 /** Returns the plans that have one thing less, or a simpler one. */
 export const smallerPlans = (plan: Plan): ReadonlyArray<Plan> => {
-  const { again, calls = Infinity, faults, isReworded, refusesToRead, stop, twice } = plan
+  const { again, calls = Infinity, faults, isReworded, refusesToRead, repeatsSuccess, stop, twice } = plan
   return [
     ...(stop === undefined ? [] : [{ ...plan, stop: undefined }]),
     ...(again === undefined ? [] : [{ ...plan, again: undefined }]),
     ...(twice === undefined ? [] : [{ ...plan, twice: undefined }]),
+    ...(repeatsSuccess ? [{ ...plan, repeatsSuccess: false }] : []),
     ...(isReworded ? [{ ...plan, isReworded: false }] : []),
     ...(refusesToRead ? [{ ...plan, refusesToRead: false }] : []),
     ...faults.map((_, index) => ({ ...plan, faults: faults.toSpliced(index, 1) })),
@@ -91,12 +97,15 @@ const stops: ReadonlyArray<Partial<Plan>> = [
 ]
 
 // What the model, the provider and the program do around a tool.
-const repetitions = ({ hasOrder, hasOtherWords, hasSpellings, isByKey }: Playable): ReadonlyArray<Partial<Plan>> => {
+const repetitions = (
+  { hasOrder, hasOtherWords, hasSpellings, isByKey, repeats }: Playable
+): ReadonlyArray<Partial<Plan>> => {
   const again: ReadonlyArray<Partial<Plan>> = [
     ...(isByKey ? [{ again: "delivered_again" } as const] : []),
     { again: "with_facts" },
     { again: "with_facts_and_transcript" },
-    { again: "with_transcript" }
+    { again: "with_transcript" },
+    ...(repeats ? [] : [{ repeatsSuccess: true }])
   ]
   return [
     { twice: "same" },
@@ -111,6 +120,8 @@ const shortPlans = (of: Playable): ReadonlyArray<Plan> => {
   const firstFaults = faults.filter((fault) => fault !== "none")
   const repeated = repetitions(of)
   return [
+    // First, because nothing has to fail for it.
+    ...(of.repeats ? [] : [{ ...nothingWrong, repeatsSuccess: true }]),
     ...faults.flatMap((fault) => inEachStatus(planned(fault))),
     ...inEachStatus({ ...nothingWrong, refusesToRead: true }),
     // Only a handler of several requests has a later one, after the first has acted.
