@@ -111,9 +111,9 @@ describe("the comparison with other libraries", () => {
     assert.include(text, `and of a careful one, in [${scenarios} scenarios]`)
     assert.include(
       text,
-      `Lines of recovery: ${Math.min(...counts)} to ${
+      `Recovery code: ${Math.min(...counts)} to ${
         Math.max(...counts)
-      } each, and ${shared} shared; for Fallible ${own}, and declared identities.`
+      } lines each, besides ${shared} that they share; for Fallible, ${own} and declared identities.`
     )
   })
 })
