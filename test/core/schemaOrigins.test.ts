@@ -339,7 +339,7 @@ describe("a transformation that cannot be undone", () => {
       for (const sideEffect of ["idempotent", "non_idempotent", "idempotent_by_key"] as const) {
         assert.match(
           String(whyNotMade(() => recording(own, sideEffect))?.message),
-          /^'probe' needs an 'identity', because its parameters transform values, which cannot be undone: .*or "all"\.$/
+          /^'probe' needs an 'identity', because its parameters transform values, which cannot be undone: .*or "all" if none of them is free text\.$/
         )
         assert.isUndefined(whyNotMade(() => recording(own, sideEffect, "all")))
       }

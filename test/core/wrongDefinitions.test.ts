@@ -117,7 +117,7 @@ const mistakes: ReadonlyArray<readonly [mistake: string, make: () => unknown, me
   [
     "keys without an identity",
     defined({ sideEffect: "idempotent_by_key" }),
-    "'read' needs an 'identity': the arguments that identify the effect, such as ({ order }) => order, or \"all\"."
+    "'read' needs an 'identity': the arguments that identify the effect, such as ({ order }) => order, or \"all\" if none of them is free text."
   ],
   [
     "keys from a secret",

@@ -154,7 +154,7 @@ describe("a model that says the same in other words", () => {
         ])
       }))
 
-    it.live("no argument of an identity of all of them, and no text that must say which effect is meant", () =>
+    it.live("no text that must say which effect is meant", () =>
       Effect.gen(function*() {
         const naming = (service: FakeService.FakeService) =>
           Tool.make(
@@ -172,8 +172,14 @@ describe("a model that says the same in other words", () => {
           yield* twice({ arguments: { guest: "Ada Lovelace" }, tool: naming, reworded: ["guest"] }),
           inOneTurn("guest \"Ada Lovelace, again\"")
         )
-        yield* once({ ...charge, tool: charging({ identity: "all" }), runs: 150 })
         yield* once({ ...charge, tool: charging(), reworded: [], runs: 150 })
+      }))
+
+    it.live("a note of an identity of all arguments, unless the user says that it names the effect", () =>
+      Effect.gen(function*() {
+        const tool = charging({ ...keyed, identity: "all" })
+        assert.deepStrictEqual(yield* twice({ ...charge, tool }), inOneTurn("note \"Dinner for two, again\""))
+        yield* once({ ...charge, tool, reworded: [], runs: 150 })
       }))
 
     it.live("what the user says, even if the identity has it", () =>

@@ -146,6 +146,79 @@ describe("H4 can this pay twice?", () => {
       ])
     }))
 
+  it.live("yes, if it relies on keys and sends none, which it is told", () =>
+    Effect.gen(function*() {
+      const tool = retried((service: FakeService.FakeService) =>
+        Tool.make("pay", {
+          description: "Pays",
+          parameters: Order,
+          success: Schema.Unknown,
+          repeats: false,
+          sideEffect: "idempotent_by_key",
+          identity: "all"
+        }, () => Effect.mapError(service.act(), (error) => ToolFailure.from(error)))
+      )
+      const { hint, sequence } = yield* twice({ ...args, tool })
+      assert.deepStrictEqual(sequence, [
+        "The model calls pay.",
+        "Request 1: the service acts, and the connection is lost.",
+        "Request 2: the service acts, and answers."
+      ])
+      assert.match(hint ?? "", /its requests had no key. Send it with fetch.withKey/)
+    }))
+
+  it.live("yes, if it takes 'not found' for 'did not happen' too early", () =>
+    Effect.gen(function*() {
+      const checked = (settle: "10 seconds" | "2 minutes") => () =>
+        Tool.promise("pay", {
+          description: "Pays",
+          parameters: Order,
+          success: Schema.String,
+          repeats: false,
+          identity: ({ order }) => order
+        }, async ({ order }, { fetch }) => {
+          const response = await fetch(bank, { method: "POST", body: order })
+          if (!response.ok) throw response
+          return await response.text()
+        }).pipe(
+          Tool.reconcile(async ({ order }, { fetch }) => {
+            const response = await fetch(`${bank}/${order}`)
+            if (response.status === 404) return undefined
+            if (!response.ok) throw response
+            return await response.text()
+          }, { settle }),
+          Tool.retry(RetryPolicy.transient)
+        )
+      const { hint, sequence } = yield* twice({ ...args, tool: checked("10 seconds") })
+      assert.deepStrictEqual(sequence, [
+        "The model calls pay.",
+        "Request 1: the connection is lost, and the service acts later.",
+        "Request 2: the service acts, and answers."
+      ])
+      assert.match(hint ?? "", /1m late .* for 10s/)
+      const { inDoubt, runs } = yield* ActsOnce.check({ ...args, tool: checked("2 minutes"), runs: 150 })
+      assert.strictEqual(runs, 150)
+      assert.isBelow(inDoubt, 75)
+    }))
+
+  it.live("is not known, if it first reads what its service does not have, and says so", () =>
+    Effect.gen(function*() {
+      const tool = promising(async (send, _, { fetch }) => {
+        const order = await fetch("https://bank.example/orders/7")
+        if (!order.ok) throw order
+        const paid = await send()
+        if (!paid.ok) throw paid
+        return "paid"
+      })
+      const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool }))
+      assert.include(
+        failure.message,
+        "The service answered 404 to GET https://bank.example/orders/7. Set the option 'found' if your service finds"
+      )
+      const { runs } = yield* ActsOnce.check({ ...args, tool, found: () => ({ order: "7" }), runs: 60 })
+      assert.strictEqual(runs, 60)
+    }))
+
   it.live("yes, if the handler sends a key of its own", () =>
     Effect.gen(function*() {
       let number = 0
@@ -760,7 +833,7 @@ describe("H4 can it pay twice although nothing fails?", () => {
       const tool = charging({ identity: "all", repeats: false, joins: false })
       const { hint, sequence } = yield* twice({ ...noted, reworded: ["note"], tool })
       assert.isTrue(sequence.some((line) => line.includes("in other words: note \"Lunch for Ada, again\"")))
-      assert.isUndefined(hint)
+      assert.match(hint ?? "", /in other words.* Give the tool an 'identity' without these words/)
     }))
 
   it.live("no, if it happens once, in whatever words", () =>

@@ -228,11 +228,13 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
   readonly told: string
   /** The JSON that the service answered after it acted, as text. Absent if it did not answer. */
   readonly answered?: string
+  /** The first request that looked, and found nothing: the service has answered 404. Absent if there was none. */
+  readonly nothingFound?: string
   /** The defect of the tool, or of the option `answer`. Absent if there was none. */
   readonly defect?: string
 }> {
   override get message(): string {
-    const { answered, defect, times, told, tool } = this
+    const { answered, defect, nothingFound, times, told, tool } = this
     const what = times === 0 ? "did not reach the service" : "reached the service, and did not succeed"
     return [
       `${tool} ${what}, though nothing went wrong.`,
@@ -240,6 +242,11 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
       ...(answered === undefined
         ? []
         : [`The service answered ${answered}. Set the option 'answer' if your service answers something else.`]),
+      ...(nothingFound === undefined
+        ? []
+        : [
+          `The service answered 404 to ${nothingFound}. Set the option 'found' if your service finds something then.`
+        ]),
       ...(told === "" ? [] : [`The model was told: ${told}`])
     ].join(" ")
   }
@@ -385,8 +392,10 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
     return { runs: number, inDoubt }
   })
 
-const actedTwice = ({ acted, sequence, tool }: Played, hint?: Hint): ActedTwice | undefined =>
-  acted > 1 ? new ActedTwice({ tool: tool.name, times: acted, sequence, ...hint }) : undefined
+const actedTwice = (played: Played, hint = adviceOn(played)): ActedTwice | undefined =>
+  played.acted > 1
+    ? new ActedTwice({ tool: played.tool.name, times: played.acted, sequence: played.sequence, ...hint })
+    : undefined
 
 const toldWrongly = ({ tool, wronglyTold }: Played, hint?: Hint): ToldWrongly | undefined =>
   wronglyTold === undefined ? undefined : new ToldWrongly({ tool: tool.name, ...wronglyTold, ...hint })
@@ -396,12 +405,13 @@ const hasEnded = ({ sequence, tool, unended }: Played): Effect.Effect<void, Neve
     ? Effect.void
     : new NeverEnded({ tool: tool.name, why: unended, sequence: sequence.slice(0, 20) })
 
-const neverSucceeded = ({ acted, answered, defect, mistake = defect, told, tool }: Played) =>
+const neverSucceeded = ({ acted, answered, defect, mistake = defect, nothingFound, told, tool }: Played) =>
   new NeverSucceeded({
     tool: tool.name,
     times: acted,
     told,
     ...(answered === undefined ? {} : { answered: JSON.stringify(answered) }),
+    ...(nothingFound === undefined ? {} : { nothingFound }),
     ...(mistake === undefined ? {} : { defect: mistake })
   })
 
@@ -448,20 +458,36 @@ const failWithShortest = <T extends Tool.Any, R, Provided, E>(
     const lateBy = lateByOf(options)
     const isTooLate = settle !== undefined && Duration.isLessThanOrEqualTo(settle, lateBy) &&
       wrongIn(yield* play({ ...game, options: { ...options, lateBy: Duration.times(settle, 0.5) } }, min)) === undefined
-    const { repeats, sideEffect } = outcome.tool
-    const mayRepeat = min.repeatsSuccess && repeats !== false && sideEffect !== "none"
-    const hint = isTooLate ? tooLate(lateBy, settle) : mayRepeat ? meant : undefined
-    return yield* Effect.fail(wrongIn(outcome, hint)!)
+    return yield* Effect.fail(wrongIn(outcome, isTooLate ? tooLate(lateBy, settle) : undefined)!)
   })
 
 interface Hint {
   readonly hint: string
 }
 
-const meant: Hint = {
-  hint:
-    "The model made the call again after its success. If that is never meant, declare 'repeats: false' in the tool. " +
-    "If it is, set the option 'repeats' of this check to true."
+/** Says which declaration is missing, if the plan shows it. */
+const adviceOn = ({ plan, sentKey, tool }: Played): Hint | undefined => {
+  if (tool.sideEffect === "idempotent_by_key" && !sentKey) {
+    return {
+      hint: "The tool is \"idempotent_by_key\", and its requests had no key. Send it with fetch.withKey, " +
+        "or pass on the call's idempotencyKey."
+    }
+  }
+  if (plan.isReworded || plan.twice === "reworded") {
+    return {
+      hint:
+        "The model meant the same in other words, and the tool took it for another effect. Give the tool an 'identity' " +
+        "without these words, such as ({ order }) => order. If they do name the effect, list the fields that do not in the " +
+        "option 'reworded' of this check."
+    }
+  }
+  return plan.repeatsSuccess && tool.repeats !== false && tool.sideEffect !== "none"
+    ? {
+      hint:
+        "The model made the call again after its success. If that is never meant, declare 'repeats: false' in the tool. " +
+        "If it is, set the option 'repeats' of this check to true."
+    }
+    : undefined
 }
 
 const tooLate = (lateBy: Duration.Duration, settle: Duration.Duration): Hint => {
@@ -494,6 +520,7 @@ interface Game<T extends Tool.Any, R, Provided> {
 }
 
 interface Played {
+  readonly plan: Plan
   readonly tool: Tool.Any
   readonly acted: number
   readonly sequence: ReadonlyArray<string>
@@ -501,6 +528,10 @@ interface Played {
   readonly told: string
   /** What the service answered after it last acted. */
   readonly answered: unknown
+  /** The first request that found nothing. */
+  readonly nothingFound: string | undefined
+  /** Whether a request that acts had an idempotency key. */
+  readonly sentKey: boolean
   /** The first error that a function of the options threw. */
   readonly mistake: string | undefined
   /** The first defect that was reported, or a question that nobody answered. */
@@ -531,9 +562,10 @@ let jobs = 0
 
 const play = <T extends Tool.Any, R, Provided>(
   { options, spellings, words }: Game<T, R, Provided>,
-  { again, calls = Infinity, isReworded, repeatsSuccess, stop, twice, variant = 0, ...plan }: Plan
+  plan: Plan
 ): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
+    const { again, calls = Infinity, isReworded, repeatsSuccess, stop, twice, variant = 0 } = plan
     const sequence = new PlayedSequence()
     const lateBy = Duration.toMillis(lateByOf(options))
     const settings = { ...options, goesByKeys: options.keys === "honoured", lateBy }
@@ -631,12 +663,15 @@ const play = <T extends Tool.Any, R, Provided>(
     for (let time = 0; time < lateBy; time += lateBy / 4) yield* passTime(Math.ceil(lateBy / 2))
     const facts = done === undefined ? undefined : endOf(done)?.facts
     return {
+      plan,
       tool,
       acted: service.acted,
       sequence: sequence.linesWithTold,
       wronglyTold: sequence.wronglyTold,
       told: results[0] ?? "",
       answered: service.answered,
+      nothingFound: service.nothingFound,
+      sentKey: service.hasSeenKey,
       mistake: service.mistake,
       defect: question === undefined || reply !== undefined
         ? defect

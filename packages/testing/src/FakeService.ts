@@ -108,7 +108,7 @@ export class Answered extends Data.TaggedError("Answered")<{
 export interface FakeService {
   /** Acts, unless the plan says otherwise. Succeeds with the result of the check's option `answer`. */
   readonly act: (request?: Request) => Effect.Effect<unknown, Dropped | Answered>
-  /** Looks up whether the service has acted. Succeeds with the result of the check's option `found`. */
+  /** Looks up whether the service has acted. Succeeds with the result of the check's option `found`: `undefined` if nothing is found. */
   readonly look: (request?: Request) => Effect.Effect<unknown>
   /**
    * Offers `act` and `look` over `fetch`: GET and HEAD look, and all other methods act. Answers are JSON.
@@ -130,8 +130,8 @@ export interface Answers {
    */
   readonly answer?: Schema.Json | ((request: Request) => unknown)
   /**
-   * Makes the JSON of the answer to `look`. Default: `{ "done": true }` if the service has acted, otherwise
-   * `{ "done": false }`.
+   * Makes the JSON of the answer to `look`; `undefined` if nothing is found, which is a 404 over `fetch`. Default:
+   * `{ "done": true }` if the service has acted, otherwise `undefined`.
    */
   readonly found?: (request: Request, hasActed: boolean) => unknown
 }

@@ -16,9 +16,9 @@ type Fields = Readonly<Record<string, unknown>>
 /**
  * Returns the arguments with other words in every field that does not identify the effect; `undefined` if there is none.
  *
- * A function `identity` tells which fields these are. If it is `"all"`, none. If the tool has none, these are the notes: texts
- * with a space in them, and optional texts. If every given field is a note, one of them must name the effect, so none is
- * reworded.
+ * A function `identity` tells which fields these are. Otherwise, these are the notes: texts with a space in them, and optional
+ * texts. If every given field is a note, one of them must name the effect, so none is reworded. `"all"` says no more than no
+ * identity: that each argument names the effect is not true of free text.
  *
  * Dies if a chosen field cannot be reworded.
  *
@@ -39,8 +39,7 @@ export const inOtherWords = (
       const value = args[name] ?? ""
       return typeof value === "string" && (/\S\s+\S/.test(value) || value === "" || !required.has(name))
     }
-    const names = chosen ??
-      (tool.identity === "all" ? [] : Object.keys(properties).filter((name) => decided || isNote(name)))
+    const names = chosen ?? Object.keys(properties).filter((name) => decided || isNote(name))
     let other = args
     const reworded = new Set<string>()
     for (const name of names) {

@@ -96,6 +96,10 @@ export class Service {
   answered: unknown = undefined
   /** The first error that a function of the options threw. */
   mistake: string | undefined
+  /** The first request that found nothing. */
+  nothingFound: string | undefined
+  /** Whether a request that acts had an idempotency key. */
+  hasSeenKey = false
   /** True if the tool sent too many requests at one moment. Such a tool would never stop. */
   isFlooded = false
   readonly #moment = { at: NaN, requests: 0 }
@@ -127,7 +131,7 @@ export class Service {
   /** The service as a handler sees it. It uses the clock of the check, whatever runtime a handler runs it in. */
   readonly made: Effect.Effect<FakeService> = Effect.map(Effect.context(), (context): FakeService => {
     const clock = Context.get(context, Clock.Clock)
-    const { answer = { done: true }, found = (_, done) => ({ done }) } = this.#options
+    const { answer = { done: true }, found = (_, done) => done ? { done } : undefined } = this.#options
     const answerTo = (request: Request) => {
       this.answered = typeof answer === "function" ? this.asked("answer", () => answer(request)) : answer
       return this.answered
@@ -142,6 +146,12 @@ export class Service {
       )
     const look = (request: Request = {}) =>
       counted(Effect.sync(() => this.asked("found", () => found(request, this.#hasActedFor(request)))))
+    const shown = (looked: Effect.Effect<unknown, Answered>, { method, url }: Request) =>
+      Effect.flatMap(looked, (found) => {
+        if (found !== undefined) return Effect.succeed(found)
+        this.nothingFound ??= `${method} ${url}`
+        return Effect.fail(new Answered({ status: 404, headers: {}, message: "Not found." }))
+      })
     const read = (request: Request) => this.#plan.refusesToRead ? counted(this.#refuseToRead()) : look(request)
     const act = (request: Request = {}) => {
       const { method = "POST", url = "http://service.test/" } = request
@@ -159,7 +169,7 @@ export class Service {
       const { here } = this.#sequence
       return (body) => {
         const request = { key: headers.get("idempotency-key") ?? undefined, body, method, url }
-        const answer = /^(GET|HEAD)$/.test(method) ? read(request) : acting(request, here)
+        const answer = /^(GET|HEAD)$/.test(method) ? shown(read(request), request) : acting(request, here)
         return Effect.matchEffect(ended(noted, answer), {
           onSuccess: (value) => Effect.succeed(Response.json(value)),
           onFailure: (failure) =>
@@ -217,6 +227,7 @@ export class Service {
     const known = this.goesByKeys && key !== undefined ? this.#keys.get(nameOf(effect, key)) : undefined
     const planned = this.#faults.shift() ?? "none"
     // A service that honours keys repeats its answer.
+    this.hasSeenKey ||= key !== undefined
     const fault = planned === "refused" && known !== undefined ? "none" : planned
     const place = effect === "" ? "" : ` to ${effect}`
     const late = call?.linesOfEnd === undefined ? "" : ", after its call has ended"

@@ -294,11 +294,13 @@ export const demandIdentity = (
   const what = "the arguments that identify the effect, such as ({ order }) => order"
   if (parameters !== undefined && !isWritable(parameters) && sideEffect !== "none" && identity === undefined) {
     throw new TypeError(
-      `'${name}' needs an 'identity', because its parameters transform values, which cannot be undone: ${what}, or "all".`
+      `'${name}' needs an 'identity', because its parameters transform values, which cannot be undone: ${what}, or "all" if none of them is free text.`
     )
   }
   if (sideEffect !== "idempotent_by_key") return
-  if (identity === undefined) throw new TypeError(`'${name}' needs an 'identity': ${what}, or "all".`)
+  if (identity === undefined) {
+    throw new TypeError(`'${name}' needs an 'identity': ${what}, or "all" if none of them is free text.`)
+  }
   // A key leaves the process, so it must not be made from a secret.
   if (parameters === undefined || !hasSecrets(schemaOf(parameters))) return
   throw new TypeError(`'${name}' needs an 'identity' without its secrets: ${what}.`)
