@@ -6,9 +6,20 @@
  * other runtimes differ; with `FALLIBLE_UPDATE=1` in the environment, this test writes it.
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { folder, installed, play, type Played, playQueues, type Run, runtimes, shown } from "../support/wireRows.ts"
+import {
+  folder,
+  installed,
+  play,
+  type Played,
+  playQueues,
+  type Queues,
+  type Run,
+  runtimes,
+  shown
+} from "../support/wireRows.ts"
 
 /** Rows that may lie, and why. */
 const limits: ReadonlyArray<{ readonly why: string; readonly on: RegExp; readonly rows: RegExp }> = [
@@ -68,17 +79,30 @@ const expected = (): ReadonlyMap<string, ReadonlyArray<string>> =>
     })
   )
 
+const isNode = (runtime: string): boolean => runtime.startsWith("Node")
+
 const runs = new Map<string, Run>()
+const queues = new Map<string, Queues>()
+
+/** Plays all, two at a time: the rows wait as long as they work. */
+const played = async (): Promise<void> => {
+  await installed()
+  const names = Object.keys(runtimes)
+  const plays = [
+    ...names.map((name) => async () => void runs.set(name, await play(name))),
+    ...names.filter(isNode).map((name) => async () => void queues.set(name, await playQueues(name)))
+  ]
+  await Effect.runPromise(Effect.forEach(plays, (play) => Effect.promise(play), { concurrency: 2, discard: true }))
+}
 
 describe("a handler with a real client", () => {
-  beforeAll(installed)
+  beforeAll(played)
 
   for (const runtime of Object.keys(runtimes)) {
     describe(`on ${runtime}`, () => {
       let run: Run
-      beforeAll(async () => {
-        run = await play(runtime)
-        runs.set(runtime, run)
+      beforeAll(() => {
+        run = runs.get(runtime)!
       })
 
       it("is played to its end, and all that was done is counted", () => {
@@ -97,9 +121,9 @@ describe("a handler with a real client", () => {
         if (!isUpdating) assert.deepStrictEqual(linesOf(runtime), expected().get(runtime))
       })
 
-      if (runtime.startsWith("Node")) {
+      if (isNode(runtime)) {
         it("is known by its request, whatever pool the request was queued in", () => {
-          const { elsewhere, sentByCode, wrong } = playQueues(runtime)
+          const { elsewhere, sentByCode, wrong } = queues.get(runtime)!
           assert.deepStrictEqual(wrong, [])
           assert.isAbove(elsewhere, 100)
           assert.isAbove(sentByCode, 500)

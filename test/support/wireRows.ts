@@ -2,10 +2,11 @@
  * Plays the rows of `bench/wire` in other runtimes, with the packages as published. Their libraries are outside the
  * workspace: `installed` installs them, and the packed core beside them.
  */
-import { execFileSync, spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { promisify } from "node:util"
 import { rolldown } from "rolldown"
 import { packed, run, temporary } from "../../scripts/packed.ts"
 import { environment, root } from "./program.ts"
@@ -124,14 +125,13 @@ export interface Queues {
 }
 
 /** Sends requests at random over pools of undici's, in a runtime. */
-export const playQueues = (runtime: string): Queues => {
+export const playQueues = async (runtime: string): Promise<Queues> => {
   const [command = "", ...args] = runtimes[runtime]!()
-  const text = execFileSync(command, [...args, join(folder, "queues.mjs")], {
+  const { stdout } = await promisify(execFile)(command, [...args, join(folder, "queues.mjs")], {
     cwd: folder,
-    stdio: ["ignore", "pipe", "ignore"],
     env: environment({})
   })
-  return asQueues(text.toString())
+  return asQueues(stdout)
 }
 
 // `queues.mjs` prints it so.
