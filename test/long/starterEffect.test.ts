@@ -14,8 +14,8 @@ import { once } from "node:events"
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
-import { environment, root, runNode } from "./support/program.ts"
-import { quotedBy, snippetsIn } from "./support/snippets.ts"
+import { environment, root, runNode } from "../support/program.ts"
+import { quotedBy, snippetsIn } from "../support/snippets.ts"
 
 const guide = readFileSync(join(root, "docs/effect-backend.md"), "utf8")
 const [printed = "", traced = ""] = Array.from(guide.matchAll(/^```text\n([\s\S]*?)^```$/gm), ([, block = ""]) => block)
