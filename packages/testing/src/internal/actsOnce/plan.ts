@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import type { Fault } from "../FakeService.ts"
+import type { Fault } from "../../FakeService.ts"
 import { faults, type Plan as ServicePlan, refusals } from "./plannedService.ts"
 
 /**
