@@ -120,6 +120,8 @@ export class Scope {
   askedKey: string | undefined = undefined
   /** True if the call repeats one that is in doubt. */
   repeatsDoubt = false
+  /** The arguments of the earlier call in doubt, if they are known and only a check finds out what became of it. */
+  doubted: { readonly params: unknown } | undefined = undefined
   /** Whether the earlier call that this one repeats is still running; absent if it is not. */
   alsoRuns: (() => boolean) | undefined = undefined
   /** What the key of an inner tool or a source is made from. */

@@ -21,6 +21,7 @@ import { whetherRunning } from "../call/mayBegin.ts"
 import { note } from "../call/note.ts"
 import { noteAgain, openRun } from "../call/openRuns.ts"
 import { detached, type Scope } from "../call/scope.ts"
+import { isReconciled } from "../call/settling.ts"
 import { effectsOf } from "../failure/effects.ts"
 import { attempt } from "../value/untrusted.ts"
 import { deniedBefore } from "./approvalStage.ts"
@@ -350,33 +351,45 @@ export class CallAdmission {
 
   // A service must always receive the same body under one key. So the arguments of the earlier call are sent again.
   #repeated(repeated: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
-    const { refusal, text } = repeated
+    const { checked, refusal, text } = repeated
     const { facts: { scope } = {} } = this.#options
     // A check proves nothing while the earlier call runs.
     if (scope !== undefined && this.#intended !== undefined) {
       this.#call.alsoRuns = runningOf(scope, this.#intended.id)
     }
-    const sent: Effect.Effect<{ readonly params: unknown }, ToolFailure> = text === undefined
+    const earlier: Effect.Effect<{ readonly params: unknown }, ToolFailure> = text === undefined
       ? Effect.succeed({ params })
       // Decoding fails if the tool has changed since the earlier call.
       : Effect.mapErrorEager(Arguments.decode(text, this.#tool), (failure) => refusal ?? failure)
-    return Effect.flatMapEager(sent, ({ params }) => {
+    return Effect.flatMapEager(earlier, (earlier) => {
+      // What is checked is the earlier call. What runs, once a check has proved that nothing was done, is this one.
+      if (checked !== undefined) {
+        if (text !== undefined && !this.#isThat(earlier.params, text, checked)) return Effect.fail(refusal!)
+        this.#noteRepetition(repeated)
+        this.#call.doubted = earlier
+        return this.#approved({ params, text: this.#shown?.text })
+      }
       this.#noteRepetition(repeated)
-      const shown = { params, text: text ?? this.#shown?.text }
+      const shown = { params: earlier.params, text: text ?? this.#shown?.text }
       // The arguments of the earlier call count for all that is asked.
       if (text !== undefined) this.#questions.shown = shown
       return this.#approved(shown)
     })
   }
 
-  #noteRepetition({ certainty, doubt, isChanged, isOnlyChecked, text }: Repeated): void {
+  // Arguments with a default, for example, may be others if the tool has changed since.
+  #isThat(params: unknown, text: string, digest: string): boolean {
+    return attempt(() => new Intended(this.#tool, params, text).arguments) === digest
+  }
+
+  #noteRepetition({ certainty, checked, doubt, isChanged, text }: Repeated): void {
     note(this.#call, {
       _tag: "CallRepeated",
       effects: effectsOf(certainty),
       ...(doubt === undefined ? {} : { doubt })
     })
     this.#call.repeatsDoubt = certainty !== "not_executed"
-    if (certainty === "not_executed" || isOnlyChecked === true) return
+    if (certainty === "not_executed" || checked !== undefined) return
     const same =
       `An earlier call of ${this.#tool.name} may already have taken effect. Both calls share one idempotency key, so the effect happens only once`
     const sentence = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
@@ -474,11 +487,17 @@ export class CallAdmission {
 
   // Nothing else than a check clears the doubt about an earlier call that this one repeats, or may repeat.
   #settleByReconcile({ certainty }: ToolOutcome): void {
-    const isSettled = certainty === "executed"
-      ? this.#call.state.wasDoneBefore
-      : certainty === "not_executed" && this.#repeats?.certainty === "unknown"
-    if (isSettled !== true || certainty === "unknown" || this.#intended === undefined) return
-    this.#facts.settle({ id: this.#intended.id, certainty, by: "reconcile" })
+    const { corrected, executions, wasDoneBefore } = this.#call.state
+    const repeats = this.#repeats
+    // If the handler has run, a check had proved that the earlier call did nothing. The doubt is about this call now.
+    const hasRun = repeats?.checked !== undefined && executions > corrected
+    const settled = certainty === "executed"
+      ? wasDoneBefore ? certainty : undefined
+      : hasRun || certainty === "not_executed" && repeats?.certainty === "unknown"
+      ? "not_executed"
+      : undefined
+    if (settled === undefined || this.#intended === undefined) return
+    this.#facts.settle({ id: this.#intended.id, certainty: settled, by: "reconcile" })
   }
 
   #noteDoubtAge({ id }: Pick<Intent, "id">): void {
@@ -552,10 +571,11 @@ export class CallAdmission {
     }
   }
 
-  // Only a call that is sent again needs its whole text. For any other, the text is for whoever settles the doubt.
+  // Only a call that is sent again, or checked, needs its whole text. For any other, it is for whoever settles the doubt.
   #textOf(intended: Intended): string | undefined {
     const { again } = intended
-    return again === undefined || this.#tool.sideEffect === "idempotent_by_key" ? again : shownArguments(again)
+    const isWhole = this.#tool.sideEffect === "idempotent_by_key" || isReconciled(this.#tool)
+    return again === undefined || isWhole ? again : shownArguments(again)
   }
 }
 

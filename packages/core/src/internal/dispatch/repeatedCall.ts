@@ -42,14 +42,17 @@ export interface Repeated {
   readonly certainty: Certainty
   /** Present if the doubt about the earlier call is only a refusal that is not proved. */
   readonly doubt?: "soft" | undefined
-  /** The arguments of the earlier call, which are sent again. If absent, the new call sends its own. */
+  /** The arguments of the earlier call, which are sent again, or only checked. If absent, the new call has its own. */
   readonly text?: string | undefined
   /** Whether the earlier call had other arguments. */
   readonly isChanged: boolean
   /** The failure of the new call if the earlier arguments no longer decode. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  /** True if the handler must not run again: only the tool's check (`Tool.reconcile`) finds out what became of it. */
-  readonly isOnlyChecked?: boolean
+  /**
+   * The digest of the earlier arguments, if the handler must not run again: only the tool's check (`Tool.reconcile`) finds out
+   * what became of it.
+   */
+  readonly checked?: string
 }
 
 // Shared to avoid allocation.
@@ -81,11 +84,11 @@ export const admissionOf = (
     if (!isInDoubt || failed.certainty === "executed") return { refusal }
     if (isOnlyChecked(tool) && failed.lasting === undefined) {
       const key = () => keyOfIntent(facts.scope ?? "", call.id, numberBefore)
-      const { certainty, doubt } = failed
+      const { certainty, doubt, text } = failed
       return {
         key,
         number: numberBefore,
-        repeated: { certainty, doubt, isChanged: false, isOnlyChecked: true },
+        repeated: { certainty, doubt, text, isChanged: false, checked: failed.arguments, refusal },
         doubt: refusal
       }
     }

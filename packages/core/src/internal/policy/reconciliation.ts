@@ -157,11 +157,14 @@ export class Reconciliation<R> {
       if (!isUnknown) return Effect.fail(failure)
       const isRefusal = scope.acts && scope.doubt(scope.effects(false)) === "soft"
       discardAnswer(scope)
-      const { corrected, executions } = scope.record.state
-      return Effect.flatMap(this.#find(this.#ask(name, scope, params, failure), scope, call), (finding) => {
+      const { record } = scope
+      const { corrected, executions } = record.state
+      const isEarlier = record.repeatsDoubt && executions === corrected
+      const asked = isEarlier && record.doubted !== undefined ? record.doubted.params : params
+      return Effect.flatMap(this.#find(this.#ask(name, scope, asked, failure), scope, call), (finding) => {
         switch (finding._tag) {
           case "Found":
-            noteFound(scope, scope.record.repeatsDoubt && executions === corrected)
+            noteFound(scope, isEarlier)
             noteHandled(scope, failure, { by: "reconcile" })
             return Effect.succeed(finding.value)
           case "Nothing":

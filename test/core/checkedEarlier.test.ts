@@ -1,0 +1,100 @@
+/** A call that repeats one in doubt: its check is asked about the earlier call, with the arguments of that call. */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import * as CallFacts from "@fallible/core/CallFacts"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Option, Schedule, Schema } from "effect"
+
+const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
+const Booking = Schema.Struct({ room: Schema.String, note: Schema.String })
+const noted = (note: string) => ({ room: "12", note })
+
+/** A service that knows no keys. Its answers are lost, and it can be asked for the note of what it has booked. */
+const service = (
+  options: { readonly books: ReadonlyArray<boolean>; readonly isReachable: (looks: number) => boolean }
+) => {
+  const booked: Array<string> = []
+  const asked: Array<string> = []
+  const posts = [...options.books]
+  const tool = (parameters: Schema.Codec<typeof Booking.Type, typeof Booking.Encoded>) =>
+    Tool.make(
+      "book_room",
+      { description: "Books a room", parameters, success: Schema.String, identity: ({ room }) => room, repeats: false },
+      ({ note }) =>
+        Effect.suspend(() => {
+          if (posts.shift() === true) booked.push(note)
+          return Effect.fail(lost)
+        })
+    ).pipe(
+      Tool.reconcile(({ note }) =>
+        Effect.suspend(() => {
+          asked.push(note)
+          if (!options.isReachable(asked.length)) return Effect.fail(lost)
+          return Effect.succeed(booked.includes(note) ? Option.some(`booked: ${note}`) : Option.none())
+        }), { final: true })
+    )
+  return { tool: tool(Booking), other: tool, booked, asked }
+}
+
+const asking = (tool: ReturnType<typeof service>["tool"], notes: ReadonlyArray<string>, facts?: CallFacts.CallFacts) =>
+  Agent.make({ toolkit: Toolkit.make(tool) }).run("Book room 12.", { scope: "c-1", facts: facts ?? CallFacts.empty })
+    .pipe(
+      Effect.provide(ScriptedModel.layer([
+        ...notes.map((note) => ScriptedModel.call("book_room", noted(note))),
+        ScriptedModel.text("Done.")
+      ]))
+    )
+
+const stored = (facts: CallFacts.CallFacts) => {
+  const json = Schema.fromJsonString(CallFacts.schema)
+  return Schema.decodeSync(json)(Schema.encodeSync(json)(facts))
+}
+
+const long = "Late arrival. ".repeat(200)
+
+describe("a check of a call that repeats one in doubt", () => {
+  it.effect("has the arguments of the earlier call, in the same run", () =>
+    Effect.gen(function*() {
+      const { asked, booked, tool } = service({ books: [true, true], isReachable: (looks) => looks > 1 })
+      const { facts } = yield* asking(tool, ["late", "arrives late"])
+      assert.deepStrictEqual([booked, asked], [["late"], ["late", "late"]])
+      assert.deepStrictEqual(CallFacts.inDoubt(facts), [])
+    }))
+
+  it.effect("has them in a later run, from stored facts, however long they are", () =>
+    Effect.gen(function*() {
+      const { asked, booked, tool } = service({ books: [true, true], isReachable: (looks) => looks > 1 })
+      const { facts } = yield* asking(tool, [long])
+      const later = yield* asking(tool, ["arrives late"], stored(facts))
+      assert.deepStrictEqual([booked, asked], [[long], [long, long]])
+      assert.deepStrictEqual(CallFacts.inDoubt(later.facts), [])
+    }))
+
+  it.effect("has those of the call that ran last, if a check had proved that the one before did nothing", () =>
+    Effect.gen(function*() {
+      const { asked, booked, tool } = service({
+        books: [false, true, true],
+        isReachable: (looks) => looks !== 1 && looks !== 3
+      })
+      const retried = Tool.retry(tool, Schedule.recurs(1))
+      const { facts } = yield* asking(retried, ["late", "arrives late", "again"])
+      assert.deepStrictEqual(booked, ["arrives late"])
+      assert.deepStrictEqual(asked, ["late", "late", "arrives late", "arrives late"])
+      assert.deepStrictEqual(CallFacts.inDoubt(facts), [])
+    }))
+
+  it.effect("does not run, if the tool no longer reads the earlier arguments as they were", () =>
+    Effect.gen(function*() {
+      const { asked, booked, other, tool } = service({ books: [true, true], isReachable: (looks) => looks > 1 })
+      const { facts } = yield* asking(tool, [" late "])
+      for (const note of [Schema.String.check(Schema.isMinLength(7)), Schema.Trim]) {
+        const { report } = yield* asking(
+          other(Schema.Struct({ ...Booking.fields, note })),
+          ["arrives late"],
+          stored(facts)
+        )
+        assert.deepStrictEqual(report.failures.map(({ code }) => code), ["repeated_call"])
+      }
+      assert.deepStrictEqual([booked, asked], [[" late "], [" late "]])
+    }))
+})
