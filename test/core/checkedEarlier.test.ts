@@ -3,7 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as CallFacts from "@fallible/core/CallFacts"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Option, Schedule, Schema } from "effect"
+import { Effect, Logger, Option, Schedule, Schema } from "effect"
+import * as fc from "fast-check"
+import { runs } from "../support/runs.ts"
 
 const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
 const Booking = Schema.Struct({ room: Schema.String, note: Schema.String })
@@ -97,4 +99,54 @@ describe("a check of a call that repeats one in doubt", () => {
       }
       assert.deepStrictEqual([booked, asked], [[" late "], [" late "]])
     }))
+})
+
+const history = fc.record({
+  posts: fc.array(fc.constantFrom("lost", "booked_and_lost", "booked", "full"), { minLength: 1, maxLength: 8 }),
+  looks: fc.array(fc.boolean(), { maxLength: 12 }),
+  runs: fc.array(fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 4 }), {
+    minLength: 1,
+    maxLength: 3
+  }),
+  isRetried: fc.boolean()
+})
+
+const full = new ToolUnavailable({ code: "full", detail: "Full.", transient: true, outcome: "not_executed" })
+
+describe("a service whose answers and looks are lost", () => {
+  const histories = runs(2_000)
+  it(`books once for whatever a model says, in ${histories} random histories`, () =>
+    fc.assert(
+      fc.asyncProperty(history, ({ isRetried, looks, posts, runs }) =>
+        Effect.gen(function*() {
+          const booked: Array<string> = []
+          const [posting, looking] = [[...posts], [...looks]]
+          const tool = Tool.make("book_room", {
+            description: "Books a room",
+            parameters: Booking,
+            success: Schema.String,
+            identity: ({ room }) => room,
+            repeats: false
+          }, ({ note }) =>
+            Effect.suspend(() => {
+              const what = posting.shift() ?? "booked"
+              if (what === "full") return Effect.fail(full)
+              if (what !== "lost") booked.push(note)
+              return what === "booked" ? Effect.succeed("Booked.") : Effect.fail(lost)
+            })).pipe(
+              // It compares all arguments, also those that the identity ignores.
+              Tool.reconcile(({ note }) =>
+                Effect.suspend(() =>
+                  looking.shift() === false
+                    ? Effect.fail(lost)
+                    : Effect.succeed(booked.includes(note) ? Option.some("Booked.") : Option.none())
+                ), { final: true })
+            )
+          const used = isRetried ? Tool.retry(tool, Schedule.recurs(1)) : tool
+          let facts = CallFacts.empty
+          for (const notes of runs) facts = stored((yield* asking(used, notes, facts)).facts)
+          assert.isAtMost(booked.length, 1)
+        }).pipe(Effect.provide(Logger.layer([])), Effect.runPromise)),
+      { numRuns: histories }
+    ))
 })
