@@ -15,7 +15,7 @@
  *
  * | the earlier call                         | the same call, `"non_idempotent"`                           | the same call, `"idempotent_by_key"`           | another call of the tool                  |
  * | ---------------------------------------- | ----------------------------------------------------------- | ---------------------------------------------- | ----------------------------------------- |
- * | is in hard doubt                         | `repeated_call`; with `Tool.reconcile`, only the check runs | runs: the same key, the first call's arguments | `in_doubt`, unless the tool is identified |
+ * | is in hard doubt                         | `repeated_call`; with `Tool.reconcile`, only the check runs, with the first call's arguments | runs: the same key, the first call's arguments | `in_doubt`, unless the tool is identified |
  * | is in soft doubt                         | the same                                                    | the same                                       | runs                                      |
  * | may have been any call: arguments lost   | `in_doubt`                                                  | `in_doubt`                                     | `in_doubt`                                |
  * | succeeded in this run                    | runs under a new key; `already_done` if `repeats: false`    | the same                                       | runs                                      |

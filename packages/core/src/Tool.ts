@@ -1259,8 +1259,8 @@ export const mapFailure: {
  * call.
  *
  * When to use: for a tool that acts (has side effects), if its service can be asked whether an effect
- * exists. The check can find the effect by idempotency key (`ToolCall.current`), for example, or by order
- * number. Put `reconcile` outside `timeout` and inside `retry`.
+ * exists. The check must find the effect of this call, and nobody else's: by the idempotency key that the handler sent
+ * along, or by a number that means this effect alone. Put `reconcile` outside `timeout` and inside `retry`.
  *
  * The check runs if it is unknown whether the call took effect, even if an inner policy has changed the
  * failure. If the check succeeds with `Option.some` of a result, the call took effect, and the tool
@@ -1290,7 +1290,8 @@ export const mapFailure: {
  * of that tool: give that tool its own `reconcile`. The event `OutcomeSettled` reports the result of the
  * check.
  *
- * @param check takes the parameters and the failure
+ * @param check takes the parameters, and the failure, the key, a `fetch` and a signal. If a later call repeats one in doubt, it
+ * is asked about the earlier one: with the parameters of that one
  * @param options `settle`: as above; default: none. `schedule`: when to repeat the check during that time;
  * default: after 100 ms, doubling each time. `final` and `lookFirst`: as above; default: `false`. Throws if both
  * `settle` and `final` are given, or `schedule` without `settle`
