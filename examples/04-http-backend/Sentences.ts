@@ -22,6 +22,9 @@ const ofRefund = ({ by, certainty, code, status }: AiSdk.Recovery): string => {
         ? "The shop did not answer, so we look up whether it has refunded this."
         : "The shop did not answer, so we ask it again."
     case "completed":
+      // A call may also complete in doubt, or without a refund: another source may answer in place of the shop.
+      if (certainty === "unknown") return isNotKnown
+      if (certainty === "not_executed") return "Nothing was refunded."
       if (by === "joined") return "This refund was asked for twice. It was made once."
       return by === "reconcile"
         ? "The shop did not answer, so we looked the refund up instead of asking for it again. It was made once."

@@ -18,6 +18,7 @@ const golden = [
   "a lost answer that a check finds: There was a problem. It is being handled. | Done once: the answer was lost, and a check found that it had been done.",
   "a lost answer that a check refutes: There was a problem. Trying again in 5 seconds. | Done once: a check found that the first try had done nothing, so it was tried again.",
   "a lost answer: It may have been done. That is not known for sure.",
+  "a lost answer, and one in its place: The usual source failed. Asking another one. | It may have been done. That is not known for sure.",
   "a call that was done before: It had been done before, so it was not done again.",
   "hostile names and arguments that are no JSON: It did not work.",
   "a fixed call: A detail was wrong. Trying again with it corrected. | A detail was wrong. It worked once that was corrected.",

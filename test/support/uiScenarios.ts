@@ -308,6 +308,11 @@ export const scenarios: ReadonlyArray<Scenario> = [
     model: inPieces([call("pay", oslo), done])
   },
   {
+    name: "a lost answer, and one in its place",
+    agent: of(paying(() => Effect.fail(lost)).pipe(Tool.catchTag("ToolUnavailable", () => Effect.succeed("later")))),
+    model: inPieces([call("pay", oslo), done])
+  },
+  {
     name: "a call that was done before",
     agent: of(paying(undefined, { repeats: false })),
     model: inPieces([call("pay", oslo), call("pay", oslo), done])

@@ -61,7 +61,9 @@ export class Recoveries {
 
 const isJoined = ({ joined, outcome }: CallEnded): boolean => joined === true && outcome === "completed"
 
-// A denied call was not done, and a completed one was. Of those that failed, some may have been done all the same.
+// A denied call was not done, and a completed one was, unless it is in doubt. Of those that failed, some may have been done all
+// the same.
 const isNotable = (event: CallEnded): boolean =>
   isJoined(event) ||
+  event.outcome === "completed" && event.certainty === "unknown" ||
   event.outcome === "failed" && (event.certainty !== "not_executed" || event.code === "already_done")

@@ -41,8 +41,9 @@ export const recoveredText = (
   { attempts, by, certainty, code, status }: Pick<Recovery, "attempts" | "by" | "certainty" | "code" | "status">
 ): string => {
   if (code === "already_done") return "It had been done before, so it was not done again."
-  if (status === "completed") return completedText(by, code, attempts)
+  // Also of a completed call: another answer may have come in place of the tool's, which is still in doubt.
   if (certainty === "unknown") return inDoubt
+  if (status === "completed") return completedText(by, code, attempts)
   if (certainty === "executed") return incomplete
   return attempts > 1 ? `It was tried ${attempts} times, without success.` : "There was a problem. It did not work."
 }
