@@ -148,6 +148,21 @@ describe("the options of AiSdk.toolkit", () => {
     expect<Tool.Failure<Made>>().type.toBe<Caught | PartialData<number>>()
   })
 
+  test("need nothing for an async check, also in the loop of the AI SDK", () => {
+    const toolkit = AiSdk.toolkit({ charge }, {
+      charge: {
+        policies: [
+          Policy.reconcile(async ({ booking }: { readonly booking: string }, { fetch }) => {
+            const response = await fetch(`https://bank.example/charges/${booking}`)
+            return response.ok ? await response.json() : undefined
+          }, { settle: "10 seconds" })
+        ]
+      }
+    })
+    expect<Tool.Requirements<typeof toolkit extends Toolkit.Toolkit<infer T> ? T : never>>().type.toBe<never>()
+    expect(AiSdk.tools).type.toBeCallableWith(toolkit)
+  })
+
   test("add partial data if results have pages", () => {
     const made = AiSdk.toolkit({ charge, find }, {
       find: { sideEffect: "none", pages: { more: "next", next: "page" } }

@@ -187,6 +187,14 @@ describe("what a policy does to a tool's type", () => {
     expect(Tool.reconcile).type.not.toBeCallableWith(shaky, () => "text")
   })
 
+  test("a policy that reconciles needs what its check needs, and nothing for a promise", () => {
+    expect(Policy.reconcile(() => Ledger.use(({ find }) => find("7")))).type.toBe<Policy.Policy<Ledger>>()
+    expect(Policy.reconcile(async () => "receipt", { final: true })).type.toBe<Policy.Policy>()
+    expect(Policy.reconcile(async ({ order }: Params) => order === "7" ? order : undefined)).type.toBe<Policy.Policy>()
+    expect(Policy.reconcile).type.not.toBeCallableWith(() => "text")
+    expect(Policy.reconcile).type.not.toBeCallableWith(() => Effect.fail("text"))
+  })
+
   test("paginate merges pages, and the result may stay partial", () => {
     const paged = Tool.make(
       "paged",

@@ -502,12 +502,13 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
  * @category policies
  * @since 0.1.0
  */
-export const reconcile = <R>(
-  check: (params: never, call: ReconcileCall) => CheckAnswer<R>,
+export const reconcile = <Checked extends CheckAnswer<unknown>>(
+  check: (params: never, call: ReconcileCall) => Checked,
   options: ReconcileOptions = {}
-): Policy<R> => {
+  // A promise needs no services. As a parameter of its own, they would be inferred as `unknown` from it.
+): Policy<Effect.Services<Checked>> => {
   demandKnown("Tool.reconcile", options, reconcileNames)
-  const reconciliation = new Reconciliation(eraseTypes("A check of an outcome", check), options)
+  const reconciliation = new Reconciliation(needing<Checked>(eraseTypes("A check of an outcome", check)), options)
   const { isFinal, looksFirst, settle } = reconciliation
   const within = settle === undefined ? "" : ` within ${Duration.format(settle)}`
   return makeBuiltIn({
@@ -520,6 +521,10 @@ export const reconcile = <R>(
     }
   })
 }
+
+// The compiler does not see that an answer needs the services that `Effect.Services` finds in its type.
+const needing = <Checked>(check: (...args: ReadonlyArray<unknown>) => CheckAnswer<unknown>) =>
+  check as (...args: ReadonlyArray<unknown>) => CheckAnswer<Effect.Services<Checked>>
 
 /**
  * How pages are merged, and how many are fetched.
