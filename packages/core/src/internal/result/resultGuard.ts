@@ -216,7 +216,7 @@ const mismatched = (
     return Effect.succeed({ json: mask(json), notes, isEncoded: false })
   }
   const schema = resultSchemaOf(tool.success)
-  const shown = schema === undefined || tool.onMismatch === "refuse" ? undefined : shownParts(json, schema)
+  const shown = schema === undefined || tool.onMismatch === "refuse" ? undefined : shownParts(json, schema, issues)
   if (shown === undefined) return refused(tool, issues, json, issue)
   const lines = issues.map((issue) => lineOf(issue, json))
   return Effect.as(logMismatch(tool.name, lines), {
@@ -247,10 +247,28 @@ const refused = (
  * Returns what may be shown of a result, or `undefined` if it is an answer to another question: nothing that is declared is
  * there, or it is a page of markup or the beginning of JSON.
  */
-const shownParts = (json: Schema.Json, schema: AnyJsonSchema): Schema.Json | undefined => {
+const shownParts = (
+  json: Schema.Json,
+  schema: AnyJsonSchema,
+  issues: ReadonlyArray<FieldIssue>
+): Schema.Json | undefined => {
   const shown = declaredParts(json, schema)
   if (typeof shown === "string") return /^\s*</.test(shown) || isCutOff(shown) ? undefined : shown
-  return json === null || typeof shown !== "object" || shown === null || Object.keys(shown).length > 0
-    ? shown
-    : undefined
+  if (json === null || typeof shown !== "object" || shown === null) return shown
+  // An object without fields is wrong if it should be something else, or lacks a field.
+  const wrong = new Set(issues.flatMap(({ path }) => [placeOf(path), placeOf(path.slice(0, -1))]))
+  return Object.keys(shown).length > 0 && holdsAny(shown, wrong, []) ? shown : undefined
 }
+
+/** False if nothing is in a value but objects whose fields were all left out, because none is declared. */
+const holdsAny = (value: Schema.Json, wrong: ReadonlySet<string>, path: FieldIssue["path"]): boolean => {
+  if (isList(value)) return value.length === 0 || value.some((item, index) => holdsAny(item, wrong, [...path, index]))
+  if (!isJsonObject(value)) return true
+  const fields = Object.entries(value)
+  return fields.length === 0
+    ? !wrong.has(placeOf(path))
+    : fields.some(([key, field]) => holdsAny(field, wrong, [...path, key]))
+}
+
+// Issues of items that are alike are one issue, of the first of them.
+const placeOf = (path: FieldIssue["path"]): string => path.map((key) => typeof key === "number" ? "*" : key).join()
