@@ -14,7 +14,7 @@ import {
   toUIMessageStream,
   type UIMessage
 } from "ai"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { ada, payments } from "../support/approving.ts"
 
 /** Payments that need an approval, and what was paid. */
@@ -78,6 +78,23 @@ describe("a call that is cut off, in the loop of the AI SDK", () => {
 })
 
 describe("AiSdk.errorText", () => {
+  it.effect("says of a call beside that of another request that the other one may be doing it", () =>
+    Effect.gen(function*() {
+      const gate = Promise.withResolvers<string>()
+      const book = Tool.promise("book", { description: "Books", success: Schema.String }, () => gate.promise)
+      const made = () =>
+        AiSdk.tools(Toolkit.make(book), { scope: "chat-of-two", facts: CallFacts.empty }).book.execute?.({}, {
+          toolCallId: "1",
+          messages: [],
+          context: {}
+        })
+      const first = made()
+      const error = yield* Effect.promise(async () => await Promise.resolve(made()).catch((error: unknown) => error))
+      assert.strictEqual(AiSdk.errorText(error), "Another request is still at work, and may be doing this.")
+      gate.resolve("r-1")
+      assert.strictEqual(yield* Effect.promise(async () => await first), "r-1")
+    }))
+
   it.effect("says of what is no failed call that something went wrong", () =>
     Effect.sync(() =>
       assert.strictEqual(

@@ -33,10 +33,15 @@ export const errorText = (error: unknown): string => {
   const { attempts, certainty } = outcome
   if (outcome._tag === "Stopped") return failureText({ certainty, outcome: "stopped" })
   const { _tag, code } = outcome.failure
+  // Of a tool that is unavailable, a customer would think that what it books is taken.
+  if (code === "not_run") return otherRequest
   return code === "already_done"
     ? recoveredText({ status: "completed", code, attempts })
     : failureText({ certainty, outcome: "failed", error: _tag })
 }
+
+// Another request of the scope acts. What it does is not known here.
+const otherRequest = "Another request is still at work, and may be doing this."
 
 const refused = failureText({ certainty: "not_executed", outcome: "failed" })
 
