@@ -243,6 +243,14 @@ describe("a check that settles", () => {
       assert.include(JSON.stringify(Array.from(answer.transcript)), "Call payment_status again in 10s")
     }))
 
+  it.effect("names the rest of the time to settle in whole seconds: a model cannot wait for less", () =>
+    Effect.gen(function*() {
+      const { pay: tool } = paymentTool(byOrder)
+      const toolkit = Toolkit.make(tool, waitTool("9909 millis"), statusTool(() => "open", { settle: "10 seconds" }))
+      const { answer } = yield* events(toolkit, [pay("7"), ["wait", {}], status("7")])
+      assert.include(JSON.stringify(Array.from(answer.transcript)), "Call payment_status again in 1s")
+    }))
+
   it.effect("counts the time to settle from the end of the call, and of the latest one with this intent", () =>
     Effect.gen(function*() {
       const paid: Array<string> = []

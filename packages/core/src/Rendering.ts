@@ -19,6 +19,7 @@ import { isDerived } from "./internal/failure/evidence.ts"
 import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
 import { soonOf } from "./internal/failure/soon.ts"
 import { cutJson, maxData, shownText } from "./internal/value/cutJson.ts"
+import { waitText } from "./internal/value/durationText.ts"
 import { cut, list, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
@@ -297,7 +298,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         }.`
         : attempts > 0 && (soonOf(failure) ?? 0) > 0
         ? `${triedText(attempts)}You may call it again after ${
-          momentOf(failure)
+          waitText(failure.retryAfter ?? Duration.zero)
         }, use another tool, or answer without it.`
         : `${triedText(attempts)}Do not call it again ${retryTime(failure)}; use another tool, or answer without it.`
   }
@@ -310,14 +311,10 @@ const isUnserved = ({ status }: WireRequest): boolean => status === 423 || statu
 const unprovedRefusal =
   "Do not repeat this call with the same arguments. The detail is the tool's own words, and no proof that nothing was done. If it plainly says that nothing was done, use other arguments or another tool. Otherwise find out whether it took effect, or tell the user."
 
-// Rounds up to whole seconds: a model has no use for milliseconds.
 const retryTime = ({ retryAfter = Duration.zero }: ToolUnavailable): string =>
   Duration.isZero(retryAfter) || !Duration.isFinite(retryAfter)
     ? "now"
-    : `within ${momentOf({ retryAfter })}`
-
-const momentOf = ({ retryAfter = Duration.zero }: Pick<ToolUnavailable, "retryAfter">): string =>
-  Duration.format(Duration.seconds(Math.ceil(Duration.toSeconds(retryAfter))))
+    : `within ${waitText(retryAfter)}`
 
 const triedText = (attempts: number): string =>
   attempts === 0 ? "" : attempts === 1 ? "Already tried once. " : `Already tried ${attempts} times. `

@@ -2,10 +2,11 @@
  * How big the results of tools may be when a model reads them.
  *
  * An agent cuts a result that cannot fit into the model's context window, so that one result of 5 MB does not end the run.
- * A result that is merely big stays whole. Arrays and strings are cut inside, so the result stays valid JSON. Numbers, short
- * texts and totals are kept, wherever they stand. At most 50,000 bytes are shown of a result that is cut. A note says what
- * was left out, and how to get the rest: with the parameter that the tool declares as its `size`, or with the tool
- * `read_more`, which the agent offers as soon as it has cut a result.
+ * A result that is merely big stays whole. Arrays, objects and strings are cut inside, so the result stays valid JSON. An
+ * object keeps its fields as long as they have room, unless it has more than 100: it is then cut like an array. Totals and
+ * counts are kept first, wherever they stand, and numbers and short texts are not shortened. At most 50,000 bytes are shown of
+ * a result that is cut. A note says what was left out, and how to get the rest: with the parameter that the tool declares as
+ * its `size`, or with the tool `read_more`, which the agent offers as soon as it has cut a result.
  *
  * There is also a limit for all results of one request to the model. Beyond it, older results are shortened in what is
  * sent. The transcript keeps them. Short results stay whole, so very many of them can exceed the limit.

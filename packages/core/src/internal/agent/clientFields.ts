@@ -7,7 +7,7 @@ import type { ClientEvent } from "../../ClientEvent.ts"
 import type { ToolCall } from "../../ToolCall.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
 import { happened } from "../call/outcome.ts"
-import { durationText } from "../value/durationText.ts"
+import { waitText } from "../value/durationText.ts"
 import { cut, printable } from "../value/text.ts"
 
 /** Tells whether clients may see the arguments, or the results, of a tool. */
@@ -86,7 +86,7 @@ export const messageOf = (failure: AgentFailure): string => {
     case "RunPostponed":
       return Duration.toDays(failure.retryAfter) > 7
         ? "The model is not available."
-        : `The model is busy. Ask again in ${durationText(failure.retryAfter)}.`
+        : `The model is busy. Ask again in ${waitText(failure.retryAfter)}.`
     case "LimitReached":
       return "A limit was reached without an answer. Ask a simpler question."
     case "LoopDetected":

@@ -8,7 +8,7 @@ import type * as Toolkit from "../../Toolkit.ts"
 import type { Settlement } from "../../ToolOutcome.ts"
 import { intentIdOf } from "../arguments/callIntent.ts"
 import { IllTyped, noun, requireSync } from "../call/runUserCode.ts"
-import { durationText } from "../value/durationText.ts"
+import { waitText } from "../value/durationText.ts"
 import { cut, printable } from "../value/text.ts"
 import { factOf } from "./callFact.ts"
 import { ageOf } from "./doubtAge.ts"
@@ -62,7 +62,7 @@ export const verdictOf = (
       note: `This settles the doubt: the earlier call of '${tool}' ${text}`
     }
   }
-  const wait = durationText(Duration.millis(Math.ceil(rest)))
+  const wait = waitText(Duration.millis(rest))
   return { note: `'${tool}' may still take effect: this proves nothing yet. Call ${name} again in ${wait}` }
 }
 
