@@ -14,7 +14,7 @@
  * | `dropped`                  | the service does nothing, and the connection is lost                        |
  * | `acted_and_dropped`        | the service acts, and the connection is lost                                |
  * | `dropped_and_acted_later`  | the connection is lost, and the service acts up to `lateBy` later           |
- * | `acted_and_answered_500`   | the service acts, and answers 500                                           |
+ * | `acted_and_answered_500`   | the service acts, and answers 500, 502, 503 or 504                          |
  * | `acted_and_answered_text`  | the service acts, and answers 200 with a sentence in place of its answer    |
  * | `slow`                     | the service acts and answers after 3/4 of `lateBy`, even if the caller left |
  * | `refused`                  | the service does nothing, and answers 402, 404, 409 or 422                  |
@@ -22,7 +22,8 @@
  * | `answered_429`             | the service does nothing, and answers 429 with `Retry-After: 1`             |
  *
  * A fault may hit any request of a handler: also its second one, after the first has acted. In some sequences, requests
- * that only read are refused, too, if the handler sends them by `fetch`.
+ * that only read are refused, too, if the handler sends them by `fetch`: with 402, 404, 409 or 422 if nothing else goes
+ * wrong, and otherwise with 500, 503, 403 or 429.
  *
  * An answer that is not a success has a sentence in its body: `{ "message": "Zahlung fehlgeschlagen." }`. Its language
  * changes from sequence to sequence. A handler may throw this sentence, but must not trust it: the service says the same

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import type { Fault } from "../../FakeService.ts"
-import { faults, type Plan as ServicePlan, refusals } from "./plannedService.ts"
+import { faults, type Plan as ServicePlan, variants } from "./plannedService.ts"
 
 /**
  * The process stops at one of the model's calls, either before the call runs, or before the call's result is recorded.
@@ -68,7 +68,7 @@ export interface Playable {
 export const plans = (runs: number, of: Playable): Effect.Effect<ReadonlyArray<Plan>> =>
   Effect.map(
     drawPlans(runs, of),
-    (longer) => [...shortPlans(of), ...longer].slice(0, runs).map((plan, variant) => ({ ...plan, variant }))
+    (longer) => [...shortPlans(of), ...longer].slice(0, runs).map((plan, variant) => ({ variant, ...plan }))
   )
 
 /** Returns the plans that have one thing less, or a simpler one. */
@@ -122,10 +122,14 @@ const shortPlans = (of: Playable): ReadonlyArray<Plan> => {
   return [
     // First, because nothing has to fail for it.
     ...(of.repeats ? [] : [{ ...nothingWrong, repeatsSuccess: true }]),
-    ...faults.flatMap((fault) => inEachStatus(planned(fault))),
-    ...inEachStatus({ ...nothingWrong, refusesToRead: true }),
+    ...faults.flatMap((fault) => varied.has(fault) ? inEachVariant(planned(fault)) : [planned(fault)]),
+    ...inEachVariant({ ...nothingWrong, refusesToRead: true }),
     // Only a handler of several requests has a later one, after the first has acted.
-    ...firstFaults.flatMap((fault) => inEachStatus(planned("none", fault))),
+    ...firstFaults.flatMap((fault) =>
+      varied.has(fault) ? inEachVariant(planned("none", fault)) : [planned("none", fault)]
+    ),
+    // A check that cannot read must not say that nothing was done.
+    ...doubtful.flatMap((fault) => inEachVariant({ ...planned(fault), refusesToRead: true })),
     ...[...stops, ...repeated].map((around) => ({ ...nothingWrong, ...around })),
     ...firstFaults.flatMap((fault) => repeated.map((around) => ({ ...planned(fault), ...around }))),
     ...firstFaults.flatMap((first) => faults.map((second) => planned(first, second))),
@@ -133,9 +137,19 @@ const shortPlans = (of: Playable): ReadonlyArray<Plan> => {
   ]
 }
 
-// Neighbours in the list have different statuses.
-const inEachStatus = (plan: Plan): ReadonlyArray<Plan> =>
-  plan.refusesToRead || plan.faults.includes("refused") ? refusals.map(() => plan) : [plan]
+/** The faults that have several statuses, or several delays. */
+const varied: ReadonlySet<Fault> = new Set(["refused", "acted_and_answered_500", "dropped_and_acted_later"])
+
+/** The faults after which the service has acted, or will. */
+const doubtful: ReadonlyArray<Fault> = [
+  "acted_and_dropped",
+  "dropped_and_acted_later",
+  "acted_and_answered_500",
+  "slow"
+]
+
+const inEachVariant = (plan: Plan): ReadonlyArray<Plan> =>
+  Array.from({ length: variants }, (_, variant) => ({ ...plan, variant }))
 
 // Each longer sequence has only few kinds of faults, which then come in many orders: swarm testing, by Groce et al. (2012).
 const drawPlans = (runs: number, of: Playable): Effect.Effect<ReadonlyArray<Plan>> => {

@@ -10,11 +10,10 @@ import type { PlayedCall, PlayedSequence } from "./playedSequence.ts"
 
 const dropped = new Dropped({ code: "ECONNRESET" })
 
-const words: Readonly<Record<Exclude<Fault, "refused">, string>> = {
+const words: Readonly<Record<Exclude<Fault, "refused" | "acted_and_answered_500">, string>> = {
   dropped: "the connection is lost, and nothing is done",
   acted_and_dropped: "the service acts, and the connection is lost",
   dropped_and_acted_later: "the connection is lost, and the service acts later",
-  acted_and_answered_500: "the service acts, and answers 500",
   acted_and_answered_text: "the service acts, and answers with a sentence",
   slow: "the service acts, and answers, after a long time",
   answered_503: "the service answers 503, and does nothing",
@@ -36,8 +35,17 @@ export const faults: ReadonlyArray<Fault> = [
   "none"
 ]
 
-/** The statuses with which the service refuses a request. */
-export const refusals = [404, 402, 409, 422] as const
+/** How many variants of a plan have each status once. */
+export const variants = 4
+
+// The statuses with which the service refuses a request.
+const refusals = [404, 402, 409, 422] as const
+
+// After these, it may have acted.
+const failures = [500, 502, 503, 504] as const
+
+// A read of something that exists is not answered 404.
+const failuresToRead = [500, 403, 429, 503] as const
 
 // Some come after the service has acted: a sentence proves nothing.
 const sentences = [
@@ -214,8 +222,10 @@ export class Service {
 
   #refuseToRead(): Effect.Effect<never, Answered> {
     return Effect.suspend(() => {
-      const status = inTurn(refusals, this.#plan.variant)
-      this.#sequence.tell(`A request that only reads: the service answers ${status}.`)
+      const { faults, variant } = this.#plan
+      const status = inTurn(faults.length === 0 ? refusals : failuresToRead, variant)
+      const line = `A request that only reads: the service answers ${status}.`
+      if (this.#sequence.lines.at(-1) !== line) this.#sequence.tell(line)
       return Effect.fail(this.#answerOf(status))
     })
   }
@@ -247,7 +257,10 @@ export class Service {
       if (key !== undefined) this.#keys.set(nameOf(effect, key), { key, body, hasActed: false, refusal })
       return refuse(refusal, "and does nothing")
     }
-    log(known === undefined ? words[fault] : words[fault].replace("the service acts", "the service knows the key"))
+    const turn = this.#plan.variant + this.#requests
+    const failure = inTurn(failures, turn)
+    const told = fault === "acted_and_answered_500" ? `the service acts, and answers ${failure}` : words[fault]
+    log(known === undefined ? told : told.replace("the service acts", "the service knows the key"))
     switch (fault) {
       case "none":
         return this.#commit(acting)
@@ -256,12 +269,10 @@ export class Service {
       case "acted_and_dropped":
         return Effect.andThen(this.#commit(acting), Effect.fail(dropped))
       case "dropped_and_acted_later":
-        return Effect.andThen(
-          this.#commit(acting, lateBy * (1 + this.#requests * 13 % 60) / 60),
-          Effect.fail(dropped)
-        )
+        // As late as can be at first, which a `settle` that is too short does not outlast. Then at any time before.
+        return Effect.andThen(this.#commit(acting, lateBy * (1 - turn * 19 % 60 / 60)), Effect.fail(dropped))
       case "acted_and_answered_500":
-        return Effect.andThen(this.#commit(acting), Effect.fail(this.#answerOf(500)))
+        return Effect.andThen(this.#commit(acting), Effect.fail(this.#answerOf(failure)))
       case "acted_and_answered_text":
         return Effect.as(this.#commit(acting), { message: this.#sentence })
       case "slow":
