@@ -68,12 +68,13 @@ import { type Game, lateByOf, play, type Played } from "./internal/actsOnce/play
  */
 export interface Options<out T extends Tool.Any, out R = never, in Provided = never> extends Answers {
   /**
-   * Makes the tool: its policies, and a handler that calls the given service. Called anew for each sequence.
+   * Makes the tool: its policies, and a handler that calls the given service. Called anew for each sequence, and for each
+   * process in it. A second process does not have the memory of the first, so make all memory inside this function.
    */
   readonly tool: (service: FakeService) => T
   /**
    * Makes the Effect services that the tool needs, on top of the same fake service. Called anew for each
-   * sequence. Default: none.
+   * process, like `tool`. Default: none.
    */
   readonly layer?: (service: FakeService) => Layer.Layer<Provided>
   /** The arguments of the call; or several spellings of them, which the model uses in turn. Give notes as a model writes them. */
@@ -192,8 +193,8 @@ export class ToldWrongly extends Data.TaggedError("ToldWrongly")<{
 const ending = (hint: string): string => hint === "" ? "" : `\n${hint}\n`
 
 /**
- * The tool does not work even without any fault: it does not reach the service, or does not succeed. So a
- * check would prove nothing.
+ * The tool does not work even without any fault: it does not reach the service, or does not succeed. Or it remembers earlier
+ * sequences. So a check would prove nothing.
  *
  * @category failures
  * @since 0.1.0
@@ -210,9 +211,12 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
   readonly nothingFound?: string
   /** The defect of the tool, or of the option `answer`. Absent if there was none. */
   readonly defect?: string
+  /** Why the check could not see a second act, if the tool does succeed. */
+  readonly blindness?: string
 }> {
   override get message(): string {
-    const { answered, defect, nothingFound, times, told, tool } = this
+    const { answered, blindness, defect, nothingFound, times, told, tool } = this
+    if (blindness !== undefined) return `${tool} ${blindness}`
     const what = times === 0 ? "did not reach the service" : "reached the service, and did not succeed"
     return [
       `${tool} ${what}, though nothing went wrong.`,
@@ -346,6 +350,8 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
     const sunny = yield* play({ options, spellings, words: spellings }, nothingWrong)
     yield* hasEnded(sunny)
     if (sunny.acted === 0 || !sunny.isDone) return yield* toldWrongly(sunny) ?? neverSucceeded(sunny)
+    const second = yield* play({ options, spellings, words: spellings }, nothingWrong)
+    if (second.acted === 0) return yield* neverSucceeded(second, remembers)
     const game = { options, spellings, words: yield* wordsOf(sunny.tool, spellings, options.reworded) }
     const playable = {
       isByKey: sunny.tool.sideEffect === "idempotent_by_key",
@@ -383,11 +389,19 @@ const hasEnded = ({ sequence, tool, unended }: Played): Effect.Effect<void, Neve
     ? Effect.void
     : new NeverEnded({ tool: tool.name, why: unended, sequence: sequence.slice(0, 20) })
 
-const neverSucceeded = ({ acted, answered, defect, mistake = defect, nothingFound, told, tool }: Played) =>
+const remembers =
+  "did not reach the service when a sequence was played again: it remembers the one before, so the check " +
+  "would find nothing. Make its memory inside 'tool', which is called anew for each process."
+
+const neverSucceeded = (
+  { acted, answered, defect, mistake = defect, nothingFound, told, tool }: Played,
+  blindness?: string
+) =>
   new NeverSucceeded({
     tool: tool.name,
     times: acted,
     told,
+    ...(blindness === undefined ? {} : { blindness }),
     ...(answered === undefined ? {} : { answered: JSON.stringify(answered) }),
     ...(nothingFound === undefined ? {} : { nothingFound }),
     ...(mistake === undefined ? {} : { defect: mistake })

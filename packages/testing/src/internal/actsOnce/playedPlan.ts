@@ -4,6 +4,7 @@
 import { Agent, type AgentFailure, Observer, type Tool, ToolCall, Toolkit } from "@fallible/core"
 import type * as Answer from "@fallible/core/Answer"
 import * as Journal from "@fallible/core/Journal"
+import * as Rendering from "@fallible/core/Rendering"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -86,11 +87,21 @@ export const play = <T extends Tool.Any, R, Provided>(
     const fake = yield* service.made
     const tool = options.tool(fake)
     if (options.keys === undefined) service.goesByKeys = tool.sideEffect === "idempotent_by_key"
-    const agent = Agent.make({
-      toolkit: Toolkit.make(tool),
-      policies: options.policies ?? [],
-      limits: { turns: 20, elapsed: "1 hour" }
-    })
+    const successes = new Set<string>()
+    const isSuccess = (text: string) => successes.has(text)
+    // A process remembers nothing of the one before it.
+    const newAgent = () =>
+      Agent.make({
+        toolkit: Toolkit.make(options.tool(fake)),
+        policies: options.policies ?? [],
+        limits: { turns: 20, elapsed: "1 hour" },
+        rendering: (outcome, call) => {
+          const text = Rendering.json(outcome, call)
+          if (outcome._tag === "Completed") successes.add(text)
+          return text
+        }
+      })
+    type NewAgent = ReturnType<typeof newAgent>
     const results: Array<string> = []
     const nextCall = callsInTurn(isReworded || twice === "reworded" ? words : spellings)
     const script: ScriptedModel.Script = ({ messages }) => {
@@ -114,13 +125,13 @@ export const play = <T extends Tool.Any, R, Provided>(
       sequence.announce([called, secondCalls[twice](second.other)])
       return ScriptedModel.calls([tool.name, args], [tool.name, second.args])
     }
-    const provided = options.layer?.(fake)
     const { reply } = options
     let question: string | undefined
     let questions = 0
     const answered = (
       process: Process,
-      events: ReturnType<typeof agent.stream>
+      agent: NewAgent,
+      events: ReturnType<NewAgent["stream"]>
     ): Effect.Effect<Answer.Answer | undefined, AgentFailure.AgentFailure, Stream.Services<typeof events>> =>
       Effect.flatMap(heard(process, events), (last) => {
         if (last?._tag === "RunPostponed") return Effect.fail(last.waiting)
@@ -130,14 +141,19 @@ export const play = <T extends Tool.Any, R, Provided>(
         if (reply === undefined || ++questions > maxQuestions) return Effect.fail(waiting)
         const text = service.asked("reply", () => replyTo(waiting.question, reply))
         process.questions++
-        return answered(process, agent.resumeStream(waiting.suspension, text))
+        return answered(process, agent, agent.resumeStream(waiting.suspension, text))
       })
-    const run = (process: Process, options: Agent.RunOptions = {}) =>
-      Effect.exit(answered(process, agent.stream("Go.", options))).pipe(
-        Effect.provide(ScriptedModel.layer(script)),
-        Effect.provideService(Journal.current, process),
-        Effect.provideService(ToolCall.baseFetch, fake.fetch)
-      )
+    const run = (process: Process, begun: Agent.RunOptions = {}) =>
+      Effect.suspend(() => {
+        const agent = newAgent()
+        const layer = options.layer?.(fake)
+        const running = Effect.exit(answered(process, agent, agent.stream("Go.", begun))).pipe(
+          Effect.provide(ScriptedModel.layer(script)),
+          Effect.provideService(Journal.current, process),
+          Effect.provideService(ToolCall.baseFetch, fake.fetch)
+        )
+        return layer === undefined ? asProvided<Provided>()(running) : Effect.provide(running, layer)
+      })
     const id = `job ${++jobs}`
     const job = Effect.gen(function*() {
       const stopped = yield* Deferred.make<void>()
@@ -167,9 +183,7 @@ export const play = <T extends Tool.Any, R, Provided>(
         defect ??= `${message}: ${String(Cause.squash(cause))}`
       })
     const done = yield* passTimeUntilDone(
-      Observer.observe(provided === undefined ? asProvided<Provided>()(job) : Effect.provide(job, provided), {
-        onDefect: reporter
-      }),
+      Observer.observe(job, { onDefect: reporter }),
       () => service.isFlooded
     )
     // Lets the service finish what it still has to do.
@@ -251,8 +265,6 @@ const keptOf = (end: End, again: Again): Agent.RunOptions | undefined => {
   const { facts, transcript } = ended
   return { ...(again === "with_transcript" ? {} : { facts }), ...(again === "with_facts" ? {} : { transcript }) }
 }
-
-const isSuccess = (text: string): boolean => !text.includes("\"ok\":false")
 
 // Without a layer, no services are provided.
 const asProvided = <Provided>() => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
