@@ -14,6 +14,8 @@ import type * as SideEffect from "@fallible/core/SideEffect"
 import { ActsOnce, type FakeService } from "@fallible/testing"
 import { Context, Deferred, type Duration, Effect, Layer, Option, Queue, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
 
 const Order = Schema.Struct({ order: Schema.String })
 const args = { arguments: { order: "7" } }
@@ -1012,6 +1014,72 @@ describe("H4 is it true that nothing was done?", () => {
         return "paid"
       })
       assert.strictEqual((yield* ActsOnce.check({ ...args, tool, runs: 100 })).runs, 100)
+    }))
+})
+
+describe("H4 can it pay twice by its own timers?", () => {
+  const send = (call: Tool.PromiseCall, signal = call.signal) => call.fetch(bank, { method: "POST", signal })
+  const lost = "Request 1: the service acts, and the connection is lost."
+  const slow = "Request 1: the service acts, and answers, after a long time."
+
+  /** Pays once more, if the wait of its own says so. */
+  const waiting = (again: (call: Tool.PromiseCall) => Promise<Response>) =>
+    promising(async (_, call) => {
+      const response = await again(call)
+      if (!response.ok) throw response
+      return "paid"
+    }, { sideEffect: "non_idempotent" })
+
+  const ways = {
+    "a timer": waiting((call) =>
+      send(call).catch(async () => {
+        await new Promise((resolve) => globalThis.setTimeout(resolve, 60_000))
+        return await send(call)
+      })
+    ),
+    "a promise of Node": waiting((call) => send(call).catch(() => sleep(60_000).then(() => send(call)))),
+    "a promise of util": waiting((call) =>
+      send(call).catch(() => promisify(globalThis.setTimeout)(60_000).then(() => send(call)))
+    ),
+    "a signal": waiting((call) =>
+      send(call, AbortSignal.timeout(20_000)).catch((error: unknown) => {
+        if (error instanceof DOMException && error.name === "TimeoutError") return send(call)
+        throw error
+      })
+    ),
+    "a race": waiting((call) =>
+      Promise.race([send(call), sleep(20_000).then(() => undefined)]).then((paid) => paid ?? send(call))
+    ),
+    "a wait of Effect": waiting((call) =>
+      send(call).catch(() => Effect.runPromise(Effect.sleep(60_000)).then(() => send(call)))
+    )
+  }
+
+  it.live.each(Object.entries(ways))("yes, after %s", ([way, tool]) =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual((yield* twice({ ...args, tool })).sequence, [
+        "The model calls pay.",
+        way === "a race" || way === "a signal" ? slow : lost,
+        "Request 2: the service acts, and answers."
+      ])
+    }))
+
+  it.live("and no other code has them, and concurrent checks have their own", () =>
+    Effect.gen(function*() {
+      const { clearTimeout, setTimeout } = globalThis
+      const timeout: unknown = Reflect.get(AbortSignal, "timeout")
+      const cleared = waiting(async (call) => {
+        const timer = globalThis.setTimeout(() => assert.fail("It was cleared."), 10_000)
+        await sleep(5_000, undefined, { signal: call.signal })
+        globalThis.clearTimeout(timer)
+        return await send(call)
+      })
+      const check = ActsOnce.check({ ...args, tool: cleared, runs: 40 })
+      const both = yield* Effect.all([check, check, Effect.promise(() => sleep(1, "real"))], { concurrency: 3 })
+      assert.deepStrictEqual(both, [both[0], both[0], "real"])
+      yield* Effect.timeoutOption(Effect.forever(check), "50 millis")
+      assert.deepInclude(globalThis, { clearTimeout, setTimeout })
+      assert.strictEqual(Reflect.get(AbortSignal, "timeout"), timeout)
     }))
 })
 

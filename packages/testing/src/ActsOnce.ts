@@ -37,8 +37,10 @@
  * notes nothing, hides nothing from the check.
  *
  * All short sequences of faults are tried first, and then longer sequences, which are drawn from a seed. If a
- * sequence makes the tool act twice or lie, it is reduced until nothing more can be left out, and reported. Time
- * is virtual.
+ * sequence makes the tool act twice or lie, it is reduced until nothing more can be left out, and reported.
+ *
+ * Time is virtual, also for a handler's `setTimeout`, `AbortSignal.timeout` and `node:timers/promises`: while a check runs,
+ * they use its clock. `Date`, `setInterval`, and a `setTimeout` that was kept in a variable before, have real time.
  *
  * The check assumes that the fake service behaves like yours: say whether yours honours idempotency keys
  * (`keys`). The check sees only requests to the fake service. If a handler has several effects, name them (`effect`).
@@ -55,6 +57,7 @@ import type { Answers, FakeService, Request } from "./FakeService.ts"
 import { inOtherWords } from "./internal/actsOnce/otherWords.ts"
 import { nothingWrong, type Plan, plans, smallerPlans } from "./internal/actsOnce/plan.ts"
 import { type Game, lateByOf, play, type Played } from "./internal/actsOnce/playedPlan.ts"
+import { withVirtualTimers } from "./internal/actsOnce/virtualTimers.ts"
 
 // -----------------------------------------------------------------------------
 // Models
@@ -374,7 +377,7 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
     }
     if (wrong !== undefined) return yield* failWithShortest(game, wrong.plan, wrong.outcome, toldWrongly)
     return { runs: number, inDoubt }
-  })
+  }).pipe(withVirtualTimers)
 
 const actedTwice = (played: Played, hint = adviceOn(played)): ActedTwice | undefined =>
   played.acted > 1

@@ -9,6 +9,8 @@
 import type * as ToolOutcome from "@fallible/core/ToolOutcome"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { newStorage } from "./asyncStorage.ts"
+import { onClock } from "./virtualTimers.ts"
 
 /** One of the model's calls. A call that was resumed after a question counts as another one. */
 export interface PlayedCall {
@@ -131,25 +133,13 @@ const lineOf = (outcome: ToolOutcome.ToolOutcome): string => {
 // Whose code runs
 // -----------------------------------------------------------------------------
 
-interface Storage {
-  readonly run: <A>(call: PlayedCall, run: () => A) => A
-  readonly getStore: () => PlayedCall | undefined
-}
-
-// Taken from Node without an import, because other runtimes load this module, too.
-const newStorage = (): Storage | undefined => {
-  const { process }: { readonly process?: Partial<NodeJS.Process> } = globalThis
-  const hooks = process?.getBuiltinModule?.("node:async_hooks")
-  return hooks === undefined ? undefined : new hooks.AsyncLocalStorage<PlayedCall>()
-}
-
-const storage = newStorage()
+const storage = newStorage<PlayedCall>()
 
 // A fiber stays in the place where it was started, so the Effect needs a fiber of its own.
 const startedIn = <A, E, R>(call: PlayedCall, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   storage === undefined ? effect : Effect.flatMap(Effect.context<R>(), (context) =>
     Effect.callback<A, E>((resume) => {
-      const fiber = storage.run(call, () => Effect.runForkWith(context)(effect))
+      const fiber = storage.run(call, () => onClock(context, () => Effect.runForkWith(context)(effect)))
       fiber.addObserver(resume)
       return Fiber.interrupt(fiber)
     }))
