@@ -244,6 +244,20 @@ describe("H4 can this pay twice?", () => {
         }
       }))
 
+    it.live("is not known, if no look succeeds, and says so", () =>
+      Effect.gen(function*() {
+        const listing = async (response: Response) => {
+          const { payments } = await response.json() as { readonly payments: ReadonlyArray<unknown> }
+          return payments[0]
+        }
+        const options = { ...args, tool: looking("2 minutes", listing) }
+        const failure = yield* Effect.flip(ActsOnce.check(options))
+        assert.strictEqual(failure._tag, "NeverSucceeded")
+        assert.match(failure.message, /^pay has a check .* failed whenever it was asked: .* Set the option 'found' to/)
+        const found = (_: FakeService.Request, hasActed: boolean) => ({ payments: hasActed ? [{ id: "p-1" }] : [] })
+        assert.strictEqual((yield* ActsOnce.check({ ...options, found })).runs, 400)
+      }))
+
     it.live("yes, if it waits a little shorter than the service may be late", () =>
       Effect.gen(function*() {
         for (const settle of ["41 seconds", "55 seconds", "59 seconds"] as const) {

@@ -197,7 +197,7 @@ const ending = (hint: string): string => hint === "" ? "" : `\n${hint}\n`
 
 /**
  * The tool does not work even without any fault: it does not reach the service, or does not succeed. Or it remembers earlier
- * sequences. So a check would prove nothing.
+ * sequences, or its own check (`Tool.reconcile`) always fails. So this check would prove nothing.
  *
  * @category failures
  * @since 0.1.0
@@ -365,6 +365,8 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
     }
     let number = 0
     let inDoubt = 0
+    let hasSettled = false
+    let blind: Played | undefined
     let wrong: { readonly plan: Plan; readonly outcome: Played } | undefined
     for (const plan of yield* plans(runs, playable).pipe(Random.withSeed(seed))) {
       const outcome = yield* play(game, plan)
@@ -372,10 +374,13 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
       yield* hasEnded(outcome)
       if (outcome.mistake !== undefined) return yield* Effect.die(new Error(outcome.mistake))
       if (outcome.wronglyTold !== undefined) wrong ??= { plan, outcome }
+      if (outcome.failedLook !== undefined) blind ??= outcome
+      hasSettled ||= outcome.hasSettled
       number++
       if (outcome.isInDoubt) inDoubt++
     }
     if (wrong !== undefined) return yield* failWithShortest(game, wrong.plan, wrong.outcome, toldWrongly)
+    if (blind !== undefined && !hasSettled) return yield* neverSucceeded(blind, cannotLook(blind))
     return { runs: number, inDoubt }
   }).pipe(withVirtualTimers)
 
@@ -395,6 +400,10 @@ const hasEnded = ({ sequence, tool, unended }: Played): Effect.Effect<void, Neve
 const remembers =
   "did not reach the service when a sequence was played again: it remembers the one before, so the check " +
   "would find nothing. Make its memory inside 'tool', which is called anew for each process."
+
+const cannotLook = ({ failedLook }: Played) =>
+  `has a check (Tool.reconcile) that failed whenever it was asked: ${failedLook} Set the option 'found' to what your service ` +
+  "finds."
 
 const neverSucceeded = (
   { acted, answered, defect, mistake = defect, nothingFound, told, tool }: Played,

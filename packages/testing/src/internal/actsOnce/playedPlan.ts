@@ -52,6 +52,10 @@ export interface Played {
   readonly defect: string | undefined
   /** What the tool did, if it did not come to an end. */
   readonly unended: string | undefined
+  /** Whether a check of the tool has found out what happened. */
+  readonly hasSettled: boolean
+  /** Why a check of the tool failed, though it was answered. */
+  readonly failedLook: string | undefined
   /** A call that was told as not executed, although its service had acted. */
   readonly wronglyTold: WronglyTold | undefined
   /** Whether the model received a success. */
@@ -195,6 +199,8 @@ export const play = <T extends Tool.Any, R, Provided>(
       acted: service.acted,
       sequence: sequence.linesWithTold,
       wronglyTold: sequence.wronglyTold,
+      hasSettled: sequence.hasSettled,
+      failedLook: plan.refusesToRead ? undefined : sequence.failedLook,
       told: results[0] ?? "",
       answered: service.answered,
       nothingFound: service.nothingFound,

@@ -52,8 +52,11 @@ export class Process implements Journal.Journal {
 
   /** Hears an event of the run. */
   hear(event: AgentEvent.AgentEvent): void {
+    const { sequence } = this.#of
+    if (event._tag === "OutcomeSettled") sequence.hasSettled = true
+    if (event._tag === "FailureHandled" && event.by === "reconcile") sequence.failedLook ??= event.detail
     if (event._tag !== "CallEnded") return
-    this.#of.sequence.told(this.#nameOf(`turn/${event.turn}/call/${event.index}`), event.outcome)
+    sequence.told(this.#nameOf(`turn/${event.turn}/call/${event.index}`), event.outcome)
   }
 
   // A call that asks the user ends, and is another call after the reply.

@@ -29,6 +29,10 @@ export interface PlayedCall {
 export class PlayedSequence {
   /** The events, one line each. */
   readonly lines: Array<string> = []
+  /** Whether a check of the tool (`Tool.reconcile`) has found out what happened. */
+  hasSettled = false
+  /** Why the first check failed, or the failure that it was about. */
+  failedLook: string | undefined
   readonly #calls = new Map<string, PlayedCall>()
   #announced: ReadonlyArray<string> = []
   #latest: PlayedCall | undefined
