@@ -154,6 +154,49 @@ describe("a model that says the same in other words", () => {
         ])
       }))
 
+    it.live("notes inside fields and lists, but not the words that name the effect", () =>
+      Effect.gen(function*() {
+        const nesting =
+          (definition: Partial<Tool.Definition<unknown, typeof Nested.Type>> = {}) =>
+          (service: FakeService.FakeService) =>
+            Tool.make("charge", {
+              description: "",
+              parameters: Nested,
+              success: Schema.Unknown,
+              repeats: false,
+              ...definition
+            }, ({ payment }) => acting(service, payment.booking))
+        const Nested = Schema.Struct({
+          payment: Schema.Struct({ booking: Schema.String, note: Schema.String }),
+          lines: Schema.Array(Schema.Struct({ code: Schema.String, text: Schema.String }))
+        })
+        const nested = {
+          arguments: {
+            payment: { booking: "B-7", note: "Dinner for two" },
+            lines: [{ code: "d", text: "No nuts" }, { code: "e", text: "Extra" }]
+          }
+        }
+        assert.deepStrictEqual(
+          yield* twice({ ...nested, tool: nesting() }),
+          inOneTurn(
+            "payment {\"booking\":\"B-7\",\"note\":\"Dinner for two, again\"}, " +
+              "lines [{\"code\":\"d\",\"text\":\"No nuts, again\"},{\"code\":\"e\",\"text\":\"Extra\"}]"
+          )
+        )
+        yield* once({ ...nested, tool: nesting({ identity: ({ payment }) => payment.booking }), runs: 150 })
+        const codes = nesting({ identity: ({ lines, payment }) => [payment.booking, lines.map(({ code }) => code)] })
+        yield* once({ ...nested, tool: codes, runs: 150 })
+        // Nothing but notes: one of them must name the effect.
+        const Only = Schema.Struct({ guests: Schema.Array(Schema.String) })
+        const naming = (service: FakeService.FakeService) =>
+          Tool.make(
+            "charge",
+            { description: "", parameters: Only, success: Schema.Unknown, repeats: false },
+            () => acting(service, "")
+          )
+        yield* once({ arguments: { guests: ["Ada Lovelace", "Alan Turing"] }, tool: naming, runs: 150 })
+      }))
+
     it.live("no text that must say which effect is meant", () =>
       Effect.gen(function*() {
         const naming = (service: FakeService.FakeService) =>

@@ -85,7 +85,7 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
   /**
    * The names of the fields in which the model may use other words, while it means the same effect. Default: the fields that
    * the tool's `identity` ignores. If it has no `identity`: its optional texts, and its texts of several words, as long as another
-   * given field stays the same. If `arguments` has several spellings, they are the other words.
+   * given field stays the same. They may be inside other fields and lists. If `arguments` has several spellings, they are the other words.
    */
   readonly reworded?: ReadonlyArray<string>
   /** The policies of the agent. Default: none. */

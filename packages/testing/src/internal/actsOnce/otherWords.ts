@@ -14,7 +14,8 @@ import * as Predicate from "effect/Predicate"
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Returns the arguments with other words in every field that does not identify the effect; `undefined` if there is none.
+ * Returns the arguments with other words in every field that does not identify the effect; `undefined` if there is none. A field
+ * may be inside other fields, or be an element of an array.
  *
  * A function `identity` tells which fields these are. Otherwise, these are the notes: texts with a space in them, and optional
  * texts. If every given field is a note, one of them must name the effect, so none is reworded. `"all"` says no more than no
@@ -30,38 +31,62 @@ export const inOtherWords = (
   chosen?: ReadonlyArray<string>
 ): Effect.Effect<Fields | undefined> =>
   Effect.gen(function*() {
-    const { properties, required } = parametersOf(tool)
+    const parts = partsOf(args, Toolkit.make(tool).definitions[0]?.parameters)
     const decided = chosen === undefined && Predicate.isFunction(tool.identity)
-    const intentOf = (fields: Fields) => decoded(tool, fields, decided)
+    const intentOf = (given: unknown) => decoded(tool, given, decided)
     const intent = yield* intentOf(args)
     if (Option.isNone(intent)) return undefined
-    const isNote = (name: string): boolean => {
-      const value = args[name] ?? ""
-      return typeof value === "string" && (/\S\s+\S/.test(value) || value === "" || !required.has(name))
-    }
-    const names = chosen ?? Object.keys(properties).filter((name) => decided || isNote(name))
-    let other = args
-    const reworded = new Set<string>()
-    for (const name of names) {
-      if (!(name in properties)) {
-        return yield* Effect.die(
-          new TypeError(`The option 'reworded' names '${name}', which is no field of ${tool.name}.`)
+    // Whether a given value stays as it is.
+    let keeps = false
+    // Returns a value with other words. `put` puts it into the arguments.
+    const reworded = (
+      value: unknown,
+      { isOptional, schema }: Part,
+      put: (value: unknown) => unknown
+    ): Effect.Effect<unknown> =>
+      Effect.gen(function*() {
+        if (decided || chosen !== undefined || isNote(value, isOptional)) {
+          for (const next of otherValues(value, schema)) {
+            if (Equal.equals(yield* intentOf(put(next)), intent)) return next
+          }
+        }
+        const parts = partsOf(value, schema)
+        keeps ||= parts.length === 0 && value !== undefined
+        return yield* rewordedIn(value, parts, put)
+      })
+    const rewordedIn = (whole: unknown, parts: ReadonlyArray<Part>, put: (value: unknown) => unknown) =>
+      Effect.reduce(parts, () => whole, (before, part) => {
+        const putPart = (next: unknown) => withPart(before, part, next)
+        const value = partIn(before, part)
+        return Effect.map(
+          reworded(value, part, (next) => put(putPart(next))),
+          (next) => next === value ? before : putPart(next)
         )
-      }
-      for (const value of otherValues(args[name], properties[name])) {
-        const next = { ...other, [name]: value }
-        if (!Equal.equals(yield* intentOf(next), intent)) continue
-        other = next
-        reworded.add(name)
-        break
-      }
-      if (chosen !== undefined && !reworded.has(name)) {
-        return yield* Effect.die(new TypeError(`The option 'reworded' names '${name}', which has no other words.`))
-      }
+      })
+    const names = parts.map(({ name }) => name)
+    const unknown = chosen?.find((name) => !names.includes(name))
+    if (unknown !== undefined) {
+      return yield* Effect.die(
+        new TypeError(`The option 'reworded' names '${unknown}', which is no field of ${tool.name}.`)
+      )
     }
-    const isWhole = !decided && chosen === undefined && Object.keys(args).every((name) => reworded.has(name))
-    return reworded.size === 0 || isWhole ? undefined : other
+    const used = chosen === undefined ? parts : parts.filter(({ name }) => chosen.includes(name))
+    const other = yield* rewordedIn(args, used, (value) => value)
+    if (!Predicate.isObject(other)) return undefined
+    const same = chosen?.find((name) => isSame(other[name], args[name]))
+    if (same !== undefined) {
+      return yield* Effect.die(new TypeError(`The option 'reworded' names '${same}', which has no other words.`))
+    }
+    const isWhole = !decided && chosen === undefined && !keeps
+    return isSame(other, args) || isWhole ? undefined : other
   })
+
+const isNote = (value: unknown, isOptional: boolean): boolean => {
+  const text = value ?? ""
+  return typeof text === "string" && (/\S\s+\S/.test(text) || text === "" || isOptional)
+}
+
+const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
 
 /** Says in which fields arguments differ from those of an earlier call: `note "Two nights, again"`. */
 export const differences = (before: object, after: object): string => {
@@ -69,25 +94,38 @@ export const differences = (before: object, after: object): string => {
   const later = new Map(Object.entries(after))
   return [
     ...Array.from(later).flatMap(([name, value]) =>
-      JSON.stringify(value) === JSON.stringify(earlier.get(name)) ? [] : [`${name} ${JSON.stringify(value)}`]
+      isSame(value, earlier.get(name)) ? [] : [`${name} ${JSON.stringify(value)}`]
     ),
     ...Array.from(earlier.keys()).flatMap((name) => later.has(name) ? [] : [`without ${name}`])
   ].join(", ")
 }
 
-const parametersOf = (tool: Tool.Any): { readonly properties: Fields; readonly required: ReadonlySet<unknown> } => {
-  const { properties, required } = Toolkit.make(tool).definitions[0]?.parameters ?? {}
-  return {
-    properties: Predicate.isObject(properties) ? { ...properties } : {},
-    required: new Set(Array.isArray(required) ? required : [])
-  }
+/** A field of an object, which may not be given, or an element of an array. */
+interface Part {
+  readonly name: string
+  readonly schema: unknown
+  readonly isOptional: boolean
 }
 
+const partsOf = (value: unknown, schema: unknown): ReadonlyArray<Part> => {
+  const { items, properties, required }: Fields = Predicate.isObject(schema) ? { ...schema } : {}
+  if (Array.isArray(value)) return value.map((_, index) => ({ name: String(index), schema: items, isOptional: false }))
+  if (!Predicate.isObject(value)) return []
+  const fields: Fields = Predicate.isObject(properties) ? { ...properties } : {}
+  const needed: ReadonlyArray<unknown> = Array.isArray(required) ? required : []
+  return Object.entries(fields).map(([name, schema]) => ({ name, schema, isOptional: !needed.includes(name) }))
+}
+
+const partIn = (whole: unknown, { name }: Part): unknown => Predicate.hasProperty(whole, name) ? whole[name] : undefined
+
+const withPart = (whole: unknown, { name }: Part, value: unknown): unknown =>
+  Array.isArray(whole) ? whole.with(Number(name), value) : { ...Object(whole), [name]: value }
+
 // Returns the identity of arguments, or nothing if they do not decode. Without a function, all that decode count as equal.
-const decoded = (tool: Tool.Any, fields: Fields, isByIdentity: boolean): Effect.Effect<Option.Option<unknown>> =>
+const decoded = (tool: Tool.Any, given: unknown, isByIdentity: boolean): Effect.Effect<Option.Option<unknown>> =>
   Effect.option(
     Effect.flatMap(
-      Arguments.decode(JSON.stringify(fields), tool),
+      Arguments.decode(JSON.stringify(given), tool),
       ({ params }) => isByIdentity ? Effect.try(() => identityOf(tool, params)) : Effect.succeed("any")
     )
   )
