@@ -1146,6 +1146,75 @@ describe("H4 what does the service say?", () => {
       }
     }))
 
+  it.live("finds what was posted", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const found = ({ key }: FakeService.Request, _: boolean, acted: ReadonlyArray<FakeService.Request>) => {
+        seen.push([key, ...acted.map(({ body }) => body)])
+        return {}
+      }
+      const tool = promising(async (_, { fetch }) => {
+        const look = (key: string) => fetch(bank, { headers: { "idempotency-key": key } })
+        await look("k-1")
+        await fetch(bank, { method: "POST", body: "one", headers: { "idempotency-key": "k-1" } })
+        await fetch(bank, { method: "POST", body: "two", headers: { "idempotency-key": "k-2" } })
+        await look("k-1")
+        await fetch(bank)
+        return "paid"
+      })
+      const effect = ({ body }: FakeService.Request) => String(body)
+      yield* ActsOnce.check({ ...args, effect, found, tool, runs: 1 })
+      assert.deepStrictEqual(seen.slice(0, 3), [["k-1"], ["k-1", "one"], [undefined, "one", "two"]])
+    }))
+
+  it.live("answers a request without an effect as a look", () =>
+    Effect.gen(function*() {
+      const tool = promising(async (send, { fetch }) => {
+        const token = await fetch("https://bank.example/token", { method: "POST", body: "Hello." })
+        if (!token.ok) throw token
+        const paid = await send()
+        if (!paid.ok) throw paid
+        return "paid"
+      }, { acts: { requests: [`POST ${bank}`] } })
+      const isToken = ({ url = "" }: FakeService.Request) => url.endsWith("/token")
+      const effect = (request: FakeService.Request) => isToken(request) ? null : undefined
+      const { message } = yield* Effect.flip(ActsOnce.check({ ...args, effect, tool }))
+      assert.include(message, "The service answered 404 to POST https://bank.example/token. Set the option 'found'")
+      const found = (request: FakeService.Request) => isToken(request) ? { token: "t-1" } : undefined
+      assert.strictEqual((yield* ActsOnce.check({ ...args, effect, found, tool, runs: 150 })).runs, 150)
+    }))
+
+  it.live("finds the key where the option says", () =>
+    Effect.gen(function*() {
+      const inHeader = promising(async (_, { fetch, idempotencyKey }) => {
+        const paid = await fetch(bank, { method: "POST", headers: { "PayPal-Request-Id": idempotencyKey } })
+        if (!paid.ok) throw paid
+        return "paid"
+      })
+      const { hint } = yield* twice({ ...args, tool: inHeader })
+      assert.match(hint ?? "", /set the option 'keyOf' of this check/)
+      const keyOf = ({ headers }: FakeService.Request) => headers?.["paypal-request-id"]
+      assert.strictEqual((yield* ActsOnce.check({ ...args, keyOf, tool: inHeader, runs: 150 })).runs, 150)
+      const inBody = (service: FakeService.FakeService) =>
+        Tool.make("pay", {
+          description: "Pays",
+          parameters: Order,
+          success: Schema.Unknown,
+          repeats: false,
+          sideEffect: "idempotent_by_key",
+          identity: "all"
+        }, () =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+            Effect.mapError(service.act({ body: idempotencyKey }), (error) => ToolFailure.from(error))))
+      const options = { ...args, keyOf: ({ body }: FakeService.Request) => String(body), tool: inBody, runs: 150 }
+      assert.strictEqual((yield* ActsOnce.check(options)).runs, 150)
+      const boom = () => {
+        throw new Error("Boom.")
+      }
+      const { message } = yield* Effect.flip(ActsOnce.check({ ...options, keyOf: boom }))
+      assert.include(message, "The option 'keyOf' threw: Error: Boom.")
+    }))
+
   it.live("has one effect, unless they are named", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* twice({ ...args, tool: mailing, keys: "ignored" })).times, 2)

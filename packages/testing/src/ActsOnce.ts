@@ -101,10 +101,17 @@ export interface Options<out T extends Tool.Any, out R = never, in Provided = ne
    */
   readonly keys?: "honoured" | "ignored"
   /**
-   * Names the effect of a request that acts, for a handler that has several: a payment and a mail. The service may then act
-   * once for each name: `effect: ({ url }) => url`. Default: all requests have the same effect.
+   * Returns the idempotency key of a request that acts, for a service that reads it elsewhere:
+   * `keyOf: ({ headers }) => headers?.["paypal-request-id"]`. Over HTTP, `body` is the text of the body. Default: the header
+   * `Idempotency-Key`.
    */
-  readonly effect?: (request: Request) => string | undefined
+  readonly keyOf?: (request: Request) => string | undefined
+  /**
+   * Names the effect of a request that acts, for a handler that has several: a payment and a mail. The service may then act
+   * once for each name: `effect: ({ url }) => url`. A request with the name `null` has no effect, such as a search or a login
+   * by POST: the service answers it as a look (`found`). Default: all requests have the same effect.
+   */
+  readonly effect?: (request: Request) => string | null | undefined
   /**
    * The user's reply to each question of the tool (`ToolCall.ask`), or a function of the question. Default: none, so a
    * tool that asks never succeeds.
@@ -474,7 +481,7 @@ const adviceOn = ({ plan, sentKey, tool }: Played): Hint | undefined => {
   if (tool.sideEffect === "idempotent_by_key" && !sentKey) {
     return {
       hint: "The tool is \"idempotent_by_key\", and its requests had no key. Send it with fetch.withKey, " +
-        "or pass on the call's idempotencyKey."
+        "or pass on the call's idempotencyKey. If it is not in the header Idempotency-Key, set the option 'keyOf' of this check."
     }
   }
   if (plan.isReworded || plan.twice === "reworded") {

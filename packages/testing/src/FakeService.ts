@@ -71,8 +71,10 @@ export interface Request {
   readonly method?: string | undefined
   /** The address. Default: `http://service.test/`. If the tool declares which requests act (`acts`), give one of those. */
   readonly url?: string | undefined
-  /** The idempotency key: over HTTP, the header `Idempotency-Key`. */
+  /** The idempotency key: over HTTP, the header `Idempotency-Key`, or what the option `keyOf` of the check says. */
   readonly key?: string | undefined
+  /** The headers, over HTTP. Their names are in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** The rest of the request: over HTTP, the body as text. */
   readonly body?: unknown
 }
@@ -131,8 +133,9 @@ export interface Answers {
    */
   readonly answer?: Schema.Json | ((request: Request) => unknown)
   /**
-   * Makes the JSON of the answer to `look`; `undefined` if nothing is found, which is a 404 over `fetch`. Default:
-   * `{ "done": true }` if the service has acted, otherwise `undefined`.
+   * Makes the JSON of the answer to `look`; `undefined` if nothing is found, which is a 404 over `fetch`. `acted` has the
+   * requests on which the service has acted, the earliest first. If the look has a key, it has only those with this key,
+   * and `hasActed` is about them. Default: `{ "done": true }` if the service has acted, otherwise `undefined`.
    */
-  readonly found?: (request: Request, hasActed: boolean) => unknown
+  readonly found?: (request: Request, hasActed: boolean, acted: ReadonlyArray<Request>) => unknown
 }

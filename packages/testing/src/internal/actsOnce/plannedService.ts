@@ -65,7 +65,6 @@ export const maxAtOnce = 1_000
 
 /** The state of an idempotency key. */
 interface KeyState {
-  readonly key: string | undefined
   readonly body: unknown
   hasActed: boolean
   /** The status with which the service has refused the first request. It repeats this answer, too. */
@@ -83,8 +82,9 @@ export interface Plan {
 }
 
 interface Settings extends Answers {
-  /** Names the effect of a request. */
-  readonly effect?: (request: Request) => string | undefined
+  /** Names the effect of a request; `null` if it has none. */
+  readonly effect?: (request: Request) => string | null | undefined
+  readonly keyOf?: (request: Request) => string | undefined
   readonly goesByKeys: boolean
   /** The longest delay before the service acts, in milliseconds. */
   readonly lateBy: number
@@ -120,6 +120,8 @@ export class Service {
   readonly #keys = new Map<string, KeyState>()
   /** How often the service has had each effect. */
   readonly #effects = new Map<string, number>()
+  /** The requests on which the service has acted. */
+  readonly #acted: Array<Request> = []
   #requests = 0
 
   /** @param sequence receives a line of text for each request */
@@ -146,23 +148,28 @@ export class Service {
     }
     const counted = <A, E>(request: Effect.Effect<A, E>) =>
       Effect.provideService(this.#counted(request), Clock.Clock, clock)
-    const acting = (request: Request, call = this.#sequence.here) =>
-      counted(
-        Effect.suspend(() => this.#act({ request, call, effect: this.#effectOf(request) })).pipe(
-          Effect.map((said) => said ?? answerTo(request))
-        )
-      )
     const look = (request: Request = {}) =>
-      counted(Effect.sync(() => this.asked("found", () => found(request, this.#hasActedFor(request)))))
-    const shown = (looked: Effect.Effect<unknown, Answered>, { method, url }: Request) =>
-      Effect.flatMap(looked, (found) => {
+      counted(Effect.sync(() => {
+        const acted = this.#actedFor(request)
+        return this.asked("found", () => found(request, acted.length > 0, acted))
+      }))
+    const read = (request: Request) =>
+      Effect.flatMap(this.#plan.refusesToRead ? counted(this.#refuseToRead()) : look(request), (found) => {
         if (found !== undefined) return Effect.succeed(found)
-        this.nothingFound ??= `${method} ${url}`
+        this.nothingFound ??= `${request.method} ${request.url}`
         return Effect.fail(new Answered({ status: 404, headers: {}, message: "Not found." }))
       })
-    const read = (request: Request) => this.#plan.refusesToRead ? counted(this.#refuseToRead()) : look(request)
-    const act = (request: Request = {}) => {
-      const { method = "POST", url = "http://service.test/" } = request
+    const acting = (given: Request, call = this.#sequence.here) =>
+      Effect.suspend(() => {
+        const request = this.#keyed(given)
+        const effect = this.#effectOf(request)
+        return effect === null
+          ? read(request)
+          : counted(Effect.map(this.#act({ request, call, effect }), (said) => said ?? answerTo(request)))
+      })
+    const act = (given: Request = {}) => {
+      const { method = "POST", url = "http://service.test/" } = given
+      const request = { ...given, method, url }
       return Effect.flatMap(
         ToolCall.noteRequest({
           method,
@@ -172,12 +179,13 @@ export class Service {
         (noted) => ended(noted, Effect.suspend(() => acting(request)))
       )
     }
-    const fetch = effectFetch(context, ({ headers, method, url }) => {
-      const noted = noteHere({ method, url, headers: Object.fromEntries(headers) })
+    const fetch = effectFetch(context, ({ headers: given, method, url }) => {
+      const headers = Object.fromEntries(given)
+      const noted = noteHere({ method, url, headers })
       const { here } = this.#sequence
       return (body) => {
-        const request = { key: headers.get("idempotency-key") ?? undefined, body, method, url }
-        const answer = /^(GET|HEAD)$/.test(method) ? shown(read(request), request) : acting(request, here)
+        const request = { key: headers["idempotency-key"], body, headers, method, url }
+        const answer = /^(GET|HEAD)$/.test(method) ? read(request) : acting(request, here)
         return Effect.matchEffect(ended(noted, answer), {
           onSuccess: (value) => Effect.succeed(Response.json(value)),
           onFailure: (failure) =>
@@ -209,15 +217,19 @@ export class Service {
     })
   }
 
-  #effectOf(request: Request): string {
-    const { effect } = this.#options
-    return effect === undefined ? "" : this.asked("effect", () => effect(request)) ?? ""
+  #effectOf(request: Request): string | null {
+    const { effect = () => "" } = this.#options
+    const name = this.asked("effect", () => effect(request))
+    return name === undefined ? "" : name
   }
 
-  #hasActedFor({ key }: Request): boolean {
-    return key === undefined
-      ? this.acted > 0
-      : Array.from(this.#keys.values()).some((state) => state.key === key && state.hasActed)
+  #keyed(request: Request): Request {
+    const { keyOf } = this.#options
+    return keyOf === undefined ? request : { ...request, key: this.asked("keyOf", () => keyOf(request)) }
+  }
+
+  #actedFor({ key }: Request): ReadonlyArray<Request> {
+    return this.#acted.filter((request) => key === undefined || request.key === key)
   }
 
   #refuseToRead(): Effect.Effect<never, Answered> {
@@ -254,7 +266,7 @@ export class Service {
     if (known?.hasActed === false) return refuse(409, "because it is still processing the key")
     if (fault === "refused") {
       const refusal = inTurn(refusals, this.#plan.variant + this.#requests)
-      if (key !== undefined) this.#keys.set(nameOf(effect, key), { key, body, hasActed: false, refusal })
+      if (key !== undefined) this.#keys.set(nameOf(effect, key), { body, hasActed: false, refusal })
       return refuse(refusal, "and does nothing")
     }
     const turn = this.#plan.variant + this.#requests
@@ -285,14 +297,16 @@ export class Service {
   }
 
   // Acts, but only once for each key if the service honours keys. A delayed act happens even if the caller has gone.
-  #commit({ call, effect, request: { body, key } }: Acting, after = 0): Effect.Effect<undefined> {
+  #commit({ call, effect, request }: Acting, after = 0): Effect.Effect<undefined> {
+    const { body, key } = request
     const name = nameOf(effect, key)
     if (this.goesByKeys && key !== undefined && this.#keys.has(name)) return Effect.undefined
-    const state: KeyState = { key, body, hasActed: false }
+    const state: KeyState = { body, hasActed: false }
     const lines = this.#sequence.lines.length
     if (key !== undefined) this.#keys.set(name, state)
     const commit = Effect.sync(() => {
       state.hasActed = true
+      this.#acted.push(request)
       this.#effects.set(effect, (this.#effects.get(effect) ?? 0) + 1)
       if (call !== undefined) this.#sequence.acted(call, lines)
     })
