@@ -966,6 +966,100 @@ describe("H4 can it pay twice although nothing fails?", () => {
     }))
 })
 
+describe("H4 what does it advise?", () => {
+  const Note = Schema.Struct({ order: Schema.String, note: Schema.String })
+  const noted = { arguments: { order: "7", note: "Lunch for Ada" } }
+  const acting = (service: FakeService.FakeService, request: FakeService.Request = {}) =>
+    Effect.mapError(service.act(request), (error) => ToolFailure.from(error))
+  const charging = (
+    definition: Partial<Tool.Definition<unknown, typeof Note.Type>>,
+    handler: (service: FakeService.FakeService, charge: typeof Note.Type, key: string) => ReturnType<typeof acting>
+  ) =>
+  (service: FakeService.FakeService) =>
+    Tool.make(
+      "pay",
+      {
+        description: "Pays",
+        parameters: Note,
+        success: Schema.Unknown,
+        identity: ({ order }) => order,
+        repeats: false,
+        ...definition
+      },
+      (charge) => Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => handler(service, charge, idempotencyKey))
+    )
+
+  it.live("to compare only the identity, if the handler depends on words that it ignores", () =>
+    Effect.gen(function*() {
+      const tool = charging({ sideEffect: "idempotent_by_key" }, (service, { note }) => acting(service, { key: note }))
+      assert.match((yield* twice({ ...noted, tool })).hint ?? "", /words that its identity ignores: compare only/)
+      // A spelling that the identity has is another matter.
+      const spellings = [{ order: "7", note: "" }, { order: "07", note: "" }]
+      const other = charging({}, (service) => acting(service))
+      assert.match((yield* twice({ arguments: spellings, tool: other })).hint ?? "", /without these words/)
+    }))
+
+  it.live("to send one key in all attempts of a call", () =>
+    Effect.gen(function*() {
+      let number = 0
+      const tool = charging({ sideEffect: "idempotent_by_key" }, (service) => acting(service, { key: `${++number}` }))
+      const retried = (service: FakeService.FakeService) => Tool.retry(tool(service), RetryPolicy.transient)
+      assert.match((yield* twice({ ...args, ...noted, tool: retried })).hint ?? "", /^One call sent several keys/)
+    }))
+
+  it.live("to declare that keys are honoured", () =>
+    Effect.gen(function*() {
+      const tool = charging({}, (service, _, key) => Effect.retry(acting(service, { key }), { times: 1 }))
+      assert.match(
+        (yield* twice({ ...noted, tool })).hint ?? "",
+        /declare the tool "idempotent_by_key", or set the option 'keys'/
+      )
+      assert.strictEqual((yield* twice({ ...noted, tool, keys: "ignored" })).hint, undefined)
+    }))
+
+  it.live("to name equal requests, if it is idempotent", () =>
+    Effect.gen(function*() {
+      const url = "https://bank.example/orders/7"
+      const tool = charging({ sideEffect: "idempotent" }, (service) => acting(service, { method: "PUT", url }))
+      assert.match((yield* twice({ ...noted, tool })).hint ?? "", /this check counts every act\. .*'keyOf'.*'repeats'/)
+      const keyOf = ({ url }: FakeService.Request) => url
+      assert.strictEqual((yield* ActsOnce.check({ ...noted, tool, keyOf, keys: "honoured", runs: 150 })).runs, 150)
+    }))
+
+  it.live("to declare a side effect", () =>
+    Effect.gen(function*() {
+      const tool = charging({ sideEffect: "none" }, (service) => acting(service))
+      assert.match(
+        (yield* twice({ ...noted, tool })).hint ?? "",
+        /it only reads \(sideEffect: "none"\), and it has acted/
+      )
+    }))
+
+  it.live("not to settle later, if nothing acts late", () =>
+    Effect.gen(function*() {
+      const tool = (service: FakeService.FakeService) =>
+        charging({}, () => {
+          const once = Effect.timeout(service.act(), "40 seconds")
+          return Effect.retry(once, { times: 1, while: ({ _tag }) => _tag === "TimeoutError" }).pipe(
+            Effect.mapError((error) => ToolFailure.from(error))
+          )
+        })(service).pipe(
+          Tool.reconcile(() => Effect.map(service.look(), Option.fromUndefinedOr), { settle: "1 minute" })
+        )
+      const { hint, sequence } = yield* twice({ ...noted, tool })
+      assert.include(sequence, "Request 1: the service acts, and answers, after a long time.")
+      assert.isUndefined(hint)
+    }))
+
+  it.live("to call the fake service, if it was not reached", () =>
+    Effect.gen(function*() {
+      const tool = () =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Void }, () => Effect.void)
+      const { message } = yield* Effect.flip(ActsOnce.check({ ...args, tool }))
+      assert.match(message, /let it use service\.fetch, or the fetch of its context, or provide FetchHttpClient\.Fetch/)
+    }))
+})
+
 describe("H4 is it true that nothing was done?", () => {
   const declared = [{}, { sideEffect: "non_idempotent" }] as const
 

@@ -54,7 +54,8 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { Answers, FakeService, Request } from "./FakeService.ts"
-import { inOtherWords } from "./internal/actsOnce/otherWords.ts"
+import { adviceOn, type Hint, settleOf, tooLate } from "./internal/actsOnce/hints.ts"
+import { haveOneIdentity, inOtherWords } from "./internal/actsOnce/otherWords.ts"
 import { nothingWrong, type Plan, plans, smallerPlans } from "./internal/actsOnce/plan.ts"
 import { type Game, lateByOf, play, type Played } from "./internal/actsOnce/playedPlan.ts"
 import { withVirtualTimers } from "./internal/actsOnce/virtualTimers.ts"
@@ -239,7 +240,13 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
         : [
           `The service answered 404 to ${nothingFound}. Set the option 'found' if your service finds something then.`
         ]),
-      ...(told === "" ? [] : [`The model was told: ${told}`])
+      ...(told === "" ? [] : [`The model was told: ${told}`]),
+      ...(times === 0 && defect === undefined
+        ? [
+          "If its handler does send requests, let it use service.fetch, or the fetch of its context, or provide " +
+          "FetchHttpClient.Fetch."
+        ]
+        : [])
     ].join(" ")
   }
 }
@@ -357,16 +364,18 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
   Effect.gen(function*() {
     const { runs = 400, seed = "acts once" } = options
     const spellings = spellingsOf(options)
-    const sunny = yield* play({ options, spellings, words: spellings }, nothingWrong)
+    const plain = { options, spellings, words: spellings, ignoresWords: false }
+    const sunny = yield* play(plain, nothingWrong)
     yield* hasEnded(sunny)
     if (sunny.acted === 0 || !sunny.isDone) return yield* toldWrongly(sunny) ?? neverSucceeded(sunny)
-    const second = yield* play({ options, spellings, words: spellings }, nothingWrong)
+    const second = yield* play(plain, nothingWrong)
     if (second.acted === 0) return yield* neverSucceeded(second, remembers)
-    const game = { options, spellings, words: yield* wordsOf(sunny.tool, spellings, options.reworded) }
+    const words = yield* wordsOf(sunny.tool, spellings, options.reworded)
+    const game = { options, spellings, words, ignoresWords: yield* haveOneIdentity(sunny.tool, words) }
     const playable = {
       isByKey: sunny.tool.sideEffect === "idempotent_by_key",
-      hasOtherWords: game.words.length > spellings.length,
-      hasSpellings: game.words.length > 1,
+      hasOtherWords: words.length > spellings.length,
+      hasSpellings: words.length > 1,
       hasOrder: spellings.some((spelling) => Object.keys(spelling).length > 1),
       repeats: options.repeats ?? sunny.tool.repeats === true
     }
@@ -391,7 +400,7 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
     return { runs: number, inDoubt }
   }).pipe(withVirtualTimers)
 
-const actedTwice = (played: Played, hint = adviceOn(played)): ActedTwice | undefined =>
+const actedTwice = (played: Played, hint: Hint | undefined = adviceOn(played)): ActedTwice | undefined =>
   played.acted > 1
     ? new ActedTwice({ tool: played.tool.name, times: played.acted, sequence: played.sequence, ...hint })
     : undefined
@@ -467,49 +476,8 @@ const failWithShortest = <T extends Tool.Any, R, Provided, E>(
     const { options } = game
     const settle = settleOf(outcome.tool, options.policies)
     const lateBy = lateByOf(options)
-    const isTooLate = settle !== undefined && Duration.isLessThanOrEqualTo(settle, lateBy) &&
+    const isTooLate = min.faults.includes("dropped_and_acted_later") && settle !== undefined &&
+      Duration.isLessThanOrEqualTo(settle, lateBy) &&
       wrongIn(yield* play({ ...game, options: { ...options, lateBy: Duration.times(settle, 0.5) } }, min)) === undefined
     return yield* Effect.fail(wrongIn(outcome, isTooLate ? tooLate(lateBy, settle) : undefined)!)
   })
-
-interface Hint {
-  readonly hint: string
-}
-
-/** Says which declaration is missing, if the plan shows it. */
-const adviceOn = ({ plan, sentKey, tool }: Played): Hint | undefined => {
-  if (tool.sideEffect === "idempotent_by_key" && !sentKey) {
-    return {
-      hint: "The tool is \"idempotent_by_key\", and its requests had no key. Send it with fetch.withKey, " +
-        "or pass on the call's idempotencyKey. If it is not in the header Idempotency-Key, set the option 'keyOf' of this check."
-    }
-  }
-  if (plan.isReworded || plan.twice === "reworded") {
-    return {
-      hint:
-        "The model meant the same in other words, and the tool took it for another effect. Give the tool an 'identity' " +
-        "without these words, such as ({ order }) => order. If they do name the effect, list the fields that do not in the " +
-        "option 'reworded' of this check."
-    }
-  }
-  return plan.repeatsSuccess && tool.repeats !== false && tool.sideEffect !== "none"
-    ? {
-      hint:
-        "The model made the call again after its success. If that is never meant, declare 'repeats: false' in the tool. " +
-        "If it is, set the option 'repeats' of this check to true."
-    }
-    : undefined
-}
-
-const tooLate = (lateBy: Duration.Duration, settle: Duration.Duration): Hint => {
-  const [late, wait] = [Duration.format(lateBy), Duration.format(settle)]
-  return {
-    hint:
-      `The service acts up to ${late} late (the option 'lateBy' of this check), but the tool's reconcile waits for it ` +
-      `for ${wait} (its 'settle'). 'lateBy' says how late your service may be, and 'settle' must be longer.`
-  }
-}
-
-// How long the tool waits for a late effect.
-const settleOf = (tool: Tool.Any, defaults: ReadonlyArray<Policy.Any> = []): Duration.Duration | undefined =>
-  [...tool.policies, ...defaults].find(({ kind }) => kind === "reconcile")?.terms?.reconciles?.settle

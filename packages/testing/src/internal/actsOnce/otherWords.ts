@@ -88,6 +88,14 @@ const isNote = (value: unknown, isOptional: boolean): boolean => {
 
 const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
 
+/** Returns whether the function `identity` of the tool takes all these arguments for the same effect. */
+export const haveOneIdentity = (tool: Tool.Any, all: ReadonlyArray<object>): Effect.Effect<boolean> =>
+  Effect.map(
+    Effect.forEach(all, (args) => decoded(tool, args, true)),
+    ([first, ...others]) =>
+      Predicate.isFunction(tool.identity) && others.length > 0 && others.every((other) => Equal.equals(other, first))
+  )
+
 /** Says in which fields arguments differ from those of an earlier call: `note "Two nights, again"`. */
 export const differences = (before: object, after: object): string => {
   const earlier = new Map(Object.entries(before))

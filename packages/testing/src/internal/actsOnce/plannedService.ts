@@ -71,6 +71,16 @@ interface KeyState {
   readonly refusal?: number
 }
 
+/** What the service has seen of idempotency keys. */
+export interface SeenKeys {
+  /** Whether a request that acts had one. */
+  sent: boolean
+  /** Whether one call sent several. */
+  differ: boolean
+  /** Whether the service has acted twice for one key. */
+  ignored: boolean
+}
+
 /** What the service does with the requests of one sequence. */
 export interface Plan {
   /** One for each request that acts. */
@@ -106,8 +116,7 @@ export class Service {
   mistake: string | undefined
   /** The first request that found nothing. */
   nothingFound: string | undefined
-  /** Whether a request that acts had an idempotency key. */
-  hasSeenKey = false
+  readonly keys: SeenKeys = { sent: false, differ: false, ignored: false }
   /** True if the tool sent too many requests at one moment. Such a tool would never stop. */
   isFlooded = false
   readonly #moment = { at: NaN, requests: 0 }
@@ -118,6 +127,8 @@ export class Service {
   readonly #options: Settings
   readonly #sequence: PlayedSequence
   readonly #keys = new Map<string, KeyState>()
+  /** The last key that each call has sent for each effect. */
+  readonly #sentKeys = new Map<string, string>()
   /** How often the service has had each effect. */
   readonly #effects = new Map<string, number>()
   /** The requests on which the service has acted. */
@@ -248,8 +259,13 @@ export class Service {
     const { lateBy } = this.#options
     const known = this.goesByKeys && key !== undefined ? this.#keys.get(nameOf(effect, key)) : undefined
     const planned = this.#faults.shift() ?? "none"
+    if (key !== undefined) {
+      this.keys.sent = true
+      const sender = nameOf(effect, call?.name)
+      this.keys.differ ||= (this.#sentKeys.get(sender) ?? key) !== key
+      this.#sentKeys.set(sender, key)
+    }
     // A service that honours keys repeats its answer.
-    this.hasSeenKey ||= key !== undefined
     const fault = planned === "refused" && known !== undefined ? "none" : planned
     const place = effect === "" ? "" : ` to ${effect}`
     const late = call?.linesOfEnd === undefined ? "" : ", after its call has ended"
@@ -301,6 +317,7 @@ export class Service {
     const { body, key } = request
     const name = nameOf(effect, key)
     if (this.goesByKeys && key !== undefined && this.#keys.has(name)) return Effect.undefined
+    this.keys.ignored ||= this.#keys.has(name)
     const state: KeyState = { body, hasActed: false }
     const lines = this.#sequence.lines.length
     if (key !== undefined) this.#keys.set(name, state)
@@ -345,7 +362,7 @@ const ended = <A>(
     Effect.tapError((failure) => Effect.sync(() => failure._tag === "Answered" ? answered(failure.status) : failed()))
   )
 
-// Each effect is had by a service of its own, which knows only its own keys.
+// Each effect is had by a service of its own, which knows only its own keys and calls.
 const nameOf = (effect: string, key: string | undefined): string => JSON.stringify([effect, key])
 
 const responseOf = ({ headers, message, status }: Answered) => Response.json({ message }, { status, headers })

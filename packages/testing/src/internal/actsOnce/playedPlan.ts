@@ -19,7 +19,7 @@ import type { Options } from "../../ActsOnce.ts"
 import * as ScriptedModel from "../../ScriptedModel.ts"
 import { differences } from "./otherWords.ts"
 import type { Again, Plan, Stop } from "./plan.ts"
-import { maxAtOnce, Service } from "./plannedService.ts"
+import { maxAtOnce, type SeenKeys, Service } from "./plannedService.ts"
 import { heard, Process, type Written } from "./playedProcess.ts"
 import { PlayedSequence, type WronglyTold } from "./playedSequence.ts"
 import { passTime, passTimeUntilDone } from "./virtualTime.ts"
@@ -31,6 +31,8 @@ export interface Game<T extends Tool.Any, R, Provided> {
   readonly spellings: ReadonlyArray<object>
   /** The spellings in other words, if a plan has them. */
   readonly words: ReadonlyArray<object>
+  /** Whether the tool's `identity` ignores that the words are other ones. */
+  readonly ignoresWords: boolean
 }
 
 export interface Played {
@@ -44,8 +46,9 @@ export interface Played {
   readonly answered: unknown
   /** The first request that found nothing. */
   readonly nothingFound: string | undefined
-  /** Whether a request that acts had an idempotency key. */
-  readonly sentKey: boolean
+  /** What the service has seen of idempotency keys. */
+  readonly keys: SeenKeys
+  readonly ignoresWords: boolean
   /** The first error that a function of the options threw. */
   readonly mistake: string | undefined
   /** The first defect that was reported, or a question that nobody answered. */
@@ -79,7 +82,7 @@ const replyTo = (question: string, reply: Options<Tool.Any>["reply"]): string =>
 let jobs = 0
 
 export const play = <T extends Tool.Any, R, Provided>(
-  { options, spellings, words }: Game<T, R, Provided>,
+  { ignoresWords, options, spellings, words }: Game<T, R, Provided>,
   plan: Plan
 ): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
@@ -204,7 +207,8 @@ export const play = <T extends Tool.Any, R, Provided>(
       told: results[0] ?? "",
       answered: service.answered,
       nothingFound: service.nothingFound,
-      sentKey: service.hasSeenKey,
+      keys: { ...service.keys, ignored: service.keys.ignored && options.keys === undefined },
+      ignoresWords,
       mistake: service.mistake,
       defect: question === undefined || reply !== undefined
         ? defect
