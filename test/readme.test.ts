@@ -113,7 +113,7 @@ describe("the comparison with other libraries", () => {
       text,
       `Recovery code: ${Math.min(...counts)} to ${
         Math.max(...counts)
-      } lines each, besides ${shared} that they share; for Fallible, ${own} and declared identities.`
+      } lines each, besides ${shared} that they share; for Fallible, ${own}, besides its identities.`
     )
   })
 })
