@@ -11,32 +11,46 @@ const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transie
 const Booking = Schema.Struct({ room: Schema.String, note: Schema.String })
 const noted = (note: string) => ({ room: "12", note })
 
-/** A service that knows no keys. Its answers are lost, and it can be asked for the note of what it has booked. */
+const full = new ToolUnavailable({ code: "full", detail: "Full.", transient: true, outcome: "not_executed" })
+
+/**
+ * A service that knows no keys. Its answers and its looks may be lost. A look compares all arguments, also those that the
+ * identity ignores.
+ *
+ * @param posts what happens to each booking; then, all succeed
+ * @param looks whether each look is answered; then, all are
+ */
 const service = (
-  options: { readonly books: ReadonlyArray<boolean>; readonly isReachable: (looks: number) => boolean }
+  posts: ReadonlyArray<"lost" | "booked_and_lost" | "booked" | "full">,
+  looks: ReadonlyArray<boolean>
 ) => {
   const booked: Array<string> = []
   const asked: Array<string> = []
-  const posts = [...options.books]
+  const posting = [...posts]
   const tool = (parameters: Schema.Codec<typeof Booking.Type, typeof Booking.Encoded>) =>
     Tool.make(
       "book_room",
       { description: "Books a room", parameters, success: Schema.String, identity: ({ room }) => room, repeats: false },
       ({ note }) =>
         Effect.suspend(() => {
-          if (posts.shift() === true) booked.push(note)
-          return Effect.fail(lost)
+          const what = posting.shift() ?? "booked"
+          if (what === "full") return Effect.fail(full)
+          if (what !== "lost") booked.push(note)
+          return what === "booked" ? Effect.succeed("Booked.") : Effect.fail(lost)
         })
     ).pipe(
       Tool.reconcile(({ note }) =>
         Effect.suspend(() => {
           asked.push(note)
-          if (!options.isReachable(asked.length)) return Effect.fail(lost)
-          return Effect.succeed(booked.includes(note) ? Option.some(`booked: ${note}`) : Option.none())
+          if (looks[asked.length - 1] === false) return Effect.fail(lost)
+          return Effect.succeed(booked.includes(note) ? Option.some("Booked.") : Option.none())
         }), { final: true })
     )
   return { tool: tool(Booking), other: tool, booked, asked }
 }
+
+/** Books twice, if it is asked twice, and both answers are lost. Its first look is lost, too. */
+const lossy = () => service(["booked_and_lost", "booked_and_lost"], [false])
 
 const asking = (tool: ReturnType<typeof service>["tool"], notes: ReadonlyArray<string>, facts?: CallFacts.CallFacts) =>
   Agent.make({ toolkit: Toolkit.make(tool) }).run("Book room 12.", { scope: "c-1", facts: facts ?? CallFacts.empty })
@@ -57,7 +71,7 @@ const long = "Late arrival. ".repeat(200)
 describe("a check of a call that repeats one in doubt", () => {
   it.effect("has the arguments of the earlier call, in the same run", () =>
     Effect.gen(function*() {
-      const { asked, booked, tool } = service({ books: [true, true], isReachable: (looks) => looks > 1 })
+      const { asked, booked, tool } = lossy()
       const { facts } = yield* asking(tool, ["late", "arrives late"])
       assert.deepStrictEqual([booked, asked], [["late"], ["late", "late"]])
       assert.deepStrictEqual(CallFacts.inDoubt(facts), [])
@@ -65,7 +79,7 @@ describe("a check of a call that repeats one in doubt", () => {
 
   it.effect("has them in a later run, from stored facts, however long they are", () =>
     Effect.gen(function*() {
-      const { asked, booked, tool } = service({ books: [true, true], isReachable: (looks) => looks > 1 })
+      const { asked, booked, tool } = lossy()
       const { facts } = yield* asking(tool, [long])
       const later = yield* asking(tool, ["arrives late"], stored(facts))
       assert.deepStrictEqual([booked, asked], [[long], [long, long]])
@@ -74,10 +88,7 @@ describe("a check of a call that repeats one in doubt", () => {
 
   it.effect("has those of the call that ran last, if a check had proved that the one before did nothing", () =>
     Effect.gen(function*() {
-      const { asked, booked, tool } = service({
-        books: [false, true, true],
-        isReachable: (looks) => looks !== 1 && looks !== 3
-      })
+      const { asked, booked, tool } = service(["lost", "booked_and_lost", "booked_and_lost"], [false, true, false])
       const retried = Tool.retry(tool, Schedule.recurs(1))
       const { facts } = yield* asking(retried, ["late", "arrives late", "again"])
       assert.deepStrictEqual(booked, ["arrives late"])
@@ -87,7 +98,7 @@ describe("a check of a call that repeats one in doubt", () => {
 
   it.effect("does not run, if the tool no longer reads the earlier arguments as they were", () =>
     Effect.gen(function*() {
-      const { asked, booked, other, tool } = service({ books: [true, true], isReachable: (looks) => looks > 1 })
+      const { asked, booked, other, tool } = lossy()
       const { facts } = yield* asking(tool, [" late "])
       for (const note of [Schema.String.check(Schema.isMinLength(7)), Schema.Trim]) {
         const { report } = yield* asking(
@@ -111,37 +122,13 @@ const history = fc.record({
   isRetried: fc.boolean()
 })
 
-const full = new ToolUnavailable({ code: "full", detail: "Full.", transient: true, outcome: "not_executed" })
-
 describe("a service whose answers and looks are lost", () => {
   const histories = runs(2_000)
   it(`books once for whatever a model says, in ${histories} random histories`, () =>
     fc.assert(
       fc.asyncProperty(history, ({ isRetried, looks, posts, runs }) =>
         Effect.gen(function*() {
-          const booked: Array<string> = []
-          const [posting, looking] = [[...posts], [...looks]]
-          const tool = Tool.make("book_room", {
-            description: "Books a room",
-            parameters: Booking,
-            success: Schema.String,
-            identity: ({ room }) => room,
-            repeats: false
-          }, ({ note }) =>
-            Effect.suspend(() => {
-              const what = posting.shift() ?? "booked"
-              if (what === "full") return Effect.fail(full)
-              if (what !== "lost") booked.push(note)
-              return what === "booked" ? Effect.succeed("Booked.") : Effect.fail(lost)
-            })).pipe(
-              // It compares all arguments, also those that the identity ignores.
-              Tool.reconcile(({ note }) =>
-                Effect.suspend(() =>
-                  looking.shift() === false
-                    ? Effect.fail(lost)
-                    : Effect.succeed(booked.includes(note) ? Option.some("Booked.") : Option.none())
-                ), { final: true })
-            )
+          const { booked, tool } = service(posts, looks)
           const used = isRetried ? Tool.retry(tool, Schedule.recurs(1)) : tool
           let facts = CallFacts.empty
           for (const notes of runs) facts = stored((yield* asking(used, notes, facts)).facts)

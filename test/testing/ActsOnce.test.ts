@@ -20,11 +20,14 @@ import { promisify } from "node:util"
 const Order = Schema.Struct({ order: Schema.String })
 const args = { arguments: { order: "7" } }
 
+/** What the tools of these tests declare, unless it matters. */
+const pays = { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }
+
 /** Makes a tool that calls the service through its own client. */
 const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect, identity: "all" },
+    { ...pays, sideEffect, identity: "all" },
     ({ order }) =>
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
         Effect.mapError(service.act({ key: idempotencyKey, body: order }), (error) =>
@@ -35,7 +38,7 @@ const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fake
 const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.promise(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect, identity: "all" },
+    { ...pays, sideEffect, identity: "all" },
     async ({ order }, { idempotencyKey, signal }) => {
       const response = await service.fetch("https://pay.example/orders", {
         method: "POST",
@@ -52,7 +55,7 @@ const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fa
 const withOwnFetch = (sideEffect: SideEffect.SideEffect) => () =>
   Tool.promise(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect, identity: "all" },
+    { ...pays, sideEffect, identity: "all" },
     async ({ order }, { fetch }) => {
       const response = await fetch.withKey("https://pay.example/orders", { method: "POST", body: order })
       if (!response.ok) throw response
@@ -64,7 +67,7 @@ const withOwnFetch = (sideEffect: SideEffect.SideEffect) => () =>
 const calling = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
     "pay",
-    { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect, identity: "all" },
+    { ...pays, sideEffect, identity: "all" },
     ({ order }) =>
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
         HttpClient.execute(
@@ -91,6 +94,14 @@ const wrongly = <T extends Tool.Any, R = never, Provided = never>(options: ActsO
     Effect.flip(ActsOnce.check(options)),
     (failure) => failure._tag === "ToldWrongly" ? Effect.succeed(failure) : Effect.die(failure)
   )
+
+/** A check that looks for the payment by its key. The option `found` tells whether the service has acted. */
+const lookedUp = (service: FakeService.FakeService) => () =>
+  Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+    Effect.map(
+      service.look({ key: idempotencyKey }),
+      (found) => found === true ? Option.some("done") : Option.none()
+    ))
 
 const lines = (...lines: ReadonlyArray<string>) => lines
 
@@ -152,10 +163,7 @@ describe("H4 can this pay twice?", () => {
     Effect.gen(function*() {
       const tool = retried((service: FakeService.FakeService) =>
         Tool.make("pay", {
-          description: "Pays",
-          parameters: Order,
-          success: Schema.Unknown,
-          repeats: false,
+          ...pays,
           sideEffect: "idempotent_by_key",
           identity: "all"
         }, () => Effect.mapError(service.act(), (error) => ToolFailure.from(error)))
@@ -169,47 +177,10 @@ describe("H4 can this pay twice?", () => {
       assert.match(hint ?? "", /its requests had no key. Send it with fetch.withKey/)
     }))
 
-  it.live("yes, if it takes 'not found' for 'did not happen' too early", () =>
-    Effect.gen(function*() {
-      const checked = (settle: "10 seconds" | "2 minutes") => () =>
-        Tool.promise("pay", {
-          description: "Pays",
-          parameters: Order,
-          success: Schema.String,
-          repeats: false,
-          identity: ({ order }) => order
-        }, async ({ order }, { fetch }) => {
-          const response = await fetch(bank, { method: "POST", body: order })
-          if (!response.ok) throw response
-          return await response.text()
-        }).pipe(
-          Tool.reconcile(async ({ order }, { fetch }) => {
-            const response = await fetch(`${bank}/${order}`)
-            if (response.status === 404) return undefined
-            if (!response.ok) throw response
-            return await response.text()
-          }, { settle }),
-          Tool.retry(RetryPolicy.transient)
-        )
-      const { hint, sequence } = yield* twice({ ...args, tool: checked("10 seconds") })
-      assert.deepStrictEqual(sequence, [
-        "The model calls pay.",
-        "Request 1: the connection is lost, and the service acts later.",
-        "Request 2: the service acts, and answers."
-      ])
-      assert.match(hint ?? "", /1m late .* for 10s/)
-      const { inDoubt, runs } = yield* ActsOnce.check({ ...args, tool: checked("2 minutes"), runs: 150 })
-      assert.strictEqual(runs, 150)
-      assert.isBelow(inDoubt, 75)
-    }))
-
   describe("with a check that looks", () => {
     const looking = (settle: Duration.Input, read: (response: Response) => Promise<unknown>) => () =>
       Tool.promise("pay", {
-        description: "Pays",
-        parameters: Order,
-        success: Schema.Unknown,
-        repeats: false,
+        ...pays,
         identity: ({ order }) => order
       }, async ({ order }, { fetch }) => {
         const response = await fetch(bank, { method: "POST", body: order })
@@ -224,6 +195,20 @@ describe("H4 can this pay twice?", () => {
       if (!response.ok) throw response
       return await response.json()
     }
+
+    it.live("yes, if it takes 'not found' for 'did not happen' too early", () =>
+      Effect.gen(function*() {
+        const { hint, sequence } = yield* twice({ ...args, tool: looking("10 seconds", careful) })
+        assert.deepStrictEqual(sequence, [
+          "The model calls pay.",
+          "Request 1: the connection is lost, and the service acts later.",
+          "Request 2: the service acts, and answers."
+        ])
+        assert.match(hint ?? "", /1m late .* for 10s/)
+        const { inDoubt, runs } = yield* ActsOnce.check({ ...args, tool: looking("2 minutes", careful), runs: 150 })
+        assert.strictEqual(runs, 150)
+        assert.isBelow(inDoubt, 75)
+      }))
 
     it.live("yes, if it takes any refused look for 'did not happen'", () =>
       Effect.gen(function*() {
@@ -296,10 +281,7 @@ describe("H4 can this pay twice?", () => {
         Tool.make(
           "pay",
           {
-            description: "Pays",
-            parameters: Order,
-            success: Schema.Unknown,
-            repeats: false,
+            ...pays,
             sideEffect: "idempotent_by_key",
             identity: "all"
           },
@@ -345,12 +327,10 @@ describe("H4 can this pay twice?", () => {
   it.live("yes, if the handler retries by itself", () =>
     Effect.gen(function*() {
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
+        Tool.make("pay", pays, () =>
           service.act().pipe(
             Effect.retry(Schedule.recurs(1)),
-            Effect.mapError((error) =>
-              ToolFailure.from(error)
-            )
+            Effect.mapError((error) => ToolFailure.from(error))
           ))
       assert.deepStrictEqual((yield* twice({ ...args, tool })).sequence, [
         "The model calls pay.",
@@ -362,7 +342,7 @@ describe("H4 can this pay twice?", () => {
   it.live("yes, if the handler claims that it did nothing without knowing it", () =>
     Effect.gen(function*() {
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
+        Tool.make("pay", pays, () =>
           Effect.mapError(service.act(), () =>
             new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome: "not_executed" })))
       assert.deepStrictEqual((yield* twice({ ...args, tool })).sequence, [
@@ -383,12 +363,7 @@ describe("H4 can this pay twice?", () => {
           (service: FakeService.FakeService) =>
             paying("non_idempotent")(service).pipe(
               Tool.timeout("5 seconds"),
-              Tool.reconcile(() =>
-                Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
-                  Effect.map(
-                    service.look({ key: idempotencyKey }),
-                    (found) => found === true ? Option.some("done") : Option.none()
-                  )), options),
+              Tool.reconcile(lookedUp(service), options),
               Tool.retry(Schedule.recurs(1))
             )
         const found = {
@@ -418,7 +393,7 @@ describe("H4 can this pay twice?", () => {
       const tool = (service: FakeService.FakeService) =>
         Tool.make(
           "pay",
-          { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, sideEffect: "none" },
+          { ...pays, sideEffect: "none" },
           () =>
             Effect.flatMap(
               ToolCall.current,
@@ -438,13 +413,13 @@ describe("H4 can this pay twice?", () => {
     Effect.gen(function*() {
       // It acts twice only after three times 429.
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () => {
+        Tool.make("pay", pays, () => {
           const seen: Array<string> = []
-          const attempt = Effect.tapError(service.act(), (error) =>
-            Effect.sync(() => void seen.push(error._tag === "Answered" ? `${error.status}` : "lost")))
-          const last = Effect.suspend(() =>
-            seen.join() === "429,429,429" ? Effect.ignore(service.act()) : Effect.void
+          const attempt = Effect.tapError(
+            service.act(),
+            (error) => Effect.sync(() => void seen.push(error._tag === "Answered" ? `${error.status}` : "lost"))
           )
+          const last = Effect.suspend(() => seen.join() === "429,429,429" ? Effect.ignore(service.act()) : Effect.void)
           return attempt.pipe(
             Effect.retry({ times: 3, while: (error) => error._tag === "Answered" && error.status < 500 }),
             Effect.tap(() => last),
@@ -514,14 +489,11 @@ describe("H4 can this pay twice?", () => {
         assert.include(message, "The option 'answer' threw: Error: Boom.")
       }
       const dying = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
-          Effect.andThen(Effect.orDie(service.act()), Effect.die("No rows.")))
+        Tool.make("pay", pays, () => Effect.andThen(Effect.orDie(service.act()), Effect.die("No rows.")))
       const { message } = yield* Effect.flip(ActsOnce.check({ ...args, tool: dying }))
       assert.include(message, "The tool pay failed with an internal error: No rows.")
       const checked = (service: FakeService.FakeService) =>
-        paying("non_idempotent")(service).pipe(Tool.reconcile(() =>
-          Effect.as(service.look(), Option.none())
-        ))
+        paying("non_idempotent")(service).pipe(Tool.reconcile(() => Effect.as(service.look(), Option.none())))
       const exit = yield* Effect.exit(ActsOnce.check({ ...args, tool: checked, found: boom }))
       assert.include(String(exit), "The option 'found' threw: Error: Boom.")
     }))
@@ -544,13 +516,7 @@ describe("H4 can this pay twice?", () => {
           found,
           tool: (service) =>
             paying("non_idempotent")(service).pipe(
-              Tool.reconcile(() =>
-                Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
-                  Effect.map(
-                    service.look({ key: idempotencyKey }),
-                    (found) => found === true ? Option.some("done") : Option.none()
-                  ))
-              )
+              Tool.reconcile(lookedUp(service))
             )
         })
       const good = yield* checked((_, hasActed) => hasActed)
@@ -563,12 +529,7 @@ describe("H4 can this pay twice?", () => {
       const tool = (service: FakeService.FakeService) =>
         paying("non_idempotent")(service).pipe(
           Tool.timeout("5 seconds"),
-          Tool.reconcile(() =>
-            Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
-              Effect.map(
-                service.look({ key: idempotencyKey }),
-                (found) => found === true ? Option.some("done") : Option.none()
-              )), { settle: "61 seconds" }),
+          Tool.reconcile(lookedUp(service), { settle: "61 seconds" }),
           Tool.retry(RetryPolicy.transient)
         )
       const found = (_: FakeService.Request, hasActed: boolean) => hasActed
@@ -631,10 +592,7 @@ describe("H4 can this pay twice?", () => {
           Tool.make(
             "pay",
             {
-              description: "Pays",
-              parameters: Order,
-              success: Schema.Unknown,
-              repeats: false,
+              ...pays,
               sideEffect: "idempotent_by_key",
               identity: "all"
             },
@@ -693,7 +651,7 @@ describe("H4 can this pay twice?", () => {
     const asking = (first: "asks" | "acts") => (service: FakeService.FakeService) =>
       Tool.make(
         "pay",
-        { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false },
+        pays,
         ({ order }) => {
           const act = Effect.mapError(service.act({ body: order }), (error) => ToolFailure.from(error))
           const sure = ToolCall.ask("Sure?")
@@ -735,10 +693,9 @@ describe("H4 can this pay twice?", () => {
     it.live("ends if the tool does not take the reply", () =>
       Effect.gen(function*() {
         const tool = () =>
-          Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
+          Tool.make("pay", pays, () =>
             Effect.repeat(ToolCall.ask("Sure?"), {
-              until: (reply) =>
-                reply === "yes"
+              until: (reply) => reply === "yes"
             }))
         const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool, reply: "no" }))
         assert.strictEqual(failure._tag, "NeverEnded")
@@ -767,10 +724,7 @@ describe("H4 can this pay twice?", () => {
       class Shop extends Context.Service<Shop, { readonly name: string }>()("test/Shop") {}
       const tool = (service: FakeService.FakeService) =>
         Tool.make("pay", {
-          description: "Pays",
-          parameters: Order,
-          success: Schema.Unknown,
-          repeats: false,
+          ...pays,
           sideEffect: "idempotent_by_key",
           identity: "all"
         }, () =>
@@ -1087,7 +1041,7 @@ describe("H4 is it true that nothing was done?", () => {
       const tool = (service: FakeService.FakeService) =>
         Tool.make(
           "pay",
-          { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false },
+          pays,
           ({ order }) =>
             order === "?"
               ? ToolCall.refuse("There is no order '?'.")
@@ -1291,10 +1245,7 @@ describe("H4 what does the service say?", () => {
       assert.strictEqual((yield* ActsOnce.check({ ...args, keyOf, tool: inHeader, runs: 150 })).runs, 150)
       const inBody = (service: FakeService.FakeService) =>
         Tool.make("pay", {
-          description: "Pays",
-          parameters: Order,
-          success: Schema.Unknown,
-          repeats: false,
+          ...pays,
           sideEffect: "idempotent_by_key",
           identity: "all"
         }, () =>
@@ -1373,7 +1324,7 @@ describe("H4 does it lie about what it did?", () => {
     Effect.gen(function*() {
       const outcome = "not_executed"
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
+        Tool.make("pay", pays, () =>
           Effect.mapError(service.act(), () =>
             new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome })))
       const options = { ...args, tool, calls: 1 }
@@ -1397,10 +1348,7 @@ describe("H4 does it lie about what it did?", () => {
       class Declined extends Error {}
       const tool = (service: FakeService.FakeService) =>
         Tool.promise("pay", {
-          description: "Pays",
-          parameters: Order,
-          success: Schema.Unknown,
-          repeats: false,
+          ...pays,
           refuses: [Declined]
         }, async () => {
           const response = await service.fetch(bank, { method: "POST" })
@@ -1445,7 +1393,7 @@ describe("H4 does it lie about what it did?", () => {
   () =>
     Tool.make(
       "pay",
-      { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false, ...definition },
+      { ...pays, ...definition },
       ({ order }) => Effect.flatMap(Till, ({ pay }) => Effect.mapError(pay(order), failureOf))
     )
 
@@ -1491,7 +1439,7 @@ describe("H4 does it lie about what it did?", () => {
       const again = (service: FakeService.FakeService) =>
         Effect.forkDetach(Effect.delay(service.act(), "1 minute"), { startImmediately: true })
       const tool = (service: FakeService.FakeService) =>
-        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown, repeats: false }, () =>
+        Tool.make("pay", pays, () =>
           Effect.catch(service.act(), (error) =>
             Effect.andThen(
               error._tag === "Answered" && error.status === 402 ? again(service) : Effect.void,
@@ -1510,10 +1458,7 @@ describe("H4 does it lie about what it did?", () => {
       const lost = new ToolUnavailable({ code: "lost", detail: "Lost.", transient: true, outcome: "unknown" })
       const tool = (service: FakeService.FakeService) =>
         Tool.make("pay", {
-          description: "Pays",
-          parameters: Order,
-          success: Schema.Unknown,
-          repeats: false,
+          ...pays,
           identity: ({ order }) => order
         }, ({ order }) => {
           const act = service.act({ url: `http://service.test/${order}` })

@@ -13,17 +13,17 @@
  * Models repeat calls unless they are told not to. So the earlier call decides what happens to the next call. A
  * code such as `repeated_call` means that the next call is refused with this code:
  *
- * | the earlier call                         | the same call, `"non_idempotent"`                           | the same call, `"idempotent_by_key"`           | another call of the tool                  |
- * | ---------------------------------------- | ----------------------------------------------------------- | ---------------------------------------------- | ----------------------------------------- |
+ * | the earlier call                         | the same call, `"non_idempotent"`                                                            | the same call, `"idempotent_by_key"`           | another call of the tool                  |
+ * | ---------------------------------------- | -------------------------------------------------------------------------------------------- | ---------------------------------------------- | ----------------------------------------- |
  * | is in hard doubt                         | `repeated_call`; with `Tool.reconcile`, only the check runs, with the first call's arguments | runs: the same key, the first call's arguments | `in_doubt`, unless the tool is identified |
- * | is in soft doubt                         | the same                                                    | the same                                       | runs                                      |
- * | may have been any call: arguments lost   | `in_doubt`                                                  | `in_doubt`                                     | `in_doubt`                                |
- * | succeeded in this run                    | runs under a new key; `already_done` if `repeats: false`    | the same                                       | runs                                      |
- * | succeeded in an earlier run of the scope | `already_done`, unless `repeats: true`                      | the same                                       | runs                                      |
- * | was settled as executed                  | `already_done`, unless `repeats: true`                      | the same                                       | runs                                      |
- * | was settled as not executed              | runs under the same key                                     | the same                                       | runs                                      |
- * | was certainly refused                    | `repeated_call` if the arguments are the same               | runs; with other arguments, under a new key    | runs                                      |
- * | failed in `failureLimit` executions      | `repeated_call`                                             | the same                                       | runs                                      |
+ * | is in soft doubt                         | the same                                                                                     | the same                                       | runs                                      |
+ * | may have been any call: arguments lost   | `in_doubt`                                                                                   | `in_doubt`                                     | `in_doubt`                                |
+ * | succeeded in this run                    | runs under a new key; `already_done` if `repeats: false`                                     | the same                                       | runs                                      |
+ * | succeeded in an earlier run of the scope | `already_done`, unless `repeats: true`                                                       | the same                                       | runs                                      |
+ * | was settled as executed                  | `already_done`, unless `repeats: true`                                                       | the same                                       | runs                                      |
+ * | was settled as not executed              | runs under the same key                                                                      | the same                                       | runs                                      |
+ * | was certainly refused                    | `repeated_call` if the arguments are the same                                                | runs; with other arguments, under a new key    | runs                                      |
+ * | failed in `failureLimit` executions      | `repeated_call`                                                                              | the same                                       | runs                                      |
  *
  * A call whose own `Tool.reconcile` finds its effect at once has succeeded. If a later call finds it, that call has not run:
  * the earlier one was settled as executed.

@@ -245,8 +245,8 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * What happens to a result that does not match `success`. With `"show"`, it is read as arguments are: a number in a text,
    * null for a field that may be absent. What still does not match is shown as received, except for secrets and fields that
    * are not declared. A note names each such field. A tool that returns nothing, although its schema says something else, has
-   * ended without an error, and a note says so. Only a result of which no field is declared is refused, and a web page or the
-   * beginning of JSON in its place. With `"refuse"`, nothing is converted, and every such result is a `SchemaMismatch` of
+   * ended without an error, and a note says so. A result is refused only if none of its fields is declared, or if it is a
+   * web page or the beginning of JSON. With `"refuse"`, nothing is converted, and every such result is a `SchemaMismatch` of
    * the result (`invalid_result`). The log names the fields that are wrong, and a tool that acts counts as executed.
    * Default: `"show"`.
    */

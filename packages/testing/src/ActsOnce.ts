@@ -7,9 +7,9 @@
  *       arguments: { order: "7" }
  *     })
  *
- * The handler calls a fake service (`FakeService`): with `service.fetch`, `service.client`, or the `fetch` of its own
- * context. The service may act and drop the connection, act later, answer 500 after it has acted, refuse a request, or be
- * slow. A scripted model repeats its call until a call succeeds. Around the tool, this may happen:
+ * The handler calls a fake service (`FakeService`): with `service.fetch`, `service.act`, or the `fetch` of its own
+ * context. The service may act and drop the connection, act later, answer 500 or 503 after it has acted, refuse a request, or
+ * be slow. A scripted model repeats its call until a call succeeds. Around the tool, this may happen:
  *
  * - The model makes the call once more, although it has succeeded (`repeats`).
  * - The model says the same in other words: it changes what the tool's `identity` ignores, or else notes (`reworded`).
@@ -147,12 +147,7 @@ export interface Checked {
 /**
  * The service acted more than once. With the option `effect`: it had one of the effects more than once.
  *
- * If the sequence says "after its success", declare `repeats: false`: a tool without it may act once more in the same run.
- *
- * If the sequence says "in other words", the words do not name the effect, and the tool took them for another one: give it an
- * `identity` without them. If they do name it, use an `identity` with them, or the option `reworded`.
- *
- * If the sequence has a call that "is told as not executed", see {@link ToldWrongly}.
+ * Its `hint` names the declaration that is missing, if the sequence shows it. If the sequence has a call that "is told as not executed", see {@link ToldWrongly}.
  *
  * @category failures
  * @since 0.1.0

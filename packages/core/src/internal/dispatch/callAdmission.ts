@@ -361,16 +361,17 @@ export class CallAdmission {
       ? Effect.succeed({ params })
       // Decoding fails if the tool has changed since the earlier call.
       : Effect.mapErrorEager(Arguments.decode(text, this.#tool), (failure) => refusal ?? failure)
-    return Effect.flatMapEager(earlier, (earlier) => {
-      // What is checked is the earlier call. What runs, once a check has proved that nothing was done, is this one.
-      if (checked !== undefined) {
-        if (text !== undefined && !this.#isThat(earlier.params, text, checked)) return Effect.fail(refusal!)
-        this.#noteRepetition(repeated)
-        this.#call.doubted = earlier
-        return this.#approved({ params, text: this.#shown?.text })
+    return Effect.flatMapEager(earlier, (again) => {
+      if (checked !== undefined && text !== undefined && !this.#isThat(again.params, text, checked)) {
+        return Effect.fail(refusal!)
       }
       this.#noteRepetition(repeated)
-      const shown = { params: earlier.params, text: text ?? this.#shown?.text }
+      // What is checked is the earlier call. What runs, once a check has proved that nothing was done, is this one.
+      if (checked !== undefined) {
+        this.#call.doubted = again
+        return this.#approved({ params, text: this.#shown?.text })
+      }
+      const shown = { params: again.params, text: text ?? this.#shown?.text }
       // The arguments of the earlier call count for all that is asked.
       if (text !== undefined) this.#questions.shown = shown
       return this.#approved(shown)

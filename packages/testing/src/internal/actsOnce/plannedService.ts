@@ -1,7 +1,8 @@
-import { ToolCall } from "@fallible/core"
+import { type Tool, ToolCall } from "@fallible/core"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type { Options } from "../../ActsOnce.ts"
 import { Answered, type Answers, Dropped, type FakeService, type Fault, type Request } from "../../FakeService.ts"
 import { connectionLost } from "../connectionErrors.ts"
 import { effectFetch } from "../effectFetch.ts"
@@ -91,10 +92,7 @@ export interface Plan {
   readonly variant: number
 }
 
-interface Settings extends Answers {
-  /** Names the effect of a request; `null` if it has none. */
-  readonly effect?: (request: Request) => string | null | undefined
-  readonly keyOf?: (request: Request) => string | undefined
+interface Settings extends Answers, Pick<Options<Tool.Any>, "effect" | "keyOf"> {
   readonly goesByKeys: boolean
   /** The longest delay before the service acts, in milliseconds. */
   readonly lateBy: number
